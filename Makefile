@@ -1,0 +1,48 @@
+# Everything a clone needs: `make demo` shows what the library does, `make test` proves it.
+PYTHON ?= python3
+WORKERS ?= auto
+BIN := .venv/bin
+STAMP := .venv/.installed
+# Small matrices: more BLAS threads than processes only get in each other's way.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: help install demo test test-all lint format bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
+
+install: $(STAMP)  ## make .venv from the project's files
+
+# Debian splits ensurepip off into python3-venv; where it is absent, the pip at hand fills in.
+$(STAMP): pyproject.toml
+	test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { \
+	    rm -rf .venv && $(PYTHON) -m venv --without-pip .venv && \
+	    $(PYTHON) -m pip --python $(BIN)/python install pip; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,report]'
+	touch $@
+
+demo: install  ## co-cluster two matrices, print the blocks, write figures to demo-output/
+	$(BIN)/python -m ccot.demo --out demo-output
+
+test: lint  ## lint, then every test and docstring example but the slow ones
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+test-all: lint  ## lint, then everything, with many more random examples
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS)
+
+lint: install  ## style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: install  ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: install  ## run the benchmarks, store their results
+	$(BIN)/python -m benchmarks.run
+
+clean:  ## remove what the other targets made
+	rm -rf .venv build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

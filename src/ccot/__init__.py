@@ -1,0 +1,5 @@
+"""Co-clustering through optimal transport."""
+
+from ccot._version import __version__
+
+__all__ = ["__version__"]

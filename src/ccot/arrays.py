@@ -1,0 +1,80 @@
+"""The one place that knows PyTorch: where arrays live and in what chunks they travel."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# A chunk of kernels that stays in a core's cache; one that keeps a GPU busy.
+_CPU_CHUNK_BYTES = 2 * 2**20
+_GPU_CHUNK_BYTES = 2**30
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where the arithmetic happens: NumPy, or PyTorch on some device.
+
+    Attributes
+    ----------
+    xp : module
+        The array library.
+    device : str or None
+        Device of PyTorch; None for NumPy.
+    chunk_bytes : int
+        How much a batch of kernels may take.
+    """
+
+    xp: Any
+    device: str | None
+    chunk_bytes: int
+
+    def send(self, array: np.ndarray) -> Any:
+        """Bring a NumPy array to the device."""
+        return array if self.device is None else self.xp.asarray(array, device=self.device)
+
+    def fetch(self, array: Any) -> np.ndarray:
+        """Bring an array back to NumPy."""
+        return array if self.device is None else array.cpu().numpy()
+
+    def dtype(self, name: str) -> Any:
+        """Return the library's dtype of that name."""
+        return getattr(self.xp, name)
+
+
+def choose_backend(device: str | None) -> Backend:
+    """Return the backend for a device.
+
+    Parameters
+    ----------
+    device : str or None
+        None: NumPy. Anything else is a device of PyTorch: ``"cuda"``, ``"cuda:1"``, ``"mps"``,
+        ``"cpu"``. Where there is no such device, a warning says so and NumPy does the work.
+
+    Returns
+    -------
+    Backend
+        Array library, device and chunk size.
+    """
+    if device is None:
+        return Backend(np, None, _CPU_CHUNK_BYTES)
+    try:
+        import array_api_compat.torch as xp
+    except ImportError as error:
+        raise ImportError(
+            f"device={device!r} needs PyTorch: pip install 'ccot[gpu]', or leave device=None"
+        ) from error
+    try:
+        xp.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        first_line = str(error).splitlines()[0]
+        warnings.warn(
+            f"device={device!r} cannot be used ({first_line}); computing with NumPy instead",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return choose_backend(None)
+    on_cpu = str(device).startswith("cpu")
+    return Backend(xp, str(device), _CPU_CHUNK_BYTES if on_cpu else _GPU_CHUNK_BYTES)

@@ -1,0 +1,85 @@
+"""What a fit returns: two partitions and the places of unseen points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ccot.transport.sinkhorn import Status
+
+Matrix = Any
+
+
+class Placement(Protocol):
+    """Places unseen points on the steps of a fitted scaling."""
+
+    def scaling(self, points: Matrix) -> np.ndarray:
+        """Return the logarithms of the points' scalings."""
+        ...
+
+    def labels(self, points: Matrix) -> np.ndarray:
+        """Return the steps the points fall on."""
+        ...
+
+
+@dataclass(frozen=True)
+class Side:
+    """What was found on one side of the matrix, rows or columns.
+
+    Attributes
+    ----------
+    labels : int array of shape (n,)
+        Clusters, numbered from the lowest step.
+    confidence : array of shape (n,)
+        Between 0 and 1.
+    number_votes : dict of int to float
+        Share of draws that found each number of clusters.
+    log_scaling : array of shape (n,)
+        Logarithms of the scalings whose steps are the clusters.
+    jumps, jump_strength : arrays of shape (n_clusters - 1,)
+        How many sorted scalings lie before each jump, and how strong it is.
+    placement : Placement
+        Where unseen points of this side go.
+    """
+
+    labels: np.ndarray
+    confidence: np.ndarray
+    number_votes: dict[int, float]
+    log_scaling: np.ndarray
+    jumps: np.ndarray
+    jump_strength: np.ndarray
+    placement: Placement
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.jumps) + 1
+
+
+@dataclass(frozen=True)
+class Coclustering:
+    """Two partitions and how they came about.
+
+    Attributes
+    ----------
+    row, column : Side
+        The partitions.
+    n_draws : int
+        Draws made; 1 where nothing is drawn.
+    share_converged : float
+        Share of the transport problems that converged.
+    status : Status
+        The same in words, with advice.
+    """
+
+    row: Side
+    column: Side
+    n_draws: int
+    share_converged: float
+    status: Status
+
+    def transposed(self) -> Coclustering:
+        """Return the same co-clustering of the transposed matrix."""
+        return replace(self, row=self.column, column=self.row)

@@ -1,0 +1,117 @@
+"""From the labels of many draws to one vote.
+
+Draws need not agree on the number of clusters, and those that agree need not have them in the same
+order. The number found most often wins; the draws that found it are matched, cluster by cluster,
+with a reference partition of all points (linear assignment on shared members) and then vote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What a vote decided.
+
+    Attributes
+    ----------
+    labels : int array of shape (n_points,)
+        Cluster of every point, numbered as in the reference partition.
+    confidence : array of shape (n_points,)
+        Share of all draws of a point that found the winning number and put the point here.
+    """
+
+    labels: np.ndarray
+    confidence: np.ndarray
+
+
+def number_shares(n_clusters: np.ndarray) -> dict[int, float]:
+    """Return the share of draws that found each number of clusters, by ascending number."""
+    numbers, counts = np.unique(n_clusters, return_counts=True)
+    shares = counts / counts.sum()
+    return {int(number): float(share) for number, share in zip(numbers, shares, strict=True)}
+
+
+def winning_number(n_clusters: np.ndarray) -> int:
+    """Return the number found most often, the smaller one in a tie.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> winning_number(np.array([3, 4, 3, 2, 4]))
+    3
+    """
+    shares = number_shares(n_clusters)
+    return max(shares, key=lambda number: (shares[number], -number))
+
+
+def vote(
+    members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
+) -> Vote:
+    """Let draws vote on the cluster of every point.
+
+    Parameters
+    ----------
+    members, labels : int arrays of shape (n_draws, n_drawn)
+        Who was drawn, and the cluster each of them got.
+    agrees : boolean array of shape (n_draws,)
+        Draws that found the winning number; only these cast votes.
+    reference : int array of shape (n_points,)
+        A partition of all points into that number of clusters. Points that were in no agreeing
+        draw keep their label in it.
+
+    Returns
+    -------
+    Vote
+        Labels and confidence.
+    """
+    n_points, n_clusters = len(reference), int(reference.max()) + 1
+    n_clusters = max(n_clusters, int(labels[agrees].max(initial=0)) + 1)
+    matched = match_clusters(labels[agrees], reference[members[agrees]], n_clusters)
+    votes = _count(members[agrees] * n_clusters + matched, n_points * n_clusters)
+    votes = votes.reshape(n_points, n_clusters)
+    drawn = _count(members, n_points)
+    voted = votes.max(axis=1) > 0
+    winner = np.where(voted, votes.argmax(axis=1), reference)
+    share = votes[np.arange(n_points), winner] / np.maximum(drawn, 1)
+    return Vote(winner, share)
+
+
+def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Rename the clusters of each draw so that they share most members with the reference.
+
+    Parameters
+    ----------
+    labels, reference : int arrays of shape (n_draws, n_drawn)
+        Labels of the drawn points, in each draw and in the reference.
+    n_clusters : int
+        Number of clusters of both.
+
+    Returns
+    -------
+    int array of shape (n_draws, n_drawn)
+        ``labels`` with the reference's names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> match_clusters(np.array([[1, 1, 0, 2]]), np.array([[0, 0, 1, 2]]), 3)
+    array([[0, 0, 1, 2]])
+    """
+    n_draws = len(labels)
+    cell = (np.arange(n_draws)[:, None] * n_clusters + labels) * n_clusters + reference
+    shared = _count(cell, n_draws * n_clusters**2).reshape(n_draws, n_clusters, n_clusters)
+    names = shared.argmax(axis=2)
+    # Where each cluster's best name is another one's second best, the assignment is that simple.
+    clash = (np.sort(names, axis=1) != np.arange(n_clusters)).any(axis=1)
+    for draw in np.flatnonzero(clash):
+        names[draw] = linear_sum_assignment(shared[draw], maximize=True)[1]
+    return np.take_along_axis(names, labels, axis=1)
+
+
+def _count(indices: np.ndarray, n_bins: int) -> np.ndarray:
+    return np.bincount(indices.ravel(), minlength=n_bins)

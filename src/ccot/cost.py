@@ -1,0 +1,85 @@
+r"""Costs between the rows and the columns of square draws.
+
+Row ``i`` and column ``j`` of a square matrix ``D`` have the same length, and the cost of moving
+one to the other is
+
+.. math:: M_{ij} = \|x_i - y_j\|^2 = \|x_i\|^2 + \|y_j\|^2 - 2 (D D)_{ij}.
+
+The two norms only rescale the rows and columns of the Gibbs kernel :math:`e^{-\lambda M}`, so the
+solver sees the cross term alone and the norms are added to the logarithms of its scalings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class SquareCosts:
+    """Costs of a batch of square draws, in three parts.
+
+    Attributes
+    ----------
+    row_norms, column_norms : arrays of shape (n_draws, size)
+        Squared norms of rows and columns, float64.
+    cross : array of shape (n_draws, size, size)
+        The products ``D @ D``.
+    """
+
+    row_norms: Array
+    column_norms: Array
+    cross: Array
+
+    def full(self) -> Array:
+        """Return the costs themselves."""
+        norms = self.row_norms[..., :, None] + self.column_norms[..., None, :]
+        xp = array_namespace(norms)
+        return xp.clip(norms - 2 * xp.astype(self.cross, xp.float64), 0.0, None)
+
+
+def square_costs(squares: Array, dtype: Any = None) -> SquareCosts:
+    """Compute the row-column costs of a batch of squares.
+
+    Parameters
+    ----------
+    squares : array of shape (n_draws, size, size), or one sparse matrix
+        The draws. A sparse draw is never made dense; its products are.
+    dtype : dtype, optional
+        Precision of the products, that of ``squares`` by default. Norms are always float64.
+
+    Returns
+    -------
+    SquareCosts
+        Norms and cross products.
+    """
+    if sp.issparse(squares):
+        squared = squares.multiply(squares)
+        row_norms = np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(1, -1)
+        column_norms = np.asarray(squared.sum(axis=0), dtype=np.float64).reshape(1, -1)
+        cross = np.asarray((squares @ squares).toarray())[None]
+        return SquareCosts(row_norms, column_norms, cross if dtype is None else cross.astype(dtype))
+    xp = array_namespace(squares)
+    row_norms = xp.einsum("bij,bij->bi", squares, squares)
+    column_norms = xp.einsum("bij,bij->bj", squares, squares)
+    factor = squares if dtype is None else xp.astype(squares, dtype)
+    return SquareCosts(row_norms, column_norms, xp.matmul(factor, factor))
+
+
+def typical_cost(costs: SquareCosts) -> float:
+    """Return the median cost, the mean where that is zero, 1 where all costs are."""
+    cost = np.asarray(costs.full())
+    return float(np.median(cost)) or float(np.mean(cost)) or 1.0
+
+
+def squared_distances(points: Array, anchors: Array) -> Array:
+    """Squared Euclidean distances between the rows of two dense matrices."""
+    xp = array_namespace(points)
+    norms = xp.sum(points**2, axis=1)[:, None] + xp.sum(anchors**2, axis=1)[None, :]
+    return xp.clip(norms - 2 * (points @ anchors.T), 0.0, None)

@@ -1,0 +1,231 @@
+"""Square draws of one matrix: solved in chunks, read as steps, remembered for unseen points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import gen_batches
+from threadpoolctl import threadpool_limits
+
+from ccot.arrays import Backend, choose_backend
+from ccot.cost import square_costs, typical_cost
+from ccot.jumps import find_jumps
+from ccot.partition import Steps, join_steps, label_steps, place
+from ccot.transport.extend import extend_scaling
+from ccot.transport.sinkhorn import sinkhorn
+
+Matrix = Any
+
+# Widest range of the log kernel, in nats, that float32 is trusted with.
+_FLOAT32_RANGE = 40.0
+_POINTS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The partitions that draws arrived at.
+
+    Attributes
+    ----------
+    members : int array of shape (n_draws, size)
+        The rows in each draw.
+    row, column : Steps
+        Partitions of the drawn rows and of all columns.
+    converged : boolean array of shape (n_draws,)
+        Draws whose transport converged.
+    """
+
+    members: np.ndarray
+    row: Steps
+    column: Steps
+    converged: np.ndarray
+
+
+def join_ballots(ballots: Sequence[Ballots]) -> Ballots:
+    """Put the ballots of several batches of draws together."""
+    return Ballots(
+        members=np.concatenate([ballot.members for ballot in ballots]),
+        row=join_steps([ballot.row for ballot in ballots]),
+        column=join_steps([ballot.column for ballot in ballots]),
+        converged=np.concatenate([ballot.converged for ballot in ballots]),
+    )
+
+
+@dataclass(frozen=True)
+class DrawPlacement:
+    """Places unseen points by their costs to the other side of one solved draw.
+
+    Attributes
+    ----------
+    anchors : array or sparse matrix of shape (size, size)
+        Points of the other side, one a row.
+    log_anchor_scaling : array of shape (size,)
+        Their scalings.
+    members : int array of shape (size,) or None
+        Coordinates of an unseen point that went into the draw; None: all of them.
+    offset, scale, inverse_reg : float
+        As in :class:`DrawSolver`.
+    thresholds : array
+        Values halfway up the jumps.
+    """
+
+    anchors: Matrix
+    log_anchor_scaling: np.ndarray
+    members: np.ndarray | None
+    offset: float
+    scale: float
+    inverse_reg: float
+    thresholds: np.ndarray
+
+    def scaling(self, points: Matrix) -> np.ndarray:
+        """Return the logarithms of the points' scalings."""
+        parts = gen_batches(points.shape[0], _POINTS_AT_ONCE)
+        return np.concatenate([self._scaling(points[part]) for part in parts])
+
+    def _scaling(self, points: Matrix) -> np.ndarray:
+        if self.members is not None:
+            points = points[:, self.members]
+        points = (points - self.offset if self.offset else points) / self.scale
+        cost = euclidean_distances(points, self.anchors, squared=True)
+        mass = 1 / len(self.log_anchor_scaling)
+        return extend_scaling(-self.inverse_reg * cost, self.log_anchor_scaling, mass)
+
+    def labels(self, points: Matrix) -> np.ndarray:
+        """Return the steps the points fall on."""
+        return place(self.scaling(points), self.thresholds)
+
+
+@dataclass(frozen=True)
+class DrawSolver:
+    """Solves draws of one matrix.
+
+    Attributes
+    ----------
+    matrix : ndarray or CSR matrix
+        The matrix, shifted and scaled: neither changes the partitions, both spare the arithmetic
+        large numbers. A sparse matrix is scaled only.
+    offset, scale : float
+        The shift and the scale.
+    inverse_reg : float
+        The paper's lambda, for costs of the scaled matrix.
+    precision : str
+        Precision of the products: ``"float32"`` where the kernel's range allows it.
+    resolution : float
+        Differences of log scalings up to this are rounding.
+    """
+
+    matrix: Matrix
+    offset: float
+    scale: float
+    inverse_reg: float
+    precision: str
+    resolution: float
+    backend: Backend
+    detector: str
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+
+    @classmethod
+    def prepare(
+        cls,
+        matrix: Matrix,
+        draws: np.ndarray,
+        *,
+        reg: float,
+        scale_cost: str | None,
+        device: str | None,
+        **how: Any,
+    ) -> DrawSolver:
+        """Scale the matrix and turn ``reg`` into lambda by looking at the first draws."""
+        if sp.issparse(matrix):
+            matrix, offset = sp.csr_array(matrix), 0.0
+            scale = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
+        else:
+            offset = float(np.mean(matrix))
+            matrix = matrix - offset
+            scale = float(np.abs(matrix).max()) or 1.0
+        matrix = matrix / scale
+        costs = [square_costs(_squares(matrix, draw[None])) for draw in draws[:4]]
+        if scale_cost is None:
+            inverse_reg = scale**2 / reg
+        else:
+            inverse_reg = 1 / (reg * float(np.median([typical_cost(cost) for cost in costs])))
+        spread = 2 * inverse_reg * max(float(np.ptp(cost.cross)) for cost in costs)
+        largest = 2 * inverse_reg * max(float(np.abs(cost.cross).max()) for cost in costs)
+        precision = "float32" if spread < _FLOAT32_RANGE else "float64"
+        resolution = 16 * float(np.finfo(precision).eps) * (1 + largest)
+        backend = choose_backend(device)
+        return cls(matrix, offset, scale, inverse_reg, precision, resolution, backend, **how)
+
+    def ballots(
+        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
+    ) -> Ballots:
+        """Solve draws in chunks, over threads, and read the steps of their scalings."""
+        # One BLAS thread a worker: the same arithmetic, bit for bit, for every n_jobs.
+        with threadpool_limits(limits=1, user_api="blas"):
+            solve_chunks = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+            solved = solve_chunks(delayed(self.solve)(chunk) for chunk in self._chunks(draws))
+        log_row, log_column, converged = (np.concatenate(part) for part in zip(*solved, strict=True))
+        return Ballots(
+            members=draws,
+            row=self._steps(log_row, n_row_clusters),
+            column=self._steps(log_column, n_column_clusters),
+            converged=converged,
+        )
+
+    def _chunks(self, draws: np.ndarray) -> list[np.ndarray]:
+        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
+        sparse = sp.issparse(self.matrix)
+        at_once = 1 if sparse else max(1, self.backend.chunk_bytes // bytes_each)
+        return [draws[part] for part in gen_batches(len(draws), at_once)]
+
+    def solve(
+        self, draws: np.ndarray, precision: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the log scalings of rows and columns of draws, and which draws converged."""
+        backend = self.backend
+        squares = _squares(self.matrix, draws)
+        if not sp.issparse(squares):
+            squares = backend.send(squares)
+        costs = square_costs(squares, backend.dtype(precision or self.precision))
+        log_kernel = backend.send(costs.cross)
+        log_kernel *= 2 * self.inverse_reg
+        answer = sinkhorn(log_kernel, max_iter=self.max_iter, tol=self.tol)
+        log_row = backend.fetch(answer.log_row) + self.inverse_reg * backend.fetch(costs.row_norms)
+        log_column = backend.fetch(answer.log_column) + self.inverse_reg * backend.fetch(
+            costs.column_norms
+        )
+        return log_row, log_column, backend.fetch(answer.error) <= self.tol
+
+    def _steps(self, log_scaling: np.ndarray, n_clusters: int | None) -> Steps:
+        order = np.argsort(log_scaling, axis=1)
+        jumps = find_jumps(
+            np.take_along_axis(log_scaling, order, axis=1),
+            self.detector,
+            n_jumps=None if n_clusters is None else n_clusters - 1,
+            resolution=self.resolution,
+        )
+        return label_steps(order, jumps.mask, jumps.strength)
+
+    def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
+        """Return the placements of rows and of columns by one draw, still without thresholds."""
+        log_row, log_column, _ = self.solve(draw[None], "float64")
+        square = _squares(self.matrix, draw[None])
+        square = square if sp.issparse(square) else square[0]
+        common = (self.offset, self.scale, self.inverse_reg, np.empty(0))
+        return (
+            DrawPlacement(square.T, log_column[0], None, *common),
+            DrawPlacement(square, log_row[0], draw, *common),
+        )
+
+
+def _squares(matrix: Matrix, draws: np.ndarray) -> Matrix:
+    """Return the drawn squares: a batch of dense ones, or the one sparse square."""
+    return matrix[draws[0]] if sp.issparse(matrix) else matrix[draws]

@@ -1,0 +1,41 @@
+r"""Potentials of points that were not there when the transport was solved.
+
+A solved problem gives every possible point a scaling in closed form: one more row scaling step,
+
+.. math:: \log \alpha(x) = \log a - \log \sum_j \beta_j e^{-\lambda c(x, y_j)},
+
+so new rows and columns are placed without solving anything again.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+
+def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass: float):
+    """Scale new points against anchors whose scaling is known.
+
+    Parameters
+    ----------
+    log_kernel : array of shape (n_points, n_anchors)
+        ``-lambda * cost`` between new points and anchors.
+    log_anchor_scaling : array of shape (n_anchors,)
+        Logarithms of the anchors' scalings.
+    mass : float
+        Mass given to each new point, that of a point of its kind in the solved problem.
+
+    Returns
+    -------
+    array of shape (n_points,)
+        Logarithms of the new points' scalings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> extend_scaling(np.zeros((1, 4)), np.zeros(4), mass=4.0)
+    array([0.])
+    """
+    return math.log(mass) - logsumexp(log_kernel + log_anchor_scaling, axis=-1)

@@ -1,0 +1,21 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# No deadline: a shared machine may stall any single example.
+settings.register_profile("default", deadline=None)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+PROJECT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def data_home():
+    """Folder of real matrices, which the repository does not ship."""
+    folder = Path(os.environ.get("CCOT_DATA", PROJECT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}: set CCOT_DATA to the folder that holds them")
+    return folder
