@@ -1,5 +1,8 @@
-"""Co-clustering through optimal transport."""
+"""Co-clustering through optimal transport: blocks of rows and columns, found and counted."""
 
 from ccot._version import __version__
+from ccot.estimators.ccot import CCOT
+from ccot.estimators.ccot_gw import CCOTGW
+from ccot.jumps import detect_jumps
 
-__all__ = ["__version__"]
+__all__ = ["CCOT", "CCOTGW", "__version__", "detect_jumps"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -61,13 +62,13 @@ def choose_backend(device: str | None) -> Backend:
     if device is None:
         return Backend(np, None, _CPU_CHUNK_BYTES)
     try:
-        import array_api_compat.torch as xp
+        torch: Any = importlib.import_module("array_api_compat.torch")
     except ImportError as error:
         raise ImportError(
             f"device={device!r} needs PyTorch: pip install 'ccot[gpu]', or leave device=None"
         ) from error
     try:
-        xp.zeros(1, device=device)
+        torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         first_line = str(error).splitlines()[0]
         warnings.warn(
@@ -77,4 +78,4 @@ def choose_backend(device: str | None) -> Backend:
         )
         return choose_backend(None)
     on_cpu = str(device).startswith("cpu")
-    return Backend(xp, str(device), _CPU_CHUNK_BYTES if on_cpu else _GPU_CHUNK_BYTES)
+    return Backend(torch, str(device), _CPU_CHUNK_BYTES if on_cpu else _GPU_CHUNK_BYTES)

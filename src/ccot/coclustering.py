@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from ccot.partition import place
 from ccot.transport.sinkhorn import Status
 
 Matrix = Any
 
 
-class Placement(Protocol):
-    """Places unseen points on the steps of a fitted scaling."""
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Places unseen points on the steps of a fitted scaling.
+
+    Attributes
+    ----------
+    thresholds : array of shape (n_clusters - 1,)
+        Log scalings halfway up the jumps.
+    """
+
+    thresholds: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def scaling(self, points: Matrix) -> np.ndarray:
         """Return the logarithms of the points' scalings."""
-        ...
+        raise NotImplementedError
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the steps the points fall on."""
-        ...
+        return place(self.scaling(points), self.thresholds)
 
 
 @dataclass(frozen=True)
@@ -68,6 +78,8 @@ class Coclustering:
         The partitions.
     n_draws : int
         Draws made; 1 where nothing is drawn.
+    n_iter : int
+        Iterations of the slowest transport problem (CCOT), or updates of the barycentre (CCOT-GW).
     share_converged : float
         Share of the transport problems that converged.
     status : Status
@@ -77,9 +89,31 @@ class Coclustering:
     row: Side
     column: Side
     n_draws: int
+    n_iter: int
     share_converged: float
     status: Status
 
     def transposed(self) -> Coclustering:
         """Return the same co-clustering of the transposed matrix."""
         return replace(self, row=self.column, column=self.row)
+
+
+def block_means(matrix: Matrix, row: Side, column: Side) -> np.ndarray:
+    """Return the mean of the matrix over each block.
+
+    Parameters
+    ----------
+    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
+        The matrix.
+    row, column : Side
+        Its partitions.
+
+    Returns
+    -------
+    ndarray of shape (n_row_clusters, n_column_clusters)
+        Means; NaN where a cluster has no members.
+    """
+    by_row, by_column = np.eye(row.n_clusters)[row.labels], np.eye(column.n_clusters)[column.labels]
+    sums = by_row.T @ (matrix @ by_column)
+    sizes = np.outer(by_row.sum(axis=0), by_column.sum(axis=0))
+    return np.divide(sums, sizes, out=np.full(sums.shape, np.nan), where=sizes > 0)

@@ -14,11 +14,12 @@ from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from ccot.arrays import Backend, choose_backend
+from ccot.coclustering import Placement
 from ccot.cost import square_costs, typical_cost
 from ccot.jumps import find_jumps
-from ccot.partition import Steps, join_steps, label_steps, place
+from ccot.partition import Steps, join_steps, label_steps
 from ccot.transport.extend import extend_scaling
-from ccot.transport.sinkhorn import sinkhorn
+from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
 
 Matrix = Any
 
@@ -37,6 +38,8 @@ class Ballots:
         The rows in each draw.
     row, column : Steps
         Partitions of the drawn rows and of all columns.
+    n_iter : int array of shape (n_draws,)
+        Sinkhorn iterations.
     converged : boolean array of shape (n_draws,)
         Draws whose transport converged.
     """
@@ -44,6 +47,7 @@ class Ballots:
     members: np.ndarray
     row: Steps
     column: Steps
+    n_iter: np.ndarray
     converged: np.ndarray
 
 
@@ -53,12 +57,13 @@ def join_ballots(ballots: Sequence[Ballots]) -> Ballots:
         members=np.concatenate([ballot.members for ballot in ballots]),
         row=join_steps([ballot.row for ballot in ballots]),
         column=join_steps([ballot.column for ballot in ballots]),
+        n_iter=np.concatenate([ballot.n_iter for ballot in ballots]),
         converged=np.concatenate([ballot.converged for ballot in ballots]),
     )
 
 
 @dataclass(frozen=True)
-class DrawPlacement:
+class DrawPlacement(Placement):
     """Places unseen points by their costs to the other side of one solved draw.
 
     Attributes
@@ -71,8 +76,6 @@ class DrawPlacement:
         Coordinates of an unseen point that went into the draw; None: all of them.
     offset, scale, inverse_reg : float
         As in :class:`DrawSolver`.
-    thresholds : array
-        Values halfway up the jumps.
     """
 
     anchors: Matrix
@@ -81,7 +84,6 @@ class DrawPlacement:
     offset: float
     scale: float
     inverse_reg: float
-    thresholds: np.ndarray
 
     def scaling(self, points: Matrix) -> np.ndarray:
         """Return the logarithms of the points' scalings."""
@@ -95,10 +97,6 @@ class DrawPlacement:
         cost = euclidean_distances(points, self.anchors, squared=True)
         mass = 1 / len(self.log_anchor_scaling)
         return extend_scaling(-self.inverse_reg * cost, self.log_anchor_scaling, mass)
-
-    def labels(self, points: Matrix) -> np.ndarray:
-        """Return the steps the points fall on."""
-        return place(self.scaling(points), self.thresholds)
 
 
 @dataclass(frozen=True)
@@ -172,12 +170,13 @@ class DrawSolver:
         with threadpool_limits(limits=1, user_api="blas"):
             solve_chunks = Parallel(n_jobs=self.n_jobs, require="sharedmem")
             solved = solve_chunks(delayed(self.solve)(chunk) for chunk in self._chunks(draws))
-        log_row, log_column, converged = (np.concatenate(part) for part in zip(*solved, strict=True))
+        answer = join_scalings(solved)
         return Ballots(
             members=draws,
-            row=self._steps(log_row, n_row_clusters),
-            column=self._steps(log_column, n_column_clusters),
-            converged=converged,
+            row=self._steps(answer.log_row, n_row_clusters),
+            column=self._steps(answer.log_column, n_column_clusters),
+            n_iter=answer.n_iter,
+            converged=answer.error <= self.tol,
         )
 
     def _chunks(self, draws: np.ndarray) -> list[np.ndarray]:
@@ -186,10 +185,8 @@ class DrawSolver:
         at_once = 1 if sparse else max(1, self.backend.chunk_bytes // bytes_each)
         return [draws[part] for part in gen_batches(len(draws), at_once)]
 
-    def solve(
-        self, draws: np.ndarray, precision: str | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the log scalings of rows and columns of draws, and which draws converged."""
+    def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
+        """Return the scalings of rows and columns of draws."""
         backend = self.backend
         squares = _squares(self.matrix, draws)
         if not sp.issparse(squares):
@@ -198,11 +195,15 @@ class DrawSolver:
         log_kernel = backend.send(costs.cross)
         log_kernel *= 2 * self.inverse_reg
         answer = sinkhorn(log_kernel, max_iter=self.max_iter, tol=self.tol)
-        log_row = backend.fetch(answer.log_row) + self.inverse_reg * backend.fetch(costs.row_norms)
-        log_column = backend.fetch(answer.log_column) + self.inverse_reg * backend.fetch(
-            costs.column_norms
+        # The norms were left out of the kernel: they belong to the scalings.
+        row_norms, column_norms = backend.fetch(costs.row_norms), backend.fetch(costs.column_norms)
+        return Scalings(
+            log_row=backend.fetch(answer.log_row) + self.inverse_reg * row_norms,
+            log_column=backend.fetch(answer.log_column) + self.inverse_reg * column_norms,
+            n_iter=backend.fetch(answer.n_iter),
+            error=backend.fetch(answer.error),
+            status=answer.status,
         )
-        return log_row, log_column, backend.fetch(answer.error) <= self.tol
 
     def _steps(self, log_scaling: np.ndarray, n_clusters: int | None) -> Steps:
         order = np.argsort(log_scaling, axis=1)
@@ -216,13 +217,13 @@ class DrawSolver:
 
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, still without thresholds."""
-        log_row, log_column, _ = self.solve(draw[None], "float64")
+        answer = self.solve(draw[None], "float64")
         square = _squares(self.matrix, draw[None])
         square = square if sp.issparse(square) else square[0]
-        common = (self.offset, self.scale, self.inverse_reg, np.empty(0))
+        common = (self.offset, self.scale, self.inverse_reg)
         return (
-            DrawPlacement(square.T, log_column[0], None, *common),
-            DrawPlacement(square, log_row[0], draw, *common),
+            DrawPlacement(square.T, answer.log_column[0], None, *common),
+            DrawPlacement(square, answer.log_row[0], draw, *common),
         )
 
 

@@ -122,8 +122,6 @@ def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     floor = (1e-6 * np.ptp(values)) ** 2 + np.finfo(np.float64).tiny
     variance = np.maximum(variance, np.maximum(floor, 1e-3 * variance.max()))
     log_density = (
-        np.log(size)
-        - np.log(variance) / 2
-        - (values[:, None] - mean) ** 2 / (2 * variance)
+        np.log(size) - np.log(variance) / 2 - (values[:, None] - mean) ** 2 / (2 * variance)
     )
     return np.exp(log_density[np.arange(len(values)), labels] - logsumexp(log_density, axis=1))

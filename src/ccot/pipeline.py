@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,7 @@ from ccot.consensus import number_shares, vote, winning_number
 from ccot.draws import Ballots, DrawSolver, join_ballots
 from ccot.jumps import find_jumps
 from ccot.kernel import KernelSpec, mean_distance, similarity
-from ccot.partition import Steps, label_steps, place, step_posterior, thresholds
+from ccot.partition import Steps, label_steps, step_posterior, thresholds
 from ccot.sampling import draw_indices
 from ccot.transport.extend import extend_scaling
 from ccot.transport.gromov import Alignment, Limits, gromov_barycentre
@@ -74,8 +74,9 @@ def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -
         numbers = settings.n_column_clusters, settings.n_row_clusters
         turned = replace(settings, n_row_clusters=numbers[0], n_column_clusters=numbers[1])
         return fit_ccot(matrix.T, turned, rng).transposed()
-    indices = draw_indices(*matrix.shape, settings.sampling, rng)
-    rounds = _rounds(matrix.shape, settings.n_samplings)
+    n_rows, n_columns = matrix.shape
+    indices = draw_indices(n_rows, n_columns, settings.sampling, rng)
+    rounds = _rounds(n_rows, n_columns, settings.n_samplings)
     draws = np.array(list(islice(indices, next(rounds))))
     solver = _draw_solver(matrix, draws, settings)
     ballots = [solver.ballots(draws, settings.n_row_clusters, settings.n_column_clusters)]
@@ -91,12 +92,12 @@ def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -
     return found
 
 
-def _rounds(shape: tuple[int, int], n_samplings: int | str) -> Iterator[int]:
+def _rounds(n_rows: int, n_columns: int, n_samplings: int | str) -> Iterator[int]:
     """Yield how many more draws to make before looking at the vote (again)."""
     if n_samplings != "auto":
         yield int(n_samplings)
         return
-    per_pass = math.ceil(shape[0] / shape[1])
+    per_pass = math.ceil(n_rows / n_columns)
     done = 0
     while done < AUTO_CEILING:
         passes = max(done, AUTO_FLOOR // 2)
@@ -138,6 +139,7 @@ def decide(matrix: Matrix, solver: DrawSolver, ballots: Ballots) -> Coclustering
             matrix.T, column_placement, everyone, ballots.column, column_agrees, solver.detector
         ),
         n_draws=len(ballots.members),
+        n_iter=int(ballots.n_iter.max()),
         share_converged=float(ballots.converged.mean()),
         status=Status.CONVERGED if ballots.converged.all() else Status.MAX_ITER,
     )
@@ -190,8 +192,9 @@ class CCOTGWSettings:
     n_support: int | None = None
     exact_refinement: bool = True
     detector: str = "multiscale"
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     device: str | None = None
+    report: Callable[[str], None] = lambda message: None
 
 
 @dataclass(frozen=True)
@@ -232,7 +235,7 @@ class Similarities:
 
 
 @dataclass(frozen=True)
-class KernelPlacement:
+class KernelPlacement(Placement):
     """Places unseen points by their similarities to the fitted ones."""
 
     similarities: Similarities
@@ -240,16 +243,11 @@ class KernelPlacement:
     shift: float
     log_support_scaling: np.ndarray
     reg: float
-    thresholds: np.ndarray
 
     def scaling(self, points: Matrix) -> np.ndarray:
         """Return the logarithms of the points' scalings."""
         log_kernel = (self.similarities.to(points) @ self.potential + self.shift) / self.reg
         return extend_scaling(log_kernel, self.log_support_scaling, 1 / len(self.potential))
-
-    def labels(self, points: Matrix) -> np.ndarray:
-        """Return the steps the points fall on."""
-        return place(self.scaling(points), self.thresholds)
 
 
 def fit_ccot_gw(
@@ -269,6 +267,11 @@ def fit_ccot_gw(
     Coclustering
         Partitions, confidence and placement of unseen points.
     """
+    if settings.loss == "kl" and min(rows.matrix.min(), columns.matrix.min()) < 0:
+        raise ValueError(
+            'loss="kl" compares similarities by their logarithms, but some are negative: '
+            'use loss="square" or a non-negative kernel'
+        )
     backend = choose_backend(settings.device)
     kernels = [backend.send(side.matrix) for side in (rows, columns)]
     answer = gromov_barycentre(
@@ -289,8 +292,12 @@ def fit_ccot_gw(
             strict=True,
         )
     )
+    settings.report(
+        f"barycentre after {len(answer.objective)} updates: {row.n_clusters} x "
+        f"{column.n_clusters} clusters"
+    )
     converged = answer.status is Status.CONVERGED
-    return Coclustering(row, column, 1, float(converged), answer.status)
+    return Coclustering(row, column, 1, len(answer.objective), float(converged), answer.status)
 
 
 def _start_support(kernel: np.ndarray, n_support: int | None) -> np.ndarray:
@@ -315,7 +322,6 @@ def _align_side(
         alignment.shift,
         backend.fetch(alignment.log_column),
         settings.reg,
-        np.empty(0),
     )
     log_scaling = backend.fetch(alignment.log_row)
     return _read_steps(log_scaling, settings.detector, n_clusters, placement)

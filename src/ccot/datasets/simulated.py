@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-__all__ = ["load_simulated", "make_latent_blocks"]
+from ccot.randomness import RandomState, as_generator
 
-RandomState = int | np.random.Generator | np.random.RandomState | None
+__all__ = ["load_simulated", "make_latent_blocks"]
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def make_latent_blocks(
     row_shares = _check_proportions(row_proportions, means.shape[0], "row_proportions")
     column_shares = _check_proportions(column_proportions, means.shape[1], "column_proportions")
     sigma = _check_sigma(sigma)
-    rng = _generator(random_state)
+    rng = as_generator(random_state)
 
     # The order of the three draws is part of the promise: it fixes what a seed means.
     row_labels = rng.choice(means.shape[0], size=n_rows, p=row_shares)
@@ -248,14 +248,3 @@ def _check_sigma(sigma: float) -> float:
     if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 <= sigma < np.inf:
         raise ValueError(f"sigma must be a finite number that is not negative, not {sigma!r}")
     return float(sigma)
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31, size=4))
-    if random_state is None or isinstance(random_state, Integral | np.random.Generator):
-        return np.random.default_rng(random_state)
-    raise ValueError(
-        "random_state must be an integer, a numpy Generator or RandomState, or None, "
-        f"not {random_state!r}"
-    )

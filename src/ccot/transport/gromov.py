@@ -16,7 +16,6 @@ Arrays may come from any library with the array API; the exact refinement is POT
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -223,11 +222,10 @@ def gromov_barycentre(
 def align(kernel: Array, support: Array, reg: float, rule: Loss, limits: Limits) -> Alignment:
     """Align a similarity with a support by entropic Gromov-Wasserstein, from the product start."""
     xp = array_namespace(kernel)
-    n_points, n_support = kernel.shape[0], support.shape[0]
     support_side = rule.h2(support)
     constant = _constant(kernel, support, rule)
     # The product coupling: every column of the potential is the mean of the support's columns.
-    potential = xp.zeros_like(kernel[:, :1]) + xp.mean(support_side, axis=0) / n_points
+    potential = xp.zeros_like(kernel[:, :1]) + xp.mean(support_side, axis=0) / kernel.shape[0]
     log_row = xp.zeros_like(kernel[:, 0])
     values: list[float] = []
     while True:
@@ -287,7 +285,7 @@ def _best_support(
 
 
 def _at_rest(values: Sequence[float], tol: float) -> bool:
-    """From the third value on: is the gain over the best earlier one small?"""
+    """Tell, from the third value on, whether the gain over the best earlier one is small."""
     if len(values) < _MIN_ROUNDS:
         return False
     return min(values[:-1]) - values[-1] < tol * abs(values[0])

@@ -1,0 +1,232 @@
+"""What all estimators share: checking input, showing the answer, placing unseen points."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, BiclusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ccot.coclustering import Coclustering, Side, block_means
+from ccot.transport.sinkhorn import Status
+
+Matrix = Any
+
+
+class BaseCoclustering(BiclusterMixin, BaseEstimator):
+    """Base of the co-clustering estimators; see the subclasses for parameters.
+
+    A subclass fits a :class:`~ccot.coclustering.Coclustering` and hands it to :meth:`_adopt`.
+    """
+
+    n_row_clusters: int | None
+    n_column_clusters: int | None
+    verbose: int
+    _coclustering: Coclustering
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn that sparse matrices are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Co-cluster ``X`` and return the labels of its rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_columns)
+            The matrix.
+        y : None
+            Ignored; here for the sake of pipelines.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            ``row_labels_``.
+        """
+        return self.fit(X, y).row_labels_  # type: ignore[attr-defined]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the row clusters of new rows, without fitting anything again.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_columns)
+            New rows, with the columns of the fitted matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Labels as in ``row_labels_``.
+        """
+        check_is_fitted(self)
+        checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
+        return self._coclustering.row.placement.labels(_finite(checked))
+
+    def predict_columns(self, X: Any) -> np.ndarray:
+        """Return the column clusters of new columns, without fitting anything again.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_rows)
+            New columns, each as one row of ``X`` with a value for every row of the fitted matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Labels as in ``column_labels_``.
+        """
+        check_is_fitted(self)
+        checked = _finite(check_array(_numbers(X), **_CHECKS))
+        expected = len(self._coclustering.row.labels)
+        if checked.shape[1] != expected:
+            raise ValueError(
+                f"X has {checked.shape[1]} values for each new column, but the fitted matrix has "
+                f"{expected} rows: pass one new column per row of X"
+            )
+        return self._coclustering.column.placement.labels(checked)
+
+    @property
+    def rows_(self) -> np.ndarray:
+        """Boolean array (n_biclusters, n_rows): the rows of each block."""
+        check_is_fitted(self)
+        clusters = np.repeat(np.arange(self.n_row_clusters_), self.n_column_clusters_)
+        return clusters[:, None] == self.row_labels_
+
+    @property
+    def columns_(self) -> np.ndarray:
+        """Boolean array (n_biclusters, n_columns): the columns of each block."""
+        check_is_fitted(self)
+        clusters = np.tile(np.arange(self.n_column_clusters_), self.n_row_clusters_)
+        return clusters[:, None] == self.column_labels_
+
+    def summary(self) -> str:
+        """Return in a few lines what was found and how sure it is.
+
+        Returns
+        -------
+        str
+            Numbers of clusters, sizes, confidence, and a warning where the steps are weak.
+        """
+        check_is_fitted(self)
+        lines = [
+            f"{type(self).__name__}: {len(self.row_labels_)} rows in {self.n_row_clusters_} "
+            f"clusters, {len(self.column_labels_)} columns in {self.n_column_clusters_} clusters"
+        ]
+        for name, side in (("row", self._coclustering.row), ("column", self._coclustering.column)):
+            lines += _describe(name, side)
+        return "\n".join(lines)
+
+    def _check_matrix(self, X: Any) -> Matrix:
+        """Return ``X`` as float64, dense or CSR, or say what is wrong with it and what to do."""
+        checked = validate_data(
+            self, _numbers(X), ensure_min_samples=2, ensure_min_features=2, **_CHECKS
+        )
+        self._check_numbers(*checked.shape)
+        return _finite(checked)
+
+    def _check_numbers(self, n_rows: int, n_columns: int) -> None:
+        """Refuse to make more clusters than there are points."""
+        for name, asked, size, what in (
+            ("n_row_clusters", self.n_row_clusters, n_rows, "rows"),
+            ("n_column_clusters", self.n_column_clusters, n_columns, "columns"),
+        ):
+            if asked is not None and asked > size:
+                raise ValueError(
+                    f"{name}={asked} is more than the {size} {what} there are to cluster: "
+                    f"ask for at most {size}, or pass None to have the number found"
+                )
+
+    def _adopt(self, found: Coclustering, X: Matrix | None):
+        """Put a co-clustering on the attributes, and warn about what the user should know."""
+        self._coclustering = found
+        self.row_labels_, self.column_labels_ = found.row.labels, found.column.labels
+        self.n_row_clusters_ = found.row.n_clusters
+        self.n_column_clusters_ = found.column.n_clusters
+        self.row_confidence_, self.column_confidence_ = (
+            found.row.confidence,
+            found.column.confidence,
+        )
+        self.row_log_scaling_ = found.row.log_scaling
+        self.column_log_scaling_ = found.column.log_scaling
+        self.row_jumps_, self.column_jumps_ = found.row.jumps, found.column.jumps
+        self.row_jump_strength_ = found.row.jump_strength
+        self.column_jump_strength_ = found.column.jump_strength
+        self.row_cluster_votes_ = found.row.number_votes
+        self.column_cluster_votes_ = found.column.number_votes
+        self.n_iter_ = found.n_iter
+        if X is not None:
+            self.block_means_ = block_means(X, found.row, found.column)
+        if found.status is not Status.CONVERGED:
+            warnings.warn(
+                f"{1 - found.share_converged:.0%} of the transport problems {found.status.value}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _report(self, message: str) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {message}", flush=True)
+
+
+NUMBER_OF_CLUSTERS = {
+    name: [Interval(Integral, 1, None, closed="left"), None]
+    for name in ("n_row_clusters", "n_column_clusters")
+}
+
+_CHECKS: dict[str, Any] = {
+    "accept_sparse": ("csr", "csc"),
+    "dtype": np.float64,
+    "ensure_all_finite": False,
+}
+
+
+def _numbers(X: Any) -> Any:
+    """Refuse text with a message that helps; everything else is scikit-learn's to check."""
+    kind = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", None)
+    if getattr(kind, "kind", None) in ("U", "S"):
+        raise ValueError(
+            "X contains text where numbers are expected (could not convert string to float): "
+            "drop those columns or encode them first"
+        )
+    return X
+
+
+def _finite(X: Matrix) -> Matrix:
+    """Refuse NaN and infinity, saying where the first one is."""
+    values = X.data if sp.issparse(X) else X
+    bad = ~np.isfinite(values)
+    if not bad.any():
+        return X
+    if sp.issparse(X):
+        coo = X.tocoo()
+        first = np.flatnonzero(~np.isfinite(coo.data))[0]
+        row, column = int(coo.row[first]), int(coo.col[first])
+    else:
+        row, column = (int(place) for place in np.argwhere(bad)[0])
+    name = "NaN" if np.isnan(values[bad]).any() else "infinity"
+    raise ValueError(
+        f"Input X contains {name} ({int(bad.sum())} entries that are NaN or inf, the first one "
+        f"in row {row}, column {column}): drop these rows or columns, or fill the entries in "
+        "(for example with sklearn.impute.SimpleImputer)"
+    )
+
+
+def _describe(name: str, side: Side) -> list[str]:
+    sizes = ", ".join(str(size) for size in np.bincount(side.labels, minlength=side.n_clusters))
+    lines = [f"  {name} clusters: sizes {sizes}; mean confidence {side.confidence.mean():.2f}"]
+    if len(side.number_votes) > 1:
+        shares = ", ".join(f"{number}: {share:.0%}" for number, share in side.number_votes.items())
+        lines.append(f"    number of {name} clusters over the draws: {shares}")
+    if side.n_clusters == 1:
+        lines.append(f"    the sorted {name} scalings are smooth: no step is significant")
+    return lines

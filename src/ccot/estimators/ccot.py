@@ -1,0 +1,233 @@
+"""CCOT: co-clustering by transport between rows and columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ccot.coclustering import Coclustering
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering
+from ccot.jumps import DETECTORS
+from ccot.pipeline import CCOTSettings, fit_ccot
+from ccot.randomness import RandomState, as_generator
+from ccot.regularisation import RegPath, cross_validate
+from ccot.sampling import SAMPLINGS
+
+REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
+# Each of the two dozen fits of reg="cv" sees half of the data; a short vote is enough to compare.
+_CV_PASSES = 8
+
+
+class CCOT(BaseCoclustering):
+    r"""Co-clustering through optimal transport, Algorithm 1 of the paper [1]_.
+
+    Rows and columns are seen as two clouds of points, and entropic transport between them,
+
+    .. math:: \gamma^* = \arg\min_{\gamma \in \Pi} \langle M, \gamma \rangle
+              - \frac{1}{\lambda} E(\gamma), \qquad M_{ij} = \|x_i - y_j\|^2,
+
+    is solved by a coupling :math:`\mathrm{diag}(\alpha)\, e^{-\lambda M}\, \mathrm{diag}(\beta)`.
+    Sorted, the scalings :math:`\alpha` and :math:`\beta` show steps; rows on one step form a
+    cluster, and so do columns. Nobody has to say how many there are.
+
+    Rows and columns can be compared only where the matrix is square, so squares are drawn from it
+    and vote. For a matrix with more columns than rows, columns are drawn.
+
+    Parameters
+    ----------
+    n_row_clusters, n_column_clusters : int or None, default=None
+        Numbers of clusters. None: found from the data. An integer: exactly that many, by the
+        strongest jumps.
+    reg : float or "cv", default=0.2
+        Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost. Small
+        values tell more clusters apart and take more iterations. ``"cv"`` chooses from
+        1, .5, .2, .1 and .05 by the information that partitions of two halves of the data share.
+    scale_cost : "median" or None, default="median"
+        Unit of ``reg``: the median cost, or None for the costs as they are.
+    n_samplings : int or "auto", default="auto"
+        Number of draws. ``"auto"`` draws everyone about 16 times, then doubles the draws until the
+        vote no longer changes, up to 128 times.
+    sampling : {"cover", "uniform"}, default="cover"
+        ``"cover"`` draws everyone equally often; ``"uniform"`` makes the paper's independent
+        draws. For a square matrix there is nothing to draw: the first draw is the matrix as it
+        is, later ones pair its rows and columns in another order.
+    detector : {"multiscale", "authors"}, default="multiscale"
+        How jumps are found, see :func:`ccot.detect_jumps`.
+    max_iter : int, default=1000
+        Limit on the Sinkhorn iterations of each draw.
+    tol : float, default=1e-6
+        Error of the marginals at which Sinkhorn stops.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all. Labels do not depend on it.
+    device : str or None, default=None
+        None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the draws.
+    verbose : int, default=0
+        Print progress if positive.
+
+    Attributes
+    ----------
+    row_labels_, column_labels_ : ndarray of int
+        Cluster of each row and column, numbered from the lowest step.
+    n_row_clusters_, n_column_clusters_ : int
+        Numbers of clusters.
+    row_confidence_, column_confidence_ : ndarray of float
+        Share of the draws of a row (column) that found the final number of clusters and put it
+        into its final cluster.
+    row_cluster_votes_, column_cluster_votes_ : dict of int to float
+        Share of draws that found each number of clusters.
+    row_log_scaling_, column_log_scaling_ : ndarray of float
+        Logarithms of the scalings in the draw with the clearest steps; rows that were not in it
+        are scaled in closed form.
+    row_jumps_, column_jumps_ : ndarray of int
+        How many of the sorted scalings lie before each jump.
+    row_jump_strength_, column_jump_strength_ : ndarray of float
+        Strength of these jumps.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+        Mean of the matrix over each block.
+    rows_, columns_, biclusters_
+        Block membership as in scikit-learn.
+    n_samplings_ : int
+        Number of draws made.
+    n_iter_ : int
+        Iterations of the slowest draw.
+    reg_ : float
+        The regularisation used.
+    reg_path_ : RegPath
+        What cross-validation saw; only with ``reg="cv"``.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    CCOTGW : The kernelised version; no draws.
+
+    Notes
+    -----
+    Each draw reduces a row to one number. Noise reaches that number through the row's norm, so
+    steps vanish long before clusters do; and two clusters whose scalings happen to coincide
+    cannot be told apart. One draw costs :math:`O(k^3)` for a square of size k.
+
+    References
+    ----------
+    .. [1] Laclau, C., Redko, I., Matei, B., Bennani, Y. and Brault, V. (2017). Co-clustering
+       through optimal transport. ICML.
+
+    Examples
+    --------
+    >>> from ccot import CCOT
+    >>> from ccot.datasets import load_simulated
+    >>> matrix = load_simulated("D1", random_state=0).data
+    >>> model = CCOT(random_state=0).fit(matrix)
+    >>> model.n_row_clusters_, model.n_column_clusters_
+    (3, 3)
+    >>> bool((model.predict(matrix[:10]) == model.row_labels_[:10]).all())
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NUMBER_OF_CLUSTERS,
+        "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
+        "scale_cost": [StrOptions({"median"}), None],
+        "n_samplings": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "sampling": [StrOptions(set(SAMPLINGS))],
+        "detector": [StrOptions(set(DETECTORS))],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "n_jobs": [Integral, None],
+        "device": [str, None],
+        "random_state": "no_validation",
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_row_clusters: int | None = None,
+        n_column_clusters: int | None = None,
+        *,
+        reg: float | str = 0.2,
+        scale_cost: str | None = "median",
+        n_samplings: int | str = "auto",
+        sampling: str = "cover",
+        detector: str = "multiscale",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        n_jobs: int | None = None,
+        device: str | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_row_clusters = n_row_clusters
+        self.n_column_clusters = n_column_clusters
+        self.reg = reg
+        self.scale_cost = scale_cost
+        self.n_samplings = n_samplings
+        self.sampling = sampling
+        self.detector = detector
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> CCOT:
+        """Co-cluster a matrix.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_columns)
+            Finite numbers, at least two rows and two columns.
+        y : None
+            Ignored; here for the sake of pipelines.
+
+        Returns
+        -------
+        CCOT
+            The fitted estimator.
+        """
+        self._validate_params()
+        matrix = self._check_matrix(X)
+        # A draw has as many rows as columns, so neither can have more clusters than the fewer.
+        self._check_numbers(min(matrix.shape), min(matrix.shape))
+        rng = as_generator(self.random_state)
+        settings = self._settings()
+        if self.reg == "cv":
+            self.reg_path_ = self._choose_reg(matrix, settings, rng)
+            settings = replace(settings, reg=self.reg_path_.best)
+        found = fit_ccot(matrix, settings, rng)
+        self.reg_, self.n_samplings_ = settings.reg, found.n_draws
+        return self._adopt(found, matrix)
+
+    def _settings(self) -> CCOTSettings:
+        return CCOTSettings(
+            n_row_clusters=self.n_row_clusters,
+            n_column_clusters=self.n_column_clusters,
+            reg=1.0 if isinstance(self.reg, str) else self.reg,
+            scale_cost=self.scale_cost,
+            n_samplings=self.n_samplings,
+            sampling=self.sampling,
+            detector=self.detector,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            report=self._report,
+        )
+
+    def _choose_reg(self, matrix: Any, settings: CCOTSettings, rng: np.random.Generator) -> RegPath:
+        seed = int(rng.integers(2**31))
+
+        def fit_part(part: Any, reg: float) -> Coclustering:
+            per_pass = math.ceil(max(part.shape) / min(part.shape))
+            short = replace(settings, reg=reg, n_samplings=_CV_PASSES * per_pass)
+            # The same draws for every reg: differences are those of reg alone.
+            return fit_ccot(part, short, np.random.default_rng(seed))
+
+        return cross_validate(fit_part, matrix, REG_GRID, rng)

@@ -1,0 +1,105 @@
+"""How much entropy: the regularisation chosen by what can be reproduced.
+
+The paper sets its regularisation by cross-validation and does not say how. Here the matrix is cut
+into halves, once by rows and once by columns; each half is co-clustered on its own, and places the
+points of the other half by the closed form. Partitions are compared by the information they share
+in nats, corrected for chance: a partition that finds nothing scores nothing, and of two that are
+reproduced equally well the finer one scores more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import entropy
+from sklearn.metrics import adjusted_mutual_info_score
+
+from ccot.coclustering import Coclustering
+
+Matrix = Any
+Fit = Callable[[Matrix, float], Coclustering]
+
+
+@dataclass(frozen=True)
+class RegPath:
+    """What cross-validation saw.
+
+    Attributes
+    ----------
+    reg : tuple of float
+        The values tried.
+    scores : array of shape (n_reg, n_comparisons)
+        Information shared by the partitions of each comparison.
+    best : float
+        The value with the highest mean score; the largest one in a tie.
+    """
+
+    reg: tuple[float, ...]
+    scores: np.ndarray
+    best: float
+
+
+def cross_validate(
+    fit: Fit, matrix: Matrix, grid: Sequence[float], rng: np.random.Generator, n_splits: int = 2
+) -> RegPath:
+    """Choose a regularisation by the reproducibility of the partitions.
+
+    Parameters
+    ----------
+    fit : callable
+        Takes a matrix and a regularisation, returns a co-clustering.
+    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
+        The data.
+    grid : sequence of float
+        Values to try.
+    rng : numpy.random.Generator
+        Cuts the matrix into halves.
+    n_splits : int, default=2
+        How often the matrix is halved in each direction.
+
+    Returns
+    -------
+    RegPath
+        Values, scores and the best value.
+    """
+    n_rows, n_columns = matrix.shape
+    splits = [(_halves(n_rows, rng), _halves(n_columns, rng)) for _ in range(n_splits)]
+    ordered = sorted(grid, reverse=True)
+    scores = np.array(
+        [
+            np.concatenate([_reproduced(fit, matrix, reg, *split) for split in splits])
+            for reg in ordered
+        ]
+    )
+    best = ordered[int(np.argmax(scores.mean(axis=1).round(6)))]
+    return RegPath(tuple(ordered), scores, best)
+
+
+def _halves(n_points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    shuffled = rng.permutation(n_points)
+    return np.sort(shuffled[: n_points // 2]), np.sort(shuffled[n_points // 2 :])
+
+
+def _reproduced(
+    fit: Fit, matrix: Matrix, reg: float, rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]
+) -> list[float]:
+    """Compare halves by rows, then by columns; both tell of rows and of columns."""
+    upper, lower = (fit(matrix[half], reg) for half in rows)
+    left, right = (fit(matrix[:, half], reg) for half in columns)
+    return [
+        _shared(upper.row.placement.labels(matrix[rows[1]]), lower.row.labels),
+        _shared(lower.row.placement.labels(matrix[rows[0]]), upper.row.labels),
+        _shared(left.column.placement.labels(matrix[:, columns[1]].T), right.column.labels),
+        _shared(right.column.placement.labels(matrix[:, columns[0]].T), left.column.labels),
+        _shared(upper.column.labels, lower.column.labels),
+        _shared(left.row.labels, right.row.labels),
+    ]
+
+
+def _shared(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the mutual information of two partitions above chance, in nats."""
+    mean_entropy = (entropy(np.bincount(one)) + entropy(np.bincount(other))) / 2
+    return float(adjusted_mutual_info_score(one, other) * mean_entropy)
