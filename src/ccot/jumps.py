@@ -190,6 +190,8 @@ def _strongest(evidence: np.ndarray, gaps: np.ndarray, n_jumps: int) -> np.ndarr
 def _evidence(values: np.ndarray, gaps: np.ndarray, resolution: float) -> np.ndarray:
     """Minus log10 of the bound on a false jump, gap by gap."""
     n_values, n_gaps = values.shape[-1], gaps.shape[-1]
+    if n_gaps == 0:
+        return np.zeros(gaps.shape)
     place = np.arange(n_gaps)
     reach = np.concatenate([np.zeros((len(values), 1)), np.cumsum(gaps, axis=-1)], axis=-1)
     chained = (gaps > resolution) & _is_peak(gaps)
@@ -212,7 +214,9 @@ def _evidence(values: np.ndarray, gaps: np.ndarray, resolution: float) -> np.nda
 
 def _lower(log_p: np.ndarray, gaps: np.ndarray, total: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Update log p with the chance of a gap beside ``count`` gaps of this ``total``."""
-    return np.minimum(log_p, -count * np.log1p(gaps / _positive(total)))
+    # Equal values have no gaps at all: the ratio is limited, so that evidence stays finite.
+    ratio = gaps / _positive(np.maximum(total, 1e-15 * gaps))
+    return np.minimum(log_p, -count * np.log1p(ratio))
 
 
 def _coarse_cost(values: np.ndarray, size: int) -> np.ndarray:

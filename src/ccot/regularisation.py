@@ -20,6 +20,9 @@ from sklearn.metrics import adjusted_mutual_info_score
 from ccot.coclustering import Coclustering
 
 Matrix = Any
+# Halves with fewer points than two have nothing to partition.
+_SMALLEST = 4
+
 Fit = Callable[[Matrix, float], Coclustering]
 
 
@@ -66,6 +69,11 @@ def cross_validate(
         Values, scores and the best value.
     """
     n_rows, n_columns = matrix.shape
+    if min(n_rows, n_columns) < _SMALLEST:
+        raise ValueError(
+            f'reg="cv" compares halves of the data and needs at least {_SMALLEST} rows and '
+            f"{_SMALLEST} columns, got {n_rows} x {n_columns}: set reg to a number"
+        )
     splits = [(_halves(n_rows, rng), _halves(n_columns, rng)) for _ in range(n_splits)]
     ordered = sorted(grid, reverse=True)
     scores = np.array(
