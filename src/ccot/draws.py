@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from ccot.arrays import Backend, choose_backend
 from ccot.coclustering import Placement
 from ccot.cost import square_costs, typical_cost
-from ccot.jumps import find_jumps
+from ccot.jumps import find_scaling_jumps
 from ccot.partition import Steps, join_steps, label_steps
 from ccot.transport.extend import extend_scaling
 from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
@@ -207,7 +207,7 @@ class DrawSolver:
 
     def _steps(self, log_scaling: np.ndarray, n_clusters: int | None) -> Steps:
         order = np.argsort(log_scaling, axis=1)
-        jumps = find_jumps(
+        jumps = find_scaling_jumps(
             np.take_along_axis(log_scaling, order, axis=1),
             self.detector,
             n_jumps=None if n_clusters is None else n_clusters - 1,

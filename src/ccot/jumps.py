@@ -25,7 +25,7 @@ the vector (Bonferroni); a jump is accepted where the bound is below ``level``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -174,6 +174,19 @@ def find_jumps(
         mask = _strongest(mask if method == "authors" else strength, gaps, n_jumps)
     shape = (*values.shape[:-1], values.shape[-1] - 1)
     return Jumps(mask.reshape(shape), strength.reshape(shape))
+
+
+def find_scaling_jumps(sorted_log_scaling: np.ndarray, method: str, **how: Any) -> Jumps:
+    """Find the jumps in sorted scalings given by their logarithms.
+
+    The authors' detector looks at the scalings themselves, the other one at the logarithms:
+    scalings may differ by hundreds of orders of magnitude, and then all steps but the last one
+    vanish. Parameters are those of :func:`find_jumps`.
+    """
+    if method == "authors":
+        top = sorted_log_scaling[..., -1:]
+        return find_jumps(np.exp(sorted_log_scaling - top), method, **how)
+    return find_jumps(sorted_log_scaling, method, **how)
 
 
 def _strongest(evidence: np.ndarray, gaps: np.ndarray, n_jumps: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from ccot.arrays import Backend, choose_backend
 from ccot.coclustering import Coclustering, Placement, Side
 from ccot.consensus import number_shares, vote, winning_number
 from ccot.draws import Ballots, DrawSolver, join_ballots
-from ccot.jumps import find_jumps
+from ccot.jumps import find_scaling_jumps
 from ccot.kernel import KernelSpec, mean_distance, similarity
 from ccot.partition import Steps, label_steps, step_posterior, thresholds
 from ccot.sampling import draw_indices
@@ -336,7 +336,8 @@ def _read_steps(
     """Read the partition off one scaling vector."""
     order = np.argsort(log_scaling, kind="stable")
     ranked = log_scaling[order]
-    jumps = find_jumps(ranked, detector, n_jumps=None if n_clusters is None else n_clusters - 1)
+    n_jumps = None if n_clusters is None else n_clusters - 1
+    jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps)
     labels = label_steps(order[None], jumps.mask[None], jumps.strength[None]).labels[0]
     positions = np.flatnonzero(jumps.mask) + 1
     return Side(
