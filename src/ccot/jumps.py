@@ -121,6 +121,7 @@ def detect_jumps(
     array([50])
     """
     values = _check_sorted(sorted_values)
+    _check_request(len(values), method, n_jumps)
     if len(values) < 2:
         positions, strength = np.empty(0, dtype=np.int64), np.empty(0)
     else:
@@ -154,14 +155,8 @@ def find_jumps(
     Jumps
         Where the jumps are and how strong.
     """
-    if method not in DETECTORS:
-        raise ValueError(f"unknown detector {method!r}: choose one of {', '.join(DETECTORS)}")
+    _check_request(values.shape[-1], method, n_jumps)
     batch = values.reshape(-1, values.shape[-1])
-    if n_jumps is not None and not 0 <= n_jumps < batch.shape[-1]:
-        raise ValueError(
-            f"{batch.shape[-1]} values cannot have {n_jumps} jumps: "
-            f"ask for 0 to {batch.shape[-1] - 1}"
-        )
     if resolution is None:
         resolution = 64 * np.finfo(np.float64).eps * float(np.abs(values).max(initial=0.0))
     gaps = np.diff(batch, axis=-1)
@@ -301,6 +296,14 @@ def _authors_scale(values: np.ndarray, window: int) -> np.ndarray:
         peaks.append(kept[at + 1] if taller else kept[at])
         at += 2 if pair else 1
     return np.array(peaks, dtype=np.int64) + 1
+
+
+def _check_request(n_values: int, method: str, n_jumps: int | None) -> None:
+    if method not in DETECTORS:
+        raise ValueError(f"unknown detector {method!r}: choose one of {', '.join(DETECTORS)}")
+    most = max(n_values - 1, 0)
+    if n_jumps is not None and not 0 <= n_jumps <= most:
+        raise ValueError(f"{n_values} values cannot have {n_jumps} jumps: ask for 0 to {most}")
 
 
 def _check_sorted(sorted_values: ArrayLike) -> np.ndarray:

@@ -246,7 +246,11 @@ class KernelPlacement(Placement):
 
     def scaling(self, points: Matrix) -> np.ndarray:
         """Return the logarithms of the points' scalings."""
-        log_kernel = (self.similarities.to(points) @ self.potential + self.shift) / self.reg
+        return self.scale(self.similarities.to(points))
+
+    def scale(self, similar: np.ndarray) -> np.ndarray:
+        """Return the logarithms of scalings of points with these similarities to the fitted."""
+        log_kernel = (similar @ self.potential + self.shift) / self.reg
         return extend_scaling(log_kernel, self.log_support_scaling, 1 / len(self.potential))
 
 
@@ -273,11 +277,12 @@ def fit_ccot_gw(
             'use loss="square" or a non-negative kernel'
         )
     backend = choose_backend(settings.device)
-    kernels = [backend.send(side.matrix) for side in (rows, columns)]
+    precision = _gromov_precision(rows, columns, settings)
+    start = _start_support(rows.matrix, settings.n_support)
     answer = gromov_barycentre(
-        kernels,
+        [backend.send(side.matrix.astype(precision)) for side in (rows, columns)],
         settings.weights,
-        backend.send(_start_support(rows.matrix, settings.n_support)),
+        backend.send(start.astype(precision)),
         reg=settings.reg,
         loss=settings.loss,
         exact_refinement=settings.exact_refinement,
@@ -300,6 +305,17 @@ def fit_ccot_gw(
     return Coclustering(row, column, 1, len(answer.objective), float(converged), answer.status)
 
 
+def _gromov_precision(rows: Similarities, columns: Similarities, settings: CCOTGWSettings) -> str:
+    """Return float32 where its rounding cannot be seen in the scalings.
+
+    The linear costs are at most the largest similarity, squared, and enter divided by ``reg``.
+    """
+    largest = max(np.abs(rows.matrix).max(), np.abs(columns.matrix).max())
+    rounding = np.finfo(np.float32).eps * largest**2 / settings.reg
+    fast = not settings.exact_refinement and settings.loss == "square" and rounding < 2e-7
+    return "float32" if fast else "float64"
+
+
 def _start_support(kernel: np.ndarray, n_support: int | None) -> np.ndarray:
     """Return the row similarities, or those of evenly spaced rows by mean similarity."""
     if n_support is None:
@@ -318,12 +334,13 @@ def _align_side(
 ) -> Side:
     placement = KernelPlacement(
         similarities,
-        backend.fetch(alignment.potential),
+        backend.fetch(alignment.potential).astype(np.float64),
         alignment.shift,
         backend.fetch(alignment.log_column),
         settings.reg,
     )
-    log_scaling = backend.fetch(alignment.log_row)
+    # One more half step, in float64 whatever the precision of the steps before it.
+    log_scaling = placement.scale(similarities.matrix)
     return _read_steps(log_scaling, settings.detector, n_clusters, placement)
 
 

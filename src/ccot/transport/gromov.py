@@ -224,12 +224,12 @@ def align(kernel: Array, support: Array, reg: float, rule: Loss, limits: Limits)
     xp = array_namespace(kernel)
     support_side = rule.h2(support)
     constant = _constant(kernel, support, rule)
-    # The product coupling: every column of the potential is the mean of the support's columns.
+    # The product coupling has a potential of rank one: no matrix product is needed.
     potential = xp.zeros_like(kernel[:, :1]) + xp.mean(support_side, axis=0) / kernel.shape[0]
+    cost = -(xp.sum(kernel, axis=1)[:, None] * potential[:1, :])
     log_row = xp.zeros_like(kernel[:, 0])
     values: list[float] = []
     while True:
-        cost = -(kernel @ potential)
         shift = float(xp.min(cost))
         log_kernel = (shift - cost) / reg
         scalings = sinkhorn(
@@ -243,6 +243,7 @@ def align(kernel: Array, support: Array, reg: float, rule: Loss, limits: Limits)
         if _at_rest(values, limits.tol) or len(values) == limits.max_gromov_iter:
             break
         potential = coupling @ support_side
+        cost = -(kernel @ potential)
     return Alignment(
         log_row, scalings.log_column, potential, shift, coupling, values[-1], scalings.status
     )
