@@ -150,13 +150,11 @@ class DrawSolver:
             matrix = matrix - offset
             scale = float(np.abs(matrix).max()) or 1.0
         matrix = matrix / scale
-        costs = [square_costs(_squares(matrix, draw[None])) for draw in draws[:4]]
-        if scale_cost is None:
-            inverse_reg = scale**2 / reg
-        else:
-            inverse_reg = 1 / (reg * float(np.median([typical_cost(cost) for cost in costs])))
-        spread = 2 * inverse_reg * max(float(np.ptp(cost.cross)) for cost in costs)
-        largest = 2 * inverse_reg * max(float(np.abs(cost.cross).max()) for cost in costs)
+        typical, lowest, highest = np.array([_cost_range(matrix, draw) for draw in draws[:4]]).T
+        unit = 1 / scale**2 if scale_cost is None else float(np.median(typical))
+        inverse_reg = 1 / (reg * unit)
+        spread = 2 * inverse_reg * float(np.max(highest - lowest))
+        largest = 2 * inverse_reg * float(max(np.abs(lowest).max(), np.abs(highest).max()))
         precision = "float32" if spread < _FLOAT32_RANGE else "float64"
         resolution = 16 * float(np.finfo(precision).eps) * (1 + largest)
         backend = choose_backend(device)
@@ -225,6 +223,12 @@ class DrawSolver:
             DrawPlacement(square.T, answer.log_column[0], None, *common),
             DrawPlacement(square, answer.log_row[0], draw, *common),
         )
+
+
+def _cost_range(matrix: Matrix, draw: np.ndarray) -> tuple[float, float, float]:
+    """Return the typical cost of a draw, and the smallest and largest of its cross products."""
+    costs = square_costs(_squares(matrix, draw[None]))
+    return typical_cost(costs), float(costs.cross.min()), float(costs.cross.max())
 
 
 def _squares(matrix: Matrix, draws: np.ndarray) -> Matrix:

@@ -15,8 +15,8 @@ The test
 Where values are drawn from a smooth density, the gaps between neighbours around a place are, to
 first order, independent and exponential with a common mean. The chance that a gap ``x`` exceeds
 by its size the sum ``s`` of ``w`` neighbouring gaps on one side is then
-``p = (1 + x / s) ** -w``. Windows of about ``1.5 * 2 ** k`` and ``2 * 2 ** k`` gaps are looked at
-at link ``k``, fewer where the end of the vector is nearer, the smallest ``p`` of each side is
+``p = (1 + x / s) ** -w``. Windows of ``2 * 2 ** k`` and ``3 * 2 ** k`` gaps are looked at at
+link ``k``, fewer where the end of the vector is nearer, the smallest ``p`` of each side is
 kept, and the larger of the two sides counts, so that a change of density alone is no jump.
 Multiplied by the number of gaps and of windows this bounds the probability of any false jump in
 the vector (Bonferroni); a jump is accepted where the bound is below ``level``.
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 DETECTORS = ("multiscale", "authors")
-LEVEL = 0.1
+LEVEL = 0.02
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ def detect_jumps(
         does: it has no test of significance, and never cuts close to the ends.
     n_jumps : int, optional
         Return exactly this many jumps, the strongest, significant or not.
-    level : float, default=0.1
+    level : float, default=0.02
         Bound on the probability of a false jump anywhere in a vector without structure
-        (``"multiscale"`` only). The bound is loose: at .1 samples of smooth laws showed a jump
-        in less than 1 % of cases.
+        (``"multiscale"`` only). The bound is loose: samples of smooth laws show a jump far less
+        often.
     return_strength : bool, default=False
         Also return the strength of every jump.
 

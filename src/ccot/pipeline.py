@@ -253,6 +253,11 @@ class KernelPlacement(Placement):
         log_kernel = (similar @ self.potential + self.shift) / self.reg
         return extend_scaling(log_kernel, self.log_support_scaling, 1 / len(self.potential))
 
+    def rounding(self, similar: np.ndarray) -> float:
+        """Bound the rounding of :meth:`scale`, whose products may cancel."""
+        largest = np.abs(similar).sum(axis=1).max() * np.abs(self.potential).max() / self.reg
+        return 16 * float(np.finfo(np.float64).eps * (1 + largest))
+
 
 def fit_ccot_gw(
     rows: Similarities, columns: Similarities, settings: CCOTGWSettings
@@ -341,20 +346,25 @@ def _align_side(
     )
     # One more half step, in float64 whatever the precision of the steps before it.
     log_scaling = placement.scale(similarities.matrix)
-    return _read_steps(log_scaling, settings.detector, n_clusters, placement)
+    resolution = placement.rounding(similarities.matrix)
+    return _read_steps(log_scaling, settings.detector, n_clusters, placement, resolution)
 
 
 # Both ----------------------------------------------------------------------------------------
 
 
 def _read_steps(
-    log_scaling: np.ndarray, detector: str, n_clusters: int | None, placement: Placement
+    log_scaling: np.ndarray,
+    detector: str,
+    n_clusters: int | None,
+    placement: Placement,
+    resolution: float | None = None,
 ) -> Side:
     """Read the partition off one scaling vector."""
     order = np.argsort(log_scaling, kind="stable")
     ranked = log_scaling[order]
     n_jumps = None if n_clusters is None else n_clusters - 1
-    jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps)
+    jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps, resolution=resolution)
     labels = label_steps(order[None], jumps.mask[None], jumps.strength[None]).labels[0]
     positions = np.flatnonzero(jumps.mask) + 1
     return Side(

@@ -85,11 +85,13 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         checked = _finite(check_array(_numbers(X), **_CHECKS))
-        expected = len(self._coclustering.row.labels)
+        # After fit_kernels new columns come by their similarities to the fitted columns.
+        by_rows = hasattr(self, "block_means_")
+        expected = len(self.row_labels_ if by_rows else self.column_labels_)
         if checked.shape[1] != expected:
             raise ValueError(
-                f"X has {checked.shape[1]} values for each new column, but the fitted matrix has "
-                f"{expected} rows: pass one new column per row of X"
+                f"X has {checked.shape[1]} values for each new column, but the fit had "
+                f"{expected} {'rows' if by_rows else 'columns'}: pass one new column per row of X"
             )
         return self._coclustering.column.placement.labels(checked)
 
@@ -132,7 +134,14 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         self._check_numbers(*checked.shape)
         return _finite(checked)
 
-    def _check_numbers(self, n_rows: int, n_columns: int) -> None:
+    def _forget(self) -> None:
+        """Drop what an earlier fit left behind and the next one may not set."""
+        for name in ("reg_path_", "block_means_", "feature_names_in_"):
+            vars(self).pop(name, None)
+
+    def _check_numbers(
+        self, n_rows: int, n_columns: int, where: str = "there are to cluster"
+    ) -> None:
         """Refuse to make more clusters than there are points."""
         for name, asked, size, what in (
             ("n_row_clusters", self.n_row_clusters, n_rows, "rows"),
@@ -140,7 +149,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         ):
             if asked is not None and asked > size:
                 raise ValueError(
-                    f"{name}={asked} is more than the {size} {what} there are to cluster: "
+                    f"{name}={asked} is more than the {size} {what} {where}: "
                     f"ask for at most {size}, or pass None to have the number found"
                 )
 

@@ -193,9 +193,10 @@ class CCOT(BaseCoclustering):
             The fitted estimator.
         """
         self._validate_params()
+        self._forget()
         matrix = self._check_matrix(X)
         # A draw has as many rows as columns, so neither can have more clusters than the fewer.
-        self._check_numbers(min(matrix.shape), min(matrix.shape))
+        self._check_numbers(min(matrix.shape), min(matrix.shape), "in each square draw")
         rng = as_generator(self.random_state)
         settings = self._settings()
         if self.reg == "cv":

@@ -207,12 +207,14 @@ class CCOTGW(BaseCoclustering):
             The fitted estimator.
         """
         self._validate_params()
+        self._forget()
         matrix = self._check_matrix(X)
         settings = self._settings(matrix.shape[0])
         if self.reg == "cv":
             self.reg_path_ = self._choose_reg(matrix, settings)
             settings = replace(settings, reg=self.reg_path_.best)
-        return self._adopt(_fit_matrix(matrix, settings), settings, matrix)
+        self.reg_ = settings.reg
+        return self._adopt(_fit_matrix(matrix, settings), matrix)
 
     def fit_kernels(self, row_kernel: Any, column_kernel: Any) -> CCOTGW:
         """Co-cluster from similarities that are already there.
@@ -231,6 +233,7 @@ class CCOTGW(BaseCoclustering):
             rows, ``predict_columns`` those of new columns to the fitted columns.
         """
         self._validate_params()
+        self._forget()
         if self.reg == "cv":
             raise ValueError('reg="cv" needs the matrix: call fit, or set reg to a number')
         row_kernel = _check_kernel("row_kernel", row_kernel)
@@ -241,7 +244,8 @@ class CCOTGW(BaseCoclustering):
         found = fit_ccot_gw(
             Similarities.given(row_kernel), Similarities.given(column_kernel), settings
         )
-        return self._adopt(found, settings, None)
+        self.reg_ = settings.reg
+        return self._adopt(found, None)
 
     def _settings(self, n_rows: int) -> CCOTGWSettings:
         weights = np.asarray(self.weights, dtype=np.float64)
@@ -277,10 +281,6 @@ class CCOTGW(BaseCoclustering):
             return _fit_matrix(part, replace(settings, reg=reg, n_support=n_support))
 
         return cross_validate(fit_part, matrix, REG_GRID, as_generator(self.random_state))
-
-    def _adopt(self, found: Coclustering, settings: CCOTGWSettings, X: Any) -> CCOTGW:
-        self.reg_ = settings.reg
-        return super()._adopt(found, X)
 
 
 def _fit_matrix(matrix: Any, settings: CCOTGWSettings) -> Coclustering:

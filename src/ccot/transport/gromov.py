@@ -289,4 +289,5 @@ def _at_rest(values: Sequence[float], tol: float) -> bool:
     """Tell, from the third value on, whether the gain over the best earlier one is small."""
     if len(values) < _MIN_ROUNDS:
         return False
-    return min(values[:-1]) - values[-1] < tol * abs(values[0])
+    # Equality counts: where all similarities are equal every value is zero.
+    return min(values[:-1]) - values[-1] <= tol * abs(values[0])

@@ -1,0 +1,8 @@
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ccot import CCOT, CCOTGW
+
+
+@parametrize_with_checks([CCOT(), CCOTGW()])
+def test_every_check_of_scikit_learn_passes(estimator, check):
+    check(estimator)

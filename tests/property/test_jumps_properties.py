@@ -1,0 +1,73 @@
+"""What every detection of jumps must satisfy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ccot import detect_jumps
+from ccot.jumps import DETECTORS, find_jumps
+
+each_detector = pytest.mark.parametrize("method", DETECTORS)
+
+
+def sorted_integers(min_size, max_size):
+    """Integers, so that shifts and powers of two change no bit of a gap."""
+    elements = st.integers(-1000, 1000)
+    drawn = st.lists(elements, min_size=min_size, max_size=max_size)
+    return drawn.map(lambda values: np.sort(np.array(values, dtype=float)))
+
+
+vectors = st.one_of(sorted_integers(1, 30), sorted_integers(60, 200))
+
+
+@st.composite
+def stepped(draw):
+    """Steps of 6 to 60 values whose gaps tower over the spacing on them."""
+    sizes = draw(st.lists(st.integers(6, 60), min_size=1, max_size=6))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    parts = [np.sort(rng.uniform(size=size)) + 1000.0 * step for step, size in enumerate(sizes)]
+    return np.concatenate(parts), np.cumsum(sizes)[:-1]
+
+
+@each_detector
+@given(values=vectors, shift=st.integers(-(2**20), 2**20), power=st.integers(-30, 30))
+def test_shift_and_scale_change_nothing(method, values, shift, power):
+    expected = detect_jumps(values, method)
+    np.testing.assert_array_equal(detect_jumps((values + shift) * 2.0**power, method), expected)
+
+
+@given(values=sorted_integers(2, 7))
+def test_both_sides_of_a_gap_are_tested_alike(values):
+    """Turning a short vector round, of which no averages are taken, turns the strengths."""
+    strength, turned = (find_jumps(given).strength for given in (values, np.sort(-values)))
+    np.testing.assert_allclose(turned[::-1], strength, atol=1e-12)
+
+
+@each_detector
+@given(values=vectors)
+def test_positions_are_increasing_and_lie_at_real_gaps(method, values):
+    positions = detect_jumps(values, method)
+    assert (np.diff(positions) > 0).all()
+    assert (values[positions] > values[positions - 1]).all()
+
+
+@given(case=stepped())
+def test_clear_steps_are_found_all_and_nothing_else(case):
+    values, positions = case
+    np.testing.assert_array_equal(detect_jumps(values), positions)
+
+
+@given(case=stepped(), data=st.data())
+def test_fewer_jumps_are_a_subset_of_more(case, data):
+    values, positions = case
+    more = data.draw(st.integers(0, len(values) - 1))
+    fewer = data.draw(st.integers(0, more))
+    assert set(detect_jumps(values, n_jumps=fewer)) <= set(detect_jumps(values, n_jumps=more))
+    np.testing.assert_array_equal(detect_jumps(values, n_jumps=len(positions)), positions)
+
+
+@given(values=vectors, levels=st.tuples(st.floats(1e-9, 1), st.floats(1e-9, 1)))
+def test_a_stricter_level_keeps_fewer_jumps(values, levels):
+    strict, lax = sorted(levels)
+    assert set(detect_jumps(values, level=strict)) <= set(detect_jumps(values, level=lax))

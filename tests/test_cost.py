@@ -1,0 +1,76 @@
+import array_api_compat.torch
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from ccot.cost import square_costs, squared_distances, typical_cost
+
+
+def make_squares(n_draws=3, size=7, seed=0):
+    return np.random.default_rng(seed).normal(2, 3, size=(n_draws, size, size))
+
+
+def test_costs_are_distances_between_rows_and_columns():
+    squares = make_squares()
+    slow = np.array([cdist(square, square.T, "sqeuclidean") for square in squares])
+    np.testing.assert_allclose(square_costs(squares).full(), slow, rtol=1e-12, atol=1e-12)
+
+
+def test_parts_are_norms_and_products():
+    squares = make_squares()
+    costs = square_costs(squares)
+    np.testing.assert_allclose(costs.row_norms, (squares**2).sum(axis=2))
+    np.testing.assert_allclose(costs.column_norms, (squares**2).sum(axis=1))
+    np.testing.assert_allclose(costs.cross, squares @ squares)
+
+
+def test_single_precision_is_for_products_only():
+    squares = make_squares(size=40)
+    costs = square_costs(squares, np.float32)
+    assert costs.cross.dtype == np.float32
+    assert costs.row_norms.dtype == costs.column_norms.dtype == np.float64
+    np.testing.assert_allclose(costs.row_norms, (squares**2).sum(axis=2), rtol=1e-14)
+    np.testing.assert_allclose(costs.cross, squares @ squares, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [None, np.float32])
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array, sp.csr_matrix])
+def test_sparse_squares_cost_what_dense_ones_do(make, dtype):
+    square = np.where(np.random.default_rng(1).uniform(size=(9, 9)) < 0.3, 2.5, 0.0)
+    sparse, dense = square_costs(make(square), dtype), square_costs(square[None], dtype)
+    for name in ("row_norms", "column_norms", "cross"):
+        given, expected = getattr(sparse, name), getattr(dense, name)
+        assert given.dtype == expected.dtype
+        np.testing.assert_allclose(given, expected)
+
+
+def test_costs_are_never_negative():
+    # All rows and columns are one point, far from the origin: only rounding is left.
+    squares = np.full((1, 30, 30), 1e8 / 3)
+    assert square_costs(squares).full().min() >= 0
+
+
+def test_torch_gives_the_same_costs():
+    squares = make_squares()
+    costs = square_costs(array_api_compat.torch.asarray(squares))
+    np.testing.assert_allclose(np.asarray(costs.full()), square_costs(squares).full(), atol=1e-12)
+
+
+def test_typical_cost_is_the_median_and_never_zero():
+    squares = make_squares()
+    assert typical_cost(square_costs(squares)) == np.median(square_costs(squares).full())
+    mostly_zero = np.zeros((1, 5, 5))
+    mostly_zero[0, 0, 0] = 2.0
+    costs = square_costs(mostly_zero)
+    assert np.median(costs.full()) == 0
+    assert typical_cost(costs) == costs.full().mean() > 0
+    assert typical_cost(square_costs(np.zeros((1, 4, 4)))) == 1.0
+
+
+def test_squared_distances_are_those_of_scipy():
+    rng = np.random.default_rng(0)
+    points, anchors = rng.normal(size=(6, 4)), rng.normal(size=(9, 4))
+    slow = cdist(points, anchors, "sqeuclidean")
+    np.testing.assert_allclose(squared_distances(points, anchors), slow, rtol=1e-12)
+    assert squared_distances(points + 1e6, points + 1e6).min() >= 0

@@ -1,0 +1,37 @@
+"""The demo, end to end: what it prints, what it writes, what its page refers to."""
+
+import re
+
+from ccot.demo import main
+
+
+def test_demo(tmp_path, capsys):
+    # One test, so that parallel workers do not each run the whole demo.
+    out = tmp_path / "made" / "on the way"
+    assert main(["--out", str(out)]) == 0
+    check_findings(capsys.readouterr().out, str(out / "index.html"))
+    check_page(out)
+    check_pictures(out)
+
+
+def check_findings(printed, page):
+    assert printed.count("600 rows in 3 clusters, 300 columns in 3 clusters") == 2
+    assert printed.count("co-clustering error against the truth: 0.000") == 2
+    assert "50 versicolor, 50 virginica; R1: 50 setosa" in printed
+    assert "178 rows in 1 cluster" in printed
+    assert "the sorted row scalings are smooth: no step is significant" in printed
+    assert page in printed
+
+
+def check_page(out):
+    page = (out / "index.html").read_text(encoding="utf-8")
+    shown = re.findall(r'<img src="([^"]+)"', page)
+    assert sorted(shown) == sorted(path.name for path in out.glob("*.png"))
+    assert {"d2_ccot_blocks.png", "d2_ccotgw_scalings.png", "iris_blocks.png"} <= set(shown)
+    assert not re.search(r"https?://|url\(|<script|<link", page)
+
+
+def check_pictures(out):
+    for path in out.glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size > 5000

@@ -1,0 +1,21 @@
+import numpy as np
+
+from ccot.transport.extend import extend_scaling
+from ccot.transport.sinkhorn import sinkhorn
+
+
+def test_fitted_points_get_their_own_scaling_back():
+    log_kernel = -np.random.default_rng(0).uniform(0, 50, size=(12, 9))
+    answer = sinkhorn(log_kernel, tol=1e-13, max_iter=10_000)
+    np.testing.assert_allclose(
+        extend_scaling(log_kernel, answer.log_column, 1 / 12), answer.log_row, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        extend_scaling(log_kernel.T, answer.log_row, 1 / 9), answer.log_column, atol=1e-10
+    )
+
+
+def test_far_points_have_finite_scalings():
+    log_kernel = np.array([[-1e6, -1e6 - 3.0], [0.0, -1e300]])
+    scaling = extend_scaling(log_kernel, np.array([0.0, 700.0]), 0.5)
+    np.testing.assert_allclose(scaling, [np.log(0.5) + 1e6 - 697, np.log(0.5)])

@@ -1,0 +1,175 @@
+import array_api_compat.torch
+import array_api_strict
+import numpy as np
+import ot
+import pytest
+
+from ccot.kernel import gaussian_kernel, mean_distance
+from ccot.transport.gromov import LOSSES, Limits, align, gromov_barycentre, refine
+from ccot.transport.sinkhorn import Status
+
+# No gain is below a negative tolerance: all iterations are made.
+TO_THE_END = Limits(max_gromov_iter=200, max_iter=10_000, tol=-1.0, sinkhorn_tol=1e-14)
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+
+
+def make_kernel(size, seed):
+    points = np.random.default_rng(seed).normal(size=(size, 3)) + 2 * (np.arange(size) % 2)[:, None]
+    return gaussian_kernel(points, points, mean_distance(points))
+
+
+def value_of(kernel, support, coupling, loss):
+    """The Gromov-Wasserstein objective, summed over all four indices."""
+    one, other = kernel[:, None, :, None], support[None, :, None, :]
+    divergence = one * np.log(one / other) - one + other
+    cost = (one - other) ** 2 / 2 if loss == "square" else divergence
+    return np.einsum("ikjl,ik,jl->", cost, coupling, coupling)
+
+
+@each_loss
+def test_alignment_is_pots_entropic_gromov_wasserstein(loss):
+    """Theirs takes the gradient as cost, twice ours, and a square loss without the half."""
+    kernel, support = make_kernel(9, 0), make_kernel(7, 1)
+    ours = align(kernel, support, 0.02, LOSSES[loss], TO_THE_END)
+    theirs = ot.gromov.entropic_gromov_wasserstein(
+        kernel,
+        support,
+        np.full(9, 1 / 9),
+        np.full(7, 1 / 7),
+        f"{loss}_loss",
+        epsilon=0.02 * (4 if loss == "square" else 2),
+        symmetric=True,
+        solver="PGD",
+        max_iter=200,
+        tol=0.0,
+        numItermax=10_000,
+        stopThr=1e-15,
+    )
+    assert np.ptp(ours.coupling) > 0.1 / 63  # not the product it started from
+    np.testing.assert_allclose(ours.coupling, theirs, rtol=1e-8, atol=1e-14)
+
+
+@each_loss
+def test_coupling_has_its_marginals_and_its_factors(loss):
+    kernel, support = make_kernel(12, 0), make_kernel(8, 1)
+    found = align(kernel, support, 0.1, LOSSES[loss], Limits(sinkhorn_tol=1e-13, max_iter=10_000))
+    assert found.status is Status.CONVERGED
+    np.testing.assert_allclose(found.coupling.sum(1), 1 / 12, rtol=1e-11)
+    np.testing.assert_allclose(found.coupling.sum(0), 1 / 8, rtol=1e-11)
+    log_kernel = (kernel @ found.potential + found.shift) / 0.1
+    rebuilt = np.exp(found.log_row[:, None] + log_kernel + found.log_column)
+    np.testing.assert_allclose(rebuilt, found.coupling, rtol=1e-12)
+    assert log_kernel.max() == pytest.approx(0, abs=1e-12)
+
+
+@each_loss
+def test_value_at_rest_is_the_objective_with_its_entropy(loss):
+    kernel, support = make_kernel(6, 0), make_kernel(5, 1)
+    found = align(kernel, support, 0.05, LOSSES[loss], TO_THE_END)
+    coupling = found.coupling
+    entropy = -np.sum(coupling * (np.log(coupling) - 1))
+    expected = value_of(kernel, support, coupling, loss) - 0.05 * entropy
+    assert found.value == pytest.approx(expected, abs=1e-9)
+
+
+@each_loss
+def test_refinement_gives_a_better_coupling_with_the_same_masses(loss):
+    kernel, support = make_kernel(10, 0), make_kernel(8, 1)
+    entropic = align(kernel, support, 0.5, LOSSES[loss], Limits()).coupling
+    exact, value = refine(kernel, support, entropic, LOSSES[loss], Limits())
+    np.testing.assert_allclose(exact.sum(1), 1 / 10, rtol=1e-12)
+    np.testing.assert_allclose(exact.sum(0), 1 / 8, rtol=1e-12)
+    assert (exact > 0).sum() <= 10 + 8 - 1  # a vertex
+    after = value_of(kernel, support, exact, loss)
+    assert after < value_of(kernel, support, entropic, loss)
+    assert value == pytest.approx(after, abs=1e-12)
+
+
+def test_permuting_points_permutes_scalings():
+    kernel, support = make_kernel(15, 0), make_kernel(10, 1)
+    rows, points = (np.random.default_rng(0).permutation(size) for size in (15, 10))
+    one = align(kernel, support, 0.1, LOSSES["square"], Limits())
+    other = align(
+        kernel[np.ix_(rows, rows)], support[np.ix_(points, points)], 0.1, LOSSES["square"], Limits()
+    )
+    np.testing.assert_allclose(other.log_row, one.log_row[rows], atol=1e-10)
+    np.testing.assert_allclose(other.log_column, one.log_column[points], atol=1e-10)
+
+
+@each_loss
+def test_barycentre_of_a_kernel_and_itself_is_that_kernel(loss):
+    kernel = make_kernel(12, 3)
+    answer = gromov_barycentre(
+        [kernel, kernel], (0.3, 0.7), kernel, reg=0.05, loss=loss, limits=Limits(max_iter=2000)
+    )
+    assert answer.status is Status.CONVERGED
+    # An exact coupling of equal sizes is a permutation: the same similarities, points renamed.
+    np.testing.assert_allclose(
+        np.sort(answer.support, axis=None), np.sort(kernel, axis=None), atol=1e-9
+    )
+
+
+def test_weights_choose_between_the_kernels():
+    kernels = [make_kernel(10, 0), make_kernel(8, 1) / 3]
+    means = [
+        gromov_barycentre(kernels, weights, kernels[0], reg=1.0).support.mean()
+        for weights in ((1, 0), (0.5, 0.5), (0, 1))
+    ]
+    # The mean of a support is the weighted mean of the kernels' means, whatever the couplings.
+    assert means[0] == pytest.approx(kernels[0].mean())
+    assert means[2] == pytest.approx(kernels[1].mean())
+    assert means[1] == pytest.approx((means[0] + means[2]) / 2)
+
+
+@each_loss
+@pytest.mark.parametrize("n_support", [1, 4, 20])
+def test_support_may_have_any_size(loss, n_support):
+    kernels = [make_kernel(12, 0), make_kernel(9, 1)]
+    answer = gromov_barycentre(kernels, (0.5, 0.5), make_kernel(n_support, 2), reg=1.0, loss=loss)
+    assert answer.support.shape == (n_support, n_support)
+    for kernel, alignment in zip(kernels, answer.alignments, strict=True):
+        assert alignment.coupling.shape == (len(kernel), n_support)
+        np.testing.assert_allclose(alignment.coupling.sum(1), 1 / len(kernel), rtol=1e-9)
+        np.testing.assert_allclose(alignment.coupling.sum(0), 1 / n_support, atol=1e-6)
+
+
+def test_limits_are_obeyed_and_reported():
+    kernels = [make_kernel(12, 0), make_kernel(9, 1)]
+    few = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], reg=1.0, limits=Limits(max_updates=2))
+    assert len(few.objective) == 2
+    assert few.status is Status.MAX_ITER
+    hard = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], reg=1e-3, limits=Limits(max_iter=2))
+    assert hard.status is Status.MAX_ITER
+    easy = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], reg=1.0)
+    assert easy.status is Status.CONVERGED
+    assert 3 <= len(easy.objective) <= 10
+
+
+@each_loss
+@pytest.mark.parametrize("reg", [1e-3, 1e-2, 1.0, 1e3])
+def test_no_entropy_weight_breaks_the_arithmetic(reg, loss):
+    kernels = [make_kernel(20, 0), make_kernel(15, 1)]
+    answer = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], reg=reg, loss=loss)
+    assert np.isfinite(answer.support).all()
+    assert all(np.isfinite(alignment.log_row).all() for alignment in answer.alignments)
+
+
+@each_loss
+@pytest.mark.parametrize("exact_refinement", [True, False])
+@pytest.mark.parametrize("xp", [array_api_compat.torch, array_api_strict], ids=["torch", "strict"])
+def test_every_array_library_gives_the_same_barycentre(xp, loss, exact_refinement):
+    kernels = [make_kernel(12, 0), make_kernel(9, 1)]
+    expected, given = (
+        gromov_barycentre(
+            [module.asarray(kernel) for kernel in kernels],
+            (0.5, 0.5),
+            module.asarray(kernels[0]),
+            reg=0.1,
+            loss=loss,
+            exact_refinement=exact_refinement,
+        )
+        for module in (np, xp)
+    )
+    np.testing.assert_allclose(np.asarray(given.support), expected.support, rtol=1e-9)
+    for one, other in zip(given.alignments, expected.alignments, strict=True):
+        np.testing.assert_allclose(np.asarray(one.log_row), other.log_row, atol=1e-9)

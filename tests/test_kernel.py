@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import laplacian_kernel
+
+from ccot.kernel import gaussian_kernel, mean_distance, similarity
+from tests.golden.cases import RUN_NAMES, load_run
+
+
+def make_points(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(9, 5)), rng.normal(size=(4, 5))
+
+
+@pytest.mark.parametrize("name", RUN_NAMES)
+def test_bandwidths_are_the_authors(name):
+    run = load_run(name)
+    assert mean_distance(run.matrix) == pytest.approx(float(run.stored["sigma_rows"]), rel=1e-9)
+    assert mean_distance(run.matrix.T) == pytest.approx(float(run.stored["sigma_cols"]), rel=1e-9)
+
+
+def test_mean_distance_counts_the_zeros_of_the_diagonal():
+    points, _ = make_points()
+    assert mean_distance(points) == pytest.approx(cdist(points, points).mean(), rel=1e-12)
+
+
+def test_gaussian_kernel_is_its_formula():
+    points, anchors = make_points()
+    expected = np.exp(-(cdist(points, anchors) ** 2) / (2 * 1.7**2))
+    np.testing.assert_allclose(gaussian_kernel(points, anchors, 1.7), expected, rtol=1e-12)
+
+
+def test_sparse_points_are_as_similar_as_dense_ones():
+    points, anchors = make_points()
+    points[points < 0.5] = 0
+    np.testing.assert_allclose(
+        gaussian_kernel(sp.csr_array(points), sp.csr_array(anchors), 2.0),
+        gaussian_kernel(points, anchors, 2.0),
+        rtol=1e-12,
+    )
+    assert mean_distance(sp.csr_array(points)) == pytest.approx(mean_distance(points), rel=1e-12)
+
+
+def test_points_that_coincide_are_all_alike():
+    points = np.ones((3, 4))
+    assert mean_distance(points) == 0
+    np.testing.assert_array_equal(gaussian_kernel(points, points[:2], 0.0), np.ones((3, 2)))
+
+
+def test_other_kernels_are_those_of_scikit_learn_or_the_given_one():
+    points, anchors = make_points()
+    np.testing.assert_allclose(
+        similarity(points, anchors, "laplacian", 0.0), laplacian_kernel(points, anchors)
+    )
+    np.testing.assert_allclose(
+        similarity(points, anchors, lambda one, other: one @ other, 0.0), points @ anchors.T
+    )
+    np.testing.assert_array_equal(
+        similarity(points, anchors, "rbf", 1.3), gaussian_kernel(points, anchors, 1.3)
+    )

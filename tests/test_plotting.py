@@ -1,0 +1,246 @@
+"""Figures: what they show, that they draw into the axes they are given, and how they refuse."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot import CCOT, CCOTGW
+from ccot.datasets import make_latent_blocks
+from ccot.plotting import (
+    PALETTE,
+    _shrink,
+    new_figure,
+    plot_block_means,
+    plot_blocks,
+    plot_confidence,
+    plot_reg_path,
+    plot_scalings,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_window():
+    import matplotlib
+
+    before = matplotlib.get_backend()
+    matplotlib.use("Agg")
+    yield
+    matplotlib.pyplot.close("all")
+    matplotlib.use(before)
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    means = [[4, 0, 2], [1, 5, 1]]
+    return make_latent_blocks(means, 90, 60, sigma=0.02, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(blocks):
+    return CCOT(random_state=0).fit(blocks.data)
+
+
+@pytest.fixture(scope="module")
+def smooth():
+    return CCOT(random_state=0).fit(np.random.default_rng(0).normal(size=(60, 40)))
+
+
+def drawn(ax):
+    """The picture in the axes, after the figure was really rendered."""
+    ax.figure.canvas.draw()
+    return ax.images[0].get_array()
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_blocks_are_constant_after_reordering(model, blocks):
+    _, ax = new_figure()
+    image = drawn(plot_blocks(model, blocks.data, ax=ax))
+    rows = np.sort(model.row_labels_)
+    columns = np.sort(model.column_labels_)
+    for k in range(2):
+        for m in range(3):
+            block = image[rows == k][:, columns == m]
+            assert np.ptp(block) < 0.3
+            assert block.mean() == pytest.approx(model.block_means_[k, m])
+
+
+def test_before_shows_the_matrix_as_it_is(model, blocks):
+    _, ax = new_figure()
+    np.testing.assert_array_equal(
+        drawn(plot_blocks(model, blocks.data, before=True, ax=ax)), blocks.data
+    )
+
+
+def test_borders_lie_between_clusters(model, blocks):
+    _, ax = new_figure()
+    plot_blocks(model, blocks.data, ax=ax)
+    heights = {line.get_ydata()[0] for line in ax.lines if line.get_xdata()[0] == 0}
+    assert np.bincount(model.row_labels_)[0] in heights
+    sizes = [f"{k} ({size})" for k, size in enumerate(np.bincount(model.column_labels_))]
+    assert [label.get_text() for label in ax.get_xticklabels()] == sizes
+
+
+def test_sparse_and_dense_give_one_picture(model, blocks):
+    pictures = []
+    for matrix in (blocks.data, sp.csr_array(blocks.data), sp.csc_matrix(blocks.data)):
+        _, ax = new_figure()
+        pictures.append(drawn(plot_blocks(model, matrix, ax=ax, colorbar=False)))
+    np.testing.assert_allclose(pictures[1], pictures[0], rtol=1e-15)
+    np.testing.assert_allclose(pictures[2], pictures[0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize(("height", "width"), [(3, 4), (7, 11), (4, 100)])
+def test_shrinking_averages(make, height, width):
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(7, 11))
+    row_order, column_order = rng.permutation(7), rng.permutation(11)
+    image = _shrink(make(matrix), row_order, column_order, min(height, width))
+    ordered = matrix[row_order][:, column_order]
+    pixels = min(height, width)
+    expected = np.array(
+        [
+            [
+                ordered[np.ix_(_members(7, pixels, i), _members(11, pixels, j))].mean()
+                for j in range(min(11, pixels))
+            ]
+            for i in range(min(7, pixels))
+        ]
+    )
+    np.testing.assert_allclose(image, expected, rtol=1e-12)
+
+
+def _members(n_points, pixels, pixel):
+    pixels = min(pixels, n_points)
+    return [i for i in range(n_points) if i * pixels // n_points == pixel]
+
+
+def test_large_sparse_matrices_are_shown_at_reduced_resolution(smooth):
+    matrix = sp.random_array((3000, 1200), density=0.01, rng=np.random.default_rng(0)).tocsr()
+    large = copy.copy(smooth)
+    for side, size in zip(("row", "column"), matrix.shape, strict=True):
+        setattr(large, f"{side}_labels_", np.zeros(size, dtype=int))
+        setattr(large, f"{side}_log_scaling_", np.zeros(size))
+    _, ax = new_figure()
+    image = drawn(plot_blocks(large, matrix, ax=ax, max_pixels=300))
+    assert image.shape == (300, 300)
+    assert image.mean() == pytest.approx(matrix.mean())
+
+
+def test_a_matrix_of_another_shape_is_refused(model, blocks):
+    with pytest.raises(ValueError, match="fitted to a matrix of shape"):
+        plot_blocks(model, blocks.data.T)
+
+
+def test_max_pixels_must_be_positive(model, blocks):
+    with pytest.raises(ValueError, match="max_pixels"):
+        plot_blocks(model, blocks.data, max_pixels=0)
+
+
+def test_constant_and_mostly_empty_matrices_can_be_shown():
+    matrix = np.zeros((12, 9))
+    matrix[0, 0] = 1
+    model = CCOT(random_state=0).fit(matrix)
+    _, ax = new_figure()
+    assert drawn(plot_blocks(model, matrix, ax=ax)).max() == 1
+    _, ax = new_figure()
+    drawn(plot_blocks(model, np.zeros((12, 9)), ax=ax))
+
+
+def test_jumps_are_marked_with_their_evidence(model):
+    _, axes = new_figure(1, 2)
+    rows, columns = plot_scalings(model, axes)
+    for ax, jumps in ((rows, model.row_jumps_), (columns, model.column_jumps_)):
+        lines = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--"]
+        np.testing.assert_allclose(lines, jumps - 0.5)
+        assert len([text for text in texts(ax) if "p <" in text]) == len(jumps)
+    colours = [line.get_color() for line in columns.lines if line.get_marker() == "."]
+    assert colours == list(PALETTE[:3])
+
+
+def test_smooth_curves_are_called_so(smooth):
+    _, axes = new_figure(1, 2)
+    for ax in plot_scalings(smooth, axes):
+        assert texts(ax) == ["no step is significant"]
+
+
+def test_jumps_that_were_only_asked_for_are_not_called_significant():
+    matrix = np.random.default_rng(0).normal(size=(60, 40))
+    asked = CCOT(n_row_clusters=3, n_column_clusters=1, random_state=0).fit(matrix)
+    _, axes = new_figure(1, 2)
+    rows, columns = plot_scalings(asked, axes)
+    assert texts(rows) == ["not significant"] * 2
+    assert texts(columns) == []
+
+
+def test_the_authors_detector_has_no_p_values(blocks):
+    model = CCOTGW(detector="authors", exact_refinement=False).fit(blocks.data)
+    _, axes = new_figure(1, 2)
+    assert not any(texts(ax) and "p <" in texts(ax)[0] for ax in plot_scalings(model, axes))
+
+
+def test_block_means_are_written_into_their_cells(model):
+    _, ax = new_figure()
+    plot_block_means(model, ax)
+    assert len(ax.texts) == 6
+    written = {tuple(text.get_position()): float(text.get_text()) for text in ax.texts}
+    assert written[(2, 1)] == pytest.approx(model.block_means_[1, 2], rel=1e-2)
+
+
+def test_block_means_need_a_matrix():
+    model = CCOTGW(exact_refinement=False).fit_kernels(np.eye(6) + 1, np.eye(5) + 1)
+    with pytest.raises(ValueError, match="no block means"):
+        plot_block_means(model)
+
+
+def test_confidence_covers_everyone(model):
+    _, axes = new_figure(1, 2)
+    rows, _ = plot_confidence(model, axes)
+    assert len(rows.patches) == 2
+    areas = [patch.get_data().values.sum() for patch in rows.patches]
+    assert sum(areas) == pytest.approx(model.row_confidence_.sum())
+
+
+def test_reg_path_marks_the_chosen_value(blocks):
+    model = CCOT(reg="cv", random_state=0).fit(blocks.data)
+    _, ax = new_figure()
+    plot_reg_path(model, ax)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"chosen: {model.reg_:g}" in labels
+
+
+def test_reg_path_needs_a_path(model):
+    with pytest.raises(ValueError, match='reg="cv"'):
+        plot_reg_path(model)
+
+
+def test_two_panels_need_two_axes(model):
+    _, ax = new_figure()
+    with pytest.raises(ValueError, match="two axes"):
+        plot_scalings(model, [ax])
+
+
+def test_figures_are_made_where_no_axes_are_given(model, blocks):
+    assert plot_blocks(model, blocks.data).images
+    assert len(plot_scalings(model)) == 2
+    assert len(plot_confidence(model)) == 2
+    assert plot_block_means(model).texts
+
+
+def test_unfitted_estimators_are_refused(blocks):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        plot_blocks(CCOT(), blocks.data)
+
+
+def test_without_matplotlib_the_message_names_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"pip install 'ccot\[report\]'"):
+        new_figure()

@@ -1,0 +1,63 @@
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from ccot.sampling import SAMPLINGS, draw_indices
+
+
+def make_draws(n_points, size, sampling, n_draws, seed=0):
+    draws = draw_indices(n_points, size, sampling, np.random.default_rng(seed))
+    return np.array(list(islice(draws, n_draws)))
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize(
+    ("n_points", "size"), [(10, 3), (10, 5), (10, 9), (7, 2), (5, 5), (601, 300)]
+)
+def test_draws_are_distinct_points_in_range(n_points, size, sampling):
+    draws = make_draws(n_points, size, sampling, 50)
+    assert draws.shape == (50, size)
+    assert draws.min() >= 0
+    assert draws.max() < n_points
+    assert all(len(np.unique(draw)) == size for draw in draws)
+
+
+@pytest.mark.parametrize(("n_points", "size"), [(10, 3), (10, 5), (10, 9), (11, 10), (601, 300)])
+@pytest.mark.parametrize("n_draws", [1, 4, 17, 60])
+def test_cover_draws_everyone_equally_often(n_points, size, n_draws):
+    times = np.bincount(make_draws(n_points, size, "cover", n_draws).ravel(), minlength=n_points)
+    assert np.ptp(times) <= 1
+
+
+def test_cover_misses_nobody_in_one_pass():
+    draws = make_draws(600, 300, "cover", 2)
+    np.testing.assert_array_equal(np.sort(draws.ravel()), np.arange(600))
+
+
+def test_uniform_draws_are_independent():
+    times = np.bincount(make_draws(10, 5, "uniform", 2000).ravel(), minlength=10)
+    # Binomial with 2000 trials of probability a half: within five standard deviations.
+    np.testing.assert_allclose(times, 1000, atol=5 * np.sqrt(500))
+    assert np.ptp(times) > 1
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_order_within_a_draw_is_random(sampling):
+    first = make_draws(20, 10, sampling, 400)[:, 0]
+    assert len(np.unique(first)) == 20
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_square_matrices_come_first_as_they_are_and_then_in_other_orders(sampling):
+    draws = make_draws(6, 6, sampling, 20)
+    np.testing.assert_array_equal(draws[0], np.arange(6))
+    np.testing.assert_array_equal(np.sort(draws, axis=1), np.tile(np.arange(6), (20, 1)))
+    assert len(np.unique(draws, axis=0)) > 10
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_seed_is_a_promise(sampling):
+    first, second, other = (make_draws(30, 8, sampling, 9, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)

@@ -1,0 +1,243 @@
+import array_api_compat.torch
+import array_api_strict
+import numpy as np
+import ot
+import pytest
+from scipy.special import logsumexp
+
+from ccot.transport.sinkhorn import Scalings, Status, join_scalings, sinkhorn
+
+REGS = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3]
+LIBRARIES = {"numpy": np, "torch": array_api_compat.torch, "strict": array_api_strict}
+
+
+def make_costs(*shape, seed=0):
+    """Squared distances between two clouds, scaled to a median of one."""
+    rng = np.random.default_rng(seed)
+    points, anchors = (
+        rng.normal(size=(*shape[:-1], 3)),
+        rng.normal(size=(*shape[:-2], shape[-1], 3)),
+    )
+    cost = ((points[..., :, None, :] - anchors[..., None, :, :]) ** 2).sum(-1)
+    return cost / np.median(cost)
+
+
+def coupling_of(answer, log_kernel):
+    return np.exp(answer.log_row[..., :, None] + log_kernel + answer.log_column[..., None, :])
+
+
+def scale_slowly(log_kernel, log_row_mass, log_column_mass, n_iter):
+    """The obvious version: every sum in the log domain."""
+    log_row = -log_kernel.max(axis=1)
+    for _ in range(n_iter):
+        log_column = log_column_mass - logsumexp(log_kernel + log_row[:, None], axis=0)
+        log_row = log_row_mass - logsumexp(log_kernel + log_column, axis=1)
+    return log_row, log_column
+
+
+def log_uniform(size):
+    return np.full(size, -np.log(size))
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 4), (6, 1), (8, 8), (20, 13), (3, 5, 7), (2, 3, 4, 4)]
+)
+def test_marginals_are_uniform_by_default(shape):
+    log_kernel = -make_costs(*shape)
+    answer = sinkhorn(log_kernel, tol=1e-12)
+    coupling = coupling_of(answer, log_kernel)
+    assert answer.status is Status.CONVERGED
+    np.testing.assert_allclose(coupling.sum(-1), 1 / shape[-2], rtol=1e-11)
+    np.testing.assert_allclose(coupling.sum(-2), 1 / shape[-1], rtol=1e-11)
+
+
+def test_marginals_can_be_anything_even_zero():
+    rng = np.random.default_rng(3)
+    log_kernel = -make_costs(12, 9) / 0.1
+    row_mass, column_mass = rng.dirichlet(np.full(12, 0.5)), rng.dirichlet(np.full(9, 0.5))
+    row_mass[4], column_mass[[0, 8]] = 0, 0
+    row_mass, column_mass = row_mass / row_mass.sum(), column_mass / column_mass.sum()
+    with np.errstate(divide="ignore"):
+        masses = {"log_row_mass": np.log(row_mass), "log_column_mass": np.log(column_mass)}
+    answer = sinkhorn(log_kernel, **masses, tol=1e-12, max_iter=10_000)
+    coupling = coupling_of(answer, log_kernel)
+    np.testing.assert_allclose(coupling.sum(1), row_mass, atol=1e-14)
+    np.testing.assert_allclose(coupling.sum(0), column_mass, atol=1e-12)
+    assert (coupling[4] == 0).all()
+    assert (coupling[:, [0, 8]] == 0).all()
+    assert np.isfinite(answer.log_row).all()
+    assert np.isfinite(answer.log_column).all()
+
+
+def test_masses_are_shared_by_a_batch_or_given_to_each_problem():
+    log_kernel = -make_costs(2, 5, 6)
+    mass = np.random.default_rng(0).dirichlet(np.ones(5), size=2)
+    shared = coupling_of(sinkhorn(log_kernel, log_row_mass=np.log(mass[0]), tol=1e-12), log_kernel)
+    np.testing.assert_allclose(shared.sum(-1), [mass[0], mass[0]], rtol=1e-12)
+    own = coupling_of(sinkhorn(log_kernel, log_row_mass=np.log(mass), tol=1e-12), log_kernel)
+    np.testing.assert_allclose(own.sum(-1), mass, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reg", REGS)
+@pytest.mark.parametrize("shape", [(40, 40), (4, 30, 50)])
+def test_no_regularisation_breaks_the_arithmetic(reg, shape, dtype):
+    log_kernel = (-make_costs(*shape) / reg).astype(dtype)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        answer = sinkhorn(log_kernel, max_iter=300)
+    for array in (answer.log_row, answer.log_column, answer.error):
+        assert array.dtype == np.float64
+        assert np.isfinite(array).all()
+    # Rows are set right last: their sums are as exact as the kernel's precision allows.
+    rtol = 1e-9 if dtype == "float64" else 1e-3
+    sums = coupling_of(answer, log_kernel.astype("float64")).sum(-1)
+    if dtype == "float64" or reg >= 1e-2:
+        np.testing.assert_allclose(sums, 1 / shape[-2], rtol=rtol)
+
+
+@pytest.mark.parametrize("reg", REGS)
+def test_iterates_are_those_of_the_log_domain(reg):
+    rng = np.random.default_rng(1)
+    log_kernel = -make_costs(25, 18) / reg
+    masses = np.log(rng.dirichlet(np.ones(25))), np.log(rng.dirichlet(np.ones(18)))
+    answer = sinkhorn(
+        log_kernel, log_row_mass=masses[0], log_column_mass=masses[1], max_iter=100, tol=1e-9
+    )
+    slow_row, slow_column = scale_slowly(log_kernel, *masses, int(answer.n_iter))
+    scale = np.abs(log_kernel).max()
+    np.testing.assert_allclose(answer.log_row, slow_row, rtol=0, atol=1e-13 * scale + 1e-11)
+    np.testing.assert_allclose(answer.log_column, slow_column, rtol=0, atol=1e-13 * scale + 1e-11)
+
+
+@pytest.mark.parametrize("reg", [0.02, 0.2, 5.0])
+def test_coupling_is_that_of_pot(reg):
+    rng = np.random.default_rng(2)
+    cost = make_costs(15, 22)
+    a, b = rng.dirichlet(np.ones(15)), rng.dirichlet(np.ones(22))
+    answer = sinkhorn(
+        -cost / reg,
+        log_row_mass=np.log(a),
+        log_column_mass=np.log(b),
+        max_iter=100_000,
+        tol=1e-13,
+    )
+    theirs = ot.sinkhorn(a, b, cost, reg, "sinkhorn_log", numItermax=100_000, stopThr=1e-14)
+    np.testing.assert_allclose(coupling_of(answer, -cost / reg), theirs, rtol=1e-7, atol=1e-12)
+
+
+def test_batch_is_the_sum_of_its_problems():
+    # Hard and easy problems together: each stops by itself.
+    log_kernel = -make_costs(5, 20, 30) / np.array([0.01, 0.1, 0.3, 1.0, 100.0])[:, None, None]
+    together = sinkhorn(log_kernel, tol=1e-8, max_iter=400)
+    alone = [sinkhorn(kernel, tol=1e-8, max_iter=400) for kernel in log_kernel]
+    assert len({int(one.n_iter) for one in alone}) == 5
+    np.testing.assert_array_equal(together.n_iter, [one.n_iter for one in alone])
+    np.testing.assert_allclose(together.log_row, [one.log_row for one in alone], rtol=1e-12)
+    np.testing.assert_allclose(together.log_column, [one.log_column for one in alone], rtol=1e-12)
+    np.testing.assert_allclose(together.error, [one.error for one in alone], rtol=1e-6, atol=1e-14)
+
+
+@pytest.mark.parametrize("reg", [0.1, 1.0, 10.0])
+def test_single_precision_is_close_to_double(reg):
+    log_kernel = -make_costs(50, 50) / reg
+    single, double = (
+        sinkhorn(log_kernel.astype(dtype), tol=1e-5) for dtype in ("float32", "float64")
+    )
+    resolution = 16 * np.finfo("float32").eps * (1 + np.abs(log_kernel).max())
+    np.testing.assert_array_equal(single.n_iter, double.n_iter)
+    np.testing.assert_allclose(single.log_row, double.log_row, atol=resolution)
+    np.testing.assert_allclose(single.log_column, double.log_column, atol=resolution)
+
+
+def test_warm_start_from_the_answer_has_nothing_to_do():
+    log_kernel = -make_costs(3, 20, 20) / 0.05
+    cold = sinkhorn(log_kernel, tol=1e-10, max_iter=10_000)
+    warm = sinkhorn(log_kernel, log_row_start=cold.log_row, tol=1e-9)
+    assert (cold.n_iter > 20).all()
+    assert (warm.n_iter == 1).all()
+    np.testing.assert_allclose(coupling_of(warm, log_kernel), coupling_of(cold, log_kernel))
+
+
+def test_any_start_leads_to_the_same_coupling():
+    log_kernel = -make_costs(20, 15) / 0.2
+    start = 30 * np.random.default_rng(0).normal(size=20)
+    cold, warm = (
+        sinkhorn(log_kernel, log_row_start=given, tol=1e-13, max_iter=10_000)
+        for given in (None, start)
+    )
+    np.testing.assert_allclose(
+        coupling_of(warm, log_kernel), coupling_of(cold, log_kernel), rtol=1e-9, atol=1e-15
+    )
+    # Scalings have one free factor, and the start decides it.
+    assert np.ptp(warm.log_row - cold.log_row) < 1e-9
+
+
+def test_status_tells_what_to_do():
+    log_kernel = -make_costs(30, 30) / 0.01
+    stopped = sinkhorn(log_kernel, max_iter=7)
+    assert stopped.status is Status.MAX_ITER
+    assert stopped.n_iter == 7
+    assert stopped.error > 1e-6
+    assert "raise max_iter, reg or tol" in stopped.status.value
+    done = sinkhorn(log_kernel, max_iter=7, tol=2 * float(stopped.error))
+    assert done.status is Status.CONVERGED
+
+
+def test_status_of_a_batch_is_that_of_its_hardest_problem():
+    log_kernel = -make_costs(2, 30, 30) / np.array([0.01, 10.0])[:, None, None]
+    answer = sinkhorn(log_kernel, max_iter=20)
+    assert answer.status is Status.MAX_ITER
+    assert answer.error[0] > 1e-6 > answer.error[1]
+    assert answer.n_iter[0] == 20 > answer.n_iter[1]
+
+
+def test_error_is_the_larger_of_both_marginals():
+    log_kernel = -make_costs(10, 14) / 0.05
+    before, after = (sinkhorn(log_kernel, max_iter=n, tol=1e-15) for n in (4, 5))
+    # The fifth iteration sets the columns, sees the rows, sets the rows, sees the columns.
+    seen = np.exp(before.log_row[:, None] + log_kernel + after.log_column)
+    row_error = np.abs(seen.sum(1) - 1 / 10).sum()
+    column_error = np.abs(coupling_of(after, log_kernel).sum(0) - 1 / 14).sum()
+    assert after.error == pytest.approx(max(row_error, column_error), rel=1e-9)
+
+
+def test_joined_answers_are_those_of_one_batch():
+    log_kernel = -make_costs(5, 8, 9) / 0.1
+    whole = sinkhorn(log_kernel)
+    joined = join_scalings([sinkhorn(log_kernel[:2]), sinkhorn(log_kernel[2:])])
+    for name in ("log_row", "log_column", "n_iter", "error"):
+        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-9)
+    assert joined.status is Status.CONVERGED
+    cut_short = join_scalings([whole, sinkhorn(log_kernel, max_iter=1)])
+    assert cut_short.status is Status.MAX_ITER
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_one_loop_serves_every_array_library(library, dtype):
+    xp = LIBRARIES[library]
+    reg = np.array([0.03, 0.5, 20.0])[:, None, None]
+    log_kernel = (-make_costs(3, 12, 17) / reg).astype(dtype)
+    row_mass = np.random.default_rng(0).dirichlet(np.ones(12))
+    row_mass[3] = 0
+    start = np.random.default_rng(1).normal(size=(3, 12))
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(row_mass / row_mass.sum())
+    tol = 1e-4 if dtype == "float32" else 1e-9
+
+    def solve(module) -> Scalings:
+        return sinkhorn(
+            module.asarray(log_kernel),
+            log_row_mass=module.asarray(log_mass),
+            log_row_start=module.asarray(start),
+            tol=tol,
+        )
+
+    expected, answer = solve(np), solve(xp)
+    assert answer.log_row.dtype == xp.float64
+    rtol, atol = (1e-4, 1e-4) if dtype == "float32" else (1e-11, 1e-11)
+    for name in ("log_row", "log_column"):
+        given = np.asarray(getattr(answer, name))
+        np.testing.assert_allclose(given, getattr(expected, name), rtol=rtol, atol=atol)
+    np.testing.assert_array_equal(np.asarray(answer.n_iter), expected.n_iter)
+    assert answer.status is expected.status
