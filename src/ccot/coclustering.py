@@ -1,4 +1,4 @@
-"""What a fit returns: two partitions and the places of unseen points."""
+"""What a fit returns: two partitions, how sure they are, and the places of unseen points."""
 
 from __future__ import annotations
 
@@ -15,6 +15,23 @@ Matrix = Any
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
+    """Places unseen points of one side.
+
+    Attributes
+    ----------
+    width : int
+        Number of values every point must have.
+    """
+
+    width: int
+
+    def labels(self, points: Matrix) -> np.ndarray:
+        """Return the clusters of points, one a row."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepPlacement(Placement):
     """Places unseen points on the steps of a fitted scaling.
 
     Attributes
@@ -34,41 +51,49 @@ class Placement:
         return place(self.scaling(points), self.thresholds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Side:
     """What was found on one side of the matrix, rows or columns.
 
     Attributes
     ----------
     labels : int array of shape (n,)
-        Clusters, numbered from the lowest step.
+        Clusters, numbered from 0.
+    n_clusters : int
+        Their number.
     confidence : array of shape (n,)
         Between 0 and 1.
+    placement : Placement
+        Where unseen points of this side go.
+    """
+
+    labels: np.ndarray
+    n_clusters: int
+    confidence: np.ndarray
+    placement: Placement
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSide(Side):
+    """A side whose clusters are the steps of a scaling vector, numbered from the lowest.
+
+    Attributes
+    ----------
     number_votes : dict of int to float
         Share of draws that found each number of clusters.
     log_scaling : array of shape (n,)
         Logarithms of the scalings whose steps are the clusters.
     jumps, jump_strength : arrays of shape (n_clusters - 1,)
         How many sorted scalings lie before each jump, and how strong it is.
-    placement : Placement
-        Where unseen points of this side go.
     """
 
-    labels: np.ndarray
-    confidence: np.ndarray
     number_votes: dict[int, float]
     log_scaling: np.ndarray
     jumps: np.ndarray
     jump_strength: np.ndarray
-    placement: Placement
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters."""
-        return len(self.jumps) + 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Coclustering:
     """Two partitions and how they came about.
 
@@ -76,44 +101,61 @@ class Coclustering:
     ----------
     row, column : Side
         The partitions.
+    n_iter : int
+        Iterations of the slowest transport problem (CCOT), updates of the barycentre (CCOT-GW),
+        sweeps (blocks).
+    """
+
+    row: Side
+    column: Side
+    n_iter: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepCoclustering(Coclustering):
+    """A co-clustering read off scaling vectors.
+
+    Attributes
+    ----------
     n_draws : int
         Draws made; 1 where nothing is drawn.
-    n_iter : int
-        Iterations of the slowest transport problem (CCOT), or updates of the barycentre (CCOT-GW).
     share_converged : float
         Share of the transport problems that converged.
     status : Status
         The same in words, with advice.
     """
 
-    row: Side
-    column: Side
+    row: StepSide
+    column: StepSide
     n_draws: int
-    n_iter: int
     share_converged: float
     status: Status
 
-    def transposed(self) -> Coclustering:
+    def transposed(self) -> StepCoclustering:
         """Return the same co-clustering of the transposed matrix."""
         return replace(self, row=self.column, column=self.row)
 
 
 def block_means(matrix: Matrix, row: Side, column: Side) -> np.ndarray:
-    """Return the mean of the matrix over each block.
+    """Return the mean of the matrix over each block; missing entries are left out.
 
     Parameters
     ----------
     matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        The matrix.
+        The matrix; NaN means missing.
     row, column : Side
         Its partitions.
 
     Returns
     -------
     ndarray of shape (n_row_clusters, n_column_clusters)
-        Means; NaN where a cluster has no members.
+        Means; NaN where a block has no entry.
     """
     by_row, by_column = np.eye(row.n_clusters)[row.labels], np.eye(column.n_clusters)[column.labels]
-    sums = by_row.T @ (matrix @ by_column)
     sizes = np.outer(by_row.sum(axis=0), by_column.sum(axis=0))
+    if isinstance(matrix, np.ndarray) and np.isnan(matrix).any():
+        observed = ~np.isnan(matrix)
+        sizes = by_row.T @ (observed @ by_column)
+        matrix = np.where(observed, matrix, 0.0)
+    sums = by_row.T @ (matrix @ by_column)
     return np.divide(sums, sizes, out=np.full(sums.shape, np.nan), where=sizes > 0)

@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from ccot.arrays import Backend, choose_backend
-from ccot.coclustering import Placement
+from ccot.coclustering import StepPlacement
 from ccot.cost import square_costs, typical_cost
 from ccot.jumps import find_scaling_jumps
 from ccot.partition import Steps, join_steps, label_steps
@@ -63,7 +63,7 @@ def join_ballots(ballots: Sequence[Ballots]) -> Ballots:
 
 
 @dataclass(frozen=True)
-class DrawPlacement(Placement):
+class DrawPlacement(StepPlacement):
     """Places unseen points by their costs to the other side of one solved draw.
 
     Attributes
@@ -220,8 +220,8 @@ class DrawSolver:
         square = square if sp.issparse(square) else square[0]
         common = (self.offset, self.scale, self.inverse_reg)
         return (
-            DrawPlacement(square.T, answer.log_column[0], None, *common),
-            DrawPlacement(square, answer.log_row[0], draw, *common),
+            DrawPlacement(square.T, answer.log_column[0], None, *common, width=len(draw)),
+            DrawPlacement(square, answer.log_row[0], draw, *common, width=self.matrix.shape[0]),
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ccot.arrays import Backend, choose_backend
-from ccot.coclustering import Coclustering, Placement, Side
+from ccot.coclustering import StepCoclustering, StepPlacement, StepSide
 from ccot.consensus import number_shares, vote, winning_number
 from ccot.draws import Ballots, DrawSolver, join_ballots
 from ccot.jumps import find_scaling_jumps
@@ -53,7 +53,7 @@ class CCOTSettings:
     report: Callable[[str], None] = lambda message: None
 
 
-def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -> Coclustering:
+def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -> StepCoclustering:
     """Co-cluster by transport between rows and columns (Algorithm 1 of the paper).
 
     Parameters
@@ -67,7 +67,7 @@ def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -
 
     Returns
     -------
-    Coclustering
+    StepCoclustering
         Partitions, confidence and placement of unseen points.
     """
     if matrix.shape[0] < matrix.shape[1]:
@@ -119,7 +119,7 @@ def _draw_solver(matrix: Matrix, draws: np.ndarray, settings: CCOTSettings) -> D
     )
 
 
-def decide(matrix: Matrix, solver: DrawSolver, ballots: Ballots) -> Coclustering:
+def decide(matrix: Matrix, solver: DrawSolver, ballots: Ballots) -> StepCoclustering:
     """Let the draws vote: first on the numbers of clusters, then on everyone's label."""
     row_agrees = ballots.row.n_clusters == winning_number(ballots.row.n_clusters)
     column_agrees = ballots.column.n_clusters == winning_number(ballots.column.n_clusters)
@@ -131,7 +131,7 @@ def decide(matrix: Matrix, solver: DrawSolver, ballots: Ballots) -> Coclustering
     row_placement, _ = solver.placements(ballots.members[row_draw])
     _, column_placement = solver.placements(ballots.members[column_draw])
     everyone = np.broadcast_to(np.arange(matrix.shape[1]), ballots.members.shape)
-    return Coclustering(
+    return StepCoclustering(
         row=_elect(
             matrix, row_placement, ballots.members, ballots.row, row_agrees, solver.detector
         ),
@@ -152,7 +152,7 @@ def _elect(
     steps: Steps,
     agrees: np.ndarray,
     detector: str,
-) -> Side:
+) -> StepSide:
     """Decide one side: the reference draw places all points, the agreeing draws vote."""
     n_clusters = winning_number(steps.n_clusters)
     side = _read_steps(placement.scaling(points), detector, n_clusters, placement)
@@ -165,11 +165,11 @@ def _elect(
     )
 
 
-def _agree(one: Side, other: Side) -> bool:
+def _agree(one: StepSide, other: StepSide) -> bool:
     return np.array_equal(one.labels, other.labels)
 
 
-def _progress(found: Coclustering) -> str:
+def _progress(found: StepCoclustering) -> str:
     return (
         f"{found.n_draws} draws: {found.row.n_clusters} x {found.column.n_clusters} clusters, "
         f"mean confidence {found.row.confidence.mean():.2f} x {found.column.confidence.mean():.2f}"
@@ -227,6 +227,11 @@ class Similarities:
         """Take similarities as they are."""
         return cls(matrix, None, "precomputed", 0.0)
 
+    @property
+    def width(self) -> int:
+        """Number of values an unseen point comes with: coordinates, or similarities."""
+        return (self.matrix if self.points is None else self.points).shape[1]
+
     def to(self, points: Matrix) -> np.ndarray:
         """Return the similarities of unseen points to these."""
         if self.points is None:
@@ -235,7 +240,7 @@ class Similarities:
 
 
 @dataclass(frozen=True)
-class KernelPlacement(Placement):
+class KernelPlacement(StepPlacement):
     """Places unseen points by their similarities to the fitted ones."""
 
     similarities: Similarities
@@ -261,7 +266,7 @@ class KernelPlacement(Placement):
 
 def fit_ccot_gw(
     rows: Similarities, columns: Similarities, settings: CCOTGWSettings
-) -> Coclustering:
+) -> StepCoclustering:
     """Co-cluster by the barycentre of row and column similarities (Algorithm 2 of the paper).
 
     Parameters
@@ -273,7 +278,7 @@ def fit_ccot_gw(
 
     Returns
     -------
-    Coclustering
+    StepCoclustering
         Partitions, confidence and placement of unseen points.
     """
     if settings.loss == "kl" and min(rows.matrix.min(), columns.matrix.min()) < 0:
@@ -307,7 +312,14 @@ def fit_ccot_gw(
         f"{column.n_clusters} clusters"
     )
     converged = answer.status is Status.CONVERGED
-    return Coclustering(row, column, 1, len(answer.objective), float(converged), answer.status)
+    return StepCoclustering(
+        row=row,
+        column=column,
+        n_iter=len(answer.objective),
+        n_draws=1,
+        share_converged=float(converged),
+        status=answer.status,
+    )
 
 
 def _gromov_precision(rows: Similarities, columns: Similarities, settings: CCOTGWSettings) -> str:
@@ -336,13 +348,14 @@ def _align_side(
     similarities: Similarities,
     n_clusters: int | None,
     settings: CCOTGWSettings,
-) -> Side:
+) -> StepSide:
     placement = KernelPlacement(
         similarities,
         backend.fetch(alignment.potential).astype(np.float64),
         alignment.shift,
         backend.fetch(alignment.log_column),
         settings.reg,
+        width=similarities.width,
     )
     # One more half step, in float64 whatever the precision of the steps before it.
     log_scaling = placement.scale(similarities.matrix)
@@ -357,9 +370,9 @@ def _read_steps(
     log_scaling: np.ndarray,
     detector: str,
     n_clusters: int | None,
-    placement: Placement,
+    placement: StepPlacement,
     resolution: float | None = None,
-) -> Side:
+) -> StepSide:
     """Read the partition off one scaling vector."""
     order = np.argsort(log_scaling, kind="stable")
     ranked = log_scaling[order]
@@ -367,8 +380,9 @@ def _read_steps(
     jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps, resolution=resolution)
     labels = label_steps(order[None], jumps.mask[None], jumps.strength[None]).labels[0]
     positions = np.flatnonzero(jumps.mask) + 1
-    return Side(
+    return StepSide(
         labels=labels,
+        n_clusters=len(positions) + 1,
         confidence=step_posterior(log_scaling, labels),
         number_votes={len(positions) + 1: 1.0},
         log_scaling=log_scaling,

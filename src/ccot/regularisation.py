@@ -17,13 +17,13 @@ import numpy as np
 from scipy.stats import entropy
 from sklearn.metrics import adjusted_mutual_info_score
 
-from ccot.coclustering import Coclustering
+from ccot.coclustering import StepCoclustering
 
 Matrix = Any
 # Halves with fewer points than two have nothing to partition.
 _SMALLEST = 4
 
-Fit = Callable[[Matrix, float], Coclustering]
+Fit = Callable[[Matrix, float], StepCoclustering]
 
 
 @dataclass(frozen=True)

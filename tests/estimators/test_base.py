@@ -408,7 +408,7 @@ def test_bad_new_points_are_named(estimator, blocks):
     model = fit(estimator, blocks.data)
     with pytest.raises(ValueError, match=r"X has 59 features, but .* is expecting 60 features"):
         model.predict(blocks.data[:, :59])
-    with pytest.raises(ValueError, match=r"60 values for each new column, but .* 120 rows"):
+    with pytest.raises(ValueError, match=r"60 values for each new column, but .* 120"):
         model.predict_columns(blocks.data)
     for method, size in ((model.predict, 60), (model.predict_columns, 120)):
         X = np.ones((4, size))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, BiclusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -85,13 +83,11 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         checked = _finite(check_array(_numbers(X), **_CHECKS))
-        # After fit_kernels new columns come by their similarities to the fitted columns.
-        by_rows = hasattr(self, "block_means_")
-        expected = len(self.row_labels_ if by_rows else self.column_labels_)
+        expected = self._coclustering.column.placement.width
         if checked.shape[1] != expected:
             raise ValueError(
-                f"X has {checked.shape[1]} values for each new column, but the fit had "
-                f"{expected} {'rows' if by_rows else 'columns'}: pass one new column per row of X"
+                f"X has {checked.shape[1]} values for each new column, but the fitted ones have "
+                f"{expected}: pass one new column per row of X"
             )
         return self._coclustering.column.placement.labels(checked)
 
@@ -118,13 +114,20 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             Numbers of clusters, sizes, confidence, and a warning where the steps are weak.
         """
         check_is_fitted(self)
+        rows, columns = self._coclustering.row, self._coclustering.column
         lines = [
-            f"{type(self).__name__}: {len(self.row_labels_)} rows in {self.n_row_clusters_} "
-            f"clusters, {len(self.column_labels_)} columns in {self.n_column_clusters_} clusters"
+            f"{type(self).__name__}: {_count(len(rows.labels), 'row')} in "
+            f"{_count(rows.n_clusters, 'cluster')}, {_count(len(columns.labels), 'column')} in "
+            f"{_count(columns.n_clusters, 'cluster')}"
         ]
-        for name, side in (("row", self._coclustering.row), ("column", self._coclustering.column)):
-            lines += _describe(name, side)
+        lines += self._describe("row", rows, self.n_row_clusters)
+        lines += self._describe("column", columns, self.n_column_clusters)
         return "\n".join(lines)
+
+    def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
+        """Return the lines of the summary that tell of one side."""
+        sizes = ", ".join(str(size) for size in np.bincount(side.labels, minlength=side.n_clusters))
+        return [f"  {name} clusters: sizes {sizes}; mean confidence {side.confidence.mean():.2f}"]
 
     def _check_matrix(self, X: Any) -> Matrix:
         """Return ``X`` as float64, dense or CSR, or say what is wrong with it and what to do."""
@@ -137,7 +140,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
     def _forget(self) -> None:
         """Drop what an earlier fit left behind and the next one may not set."""
         for name in ("reg_path_", "block_means_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
 
     def _check_numbers(
         self, n_rows: int, n_columns: int, where: str = "there are to cluster"
@@ -154,32 +157,16 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
                 )
 
     def _adopt(self, found: Coclustering, X: Matrix | None):
-        """Put a co-clustering on the attributes, and warn about what the user should know."""
+        """Put a co-clustering on the attributes."""
         self._coclustering = found
         self.row_labels_, self.column_labels_ = found.row.labels, found.column.labels
         self.n_row_clusters_ = found.row.n_clusters
         self.n_column_clusters_ = found.column.n_clusters
-        self.row_confidence_, self.column_confidence_ = (
-            found.row.confidence,
-            found.column.confidence,
-        )
-        self.row_log_scaling_ = found.row.log_scaling
-        self.column_log_scaling_ = found.column.log_scaling
-        self.row_jumps_, self.column_jumps_ = found.row.jumps, found.column.jumps
-        self.row_jump_strength_ = found.row.jump_strength
-        self.column_jump_strength_ = found.column.jump_strength
-        self.row_cluster_votes_ = found.row.number_votes
-        self.column_cluster_votes_ = found.column.number_votes
+        self.row_confidence_ = found.row.confidence
+        self.column_confidence_ = found.column.confidence
         self.n_iter_ = found.n_iter
         if X is not None:
             self.block_means_ = block_means(X, found.row, found.column)
-        # A minority of draws that did not converge is outvoted by those that did.
-        if found.share_converged < 0.5:
-            warnings.warn(
-                f"{1 - found.share_converged:.0%} of the transport problems {found.status.value}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         return self
 
     def _report(self, message: str) -> None:
@@ -230,12 +217,5 @@ def _finite(X: Matrix) -> Matrix:
     )
 
 
-def _describe(name: str, side: Side) -> list[str]:
-    sizes = ", ".join(str(size) for size in np.bincount(side.labels, minlength=side.n_clusters))
-    lines = [f"  {name} clusters: sizes {sizes}; mean confidence {side.confidence.mean():.2f}"]
-    if len(side.number_votes) > 1:
-        shares = ", ".join(f"{number}: {share:.0%}" for number, share in side.number_votes.items())
-        lines.append(f"    number of {name} clusters over the draws: {shares}")
-    if side.n_clusters == 1:
-        lines.append(f"    the sorted {name} scalings are smooth: no step is significant")
-    return lines
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

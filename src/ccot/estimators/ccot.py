@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.coclustering import Coclustering
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering
+from ccot.coclustering import StepCoclustering
+from ccot.estimators.base import NUMBER_OF_CLUSTERS
+from ccot.estimators.steps import BaseStepCoclustering
 from ccot.jumps import DETECTORS
 from ccot.pipeline import CCOTSettings, fit_ccot
 from ccot.randomness import RandomState, as_generator
@@ -23,7 +24,7 @@ REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
 _CV_PASSES = 8
 
 
-class CCOT(BaseCoclustering):
+class CCOT(BaseStepCoclustering):
     r"""Co-clustering through optimal transport, Algorithm 1 of the paper [1]_.
 
     Rows and columns are seen as two clouds of points, and entropic transport between them,
@@ -225,7 +226,7 @@ class CCOT(BaseCoclustering):
     def _choose_reg(self, matrix: Any, settings: CCOTSettings, rng: np.random.Generator) -> RegPath:
         seed = int(rng.integers(2**31))
 
-        def fit_part(part: Any, reg: float) -> Coclustering:
+        def fit_part(part: Any, reg: float) -> StepCoclustering:
             per_pass = math.ceil(max(part.shape) / min(part.shape))
             short = replace(settings, reg=reg, n_samplings=_CV_PASSES * per_pass)
             # The same draws for every reg: differences are those of reg alone.

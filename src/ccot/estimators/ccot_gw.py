@@ -11,8 +11,9 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.coclustering import Coclustering
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering
+from ccot.coclustering import StepCoclustering
+from ccot.estimators.base import NUMBER_OF_CLUSTERS
+from ccot.estimators.steps import BaseStepCoclustering
 from ccot.jumps import DETECTORS
 from ccot.kernel import KernelSpec
 from ccot.pipeline import CCOTGWSettings, Similarities, fit_ccot_gw
@@ -23,7 +24,7 @@ from ccot.transport.gromov import LOSSES, Limits
 REG_GRID = (10.0, 1.0, 0.1, 0.01)
 
 
-class CCOTGW(BaseCoclustering):
+class CCOTGW(BaseStepCoclustering):
     r"""Co-clustering by Gromov-Wasserstein barycentres, Algorithm 2 of the paper [1]_.
 
     Similarities of the rows, :math:`K_r`, and of the columns, :math:`K_c`, are averaged by the
@@ -276,14 +277,14 @@ class CCOTGW(BaseCoclustering):
         )
 
     def _choose_reg(self, matrix: Any, settings: CCOTGWSettings) -> RegPath:
-        def fit_part(part: Any, reg: float) -> Coclustering:
+        def fit_part(part: Any, reg: float) -> StepCoclustering:
             n_support = settings.n_support and min(settings.n_support, part.shape[0])
             return _fit_matrix(part, replace(settings, reg=reg, n_support=n_support))
 
         return cross_validate(fit_part, matrix, REG_GRID, as_generator(self.random_state))
 
 
-def _fit_matrix(matrix: Any, settings: CCOTGWSettings) -> Coclustering:
+def _fit_matrix(matrix: Any, settings: CCOTGWSettings) -> StepCoclustering:
     rows = Similarities.between(matrix, settings.kernel)
     columns = Similarities.between(matrix.T, settings.kernel)
     return fit_ccot_gw(rows, columns, settings)
