@@ -11,6 +11,7 @@ solver sees the cross term alone and the norms are added to the logarithms of it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,15 @@ def square_costs(squares: Array, dtype: Any = None) -> SquareCosts:
     column_norms = xp.einsum("bij,bij->bj", squares, squares)
     factor = squares if dtype is None else xp.astype(squares, dtype)
     return SquareCosts(row_norms, column_norms, xp.matmul(factor, factor))
+
+
+def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:
+    """Put the costs of several batches of draws together."""
+    return SquareCosts(
+        row_norms=np.concatenate([part.row_norms for part in parts]),
+        column_norms=np.concatenate([part.column_norms for part in parts]),
+        cross=np.concatenate([part.cross for part in parts]),
+    )
 
 
 def typical_cost(costs: SquareCosts) -> float:

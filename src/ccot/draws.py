@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from ccot.arrays import Backend, choose_backend
 from ccot.coclustering import StepPlacement
-from ccot.cost import square_costs, typical_cost
+from ccot.cost import SquareCosts, join_costs, square_costs, typical_cost
 from ccot.jumps import find_scaling_jumps
 from ccot.partition import Steps, join_steps, label_steps
 from ccot.transport.extend import extend_scaling
@@ -25,7 +25,8 @@ Matrix = Any
 
 # Widest range of the log kernel, in nats, that float32 is trusted with.
 _FLOAT32_RANGE = 40.0
-_POINTS_AT_ONCE = 4096
+# Unseen points are compared with the anchors in parts of at most this many costs.
+_CELLS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ class DrawPlacement(StepPlacement):
 
     def scaling(self, points: Matrix) -> np.ndarray:
         """Return the logarithms of the points' scalings."""
-        parts = gen_batches(points.shape[0], _POINTS_AT_ONCE)
+        at_once = max(1, _CELLS_AT_ONCE // len(self.log_anchor_scaling))
+        parts = gen_batches(points.shape[0], at_once)
         return np.concatenate([self._scaling(points[part]) for part in parts])
 
     def _scaling(self, points: Matrix) -> np.ndarray:
@@ -179,22 +181,20 @@ class DrawSolver:
 
     def _chunks(self, draws: np.ndarray) -> list[np.ndarray]:
         bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
-        sparse = sp.issparse(self.matrix)
-        at_once = 1 if sparse else max(1, self.backend.chunk_bytes // bytes_each)
+        at_once = max(1, self.backend.chunk_bytes // bytes_each)
         return [draws[part] for part in gen_batches(len(draws), at_once)]
 
     def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
         """Return the scalings of rows and columns of draws."""
         backend = self.backend
-        squares = _squares(self.matrix, draws)
-        if not sp.issparse(squares):
-            squares = backend.send(squares)
-        costs = square_costs(squares, backend.dtype(precision or self.precision))
-        log_kernel = backend.send(costs.cross)
+        costs = self._costs(draws, precision or self.precision)
+        log_kernel = costs.cross
         log_kernel *= 2 * self.inverse_reg
         answer = sinkhorn(log_kernel, max_iter=self.max_iter, tol=self.tol)
         # The norms were left out of the kernel: they belong to the scalings.
-        row_norms, column_norms = backend.fetch(costs.row_norms), backend.fetch(costs.column_norms)
+        row_norms, column_norms = costs.row_norms, costs.column_norms
+        if not sp.issparse(self.matrix):
+            row_norms, column_norms = backend.fetch(row_norms), backend.fetch(column_norms)
         return Scalings(
             log_row=backend.fetch(answer.log_row) + self.inverse_reg * row_norms,
             log_column=backend.fetch(answer.log_column) + self.inverse_reg * column_norms,
@@ -202,6 +202,13 @@ class DrawSolver:
             error=backend.fetch(answer.error),
             status=answer.status,
         )
+
+    def _costs(self, draws: np.ndarray, precision: str) -> SquareCosts:
+        backend = self.backend
+        if sp.issparse(self.matrix):
+            costs = join_costs([square_costs(self.matrix[draw], precision) for draw in draws])
+            return SquareCosts(costs.row_norms, costs.column_norms, backend.send(costs.cross))
+        return square_costs(backend.send(self.matrix[draws]), backend.dtype(precision))
 
     def _steps(self, log_scaling: np.ndarray, n_clusters: int | None) -> Steps:
         order = np.argsort(log_scaling, axis=1)
@@ -216,8 +223,7 @@ class DrawSolver:
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, still without thresholds."""
         answer = self.solve(draw[None], "float64")
-        square = _squares(self.matrix, draw[None])
-        square = square if sp.issparse(square) else square[0]
+        square = self.matrix[draw]
         common = (self.offset, self.scale, self.inverse_reg)
         return (
             DrawPlacement(square.T, answer.log_column[0], None, *common, width=len(draw)),
@@ -227,10 +233,5 @@ class DrawSolver:
 
 def _cost_range(matrix: Matrix, draw: np.ndarray) -> tuple[float, float, float]:
     """Return the typical cost of a draw, and the smallest and largest of its cross products."""
-    costs = square_costs(_squares(matrix, draw[None]))
+    costs = square_costs(matrix[draw] if sp.issparse(matrix) else matrix[draw][None])
     return typical_cost(costs), float(costs.cross.min()), float(costs.cross.max())
-
-
-def _squares(matrix: Matrix, draws: np.ndarray) -> Matrix:
-    """Return the drawn squares: a batch of dense ones, or the one sparse square."""
-    return matrix[draws[0]] if sp.issparse(matrix) else matrix[draws]
