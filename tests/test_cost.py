@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from ccot.cost import square_costs, squared_distances, typical_cost
+from ccot.cost import square_costs, typical_cost
 
 
 def make_squares(n_draws=3, size=7, seed=0):
@@ -66,11 +66,3 @@ def test_typical_cost_is_the_median_and_never_zero():
     assert np.median(costs.full()) == 0
     assert typical_cost(costs) == costs.full().mean() > 0
     assert typical_cost(square_costs(np.zeros((1, 4, 4)))) == 1.0
-
-
-def test_squared_distances_are_those_of_scipy():
-    rng = np.random.default_rng(0)
-    points, anchors = rng.normal(size=(6, 4)), rng.normal(size=(9, 4))
-    slow = cdist(points, anchors, "sqeuclidean")
-    np.testing.assert_allclose(squared_distances(points, anchors), slow, rtol=1e-12)
-    assert squared_distances(points + 1e6, points + 1e6).min() >= 0

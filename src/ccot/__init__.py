@@ -3,6 +3,7 @@
 from ccot._version import __version__
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
+from ccot.estimators.transport import TransportCoclustering
 from ccot.jumps import detect_jumps
 
-__all__ = ["CCOT", "CCOTGW", "__version__", "detect_jumps"]
+__all__ = ["CCOT", "CCOTGW", "TransportCoclustering", "__version__", "detect_jumps"]

@@ -86,10 +86,3 @@ def typical_cost(costs: SquareCosts) -> float:
     """Return the median cost, the mean where that is zero, 1 where all costs are."""
     cost = np.asarray(costs.full())
     return float(np.median(cost)) or float(np.mean(cost)) or 1.0
-
-
-def squared_distances(points: Array, anchors: Array) -> Array:
-    """Squared Euclidean distances between the rows of two dense matrices."""
-    xp = array_namespace(points)
-    norms = xp.sum(points**2, axis=1)[:, None] + xp.sum(anchors**2, axis=1)[None, :]
-    return xp.clip(norms - 2 * (points @ anchors.T), 0.0, None)

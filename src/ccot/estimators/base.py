@@ -27,6 +27,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
     n_column_clusters: int | None
     verbose: int
     _coclustering: Coclustering
+    _allow_nan: bool = False
 
     def __sklearn_tags__(self):
         """Tell scikit-learn that sparse matrices are welcome."""
@@ -65,8 +66,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             Labels as in ``row_labels_``.
         """
         check_is_fitted(self)
-        checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
-        return self._coclustering.row.placement.labels(_finite(checked))
+        return self._coclustering.row.placement.labels(self._check_new_rows(X))
 
     def predict_columns(self, X: Any) -> np.ndarray:
         """Return the column clusters of new columns, without fitting anything again.
@@ -82,7 +82,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             Labels as in ``column_labels_``.
         """
         check_is_fitted(self)
-        checked = _finite(check_array(_numbers(X), **_CHECKS))
+        checked = _finite(check_array(_numbers(X), **_CHECKS), self._allow_nan)
         expected = self._coclustering.column.placement.width
         if checked.shape[1] != expected:
             raise ValueError(
@@ -135,7 +135,12 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             self, _numbers(X), ensure_min_samples=2, ensure_min_features=2, **_CHECKS
         )
         self._check_numbers(*checked.shape)
-        return _finite(checked)
+        return _finite(checked, self._allow_nan)
+
+    def _check_new_rows(self, X: Any) -> Matrix:
+        """Return new rows as float64, with the columns of the fitted matrix."""
+        checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
+        return _finite(checked, self._allow_nan)
 
     def _forget(self) -> None:
         """Drop what an earlier fit left behind and the next one may not set."""
@@ -197,15 +202,15 @@ def _numbers(X: Any) -> Any:
     return X
 
 
-def _finite(X: Matrix) -> Matrix:
-    """Refuse NaN and infinity, saying where the first one is."""
+def _finite(X: Matrix, allow_nan: bool) -> Matrix:
+    """Refuse infinity, and NaN unless it is allowed, saying where the first one is."""
     values = X.data if sp.issparse(X) else X
-    bad = ~np.isfinite(values)
+    bad = np.isinf(values) if allow_nan and not sp.issparse(X) else ~np.isfinite(values)
     if not bad.any():
         return X
     if sp.issparse(X):
         coo = X.tocoo()
-        first = np.flatnonzero(~np.isfinite(coo.data))[0]
+        first = np.flatnonzero(bad)[0]
         row, column = int(coo.row[first]), int(coo.col[first])
     else:
         row, column = (int(place) for place in np.argwhere(bad)[0])

@@ -1,0 +1,1 @@
+"""Block models: losses, transport onto blocks, hierarchies, and the numbers of clusters."""

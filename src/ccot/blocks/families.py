@@ -1,0 +1,95 @@
+r"""Families of block models behind one Bregman interface.
+
+Every family is an exponential family with exposure. A block that collected the values ``total``
+over the exposure ``exposure`` has mean ``total / exposure`` and, at that mean,
+
+.. math:: \log L = \mathrm{total} \cdot \eta(\mathrm{mean})
+                   - \mathrm{exposure} \cdot \psi(\mathrm{mean}),
+
+with natural parameter :math:`\eta` and cumulant :math:`\psi`. What a family calls exposure decides
+what it means:
+
+========== ================================ ==========================================
+family     exposure of entry (i, j)         maximises
+========== ================================ ==========================================
+gaussian   precision of column j            squared loss; a missing entry has none
+poisson    product of degrees over the sum  mutual information of row and column clusters
+bernoulli  1                                log loss
+========== ================================ ==========================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+# Block means are kept from the edge of their range by this much exposure at the overall mean.
+_SMOOTHING = 0.5
+
+Terms = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    terms : callable
+        Takes totals, exposures and the overall mean; returns natural parameters and cumulants.
+    information : callable
+        Takes totals and exposures; returns maximised log-likelihoods, without constants.
+    """
+
+    name: str
+    terms: Callable[[np.ndarray, np.ndarray, float], Terms]
+    information: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def _ratio(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    return np.divide(total, exposure, out=np.zeros_like(total), where=exposure > 0)
+
+
+def _smooth_mean(total: np.ndarray, exposure: np.ndarray, overall: float) -> np.ndarray:
+    return (total + _SMOOTHING * overall) / (exposure + _SMOOTHING)
+
+
+def _gaussian_terms(total: np.ndarray, exposure: np.ndarray, overall: float) -> Terms:
+    mean = _ratio(total, exposure)
+    return mean, 0.5 * mean**2
+
+
+def _gaussian_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    return 0.5 * _ratio(total**2, exposure)
+
+
+def _poisson_terms(total: np.ndarray, exposure: np.ndarray, overall: float) -> Terms:
+    # A matrix of zeros has no mean to take the logarithm of.
+    mean = np.maximum(_smooth_mean(total, exposure, overall), 1e-300)
+    return np.log(mean), mean
+
+
+def _poisson_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    return xlogy(total, _ratio(total, exposure))
+
+
+def _bernoulli_terms(total: np.ndarray, exposure: np.ndarray, overall: float) -> Terms:
+    mean = np.clip(_smooth_mean(total, exposure, overall), 1e-12, 1 - 1e-12)
+    return np.log(mean) - np.log1p(-mean), -np.log1p(-mean)
+
+
+def _bernoulli_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    mean = np.clip(_ratio(total, exposure), 0.0, 1.0)
+    return xlogy(total, mean) + xlogy(exposure - total, 1.0 - mean)
+
+
+FAMILIES = {
+    "gaussian": Family("gaussian", _gaussian_terms, _gaussian_information),
+    "poisson": Family("poisson", _poisson_terms, _poisson_information),
+    "bernoulli": Family("bernoulli", _bernoulli_terms, _bernoulli_information),
+}

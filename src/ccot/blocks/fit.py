@@ -1,0 +1,358 @@
+"""Co-clustering by transport onto blocks: the whole method on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ccot.blocks.hierarchy import Hierarchy, build_hierarchy
+from ccot.blocks.numbers import (
+    Candidate,
+    Numbers,
+    best_cuts,
+    bic,
+    icl,
+    is_saturated,
+    jump_scores,
+    mean_costs,
+)
+from ccot.blocks.placement import place_side
+from ccot.blocks.prepare import Preparation, choose_preparation, with_effects
+from ccot.blocks.problem import (
+    BlockProblem,
+    Blocks,
+    information,
+    make_blocks,
+    make_problem,
+    pearson_dispersion,
+)
+from ccot.blocks.refine import reach, refine
+from ccot.blocks.spectrum import low_rank
+from ccot.blocks.start import over_segment
+from ccot.blocks.sweep import confidence, sweep
+from ccot.coclustering import Coclustering, Side
+
+Matrix = Any
+
+# At temperature 1 overlapping clusters share their points as they should; the plan is lowered to
+# hard assignment at the end.
+_SOFT = (1.0,)
+# ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
+_TRUSTED_SHARE = 0.25
+_CUT_SWEEPS, _CUT_TOL = 6, 2e-3
+_N_CANDIDATES = 10
+
+
+@dataclass(frozen=True)
+class BlockSettings:
+    """What :func:`fit_blocks` needs to know; see :class:`ccot.TransportCoclustering`."""
+
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    criterion: str = "jump"
+    balanced: bool = False
+    heteroscedastic: bool = False
+    n_init: int | None = None
+    max_iter: int = 200
+    tol: float = 1e-6
+    report: Callable[[str], None] = lambda message: None
+
+    @property
+    def given(self) -> Numbers:
+        """Both numbers."""
+        return self.n_row_clusters, self.n_column_clusters
+
+
+@dataclass(frozen=True)
+class Start:
+    """An over-segmentation and its hierarchy."""
+
+    fine: Blocks
+    hierarchy: Hierarchy
+
+    def cut(self, problem: BlockProblem, numbers: Numbers) -> Blocks:
+        """Merge the clusters down to the given numbers; None leaves a side as it is."""
+        labels = []
+        for axis, number in enumerate(numbers):
+            wanted = self.fine.shape[axis] if number is None else number
+            labels.append(self.hierarchy.cut(axis, wanted)[self.fine.labels[axis]])
+        return make_blocks(problem, labels[0], labels[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockCoclustering(Coclustering):
+    """A co-clustering by blocks, with everything it was chosen from.
+
+    Attributes
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    blocks : Blocks
+        The co-clustering in its terms.
+    finest : Blocks
+        The over-segmentation under the hierarchy.
+    hierarchy : Hierarchy
+        Merges of the over-segmentation.
+    candidates : tuple of Candidate
+        Numbers with their scores; the chosen ones first.
+    icl, bic : float
+        Criteria of the co-clustering.
+    """
+
+    problem: BlockProblem
+    blocks: Blocks
+    finest: Blocks
+    hierarchy: Hierarchy
+    candidates: tuple[Candidate, ...]
+    icl: float
+    bic: float
+
+
+def fit_blocks(
+    X: Matrix,
+    family: str,
+    settings: BlockSettings,
+    rng: np.random.Generator,
+    candidate: tuple[np.ndarray, np.ndarray] | None = None,
+) -> BlockCoclustering:
+    """Co-cluster a matrix by transport onto blocks.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_rows, n_columns)
+        Raw values; NaN is missing (gaussian only).
+    family : {"gaussian", "poisson", "bernoulli"}
+        The family.
+    settings : BlockSettings
+        Parameters.
+    rng : numpy.random.Generator
+        Seeds the starts.
+    candidate : pair of label arrays, optional
+        One more partition to start from.
+
+    Returns
+    -------
+    BlockCoclustering
+        Partitions, confidence, placement, hierarchy and candidates.
+    """
+    X = sp.csr_array(X) if sp.issparse(X) else X
+    preparation, problem, starts = _begin(X, family, settings, rng, candidate)
+    settings.report(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
+    problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
+    numbers, candidates = choose_numbers(problem, starts, settings)
+    if None in numbers:
+        views = _fit_by_icl(problem, starts, settings)
+    else:
+        views = _fit_by_cut(problem, starts, numbers, settings.balanced)
+    settings.report(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
+    return _collect(preparation, problem, views, starts[0], candidates)
+
+
+def _begin(
+    X: Matrix,
+    family: str,
+    settings: BlockSettings,
+    rng: np.random.Generator,
+    candidate: tuple[np.ndarray, np.ndarray] | None,
+) -> tuple[Preparation, BlockProblem, list[Start]]:
+    """Prepare the matrix and over-segment it.
+
+    Where the plain gaussian model finds structure at every scale, additive row and column effects
+    are taken out, as the poisson family always does with its degrees.
+    """
+
+    def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
+        problem = _make_problem(preparation.matrix(X), family, settings.heteroscedastic)
+        if preparation.row_effect is not None:
+            problem = replace(problem, n_effects=sum(problem.shape) - 1)
+        n_init = settings.n_init or _default_n_init(X)
+        fine = over_segment(problem, n_init, rng, candidate)
+        fine.sort(key=lambda blocks: -information(problem, blocks))
+        starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
+        return preparation, problem, starts
+
+    begun = begin(choose_preparation(X, family))
+    if family == "gaussian" and not all(_trust_icl(begun[1], begun[2])[1]):
+        begun = begin(with_effects(begun[0], X))
+    return begun
+
+
+def _make_problem(values: Matrix, family: str, heteroscedastic: bool) -> BlockProblem:
+    precision = None
+    if heteroscedastic and family == "gaussian":
+        dense = values.toarray() if sp.issparse(values) else values
+        filled = np.where(np.isnan(dense), np.nanmean(dense), dense)
+        variance = np.mean((filled - low_rank(filled)) ** 2, axis=0)
+        precision = 1 / np.maximum(variance, 1e-6 * variance.mean() + 1e-300)
+        precision = precision / precision.mean()
+    return make_problem(values, family, precision)
+
+
+def _default_n_init(X: Matrix) -> int:
+    """Return how many starts keep the work about even: 12 on small matrices, 4 on large ones."""
+    n_entries = 4 * X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
+    return int(np.clip(1.6e6 / max(n_entries, 1), 4, 12))
+
+
+def choose_numbers(
+    problem: BlockProblem, starts: list[Start], settings: BlockSettings
+) -> tuple[Numbers, tuple[Candidate, ...]]:
+    """Return numbers of clusters, or None on both sides where ICL is to settle them by search.
+
+    ICL bounds the numbers from above. Where it stops well short of the over-segmentation, finer
+    clusters are noise and it is right; where it takes nearly all it is offered, the matrix has
+    structure at every scale, and the jump of the merge costs names the scale that stands out.
+    """
+    given = settings.given
+    if not _has_structure(problem, starts):
+        flat = given[0] or 1, given[1] or 1
+        return flat, (Candidate(*flat, 0.0, "icl"),)
+    limit, trusted = _trust_icl(problem, starts)
+    if settings.criterion == "icl" or limit == (1, 1) or all(trusted):
+        cuts = [best_cuts(problem, s.fine, s.hierarchy, given) for s in starts]
+        return (None, None), _best_of(cuts)
+    numbers, scores = [], []
+    for axis, number in enumerate(given):
+        side = jump_scores(mean_costs([s.hierarchy for s in starts], axis), limit[axis])
+        found = limit[axis] if trusted[axis] or not side else max(side, key=lambda k: side[k])
+        numbers.append(found if number is None else number)
+        scores.append(side or {limit[axis]: 0.0})
+    chosen = numbers[0], numbers[1]
+    return chosen, _pair_up(scores, chosen)
+
+
+def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
+    """Tell whether any cut beats a single block, the dispersion being that of no clusters at all.
+
+    The finest clusters have fitted some of the noise: their dispersion would make the rest look
+    like structure.
+    """
+    cautious = problem.with_dispersion(pearson_dispersion(problem))
+    best = (best_cuts(cautious, start.fine, start.hierarchy)[0] for start in starts)
+    return any(cut.numbers != (1, 1) for cut in best)
+
+
+def _trust_icl(
+    problem: BlockProblem, starts: list[Start]
+) -> tuple[tuple[int, int], tuple[bool, bool]]:
+    """Return the numbers of highest ICL, and whether each is well short of the finest one."""
+    limit = best_cuts(problem, starts[0].fine, starts[0].hierarchy)[0].numbers
+    finest = starts[0].fine.shape
+    rows, columns = (
+        number <= max(_TRUSTED_SHARE * most, 2) for number, most in zip(limit, finest, strict=True)
+    )
+    return limit, (rows, columns)
+
+
+def _best_of(cuts: list[list[Candidate]]) -> tuple[Candidate, ...]:
+    best: dict[tuple[int, int], Candidate] = {}
+    for found in (candidate for start in cuts for candidate in start):
+        if found.numbers not in best or best[found.numbers].score < found.score:
+            best[found.numbers] = found
+    return tuple(sorted(best.values(), key=lambda c: -c.score)[:_N_CANDIDATES])
+
+
+def _pair_up(scores: list[dict[int, float]], chosen: tuple[int, int]) -> tuple[Candidate, ...]:
+    pairs = [
+        Candidate(g, m, scores[0].get(g, 0.0) + scores[1].get(m, 0.0), "jump")
+        for g in set(scores[0]) | {chosen[0]}
+        for m in set(scores[1]) | {chosen[1]}
+    ]
+    pairs.sort(key=lambda c: (c.numbers != chosen, -c.score))
+    return tuple(pairs[:_N_CANDIDATES])
+
+
+def _fit_by_icl(
+    problem: BlockProblem, starts: list[Start], settings: BlockSettings
+) -> tuple[Blocks, Blocks]:
+    """Refine the best cuts of every start by splits and merges; the best ICL wins."""
+
+    def settle(blocks: Blocks, max_iter: int = 30, tol: float = 1e-3) -> Blocks:
+        return sweep(
+            problem,
+            blocks,
+            temperatures=_SOFT,
+            max_iter=max_iter,
+            tol=tol,
+            balanced=settings.balanced,
+        )
+
+    def criterion(blocks: Blocks) -> float:
+        return -np.inf if is_saturated(problem, blocks.shape) else icl(problem, blocks)
+
+    given = settings.given
+    leaders: dict[tuple[int, int], Blocks] = {}
+    for start in starts:
+        for cut in best_cuts(problem, start.fine, start.hierarchy, given)[:3]:
+            settled = settle(start.cut(problem, cut.numbers))
+            rival = leaders.get(settled.shape)
+            if rival is None or criterion(settled) > criterion(rival):
+                leaders[settled.shape] = settled
+    best_first = sorted(leaders.values(), key=criterion, reverse=True)[:2]
+    free = given[0] is None, given[1] is None
+    refined = [
+        refine(problem, reach(problem, blocks, given), criterion, settle, free)
+        for blocks in best_first
+    ]
+    best = reach(problem, max(refined, key=criterion), given)
+    # Left to settle, the soft plan reaches the same point from wherever it came.
+    settled = settle(best, settings.max_iter, settings.tol)
+    best = settled if settled.shape == best.shape else best
+    return best, best
+
+
+def _fit_by_cut(
+    problem: BlockProblem, starts: list[Start], numbers: Numbers, balanced: bool
+) -> tuple[Blocks, Blocks]:
+    """Cut each side against the finest clusters of the other, and reassign.
+
+    The finest clusters of the other side hold more of what sets rows apart than its coarse ones,
+    so rows and columns each keep a view of their own.
+    """
+    views = []
+    for axis in (0, 1):
+        target = (numbers[0], None) if axis == 0 else (None, numbers[1])
+        cuts = [start.cut(problem, target) for start in starts]
+        cuts.sort(key=lambda blocks: -information(problem, blocks))
+        moved = [
+            sweep(problem, cut, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
+            for cut in cuts[: max(2 - axis, len(cuts) // 2 - 1)]
+        ]
+        best = max(moved, key=lambda blocks: information(problem, blocks))
+        views.append(reach(problem, best, target))
+    return views[0], views[1]
+
+
+def _collect(
+    preparation: Preparation,
+    problem: BlockProblem,
+    views: tuple[Blocks, Blocks],
+    start: Start,
+    candidates: tuple[Candidate, ...],
+) -> BlockCoclustering:
+    blocks = make_blocks(problem, views[0].labels[0], views[1].labels[1])
+    row, column = (
+        Side(
+            labels=view.labels[axis],
+            n_clusters=view.shape[axis],
+            confidence=confidence(problem, view, axis),
+            placement=place_side(problem, preparation, view, axis),
+        )
+        for axis, view in enumerate(views)
+    )
+    return BlockCoclustering(
+        row=row,
+        column=column,
+        n_iter=max(1, *(view.n_sweeps for view in views)),
+        problem=problem,
+        blocks=blocks,
+        finest=start.fine,
+        hierarchy=start.hierarchy,
+        candidates=candidates,
+        icl=icl(problem, blocks),
+        bic=bic(problem, blocks),
+    )

@@ -1,0 +1,155 @@
+"""Greedy merges on the table of block statistics, down to a single block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ccot.blocks.problem import BlockProblem, Blocks
+
+
+@dataclass(frozen=True)
+class Merge:
+    """One step of a hierarchy: on one side, cluster ``second`` joins cluster ``first``.
+
+    Attributes
+    ----------
+    axis : int
+        0 for rows, 1 for columns.
+    first, second : int
+        Clusters, named as in the finest partition.
+    cost : float
+        Information lost.
+    """
+
+    axis: int
+    first: int
+    second: int
+    cost: float
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The merges of both sides, each against the finest clusters of the other.
+
+    Merging one side against the other's *finest* clusters keeps its costs comparable from top to
+    bottom: they do not shrink because the other side was merged meanwhile.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of clusters before the first merge.
+    merges : tuple of Merge
+        Rows first, then columns, in the order they were made.
+    """
+
+    shape: tuple[int, int]
+    merges: tuple[Merge, ...]
+
+    def side(self, axis: int) -> list[Merge]:
+        """Return the merges of one side."""
+        return [merge for merge in self.merges if merge.axis == axis]
+
+    def costs(self, axis: int) -> np.ndarray:
+        """Return merge costs of one side: entry k - 2 is that of going from k to k - 1."""
+        return np.array([merge.cost for merge in self.side(axis)])[::-1]
+
+    def cut(self, axis: int, n_clusters: int) -> np.ndarray:
+        """Return the coarse cluster of every finest cluster of one side."""
+        labels = np.arange(self.shape[axis])
+        for merge in self.side(axis)[: max(self.shape[axis] - n_clusters, 0)]:
+            labels[labels == merge.second] = merge.first
+        return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+    def nodes(self, axis: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
+        """Return all nodes of one side's tree.
+
+        Returns
+        -------
+        members : array of shape (n_nodes, n_leaves)
+            Leaves under each node: first the leaves themselves, then every merge.
+        parts : list of (int, int)
+            The two nodes that each merge joins.
+        """
+        n_leaves = self.shape[axis]
+        current = list(range(n_leaves))
+        members, parts = [*np.eye(n_leaves)], []
+        for merge in self.side(axis):
+            pair = current[merge.first], current[merge.second]
+            parts.append(pair)
+            current[merge.first] = len(members)
+            members.append(members[pair[0]] + members[pair[1]])
+        return np.array(members), parts
+
+
+def build_hierarchy(problem: BlockProblem, blocks: Blocks) -> Hierarchy:
+    """Merge the cheapest pair of clusters again and again, on each side.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    blocks : Blocks
+        The finest clusters.
+
+    Returns
+    -------
+    Hierarchy
+        All merges with their costs.
+    """
+    merges = [merge for axis in (0, 1) for merge in _merge_side(problem, blocks, axis)]
+    return Hierarchy(blocks.shape, tuple(merges))
+
+
+def pair_costs(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    """Return the information lost by merging each pair of rows; infinite on the diagonal."""
+    own = problem.information(total, exposure).sum(axis=1)
+    joint = problem.information(
+        total[:, None, :] + total[None, :, :], exposure[:, None, :] + exposure[None, :, :]
+    ).sum(axis=2)
+    costs = own[:, None] + own[None, :] - joint
+    np.fill_diagonal(costs, np.inf)
+    return costs
+
+
+def share_kept(problem: BlockProblem, finest: Blocks, coarse: Blocks) -> float:
+    """Return the share of the finest blocks' information that coarser ones keep."""
+    whole = np.atleast_2d(finest.total.sum()), np.atleast_2d(finest.exposure.sum())
+    alone = problem.information(*whole).sum()
+    full = problem.information(finest.total, finest.exposure).sum() - alone
+    kept = problem.information(coarse.total, coarse.exposure).sum() - alone
+    return float(np.clip(kept / full, 0.0, 1.0)) if full > 0 else 1.0
+
+
+def _merge_side(problem: BlockProblem, blocks: Blocks, axis: int) -> list[Merge]:
+    total, exposure = (table.copy() for table in blocks.table(axis))
+    costs = pair_costs(problem, total, exposure)
+    alive = np.arange(len(total))
+    merges = []
+    while len(alive) > 1:
+        pair = np.unravel_index(np.argmin(costs), costs.shape)
+        first, second = int(min(pair)), int(max(pair))
+        cost = max(float(costs[first, second]), 0.0)
+        merges.append(Merge(axis, int(alive[first]), int(alive[second]), cost))
+        total, exposure = _join(total, first, second), _join(exposure, first, second)
+        alive = np.delete(alive, second)
+        costs = np.delete(np.delete(costs, second, axis=0), second, axis=1)
+        costs[first, :] = costs[:, first] = _costs_with(problem, total, exposure, first)
+    return merges
+
+
+def _join(table: np.ndarray, first: int, second: int) -> np.ndarray:
+    table[first] += table[second]
+    return np.delete(table, second, axis=0)
+
+
+def _costs_with(
+    problem: BlockProblem, total: np.ndarray, exposure: np.ndarray, index: int
+) -> np.ndarray:
+    """Return the costs of merging one cluster with each of the others."""
+    own = problem.information(total, exposure).sum(axis=1)
+    joint = problem.information(total + total[index], exposure + exposure[index]).sum(axis=1)
+    costs = own + own[index] - joint
+    costs[index] = np.inf
+    return costs

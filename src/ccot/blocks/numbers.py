@@ -1,0 +1,196 @@
+r"""How many clusters: integrated completed likelihood, and jumps of the merge costs.
+
+For :math:`g \times m` blocks of an n by d matrix with N observed entries,
+
+.. math:: \mathrm{ICL} = \log L + \sum_k n_k \log \frac{n_k}{n} + \sum_l d_l \log \frac{d_l}{d}
+          - \frac{g - 1}{2} \log n - \frac{m - 1}{2} \log d - \frac{g m}{2} \log N .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlogy
+
+from ccot.blocks.hierarchy import Hierarchy
+from ccot.blocks.problem import BlockProblem, Blocks
+
+Numbers = tuple[int | None, int | None]
+
+# Merge costs averaged on each side of a jump.
+_WINDOW = 3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A pair of numbers of clusters, and what speaks for it.
+
+    Attributes
+    ----------
+    n_row_clusters, n_column_clusters : int
+        The numbers.
+    score : float
+        Larger is better; comparable within one criterion.
+    criterion : str
+        ``"icl"`` or ``"jump"``.
+    """
+
+    n_row_clusters: int
+    n_column_clusters: int
+    score: float
+    criterion: str
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Both numbers."""
+        return self.n_row_clusters, self.n_column_clusters
+
+
+def icl(problem: BlockProblem, blocks: Blocks) -> float:
+    """Return the integrated completed likelihood of a co-clustering, up to a constant."""
+    partitions = sum(_log_shares(np.bincount(labels)) for labels in blocks.labels)
+    likelihood = log_likelihood(problem, problem.information(blocks.total, blocks.exposure).sum())
+    return float(likelihood + partitions - _price(blocks.shape, problem, labels=True))
+
+
+def bic(problem: BlockProblem, blocks: Blocks) -> float:
+    """Return the Bayesian information criterion given the labels; larger is better."""
+    likelihood = log_likelihood(problem, problem.information(blocks.total, blocks.exposure).sum())
+    return float(likelihood - _price(blocks.shape, problem, labels=False))
+
+
+def is_saturated(problem: BlockProblem, shape: tuple[int, int]) -> bool:
+    """Tell whether blocks average less than two entries: such a likelihood is no guide."""
+    n_blocks = shape[0] * shape[1]
+    return n_blocks > 1 and 2 * n_blocks > problem.n_observed
+
+
+def log_likelihood(problem: BlockProblem, information):
+    """Return maximised log-likelihoods, up to a constant of the data."""
+    if problem.family != "gaussian":
+        return information / problem.dispersion
+    floor = 1e-12 * max(problem.sum_squares, 1e-300)
+    residual = np.maximum(problem.sum_squares - 2.0 * information, floor)
+    return -0.5 * problem.n_observed * np.log(residual / max(problem.n_observed, 1))
+
+
+def best_cuts(
+    problem: BlockProblem,
+    blocks: Blocks,
+    hierarchy: Hierarchy,
+    given: Numbers = (None, None),
+) -> list[Candidate]:
+    """Score all pairs of cuts of a hierarchy by ICL, best first.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    blocks : Blocks
+        The finest clusters.
+    hierarchy : Hierarchy
+        Their merges.
+    given : pair of int or None
+        Numbers that are not to be chosen.
+
+    Returns
+    -------
+    list of Candidate
+        All pairs of numbers.
+    """
+    nodes, parts = hierarchy.nodes(0)
+    row_sizes = nodes @ np.bincount(blocks.labels[0])
+    row_shares = _by_level(xlogy(row_sizes, row_sizes / len(blocks.labels[0])), parts)
+    column_sizes = np.bincount(blocks.labels[1])
+    wanted_rows, wanted_columns = (
+        range(1, finest + 1) if number is None else (min(number, finest),)
+        for finest, number in zip(blocks.shape, given, strict=True)
+    )
+    found = []
+    for m in wanted_columns:
+        cut = np.eye(m)[hierarchy.cut(1, m)]
+        table = nodes @ (blocks.total @ cut), nodes @ (blocks.exposure @ cut)
+        held = _by_level(problem.information(*table).sum(axis=1), parts)
+        score = log_likelihood(problem, held) + row_shares + _log_shares(column_sizes @ cut)
+        for g in wanted_rows:
+            if given == (None, None) and is_saturated(problem, (g, m)):
+                continue
+            price = _price((g, m), problem, labels=True)
+            found.append(Candidate(g, m, float(score[g - 1] - price), "icl"))
+    return sorted(found, key=lambda candidate: -candidate.score)
+
+
+def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
+    """Return how far merge costs drop at each number of clusters, beyond their usual decay.
+
+    Without structure the cost of the merge from k to k - 1 clusters falls about like 1 / (k - 1).
+    The score of k is the drop of the logarithm of cost times (k - 1), from the last merges that a
+    cut at k refuses to the last ones that it grants, averaged over three of each.
+
+    Parameters
+    ----------
+    costs : array
+        Entry k - 2 is the cost of merging k into k - 1 clusters.
+    limit : int
+        Largest number considered.
+
+    Returns
+    -------
+    dict of int to float
+        Scores of 2, 3, ...; empty where there is nothing to choose from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = jump_scores(np.array([9.0, 5.0, 0.1, 0.08, 0.05, 0.04, 0.03]), limit=7)
+    >>> max(scores, key=scores.get)
+    3
+    """
+    if not len(costs):
+        return {}
+    order = np.arange(1, len(costs) + 1)
+    level = np.log(np.maximum(costs, 1e-12 * costs.max() + 1e-300)) + np.log(order)
+    # The lower half of the tree is the over-segmentation coming apart, not structure.
+    last = min(limit, (len(costs) + 1) // 2)
+    return {
+        k: float(
+            level[max(k - 1 - _WINDOW, 0) : k - 1].mean() - level[k - 1 : k - 1 + _WINDOW].mean()
+        )
+        for k in range(2, last + 1)
+    }
+
+
+def mean_costs(hierarchies: Sequence[Hierarchy], axis: int) -> np.ndarray:
+    """Return the geometric mean of the merge costs of several starts."""
+    every = [hierarchy.costs(axis) for hierarchy in hierarchies]
+    length = min(len(costs) for costs in every)
+    if not length:
+        return np.empty(0)
+    floor = 1e-12 * max(costs.max() for costs in every) + 1e-300
+    return np.exp(np.mean([np.log(np.maximum(c[:length], floor)) for c in every], axis=0))
+
+
+def _log_shares(sizes: np.ndarray) -> float:
+    """Return the completed log-likelihood of the labels of one side."""
+    return float(xlogy(sizes, sizes / sizes.sum()).sum())
+
+
+def _price(shape: tuple[int, int], problem: BlockProblem, labels: bool) -> float:
+    """Return the price of the free parameters by Laplace's approximation."""
+    n_parameters = shape[0] * shape[1] + problem.n_effects
+    price = n_parameters * np.log(max(problem.n_observed, 1))
+    if labels:
+        price += sum((k - 1) * np.log(n) for k, n in zip(shape, problem.shape, strict=True))
+    return 0.5 * float(price)
+
+
+def _by_level(node_values: np.ndarray, parts: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Sum a value of nodes over the clusters of every cut; entry g - 1 is for g clusters."""
+    n_leaves = len(node_values) - len(parts)
+    change = [
+        node_values[n_leaves + step] - node_values[first] - node_values[second]
+        for step, (first, second) in enumerate(parts)
+    ]
+    return (node_values[:n_leaves].sum() + np.concatenate([[0.0], np.cumsum(change)]))[::-1]

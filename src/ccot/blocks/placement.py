@@ -1,0 +1,138 @@
+"""Where unseen rows and columns go, and how likely they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import gammaln, xlogy
+
+from ccot.blocks.prepare import Preparation
+from ccot.blocks.problem import BlockProblem, Blocks, Face, Profiles
+from ccot.blocks.sweep import log_marginal
+from ccot.coclustering import Placement
+
+Matrix = Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockPlacement(Placement):
+    """Transports unseen points of one side onto fitted blocks.
+
+    Attributes
+    ----------
+    axis : int
+        0 for rows, 1 for columns.
+    preparation : Preparation
+        How raw values were prepared.
+    family : str
+        Name of the family.
+    partner : int array of shape (width,)
+        Clusters of the other side.
+    partner_exposure : array of shape (width,)
+        Exposure of the other side.
+    scale : float
+        What the degrees of unseen points are divided by (poisson).
+    natural, cumulant : arrays of shape (n_clusters, n_partners)
+        Parameters of the blocks.
+    noise : float
+        Dispersion around them.
+    marginal : array of shape (n_clusters,)
+        Log shares of the clusters.
+    """
+
+    axis: int
+    preparation: Preparation
+    family: str
+    partner: np.ndarray
+    partner_exposure: np.ndarray
+    scale: float
+    natural: np.ndarray
+    cumulant: np.ndarray
+    noise: float
+    marginal: np.ndarray
+
+    def labels(self, points: Matrix) -> np.ndarray:
+        """Return the clusters of points."""
+        return self._gains(self._profiles(self._face(points))).argmax(axis=1)
+
+    def log_likelihood(self, points: Matrix) -> np.ndarray:
+        """Return each point's log-likelihood per observed entry, in its own cluster.
+
+        The likelihood is that of the prepared values; for amounts and damped counts it is a quasi
+        likelihood.
+        """
+        face = self._face(points)
+        profiles = self._profiles(face)
+        best = self._gains(profiles).argmax(axis=1)
+        gain = profiles.gain(self.natural, self.cumulant)[np.arange(len(best)), best]
+        counted = np.full(len(face), float(self.width))
+        if face.observed is not None:
+            counted = np.maximum((face.observed > 0).sum(axis=1), 1).astype(np.float64)
+        if self.family == "gaussian":
+            gain = (gain - self._half_squares(face)) / self.noise
+            return gain / counted - 0.5 * np.log(2 * np.pi * self.noise)
+        if self.family == "poisson":
+            gain = gain + self._base_measure(face)
+        return gain / counted
+
+    def _face(self, points: Matrix) -> Face:
+        prepare = self.preparation.rows if self.axis == 0 else self.preparation.columns
+        values = prepare(sp.csr_array(points) if sp.issparse(points) else points)
+        if self.family == "poisson":
+            degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
+            return Face.of(values, degree / self.scale, self.partner_exposure)
+        observed = None if sp.issparse(values) else np.isfinite(values)
+        exposure = np.ones(values.shape[0])
+        weights = self.partner_exposure
+        if observed is None:
+            return Face.of(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
+        if observed.all():
+            return Face.of(values * weights, exposure, weights)
+        filled = np.where(observed, values, 0.0)
+        return Face.of(filled * weights, exposure, weights, observed * weights)
+
+    def _profiles(self, face: Face) -> Profiles:
+        return face.profiles(self.partner, self.natural.shape[1])
+
+    def _gains(self, profiles: Profiles) -> np.ndarray:
+        return profiles.gain(self.natural, self.cumulant) / self.noise + self.marginal
+
+    def _half_squares(self, face: Face) -> np.ndarray:
+        weighted = np.maximum(self.partner_exposure, 1e-300)
+        if sp.issparse(face.values):
+            squares = face.values.multiply(face.values) @ sp.diags_array(1 / weighted)
+            return 0.5 * np.asarray(squares.sum(axis=1)).ravel()
+        return 0.5 * (face.values**2 / weighted).sum(axis=1)
+
+    def _base_measure(self, face: Face) -> np.ndarray:
+        """Return the part of poisson log-likelihoods that no cluster changes."""
+        entries = sp.coo_array(face.values)
+        rows, columns = entries.coords
+        expected = face.exposure[rows] * np.maximum(face.partner_exposure[columns], 1e-12)
+        terms = xlogy(entries.data, expected) - gammaln(entries.data + 1)
+        return np.bincount(rows, weights=terms, minlength=len(face))
+
+
+def place_side(
+    problem: BlockProblem, preparation: Preparation, blocks: Blocks, axis: int
+) -> BlockPlacement:
+    """Return the placement of one side by fitted blocks."""
+    face = problem.faces[axis]
+    table = blocks.table(axis)
+    natural, cumulant = problem.terms(*table)
+    return BlockPlacement(
+        width=len(face.partner_exposure),
+        axis=axis,
+        preparation=preparation,
+        family=problem.family,
+        partner=blocks.labels[1 - axis],
+        partner_exposure=face.partner_exposure,
+        scale=float(max(face.exposure.sum(), 1e-300)),
+        natural=natural,
+        cumulant=cumulant,
+        noise=problem.noise(*table),
+        marginal=log_marginal(blocks.labels[axis], blocks.shape[axis]),
+    )

@@ -1,0 +1,206 @@
+"""From raw values to what a family can model, for the fitted matrix and for unseen points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ccot.blocks.spectrum import low_rank
+
+Matrix = Any
+
+# Below this share of non-zeros a count is mostly "there or not", and repeats come in bursts.
+_SPARSE_DENSITY = 0.25
+# A smallest value that this share of the entries sits on is a floor, not a measurement.
+_FLOOR_SHARE = 0.01
+# A matrix with at least this share of yes-or-no columns among others is a table of traits.
+_TRAIT_SHARE = 0.1
+# Power of the mean above which variance is said to grow with it; whole numbers are taken for
+# counts unless their variance plainly does not grow.
+_AMOUNT_SLOPE, _COUNT_SLOPE = 0.5, 0.1
+_EFFECT_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to values before a family sees them.
+
+    Attributes
+    ----------
+    family : str
+        Name of the family.
+    logarithm : bool
+        Values become ``log(1 + x)``.
+    floor : float
+        Subtracted from all values.
+    column_scale : array of shape (n_columns,) or None
+        Columns are divided by it.
+    row_effect, column_effect : arrays or None
+        Additive effects taken out.
+    """
+
+    family: str
+    logarithm: bool = False
+    floor: float = 0.0
+    column_scale: np.ndarray | None = None
+    row_effect: np.ndarray | None = None
+    column_effect: np.ndarray | None = None
+
+    def matrix(self, X: Matrix) -> Matrix:
+        """Prepare the fitted matrix."""
+        values = self._values(X)
+        if self.column_scale is not None:
+            values = values / self.column_scale
+        if self.row_effect is not None and self.column_effect is not None:
+            values = values - self.row_effect[:, None] - self.column_effect
+        return values
+
+    def rows(self, X: Matrix) -> Matrix:
+        """Prepare unseen rows; a row's own effect is estimated from the row."""
+        values = self._values(X)
+        if self.column_scale is not None:
+            values = values / self.column_scale
+        return values if self.column_effect is None else _centre(values - self.column_effect)
+
+    def columns(self, X: Matrix) -> Matrix:
+        """Prepare unseen columns, one a row of ``X``; their scale and effect are their own."""
+        values = self._values(X)
+        if self.column_scale is not None:
+            values = values / _spread(values.T)[:, None]
+        return values if self.row_effect is None else _centre(values) - self.row_effect
+
+    def _values(self, X: Matrix) -> Matrix:
+        if self.row_effect is not None and sp.issparse(X):
+            X = X.toarray()
+        if self.logarithm:
+            return X.log1p() if sp.issparse(X) else np.log1p(X)
+        if self.floor:
+            return (X.toarray() if sp.issparse(X) else X) - self.floor
+        return X
+
+
+def choose_preparation(X: Matrix, family: str) -> Preparation:
+    """Decide how values are prepared for a family.
+
+    Sparse counts become ``log(1 + x)``: the tenth occurrence of a word in a text says less than
+    the first. Dense amounts lose the floor that clipped measurements share. Columns of a table of
+    traits, some of them yes or no, are put on one scale.
+    """
+    if family == "poisson":
+        if density(X) < _SPARSE_DENSITY:
+            return Preparation(family, logarithm=True)
+        return Preparation(family, floor=_floor(X))
+    if family == "gaussian" and not sp.issparse(X) and _is_table_of_traits(X):
+        return Preparation(family, column_scale=_spread(X))
+    return Preparation(family)
+
+
+def with_effects(preparation: Preparation, X: Matrix) -> Preparation:
+    """Add the removal of row and column effects, the additive twin of the poisson degrees."""
+    values = preparation.matrix(X)
+    left = values.toarray() if sp.issparse(values) else values
+    column_effect, row_effect = np.zeros(left.shape[1]), np.zeros(left.shape[0])
+    observed = np.isfinite(left)
+    for _ in range(1 if observed.all() else _EFFECT_ROUNDS):
+        means = _observed_mean(left, observed, axis=0)
+        column_effect, left = column_effect + means, left - means
+        means = _observed_mean(left, observed, axis=1)
+        row_effect, left = row_effect + means, left - means[:, None]
+    return replace(preparation, row_effect=row_effect, column_effect=column_effect)
+
+
+def density(X: Matrix) -> float:
+    """Return the share of entries that are not zero."""
+    n_nonzero = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+    return float(n_nonzero) / max(X.shape[0] * X.shape[1], 1)
+
+
+def choose_family(X: Matrix) -> tuple[str, str]:
+    """Pick a family by looking at the values.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        Raw values.
+
+    Returns
+    -------
+    name : {"gaussian", "poisson", "bernoulli"}
+        The family.
+    reason : str
+        Why, in words for the user.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> choose_family(np.array([[0.5, -1.0], [2.0, 3.0]]))
+    ('gaussian', 'some values are negative')
+    """
+    values = X.data if sp.issparse(X) else X.ravel()
+    if np.isnan(values).any():
+        return "gaussian", "some entries are missing, and only the gaussian family leaves them out"
+    if values.size and values.min() < 0:
+        return "gaussian", "some values are negative"
+    if density(X) < _SPARSE_DENSITY:
+        return "poisson", "few values differ from zero and none is negative"
+    if np.all((values == 0) | (values == 1)):
+        return "bernoulli", "all values are 0 or 1"
+    slope = _variance_slope(X.toarray() if sp.issparse(X) else X)
+    counts = bool(np.all(values == np.round(values)))
+    if slope > (_COUNT_SLOPE if counts else _AMOUNT_SLOPE):
+        kind = "counts" if counts else "amounts"
+        return "poisson", f"{kind} whose variance grows with their mean (power {slope:.1f})"
+    return "gaussian", f"values whose variance does not grow with their mean (power {slope:.1f})"
+
+
+def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
+    """Return the power of the mean that the noise variance follows (Taylor's law).
+
+    The mean of each entry is its low-rank approximation; entries are binned by it. A poisson law
+    has power 1, a gaussian one 0.
+    """
+    mean = low_rank(X)
+    squares = (X - mean) ** 2
+    edges = np.quantile(mean, np.linspace(0, 1, n_bins + 1)[1:-1])
+    bins = np.searchsorted(edges, mean.ravel())
+    counts = np.bincount(bins, minlength=n_bins)
+    centre = np.bincount(bins, mean.ravel(), n_bins) / np.maximum(counts, 1)
+    spread = np.bincount(bins, squares.ravel(), n_bins) / np.maximum(counts, 1)
+    used = (counts > 0) & (centre > 0) & (spread > 0)
+    if used.sum() < 2 or np.ptp(np.log(centre[used])) < 1e-6:
+        return 0.0
+    return float(np.polyfit(np.log(centre[used]), np.log(spread[used]), 1)[0])
+
+
+def _floor(X: Matrix) -> float:
+    values = X.data if sp.issparse(X) else X
+    if sp.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
+        return 0.0
+    smallest = float(values.min())
+    shared = smallest > 0 and float(np.mean(values == smallest)) >= _FLOOR_SHARE
+    return smallest if shared else 0.0
+
+
+def _is_table_of_traits(X: np.ndarray) -> bool:
+    binary = np.all((X == 0) | (X == 1) | np.isnan(X), axis=0)
+    return not binary.all() and float(binary.mean()) >= _TRAIT_SHARE
+
+
+def _spread(X: np.ndarray) -> np.ndarray:
+    observed = np.isfinite(X)
+    mean = _observed_mean(X, observed, axis=0)
+    spread = np.sqrt(_observed_mean((X - mean) ** 2, observed, axis=0))
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _centre(values: np.ndarray) -> np.ndarray:
+    return values - _observed_mean(values, np.isfinite(values), axis=1)[:, None]
+
+
+def _observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.ndarray:
+    """Mean over what is observed, 0 where nothing is."""
+    total = np.where(observed, values, 0.0).sum(axis=axis)
+    return total / np.maximum(observed.sum(axis=axis), 1)

@@ -1,0 +1,340 @@
+"""A matrix seen through one family: totals and exposures, collapsed over clusters.
+
+Rows and columns are treated alike: each side of the matrix is a :class:`Face`, and everything that
+is done to rows is done to columns through the other face. Sums over clusters cost O(nnz) for hard
+labels, and exposures stay factored wherever they are products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ccot.blocks.families import FAMILIES, Terms
+
+Matrix = Any
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Totals of the points of a face over the clusters of the other side.
+
+    Attributes
+    ----------
+    total : array of shape (n, m)
+        Totals.
+    exposure : array of shape (n,) or (n, m)
+        Exposures; the points' own factor where ``pooled`` holds the other one.
+    pooled : array of shape (m,) or None
+        The clusters' factor of the exposure.
+    """
+
+    total: np.ndarray
+    exposure: np.ndarray
+    pooled: np.ndarray | None
+
+    def blocks(self, assignment: np.ndarray, n_clusters: int) -> Terms:
+        """Return totals and exposures summed within clusters of the points."""
+        total = _stack(self.total, assignment, n_clusters)
+        if self.pooled is None:
+            return total, _stack(self.exposure, assignment, n_clusters)
+        return total, np.outer(_pool(self.exposure, assignment, n_clusters), self.pooled)
+
+    def gain(self, natural: np.ndarray, cumulant: np.ndarray) -> np.ndarray:
+        """Return the log-likelihood of every point under every cluster's parameters."""
+        if self.pooled is None:
+            return self.total @ natural.T - self.exposure @ cumulant.T
+        return self.total @ natural.T - np.outer(self.exposure, cumulant @ self.pooled)
+
+    def take(self, members: np.ndarray) -> Profiles:
+        """Return the profiles of some of the points."""
+        return Profiles(self.total[members], self.exposure[members], self.pooled)
+
+    def full_exposure(self) -> np.ndarray:
+        """Return the exposures as a matrix."""
+        return self.exposure if self.pooled is None else np.outer(self.exposure, self.pooled)
+
+
+@dataclass(frozen=True)
+class Face:
+    """The matrix seen from its rows or, transposed, from its columns.
+
+    Attributes
+    ----------
+    values : ndarray or CSR array of shape (n, d)
+        Values times precision.
+    exposure : array of shape (n,)
+        This side's factor of the exposure.
+    partner_exposure : array of shape (d,)
+        The other side's factor.
+    observed : array of shape (n, d) or None
+        Exposure of every entry where some are missing; it replaces the product.
+    entry_rows : int array or None
+        Row of every stored entry of sparse values.
+    """
+
+    values: Matrix
+    exposure: np.ndarray
+    partner_exposure: np.ndarray
+    observed: np.ndarray | None
+    entry_rows: np.ndarray | None
+
+    @classmethod
+    def of(
+        cls,
+        values: Matrix,
+        exposure: np.ndarray,
+        partner_exposure: np.ndarray,
+        observed: np.ndarray | None = None,
+    ) -> Face:
+        """Build a face; every sweep needs to know the rows of sparse entries."""
+        sparse = sp.issparse(values)
+        rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr)) if sparse else None
+        return cls(values, exposure, partner_exposure, observed, rows)
+
+    def __len__(self) -> int:
+        return self.values.shape[0]
+
+    def profiles(self, partner: np.ndarray, n_partners: int) -> Profiles:
+        """Collapse the other side to its clusters, given by labels or by soft assignments."""
+        total = _collapse(self.values, self.entry_rows, partner, n_partners)
+        if self.observed is not None:
+            return Profiles(total, _collapse(self.observed, None, partner, n_partners), None)
+        return Profiles(total, self.exposure, _pool(self.partner_exposure, partner, n_partners))
+
+    def transposed(self) -> Face:
+        """Return the face of the other side."""
+        values = self.values
+        values = sp.csr_array(values.T) if sp.issparse(values) else np.ascontiguousarray(values.T)
+        observed = None if self.observed is None else np.ascontiguousarray(self.observed.T)
+        return Face.of(values, self.partner_exposure, self.exposure, observed)
+
+    def is_empty(self) -> np.ndarray:
+        """Tell which points hold nothing to go by: nothing observed, or no exposure."""
+        if self.observed is not None:
+            return self.observed.sum(axis=1) == 0
+        return self.exposure == 0
+
+
+@dataclass(frozen=True)
+class BlockProblem:
+    """A matrix prepared for one family.
+
+    Attributes
+    ----------
+    family : str
+        Name of the family.
+    faces : tuple of Face
+        Rows and columns.
+    overall : float
+        Mean over all exposure.
+    n_observed : int
+        Number of observed entries.
+    sum_squares : float
+        Weighted sum of squares, of the gaussian family only.
+    dispersion : float
+        Variance in units of the family's own; log-likelihoods are divided by it.
+    n_effects : int
+        Free parameters besides those of the blocks.
+    """
+
+    family: str
+    faces: tuple[Face, Face]
+    overall: float
+    n_observed: int
+    sum_squares: float = 0.0
+    dispersion: float = 1.0
+    n_effects: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.faces[0]), len(self.faces[1])
+
+    def terms(self, total: np.ndarray, exposure: np.ndarray) -> Terms:
+        """Return natural parameters and cumulants of blocks."""
+        return FAMILIES[self.family].terms(total, exposure, self.overall)
+
+    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        """Return the maximised log-likelihood of blocks, without constants."""
+        return FAMILIES[self.family].information(total, exposure)
+
+    def table(self, row_labels: np.ndarray, column_labels: np.ndarray, shape: tuple[int, int]):
+        """Return totals and exposures of the blocks of a co-clustering."""
+        return self.faces[0].profiles(column_labels, shape[1]).blocks(row_labels, shape[0])
+
+    def with_dispersion(self, dispersion: float) -> BlockProblem:
+        """Return the same problem with another dispersion."""
+        return replace(self, dispersion=float(dispersion))
+
+    def noise(self, total: np.ndarray, exposure: np.ndarray) -> float:
+        """Return the dispersion around blocks: that of the residuals for the gaussian family."""
+        if self.family != "gaussian":
+            return self.dispersion
+        explained = 2.0 * float(self.information(total, exposure).sum())
+        floor = 1e-12 * max(self.sum_squares, 1e-300)
+        return max(self.sum_squares - explained, floor) / max(self.n_observed, 1)
+
+
+def make_problem(values: Matrix, family: str, precision: np.ndarray | None = None) -> BlockProblem:
+    """Build the problem of a prepared matrix.
+
+    Parameters
+    ----------
+    values : ndarray or CSR array of shape (n_rows, n_columns)
+        Prepared values; NaN is missing (gaussian only).
+    family : str
+        Name of the family.
+    precision : array of shape (n_columns,), optional
+        Inverse noise variance of the columns (gaussian only).
+
+    Returns
+    -------
+    BlockProblem
+        The problem, with dispersion 1.
+    """
+    n_rows, n_columns = values.shape
+    if family == "poisson":
+        row_degree, column_degree = _sums(values, 1), _sums(values, 0)
+        scale = np.sqrt(max(row_degree.sum(), 1e-300))
+        face = Face.of(values, row_degree / scale, column_degree / scale)
+        overall = 1.0 if row_degree.any() else 0.0
+        return BlockProblem(family, (face, face.transposed()), overall, n_rows * n_columns)
+    weights = np.ones(n_columns) if precision is None else precision
+    observed = None if sp.issparse(values) else np.isfinite(values)
+    if observed is None or observed.all():
+        face = Face.of(_weigh(values, weights), np.ones(n_rows), weights)
+        n_observed, exposure = n_rows * n_columns, n_rows * float(weights.sum())
+    else:
+        values = np.where(observed, values, 0.0)
+        face = Face.of(_weigh(values, weights), np.ones(n_rows), weights, observed * weights)
+        n_observed, exposure = int(observed.sum()), float((observed * weights).sum())
+    return BlockProblem(
+        family,
+        (face, face.transposed()),
+        float(face.values.sum()) / max(exposure, 1e-300),
+        n_observed,
+        float(_sums(values * values, 0) @ weights) if family == "gaussian" else 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A co-clustering of a problem.
+
+    Attributes
+    ----------
+    labels : tuple of int arrays
+        Clusters of rows and of columns.
+    total, exposure : arrays of shape (n_row_clusters, n_column_clusters)
+        Block statistics.
+    n_sweeps : int
+        Sweeps that led here.
+    """
+
+    labels: tuple[np.ndarray, np.ndarray]
+    total: np.ndarray
+    exposure: np.ndarray
+    n_sweeps: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of row and column clusters."""
+        return self.total.shape[0], self.total.shape[1]
+
+    def table(self, axis: int) -> Terms:
+        """Return totals and exposures with the clusters of a side as rows."""
+        return (self.total.T, self.exposure.T) if axis else (self.total, self.exposure)
+
+    def relabelled(self, axis: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the labels of both sides, those of one side replaced."""
+        return (self.labels[0], labels) if axis else (labels, self.labels[1])
+
+
+def make_blocks(
+    problem: BlockProblem, row_labels: np.ndarray, column_labels: np.ndarray, n_sweeps: int = 0
+) -> Blocks:
+    """Number the clusters without gaps, in the order they had, and collect the statistics."""
+    labels = _compact(row_labels), _compact(column_labels)
+    shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
+    total, exposure = problem.table(*labels, shape)
+    return Blocks(labels, total, exposure, n_sweeps)
+
+
+def information(problem: BlockProblem, blocks: Blocks) -> float:
+    """Return the information that blocks hold, up to a constant of the data."""
+    return float(problem.information(blocks.total, blocks.exposure).sum())
+
+
+def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> float:
+    """Return Pearson's estimate of the dispersion; 1 unless poisson.
+
+    Around blocks, or around the degrees alone. It uses
+    ``sum (x - e)^2 / e = sum x^2 / e - 2 sum x + sum e``, so that zeros cost nothing.
+    """
+    if problem.family != "poisson":
+        return 1.0
+    face = problem.faces[0]
+    entries = sp.coo_array(face.values)
+    rows, columns = entries.coords
+    expected = face.exposure[rows] * face.partner_exposure[columns]
+    used = np.count_nonzero(face.exposure), np.count_nonzero(face.partner_exposure)
+    n_free = (used[0] - 1) * (used[1] - 1)
+    if blocks is not None:
+        mean = blocks.total / np.maximum(blocks.exposure, 1e-300)
+        expected = expected * mean[blocks.labels[0][rows], blocks.labels[1][columns]]
+        n_free -= blocks.total.size
+    squares = np.divide(entries.data**2, expected, out=np.zeros_like(expected), where=expected > 0)
+    return float(max(squares.sum() - entries.data.sum(), 1e-12) / max(n_free, 1))
+
+
+def _compact(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def _sums(values: Matrix, axis: int) -> np.ndarray:
+    return np.asarray(values.sum(axis=axis), dtype=np.float64).ravel()
+
+
+def _weigh(values: Matrix, weights: np.ndarray) -> Matrix:
+    if (weights == 1).all():
+        return values
+    if sp.issparse(values):
+        return sp.csr_array(values @ sp.diags_array(weights))
+    return values * weights
+
+
+def _pool(vector: np.ndarray, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
+    if assignment.ndim == 2:
+        return vector @ assignment
+    return np.bincount(assignment, weights=vector, minlength=n_clusters)
+
+
+def _stack(matrix: np.ndarray, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Sum the rows of a dense matrix within clusters."""
+    if assignment.ndim == 2:
+        return assignment.T @ matrix
+    return np.asarray(_indicator(assignment, n_clusters).T @ matrix)
+
+
+def _collapse(
+    matrix: Matrix, entry_rows: np.ndarray | None, assignment: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Sum the columns of a matrix within clusters."""
+    if assignment.ndim == 2:
+        return np.asarray(matrix @ assignment)
+    if entry_rows is None:
+        return matrix @ np.eye(n_clusters)[assignment]
+    n_rows = matrix.shape[0]
+    cells = entry_rows * n_clusters
+    cells += assignment[matrix.indices]
+    flat = np.bincount(cells, weights=matrix.data, minlength=n_rows * n_clusters)
+    return flat.reshape(n_rows, n_clusters)
+
+
+def _indicator(labels: np.ndarray, n_clusters: int) -> sp.csr_array:
+    ones, ends = np.ones(len(labels)), np.arange(len(labels) + 1)
+    return sp.csr_array((ones, labels, ends), shape=(len(labels), n_clusters))

@@ -1,0 +1,140 @@
+"""Splits and merges of clusters: kept while a criterion improves, or until a number is met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ccot.blocks.hierarchy import pair_costs
+from ccot.blocks.numbers import Numbers
+from ccot.blocks.problem import BlockProblem, Blocks, Profiles, information, make_blocks
+
+Labels = tuple[np.ndarray, np.ndarray]
+_MAX_MOVES = 30
+# Moves worth a sweep: the best as they stand.
+_N_TRIED = 4
+_SPLIT_SWEEPS = 10
+
+
+def refine(
+    problem: BlockProblem,
+    blocks: Blocks,
+    criterion: Callable[[Blocks], float],
+    settle: Callable[[Blocks], Blocks],
+    free: tuple[bool, bool],
+) -> Blocks:
+    """Accept the best split or merge while the criterion improves.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    blocks : Blocks
+        Where to start.
+    criterion : callable
+        Score of a co-clustering; larger is better.
+    settle : callable
+        Sweeps a proposal before it is judged.
+    free : pair of bool
+        Sides whose number of clusters may change.
+
+    Returns
+    -------
+    Blocks
+        A co-clustering that no single split or merge improves.
+    """
+    score = criterion(blocks)
+    for _ in range(_MAX_MOVES):
+        proposals = [make_blocks(problem, *move) for move in _moves(problem, blocks, free)]
+        proposals.sort(key=criterion, reverse=True)
+        best = max(map(settle, proposals[:_N_TRIED]), key=criterion, default=blocks)
+        best_score = criterion(best)
+        if not best_score > score + 1e-9 * abs(score):
+            return blocks
+        blocks, score = best, best_score
+    return blocks
+
+
+def reach(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
+    """Split or merge until each given number of clusters is met exactly."""
+    for axis, target in enumerate(numbers):
+        while target is not None and blocks.shape[axis] != target:
+            blocks = _one_step(problem, blocks, axis, target)
+    return blocks
+
+
+def _moves(problem: BlockProblem, blocks: Blocks, free: tuple[bool, bool]) -> Iterator[Labels]:
+    for axis in (0, 1):
+        if not free[axis]:
+            continue
+        if blocks.shape[axis] > 1:
+            yield _merge(problem, blocks, axis)
+        for cluster in range(blocks.shape[axis]):
+            move = _split(problem, blocks, axis, cluster)
+            if move is not None:
+                yield move
+
+
+def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Labels:
+    """Merge the cheapest pair of clusters of one side."""
+    costs = pair_costs(problem, *blocks.table(axis))
+    first, second = np.unravel_index(np.argmin(costs), costs.shape)
+    labels = blocks.labels[axis]
+    return blocks.relabelled(axis, np.where(labels == second, first, labels))
+
+
+def _split(problem: BlockProblem, blocks: Blocks, axis: int, cluster: int) -> Labels | None:
+    """Split a cluster in two along the leading direction of its members' block profiles."""
+    own = blocks.labels[axis]
+    members = np.flatnonzero(own == cluster)
+    if len(members) < 2:
+        return None
+    profiles = problem.faces[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
+    half = _two_way(problem, profiles.take(members))
+    if half is None:
+        return None
+    labels = own.copy()
+    labels[members[half]] = blocks.shape[axis]
+    return blocks.relabelled(axis, labels)
+
+
+def _two_way(problem: BlockProblem, profiles: Profiles) -> np.ndarray | None:
+    """Split points in two by the family's own likelihood; None where one half stays empty."""
+    half = _leading_half(problem, profiles)
+    for _ in range(_SPLIT_SWEEPS):
+        if half.min() == half.max():
+            return None
+        moved = profiles.gain(*problem.terms(*profiles.blocks(half, 2))).argmax(axis=1)
+        if np.array_equal(moved, half):
+            break
+        half = moved
+    return None if half.min() == half.max() else half.astype(bool)
+
+
+def _leading_half(problem: BlockProblem, profiles: Profiles) -> np.ndarray:
+    total, exposure = profiles.total, profiles.full_exposure()
+    pooled = total.sum(axis=0) / np.maximum(exposure.sum(axis=0), 1e-300)
+    residual = (total - exposure * pooled) / np.sqrt(np.maximum(exposure, 1e-300))
+    if problem.family == "poisson":
+        residual /= np.sqrt(np.maximum(np.abs(pooled), 1e-12))
+    leading = np.linalg.svd(residual - residual.mean(axis=0), full_matrices=False)[0][:, 0]
+    return (leading > np.median(leading)).astype(np.int64)
+
+
+def _one_step(problem: BlockProblem, blocks: Blocks, axis: int, target: int) -> Blocks:
+    if blocks.shape[axis] > target:
+        return make_blocks(problem, *_merge(problem, blocks, axis))
+    moves = (_split(problem, blocks, axis, cluster) for cluster in range(blocks.shape[axis]))
+    splits = [make_blocks(problem, *move) for move in moves if move is not None]
+    if splits:
+        return max(splits, key=lambda split: information(problem, split))
+    return make_blocks(problem, *_peel(blocks, axis))
+
+
+def _peel(blocks: Blocks, axis: int) -> Labels:
+    """Equal points cannot be split by what they hold: set one of the largest cluster apart."""
+    labels = blocks.labels[axis].copy()
+    largest = np.bincount(labels).argmax()
+    labels[np.flatnonzero(labels == largest)[-1]] = blocks.shape[axis]
+    return blocks.relabelled(axis, labels)

@@ -1,0 +1,123 @@
+"""Where to start: fine clusters of rows and columns from leading singular vectors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
+from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, shrink
+from ccot.blocks.sweep import sweep
+
+Matrix = Any
+Scores = tuple[np.ndarray, np.ndarray]
+
+_MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
+_SWEEPS, _TOL = 6, 1e-2
+# Weight of the first direction below the noise, relative to the strongest one: faint clusters.
+_FAINT = 0.25
+
+
+def over_segment(
+    problem: BlockProblem,
+    n_init: int,
+    rng: np.random.Generator,
+    candidate: Scores | None = None,
+) -> list[Blocks]:
+    """Return fine co-clusterings to start from, swept until little moves.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    n_init : int
+        Number of starts.
+    rng : numpy.random.Generator
+        Seeds K-means.
+    candidate : pair of label arrays, optional
+        One more partition to start from.
+
+    Returns
+    -------
+    list of Blocks
+        One for each start.
+    """
+    scores = embed(problem, rng)
+    partitions = [(_segment(scores[0], rng), _segment(scores[1], rng)) for _ in range(n_init)]
+    if candidate is not None:
+        partitions.append(candidate)
+    starts = [make_blocks(problem, *partition) for partition in partitions]
+    return [sweep(problem, start, max_iter=_SWEEPS, tol=_TOL) for start in starts]
+
+
+def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
+    """Return scores of rows and of columns on what of the singular vectors is signal."""
+    return (
+        _embed_real(problem, rng) if problem.family == "gaussian" else _embed_counts(problem, rng)
+    )
+
+
+def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
+    """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
+    values = problem.faces[0].values
+    row_scale, column_scale = (_degree_scale(values, axis) for axis in (1, 0))
+    if sp.issparse(values):
+        scaled = sp.diags_array(row_scale) @ values @ sp.diags_array(column_scale)
+        scaled = sp.csr_array(scaled)
+    else:
+        scaled = row_scale[:, None] * values * column_scale
+    left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng)
+    return _unit(left * singular), _unit(right * singular)
+
+
+def _degree_scale(values: Matrix, axis: int) -> np.ndarray:
+    degree = np.asarray(values.sum(axis=axis), dtype=np.float64).ravel()
+    return 1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300)
+
+
+def _unit(scores: np.ndarray) -> np.ndarray:
+    return scores / np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
+
+
+def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
+    """Shrink singular values for the estimated noise; missing entries are filled by the mean."""
+    face = problem.faces[0]
+    spread = np.sqrt(np.maximum(face.partner_exposure, 1e-300))
+    if sp.issparse(face.values):
+        values = sp.csr_array(face.values @ sp.diags_array(1 / spread))
+        left, singular, right = leading_vectors(values, MAX_RANK, rng)
+        return left * singular, right * singular
+    values = face.values / spread
+    if face.observed is not None:
+        values = np.where(face.observed > 0, values, problem.overall * spread)
+    left, singular, right = leading_vectors(values, _rank_to_look_at(values.shape), rng)
+    shrunk = shrink(singular, values.shape, noise_level(values, singular))
+    rank = min(int(np.sum(shrunk > 0)) + 1, len(shrunk), MAX_RANK)
+    faint = singular[:rank] * (_FAINT * shrunk[0] / singular[0] if shrunk[0] > 0 else 1.0)
+    weight = np.maximum(shrunk[:rank], faint)
+    return left[:, :rank] * weight, right[:, :rank] * weight
+
+
+def _rank_to_look_at(shape: tuple[int, ...]) -> int:
+    """All singular values where they come anyway, twice what is kept where they do not."""
+    return min(shape) if min(shape) <= 20 * MAX_RANK else 2 * MAX_RANK
+
+
+def _segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Cut one side finely by K-means; the sweeps that follow do the fine work."""
+    n_points = len(scores)
+    wanted = max(_MIN_SEGMENTS, int(np.ceil(2 * np.sqrt(n_points))))
+    n_clusters = min(n_points, wanted, _MAX_SEGMENTS)
+    if n_clusters < 2 or np.ptp(scores, axis=0).max() == 0:
+        return np.zeros(n_points, dtype=np.int64)
+    seed = int(rng.integers(2**31))
+    means = KMeans(n_clusters, init="random", n_init=1, max_iter=10, random_state=seed)
+    with warnings.catch_warnings():
+        # Equal points make fewer clusters than asked for, and fewer is what is wanted then.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return means.fit_predict(scores)

@@ -1,0 +1,316 @@
+"""TransportCoclustering: robust co-clustering by transport onto blocks."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ccot.blocks.families import FAMILIES
+from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
+from ccot.blocks.hierarchy import share_kept
+from ccot.blocks.placement import BlockPlacement
+from ccot.blocks.prepare import choose_family
+from ccot.blocks.problem import make_blocks
+from ccot.coclustering import Side
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering
+from ccot.pipeline import CCOTSettings, fit_ccot
+from ccot.randomness import RandomState, as_generator
+
+# CCOT's partition is among the candidates where a vote of its draws costs little.
+_CCOT_SIZE, _CCOT_PASSES = 500, 8
+
+
+class TransportCoclustering(BaseCoclustering):
+    r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
+
+    The two ideas of the paper [1]_ are kept, transport and jumps, and put to work where its steps
+    vanish. Rows and columns are transported, in turn, onto a small table of blocks whose
+    parameters and marginals are learned (semi-relaxed entropic transport, lowered to hard
+    assignment at the end). The start is an over-segmentation by leading singular vectors. Its
+    clusters are merged one by one, each time the pair that loses least information; the numbers
+    of clusters are where the merge costs jump, unless the integrated completed likelihood (ICL)
+    stops earlier, and then they are what ICL says.
+
+    Parameters
+    ----------
+    n_row_clusters, n_column_clusters : int or None, default=None
+        Numbers of clusters; None: found from the data.
+    family : {"auto", "gaussian", "poisson", "bernoulli"}, default="auto"
+        Law of the entries of a block. ``"gaussian"``: real values, squared loss; NaN is missing
+        and left out of every sum. ``"poisson"``: counts and amounts, corrected for the degrees of
+        rows and columns, which makes it the information-theoretic loss; sparse counts enter as
+        ``log(1 + x)``. ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values and says
+        what it chose in ``family_`` and why in ``family_reason_``.
+    criterion : {"jump", "icl"}, default="jump"
+        How the numbers are found: by the jump of the merge costs, guarded by ICL, or by ICL alone.
+    balanced : bool, default=False
+        Make clusters of equal size.
+    heteroscedastic : bool, default=False
+        Give every column a noise variance of its own (gaussian only).
+    n_init : int or None, default=None
+        Number of starts; None takes 12 on small matrices and down to 4 on large ones.
+    max_iter : int, default=200
+        Limit on the sweeps over rows and columns in the final fit.
+    tol : float, default=1e-6
+        Share of rows and columns that may still move when the sweeps stop.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts.
+    verbose : int, default=0
+        Print progress if positive.
+
+    Attributes
+    ----------
+    row_labels_, column_labels_ : ndarray of int
+        Cluster of each row and column.
+    n_row_clusters_, n_column_clusters_ : int
+        Numbers of clusters.
+    row_confidence_, column_confidence_ : ndarray of float
+        How far the soft assignment of a row (column) to its cluster exceeds chance, 0 to 1; 0 for
+        rows and columns that hold nothing to go by.
+    candidates_ : tuple of Candidate
+        Numbers of clusters with scores: the chosen ones, then the runners-up.
+    row_merge_costs_, column_merge_costs_ : ndarray of float
+        Information lost by merging k into k - 1 clusters, for k = 2, 3, ...
+    hierarchy_ : Hierarchy
+        All merges, from the finest clusters to a single block; see :meth:`cut`.
+    icl_, bic_ : float
+        Criteria of the co-clustering, up to a constant of the data; larger is better.
+    family_, family_reason_ : str
+        The family, and why.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+        Mean of the matrix over each block.
+    rows_, columns_, biclusters_
+        Block membership as in scikit-learn.
+    n_iter_ : int
+        Sweeps of the final fit.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    See Also
+    --------
+    CCOT, CCOTGW : The algorithms of the paper, for matrices with crisp blocks.
+
+    Notes
+    -----
+    A sweep costs O(nnz) for sparse and O(n d) for dense matrices, times the number of clusters
+    for the part that does not depend on the data; memory is O(nnz + (n + d) k).
+
+    References
+    ----------
+    .. [1] Laclau, C., Redko, I., Matei, B., Bennani, Y. and Brault, V. (2017). Co-clustering
+       through optimal transport. ICML.
+    .. [2] Dhillon, I. S., Mallela, S. and Modha, D. S. (2003). Information-theoretic
+       co-clustering. KDD.
+    .. [3] Keribin, C., Brault, V., Celeux, G. and Govaert, G. (2015). Estimation and selection
+       for the latent block model on categorical data. Statistics and Computing 25.
+
+    Examples
+    --------
+    >>> from ccot import TransportCoclustering
+    >>> from ccot.datasets import load_simulated
+    >>> noisy = load_simulated("D1", random_state=0, overlap="calibrated")
+    >>> model = TransportCoclustering(random_state=0).fit(noisy.data)
+    >>> model.n_row_clusters_, model.n_column_clusters_
+    (3, 3)
+    >>> model.family_, model.family_reason_
+    ('gaussian', 'some values are negative')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NUMBER_OF_CLUSTERS,
+        "family": [StrOptions({"auto", *FAMILIES})],
+        "criterion": [StrOptions({"jump", "icl"})],
+        "balanced": ["boolean"],
+        "heteroscedastic": ["boolean"],
+        "n_init": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": "no_validation",
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_row_clusters: int | None = None,
+        n_column_clusters: int | None = None,
+        *,
+        family: str = "auto",
+        criterion: str = "jump",
+        balanced: bool = False,
+        heteroscedastic: bool = False,
+        n_init: int | None = None,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_row_clusters = n_row_clusters
+        self.n_column_clusters = n_column_clusters
+        self.family = family
+        self.criterion = criterion
+        self.balanced = balanced
+        self.heteroscedastic = heteroscedastic
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        """Tell scikit-learn where missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allow_nan
+        return tags
+
+    @property
+    def _allow_nan(self) -> bool:
+        return self.family in ("auto", "gaussian")
+
+    def fit(self, X: Any, y: Any = None) -> TransportCoclustering:
+        """Co-cluster a matrix.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_columns)
+            Numbers, at least two rows and two columns. NaN is missing (gaussian family only).
+        y : None
+            Ignored; here for the sake of pipelines.
+
+        Returns
+        -------
+        TransportCoclustering
+            The fitted estimator.
+        """
+        self._validate_params()
+        self._forget()
+        matrix = self._check_matrix(X)
+        if not sp.issparse(matrix) and np.isnan(matrix).all():
+            raise ValueError("X contains NaN only: there is nothing to co-cluster")
+        rng = as_generator(self.random_state)
+        self.family_, self.family_reason_ = self._choose_family(matrix)
+        self._report(f"family {self.family_}: {self.family_reason_}")
+        settings = BlockSettings(
+            n_row_clusters=self.n_row_clusters,
+            n_column_clusters=self.n_column_clusters,
+            criterion=self.criterion,
+            balanced=self.balanced,
+            heteroscedastic=self.heteroscedastic,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            report=self._report,
+        )
+        found = fit_blocks(matrix, self.family_, settings, rng, _steps_of(matrix, rng))
+        return self._adopt(found, matrix)
+
+    def cut(self, n_row_clusters: int, n_column_clusters: int) -> Bunch:
+        """Return a coarser (or finer) co-clustering of the same hierarchy.
+
+        Parameters
+        ----------
+        n_row_clusters, n_column_clusters : int
+            Numbers of clusters, at most those of the finest partition.
+
+        Returns
+        -------
+        Bunch
+            ``row_labels``, ``column_labels``, and ``share_kept``, the share of the information of
+            the finest blocks that is kept.
+        """
+        check_is_fitted(self)
+        found = self._fitted
+        for asked, most, what in zip(
+            (n_row_clusters, n_column_clusters), found.finest.shape, ("row", "column"), strict=True
+        ):
+            if not 1 <= asked <= most:
+                raise ValueError(f"the hierarchy has 1 to {most} {what} clusters, not {asked}")
+        labels = [
+            found.hierarchy.cut(axis, number)[found.finest.labels[axis]]
+            for axis, number in enumerate((n_row_clusters, n_column_clusters))
+        ]
+        coarse = make_blocks(found.problem, labels[0], labels[1])
+        return Bunch(
+            row_labels=coarse.labels[0],
+            column_labels=coarse.labels[1],
+            share_kept=share_kept(found.problem, found.finest, coarse),
+        )
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the log-likelihood of new rows per observed entry.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_columns)
+            New rows; each is judged in the cluster it would be predicted.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Mean over rows; comparable between fits of the same family to the same columns.
+        """
+        check_is_fitted(self)
+        placement = self._fitted.row.placement
+        assert isinstance(placement, BlockPlacement)
+        return float(np.mean(placement.log_likelihood(self._check_new_rows(X))))
+
+    @property
+    def _fitted(self) -> BlockCoclustering:
+        assert isinstance(self._coclustering, BlockCoclustering)
+        return self._coclustering
+
+    def _choose_family(self, matrix: Any) -> tuple[str, str]:
+        if self.family == "auto":
+            return choose_family(matrix)
+        values = matrix.data if sp.issparse(matrix) else matrix
+        if self.family == "poisson" and values.size and values.min() < 0:
+            raise ValueError(
+                "Negative values in data: the poisson family needs counts or amounts; use "
+                'family="gaussian", or shift the values'
+            )
+        if self.family == "bernoulli" and not np.isin(values, (0, 1)).all():
+            raise ValueError(
+                "the bernoulli family needs zeros and ones: threshold the values first, or use "
+                'family="auto"'
+            )
+        return self.family, "asked for"
+
+    def _adopt(self, found: BlockCoclustering, X: Any):
+        self.candidates_ = found.candidates
+        self.hierarchy_ = found.hierarchy
+        self.row_merge_costs_ = found.hierarchy.costs(0)
+        self.column_merge_costs_ = found.hierarchy.costs(1)
+        self.icl_, self.bic_ = found.icl, found.bic
+        return super()._adopt(found, X)
+
+    def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
+        lines = super()._describe(name, side, asked)
+        if name == "row":
+            lines.insert(0, f"  family {self.family_}: {self.family_reason_}")
+        if asked is None and name == "column" and len(self.candidates_) > 1:
+            others = ", ".join(
+                f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
+            )
+            lines.append(f"  runners-up by {self.candidates_[0].criterion}: {others}")
+        return lines
+
+
+def _steps_of(matrix: Any, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return CCOT's partition where it costs little and finds something."""
+    if sp.issparse(matrix) or min(matrix.shape) > _CCOT_SIZE or not np.isfinite(matrix).all():
+        return None
+    n_draws = _CCOT_PASSES * math.ceil(max(matrix.shape) / min(matrix.shape))
+    if n_draws > 4 * _CCOT_SIZE:
+        return None
+    found = fit_ccot(matrix, CCOTSettings(n_samplings=n_draws), rng)
+    if found.row.n_clusters == found.column.n_clusters == 1:
+        return None
+    return found.row.labels, found.column.labels
