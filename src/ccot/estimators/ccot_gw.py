@@ -270,7 +270,13 @@ class CCOTGW(BaseStepCoclustering):
             exact_refinement=self.exact_refinement,
             detector=self.detector,
             limits=Limits(
-                self.max_updates, self.max_gromov_iter, self.max_iter, self.tol, self.sinkhorn_tol
+                self.max_updates,
+                self.max_gromov_iter,
+                self.max_iter,
+                self.tol,
+                self.sinkhorn_tol,
+                # A third round without any gain is part of what the authors' program does.
+                min_rounds=3 if self.exact_refinement else 2,
             ),
             device=self.device,
             report=self._report,

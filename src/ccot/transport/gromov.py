@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,6 @@ Array = Any
 
 _TINY_IN_COST = 1e-15
 _TINY_IN_UPDATE = 1e-10
-_MIN_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ class Limits:
         Gain, relative to the first value, below which updates and linearisations stop.
     sinkhorn_tol : float
         Marginal error at which Sinkhorn stops.
+    min_rounds : int
+        Updates and linearisations made at least; the authors' program makes three.
     """
 
     max_updates: int = 10
@@ -93,6 +95,7 @@ class Limits:
     max_iter: int = 100
     tol: float = 1e-4
     sinkhorn_tol: float = 1e-6
+    min_rounds: int = 3
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,10 @@ class Barycentre:
     ----------
     alignments : tuple of Alignment
         Entropic alignments of the last update, made with the support before it.
-    support : array of shape (n_support, n_support)
-        The barycentre after the last update.
+    kernels, weights, couplings : tuples
+        The similarities, their weights, and the couplings that update the barycentre last.
+    loss : str
+        How similarities were compared.
     objective : tuple of float
         Weighted sum of the alignments' values at each update.
     status : Status
@@ -147,9 +152,17 @@ class Barycentre:
     """
 
     alignments: tuple[Alignment, ...]
-    support: Array
+    kernels: tuple[Array, ...]
+    weights: tuple[float, ...]
+    couplings: tuple[Array, ...]
+    loss: str
     objective: tuple[float, ...]
     status: Status
+
+    @cached_property
+    def support(self) -> Array:
+        """The barycentre after the last update, of shape (n_support, n_support)."""
+        return _best_support(self.kernels, self.couplings, self.weights, LOSSES[self.loss])
 
 
 def gromov_barycentre(
@@ -196,9 +209,11 @@ def gromov_barycentre(
     """
     limits = limits or Limits()
     rule = LOSSES[loss]
-    support, objective, alignments = start, [], ()
+    support, objective, alignments, couplings = start, [], (), ()
     at_rest = False
-    for _ in range(limits.max_updates):
+    for update in range(limits.max_updates):
+        if update:
+            support = _best_support(kernels, couplings, weights, rule)
         alignments = tuple(align(kernel, support, reg, rule, limits) for kernel in kernels)
         couplings, values = zip(
             *(
@@ -209,14 +224,21 @@ def gromov_barycentre(
             ),
             strict=True,
         )
-        support = _best_support(kernels, couplings, weights, rule)
         objective.append(sum(w * v for w, v in zip(weights, values, strict=True)))
-        at_rest = _at_rest(objective, limits.tol)
+        at_rest = _at_rest(objective, limits)
         if at_rest:
             break
     converged = at_rest and all(a.status is Status.CONVERGED for a in alignments)
     status = Status.CONVERGED if converged else Status.MAX_ITER
-    return Barycentre(alignments, support, tuple(objective), status)
+    return Barycentre(
+        alignments,
+        tuple(kernels),
+        tuple(weights),
+        tuple(couplings),
+        loss,
+        tuple(objective),
+        status,
+    )
 
 
 def align(kernel: Array, support: Array, reg: float, rule: Loss, limits: Limits) -> Alignment:
@@ -240,7 +262,7 @@ def align(kernel: Array, support: Array, reg: float, rule: Loss, limits: Limits)
         coupling = xp.exp(log_coupling)
         entropy = -float(xp.sum(coupling * (log_coupling - 1)))
         values.append(constant + float(xp.sum(cost * coupling)) - reg * entropy)
-        if _at_rest(values, limits.tol) or len(values) == limits.max_gromov_iter:
+        if _at_rest(values, limits) or len(values) == limits.max_gromov_iter:
             break
         potential = coupling @ support_side
         cost = -(kernel @ potential)
@@ -259,7 +281,7 @@ def refine(
     support_side = rule.h2(support)
     constant = _constant(kernel, support, rule)
     values: list[float] = []
-    while not _at_rest(values, limits.tol) and len(values) < limits.max_gromov_iter:
+    while not _at_rest(values, limits) and len(values) < limits.max_gromov_iter:
         cost = -(kernel @ (coupling @ support_side))
         on_host = np.asarray(cost.cpu() if hasattr(cost, "cpu") else cost)
         exact = ot.emd(row_mass, column_mass, on_host - on_host.min(), numItermax=10_000_000)
@@ -285,9 +307,9 @@ def _best_support(
     return rule.average(total * n_support**2)
 
 
-def _at_rest(values: Sequence[float], tol: float) -> bool:
-    """Tell, from the third value on, whether the gain over the best earlier one is small."""
-    if len(values) < _MIN_ROUNDS:
+def _at_rest(values: Sequence[float], limits: Limits) -> bool:
+    """Tell whether there are enough values and the last gain over the best earlier one is small."""
+    if len(values) < limits.min_rounds:
         return False
     # Equality counts: where all similarities are equal every value is zero.
-    return min(values[:-1]) - values[-1] <= tol * abs(values[0])
+    return min(values[:-1]) - values[-1] <= limits.tol * abs(values[0])

@@ -1,0 +1,101 @@
+"""TransportCoclustering on the simulated sets, from crisp to overlapping, beside its rivals.
+
+At each noise level: the numbers it finds and its error; the error of sweeps started from the truth
+with the true numbers, soft and hard, which no start can be expected to beat by much; and the error
+of rivals that are given the true numbers.
+"""
+
+import argparse
+import time
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.cluster import KMeans, SpectralBiclustering
+
+from benchmarks.record import store
+from ccot import TransportCoclustering
+from ccot.blocks.problem import make_blocks, make_problem
+from ccot.blocks.sweep import sweep
+from ccot.datasets import load_simulated
+from ccot.metrics import coclustering_error
+
+SETS = ("D1", "D2", "D3", "D4")
+# Noise levels around the calibrated one, as multiples of it.
+LADDER = (0.6, 0.8, 1.0, 1.2, 1.4)
+
+
+def from_truth(matrix, truth, temperature):
+    problem = make_problem(matrix, "gaussian")
+    start = make_blocks(problem, *truth)
+    return sweep(problem, start, temperatures=(temperature,), max_iter=200, tol=1e-6).labels
+
+
+def k_means(matrix, shape):
+    return tuple(
+        KMeans(k, n_init=10, random_state=0).fit_predict(side)
+        for k, side in zip(shape, (matrix, matrix.T), strict=True)
+    )
+
+
+def spectral(matrix, shape):
+    # Bistochastic scaling wants positive entries.
+    model = SpectralBiclustering(shape, method="log", random_state=0)
+    model.fit(matrix - matrix.min() + 1.0)
+    return model.row_labels_, model.column_labels_
+
+
+def trial(name: str, seed: int, overlap: str, factor: float) -> dict:
+    base = load_simulated(name, random_state=seed, overlap=overlap).sigma
+    bunch = load_simulated(name, random_state=seed, sigma=factor * base)
+    truth, shape = (bunch.row_labels, bunch.column_labels), bunch.block_means.shape
+    start = time.perf_counter()
+    model = TransportCoclustering(random_state=0).fit(bunch.data)
+    seconds = time.perf_counter() - start
+    answers = {
+        "found": (model.row_labels_, model.column_labels_),
+        "from_truth": from_truth(bunch.data, truth, 1.0),
+        "from_truth_hard": from_truth(bunch.data, truth, 0.0),
+        "k_means": k_means(bunch.data, shape),
+        "spectral_biclustering": spectral(bunch.data, shape),
+    }
+    return {
+        "right": (model.n_row_clusters_, model.n_column_clusters_) == shape,
+        "seconds": seconds,
+        **{key: coclustering_error(*truth, *labels) for key, labels in answers.items()},
+    }
+
+
+def cell(name, overlap, factor, trials):
+    means = {key: float(np.mean([t[key] for t in trials])) for key in trials[0] if key != "right"}
+    right = sum(t["right"] for t in trials)
+    return {
+        "set": name,
+        "overlap": overlap,
+        "factor": factor,
+        "sigma": factor * load_simulated(name, random_state=0, overlap=overlap).sigma,
+        "seeds": len(trials),
+        "numbers_right": right,
+        **{key: round(value, 5) for key, value in means.items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--ladder-seeds", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    levels = [("published", 1.0), *(("calibrated", factor) for factor in LADDER)]
+    cells = []
+    for overlap, factor in levels:
+        n_seeds = arguments.seeds if factor == 1.0 else arguments.ladder_seeds
+        for name in SETS:
+            tasks = (delayed(trial)(name, seed, overlap, factor) for seed in range(n_seeds))
+            trials = list(Parallel(n_jobs=arguments.jobs)(tasks))
+            cells.append(cell(name, overlap, factor, trials))
+            print(cells[-1], flush=True)
+    store("robust", {"cells": cells})
+
+
+if __name__ == "__main__":
+    main()
