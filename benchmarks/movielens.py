@@ -1,13 +1,13 @@
 """Ratings: what both detectors say about the scalings of MovieLens-100K.
 
-The set is not ours to ship: set ``CCOT_DATA`` to the folder that holds ``ml-100k/u.data``.
+The set is not ours to ship: ``benchmarks.data`` says where ``ml-100k/u.data`` is looked for.
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.data import need_data
 from benchmarks.record import store
 from ccot import CCOT, CCOTGW
 from ccot.jumps import DETECTORS, LEVEL
@@ -22,7 +22,7 @@ def ratings(path: Path) -> np.ndarray:
 
 
 def main() -> None:
-    matrix = ratings(Path(os.environ["CCOT_DATA"]) / "ml-100k" / "u.data")
+    matrix = ratings(need_data() / "ml-100k" / "u.data")
     cells = []
     for detector in DETECTORS:
         for name, model in (

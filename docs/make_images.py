@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ccot import CCOT, detect_jumps
+from ccot import CCOT, TransportCoclustering, detect_jumps
 from ccot.cost import square_costs, typical_cost
 from ccot.datasets import load_simulated
 from ccot.metrics import coclustering_error
-from ccot.plotting import PALETTE, new_figure, plot_blocks, plot_scalings
+from ccot.plotting import PALETTE, new_figure, plot_blocks, plot_merge_costs, plot_scalings
 from ccot.transport.sinkhorn import sinkhorn
 
 IMAGES = Path(__file__).parent / "images"
@@ -137,6 +137,34 @@ def noise() -> None:
     save(figure, "noise.png")
 
 
+def noisy_blocks() -> None:
+    """D1 at the calibrated noise: before, after, and the means of the blocks."""
+    truth = load_simulated("D1", random_state=0, overlap="calibrated")
+    model = TransportCoclustering(random_state=0).fit(truth.data)
+    error = coclustering_error(
+        truth.row_labels, truth.column_labels, model.row_labels_, model.column_labels_
+    )
+    figure, axes = new_figure(1, 3, size=(11, 3.6))
+    plot_blocks(model, truth.data, before=True, ax=axes[0], colorbar=False, max_pixels=110)
+    axes[0].set_title(f"D1 with noise of sigma {truth.sigma:g}")
+    plot_blocks(model, truth.data, ax=axes[1], colorbar=False, max_pixels=110)
+    numbers = f"{model.n_row_clusters_} x {model.n_column_clusters_}"
+    axes[1].set_title(f"ordered: {numbers} blocks, error {error:.3f}")
+    averaged = model.block_means_[np.ix_(model.row_labels_, model.column_labels_)]
+    plot_blocks(model, averaged, ax=axes[2], max_pixels=110)
+    axes[2].set_title("block means")
+    save(figure, "noisy.png", 64)
+
+
+def merge_costs() -> None:
+    """Merge costs with the chosen cut, with structure at one scale."""
+    truth = load_simulated("D1", random_state=0, overlap="calibrated")
+    model = TransportCoclustering(random_state=0).fit(truth.data)
+    figure, axes = new_figure(1, 2, size=(10, 3.4))
+    plot_merge_costs(model, axes)
+    save(figure, "merge_costs.png")
+
+
 if __name__ == "__main__":
-    for draw_picture in (blocks, method, detector, noise):
+    for draw_picture in (blocks, method, detector, noise, noisy_blocks, merge_costs):
         draw_picture()

@@ -15,10 +15,11 @@ def test_demo(tmp_path, capsys):
 
 
 def check_findings(printed, page):
-    assert printed.count("600 rows in 3 clusters, 300 columns in 3 clusters") == 2
+    assert printed.count("600 rows in 3 clusters, 300 columns in 3 clusters") == 3
     assert printed.count("co-clustering error against the truth: 0.000") == 2
     assert "50 versicolor, 50 virginica; R1: 50 setosa" in printed
-    assert "178 rows in 1 cluster" in printed
+    assert printed.count("178 rows in 1 cluster,") == 1
+    assert "(CCOT: 1 x 1 blocks" in printed
     assert "the sorted row scalings are smooth: no step is significant" in printed
     assert page in printed
 
@@ -27,7 +28,7 @@ def check_page(out):
     page = (out / "index.html").read_text(encoding="utf-8")
     shown = re.findall(r'<img src="([^"]+)"', page)
     assert sorted(shown) == sorted(path.name for path in out.glob("*.png"))
-    assert {"d2_ccot_blocks.png", "d2_ccotgw_scalings.png", "iris_blocks.png"} <= set(shown)
+    assert {"d2_ccot_blocks.png", "d2_noisy_merge_costs.png", "iris_blocks.png"} <= set(shown)
     assert not re.search(r"https?://|url\(|<script|<link", page)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ccot import CCOT, CCOTGW
+from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.datasets import make_latent_blocks
 from ccot.plotting import (
     PALETTE,
@@ -16,6 +16,7 @@ from ccot.plotting import (
     plot_block_means,
     plot_blocks,
     plot_confidence,
+    plot_merge_costs,
     plot_reg_path,
     plot_scalings,
 )
@@ -46,6 +47,17 @@ def model(blocks):
 @pytest.fixture(scope="module")
 def smooth():
     return CCOT(random_state=0).fit(np.random.default_rng(0).normal(size=(60, 40)))
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    means = [[4, 0, 2], [1, 5, 1]]
+    return make_latent_blocks(means, 90, 60, sigma=1.0, random_state=0).data
+
+
+@pytest.fixture(scope="module")
+def transported(noisy):
+    return TransportCoclustering(random_state=0).fit(noisy)
 
 
 def drawn(ax):
@@ -218,6 +230,64 @@ def test_reg_path_marks_the_chosen_value(blocks):
 def test_reg_path_needs_a_path(model):
     with pytest.raises(ValueError, match='reg="cv"'):
         plot_reg_path(model)
+
+
+def test_merge_costs_are_parted_at_the_chosen_number(transported):
+    _, axes = new_figure(1, 2)
+    panels = plot_merge_costs(transported, axes)
+    for ax, number, costs in (
+        (panels[0], transported.n_row_clusters_, transported.row_merge_costs_),
+        (panels[1], transported.n_column_clusters_, transported.column_merge_costs_),
+    ):
+        refused, granted = (line for line in ax.lines if line.get_marker() == "o")
+        np.testing.assert_array_equal(refused.get_xdata(), np.arange(2, number + 1))
+        np.testing.assert_allclose(refused.get_ydata(), costs[: number - 1])
+        assert min(granted.get_xdata()) == number + 1
+        assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--"] == [
+            number + 0.5
+        ]
+        ax.figure.canvas.draw()
+    assert panels[0].get_title() == "rows: 2 clusters"
+
+
+def test_merge_costs_of_a_constant_matrix_can_be_shown():
+    model = TransportCoclustering(random_state=0).fit(np.ones((6, 5)))
+    _, axes = new_figure(1, 2)
+    for ax in plot_merge_costs(model, axes):
+        ax.figure.canvas.draw()
+        assert ax.get_title().endswith("1 cluster")
+
+
+def test_merge_costs_and_scalings_know_their_estimators(model, transported):
+    with pytest.raises(ValueError, match="merges nothing"):
+        plot_merge_costs(model)
+    with pytest.raises(ValueError, match="plot_merge_costs shows"):
+        plot_scalings(transported)
+
+
+def test_transported_blocks_are_shown_from_sure_to_unsure(transported, noisy):
+    _, ax = new_figure()
+    image = drawn(plot_blocks(transported, noisy, ax=ax))
+    order = np.lexsort((-transported.row_confidence_, transported.row_labels_))
+    columns = np.lexsort((-transported.column_confidence_, transported.column_labels_))
+    np.testing.assert_array_equal(image, noisy[np.ix_(order, columns)])
+
+
+def test_confidence_without_votes(transported):
+    _, axes = new_figure(1, 2)
+    rows, _ = plot_confidence(transported, axes)
+    assert rows.get_title() == "rows: 2 clusters"
+
+
+@pytest.mark.parametrize("max_pixels", [10, 1000])
+def test_missing_entries_stay_blank(transported, noisy, max_pixels):
+    holes = noisy.copy()
+    holes[transported.row_labels_ == 0] = np.nan
+    _, ax = new_figure()
+    image = drawn(plot_blocks(transported, holes, ax=ax, max_pixels=max_pixels))
+    share = (transported.row_labels_ == 0).mean()
+    assert np.isnan(np.ma.filled(image, np.nan)).mean() == pytest.approx(share, abs=0.1)
+    assert np.ma.masked_invalid(image).max() <= noisy.max()
 
 
 def test_two_panels_need_two_axes(model):

@@ -30,6 +30,7 @@ __all__ = [
     "plot_block_means",
     "plot_blocks",
     "plot_confidence",
+    "plot_merge_costs",
     "plot_reg_path",
     "plot_scalings",
 ]
@@ -100,15 +101,16 @@ def plot_blocks(
 ) -> Axes:
     """Show a matrix with its rows and columns ordered by cluster.
 
-    Within a cluster, rows and columns follow their scalings. Lines are the borders of blocks,
-    coloured bars name the clusters, numbers in brackets are their sizes.
+    Within a cluster, rows and columns follow their scalings or, of a
+    :class:`~ccot.TransportCoclustering`, go from the surest to the least sure. Lines are the
+    borders of blocks, coloured bars name the clusters, numbers in brackets are their sizes.
 
     Parameters
     ----------
-    estimator : CCOT or CCOTGW
+    estimator : CCOT, CCOTGW or TransportCoclustering
         A fitted estimator.
     X : array-like or sparse matrix of shape (n_rows, n_columns)
-        The matrix it was fitted to.
+        The matrix it was fitted to. NaN stays blank.
     before : bool, default=False
         Show the matrix in the order it came in instead.
     ax : matplotlib.axes.Axes, optional
@@ -171,7 +173,7 @@ def plot_blocks(
         _draw_borders(ax, estimator)
         ax.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
     if colorbar:
-        clipped = bool(image.min() < low or image.max() > high)
+        clipped = bool(np.nanmin(image) < low or np.nanmax(image) > high)
         bar = ax.figure.colorbar(shown, ax=ax, extend="both" if clipped else "neither", aspect=30)
         bar.outline.set_visible(False)  # type: ignore[operator]
     return ax
@@ -210,6 +212,11 @@ def plot_scalings(
     ['rows: 2 steps', 'columns: 4 steps']
     """
     check_is_fitted(estimator)
+    if not hasattr(estimator, "row_log_scaling_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no scalings to show: plot_merge_costs shows how it "
+            "found its numbers of clusters, plot_confidence how sure it is"
+        )
     panels = _pair(ax, (9.0, 3.6))
     for panel, side in zip(panels, _SIDES, strict=True):
         _draw_scaling(panel, estimator, side)
@@ -224,7 +231,7 @@ def plot_block_means(
 
     Parameters
     ----------
-    estimator : CCOT or CCOTGW
+    estimator : CCOT, CCOTGW or TransportCoclustering
         An estimator fitted to a matrix.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
@@ -277,11 +284,11 @@ def plot_confidence(
 
     Clusters stand side by side in the order of the other figures, their members from the surest
     to the least sure: a full bar is a cluster without doubt, a falling edge are members in doubt.
-    The title tells how many draws found that number of clusters.
+    The title tells how many draws found that number of clusters, where draws voted.
 
     Parameters
     ----------
-    estimator : CCOT or CCOTGW
+    estimator : CCOT, CCOTGW or TransportCoclustering
         A fitted estimator.
     ax : sequence of two matplotlib.axes.Axes, optional
         Where to draw rows and columns; a new figure by default.
@@ -306,6 +313,55 @@ def plot_confidence(
     for panel, side in zip(panels, _SIDES, strict=True):
         _draw_confidence(panel, estimator, side)
     panels[0].set_ylabel("confidence")
+    return panels
+
+
+def plot_merge_costs(
+    estimator: BaseCoclustering, ax: Sequence[Axes] | np.ndarray | None = None
+) -> np.ndarray:
+    """Show what merging clusters costs, and where the merges stopped.
+
+    A point at k is the information lost by merging k clusters into k - 1, on a logarithmic axis.
+    Filled points are merges that the chosen number refuses, hollow ones those it grants, and the
+    dashed line parts them. The dotted line falls like 1 / (k - 1) from the first merge granted, as
+    costs do about where there is no structure: what stands above it on the left is the jump.
+
+    The costs are those of the best start. Jumps are looked for in the mean over all starts, and
+    the likelihood may have settled the number instead: ``candidates_`` tells by which criterion.
+
+    Parameters
+    ----------
+    estimator : TransportCoclustering
+        A fitted estimator.
+    ax : sequence of two matplotlib.axes.Axes, optional
+        Where to draw rows and columns; a new figure by default.
+
+    Returns
+    -------
+    ndarray of two matplotlib.axes.Axes
+        The axes drawn into.
+
+    Examples
+    --------
+    >>> from ccot import TransportCoclustering
+    >>> from ccot.datasets import load_simulated
+    >>> from ccot.plotting import new_figure, plot_merge_costs
+    >>> noisy = load_simulated("D3", random_state=0, sigma=2.0).data
+    >>> model = TransportCoclustering(random_state=0).fit(noisy)
+    >>> figure, axes = new_figure(1, 2, size=(9, 3.5))
+    >>> [panel.get_title() for panel in plot_merge_costs(model, axes)]
+    ['rows: 2 clusters', 'columns: 4 clusters']
+    """
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "row_merge_costs_"):
+        raise ValueError(
+            f"{type(estimator).__name__} merges nothing: merge costs are those of "
+            "TransportCoclustering, plot_scalings shows the steps of the others"
+        )
+    panels = _pair(ax, (9.0, 3.6))
+    for panel, side in zip(panels, _SIDES, strict=True):
+        _draw_merge_costs(panel, estimator, side)
+    panels[0].set_ylabel("information lost")
     return panels
 
 
@@ -407,8 +463,10 @@ def _sizes(estimator: BaseCoclustering, side: str) -> np.ndarray:
 
 
 def _order(estimator: BaseCoclustering, side: str) -> np.ndarray:
-    """Return the order by cluster, and by scaling within a cluster."""
-    return np.lexsort((_of(estimator, side, "log_scaling"), _of(estimator, side, "labels")))
+    """Return the order by cluster and, within a cluster, by scaling or falling confidence."""
+    stepped = hasattr(estimator, f"{side}_log_scaling_")
+    within = _of(estimator, side, "log_scaling") if stepped else -_of(estimator, side, "confidence")
+    return np.lexsort((within, _of(estimator, side, "labels")))
 
 
 def _colour(cluster: int) -> str:
@@ -445,6 +503,8 @@ def _shrink(
     """Return the ordered matrix as a dense image, averaged where it has too many entries."""
     if max_pixels < 1:
         raise ValueError(f"max_pixels={max_pixels} must be positive")
+    if not sp.issparse(matrix) and np.isnan(matrix).any():
+        return _shrink_observed(matrix, row_order, column_order, max_pixels)
     averages = [_averages(order, max_pixels) for order in (row_order, column_order)]
     if all(average is None for average in averages) and not sp.issparse(matrix):
         return np.asarray(matrix, dtype=np.float64)[np.ix_(row_order, column_order)]
@@ -454,6 +514,16 @@ def _shrink(
     )
     image = by_row @ matrix @ by_column.T
     return image.toarray() if sp.issparse(image) else np.asarray(image)
+
+
+def _shrink_observed(
+    matrix: np.ndarray, row_order: np.ndarray, column_order: np.ndarray, max_pixels: int
+) -> np.ndarray:
+    """Average what is observed; a pixel without anything observed is NaN."""
+    observed = np.isfinite(matrix)
+    filled = _shrink(np.where(observed, matrix, 0.0), row_order, column_order, max_pixels)
+    share = _shrink(observed.astype(np.float64), row_order, column_order, max_pixels)
+    return np.divide(filled, share, out=np.full_like(filled, np.nan), where=share > 0)
 
 
 def _averages(order: np.ndarray, max_pixels: int) -> Any:
@@ -468,8 +538,8 @@ def _averages(order: np.ndarray, max_pixels: int) -> Any:
 
 def _limits(image: np.ndarray) -> tuple[float, float]:
     """Return the central 99 % of the values; all of them where that is a single one."""
-    low, high = np.quantile(image, (0.005, 0.995))
-    return (float(low), float(high)) if low < high else (float(image.min()), float(image.max()))
+    low, high = np.nanquantile(image, (0.005, 0.995))
+    return (float(low), float(high)) if low < high else (np.nanmin(image), np.nanmax(image))
 
 
 def _draw_borders(ax: Axes, estimator: BaseCoclustering) -> None:
@@ -563,10 +633,31 @@ def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
     for k, (start, end) in enumerate(_spans(sizes)):
         falling = np.sort(confidence[labels == k])[::-1]
         ax.stairs(falling, np.arange(start, end + 1), fill=True, color=_colour(k))
-    votes = _of(estimator, side, "cluster_votes")
+    votes = getattr(estimator, f"{side}_cluster_votes_", {})
     ranked = sorted(votes.items(), key=lambda item: -item[1])[:3]
     shares = ", ".join(f"{number} in {share:.0%}" for number, share in ranked)
     ax.set(xlim=(0, len(labels)), ylim=(0, 1.02), xlabel=f"{side}s by cluster")
     found = f" ({shares} of the draws)" if len(votes) > 1 else ""
     ax.set_title(f"{side}s: {_count(len(sizes), 'cluster')}{found}")
+    _open(ax)
+
+
+def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
+    costs = _of(estimator, side, "merge_costs")
+    number = getattr(estimator, f"n_{side}_clusters_")
+    merged = np.arange(2, len(costs) + 2)
+    shown = costs > 1e-12 * costs.max(initial=0.0)
+    refused, granted = shown & (merged <= number), shown & (merged > number)
+    if granted.any():
+        first = np.argmax(granted)
+        decay = costs[first] * (merged[first] - 1) / (merged - 1)
+        ax.plot(merged, decay, ":", color=_FAINT, linewidth=1)
+    ax.plot(merged[refused], costs[refused], "o", color=PALETTE[0], markersize=6)
+    ax.plot(merged[granted], costs[granted], "o", mfc="none", mec=_FAINT, markersize=5)
+    ax.axvline(number + 0.5, color=_INK, linewidth=1, linestyle="--")
+    if shown.any():
+        ax.set_yscale("log")
+    ax.set(xlabel=f"{side} clusters before the merge")
+    ax.set_title(f"{side}s: {_count(number, 'cluster')}")
+    _whole_ticks(ax.xaxis)
     _open(ax)

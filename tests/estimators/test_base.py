@@ -1,4 +1,4 @@
-"""What CCOT and CCOT-GW promise alike."""
+"""What the estimators promise alike."""
 
 import pickle
 import warnings
@@ -13,13 +13,18 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ccot import CCOT, CCOTGW
+from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.datasets import make_latent_blocks
 from ccot.metrics import error_rate
 
 ESTIMATORS = [CCOT(random_state=0), CCOTGW(random_state=0)]
 each_estimator = pytest.mark.parametrize(
     "estimator", ESTIMATORS, ids=[type(estimator).__name__ for estimator in ESTIMATORS]
+)
+# What does not speak of steps and scalings holds for blocks too.
+EVERY = [*ESTIMATORS, TransportCoclustering(random_state=0)]
+every_estimator = pytest.mark.parametrize(
+    "estimator", EVERY, ids=[type(estimator).__name__ for estimator in EVERY]
 )
 SHAPES = [(120, 60), (60, 120), (80, 80), (90, 91)]
 
@@ -101,7 +106,7 @@ def test_numbers_asked_for_are_obeyed(estimator, blocks, n_row_clusters, n_colum
     assert_consistent(model, blocks.data.shape)
 
 
-@each_estimator
+@every_estimator
 @pytest.mark.parametrize(
     ("change", "rows", "columns"),
     [
@@ -123,7 +128,7 @@ def test_partitions_follow_the_matrix(estimator, blocks, change, rows, columns):
     )
 
 
-@each_estimator
+@every_estimator
 def test_fit_leaves_the_matrix_alone(estimator, blocks):
     X = blocks.data.copy()
     model = fit(estimator, X)
@@ -146,7 +151,7 @@ def test_detectors_can_be_chosen(estimator, blocks):
 # Blocks in the manner of scikit-learn ------------------------------------------------------------
 
 
-@each_estimator
+@every_estimator
 def test_block_means_are_means_over_blocks(estimator, blocks):
     model = fit(estimator, blocks.data)
     for i, j in np.ndindex(2, 3):
@@ -154,7 +159,7 @@ def test_block_means_are_means_over_blocks(estimator, blocks):
         assert model.block_means_[i, j] == pytest.approx(cells.mean(), rel=1e-12)
 
 
-@each_estimator
+@every_estimator
 def test_biclusters_are_the_products_of_clusters(estimator, blocks):
     model = fit(estimator, blocks.data)
     rows, columns = model.biclusters_
@@ -173,7 +178,7 @@ def test_biclusters_are_the_products_of_clusters(estimator, blocks):
 # Out of sample --------------------------------------------------------------------------------
 
 
-@each_estimator
+@every_estimator
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_predict_gives_fitted_points_their_labels(estimator, shape):
     blocks = make_latent_blocks([[4, 0, 2], [1, 5, 1]], *shape, sigma=0.05, random_state=2)
@@ -182,7 +187,7 @@ def test_predict_gives_fitted_points_their_labels(estimator, shape):
     np.testing.assert_array_equal(model.predict_columns(blocks.data.T), model.column_labels_)
 
 
-@each_estimator
+@every_estimator
 def test_unseen_points_join_the_cluster_of_their_block(estimator):
     blocks = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 150, 100, sigma=0.05, random_state=3)
     model = fit(estimator, blocks.data[:100, :60])
@@ -192,7 +197,7 @@ def test_unseen_points_join_the_cluster_of_their_block(estimator):
     assert_same_partition(columns, blocks.column_labels)
 
 
-@each_estimator
+@every_estimator
 def test_predictions_do_not_depend_on_company(estimator, blocks):
     model = fit(estimator, blocks.data)
     together = model.predict(blocks.data[:20])
@@ -200,7 +205,7 @@ def test_predictions_do_not_depend_on_company(estimator, blocks):
     np.testing.assert_array_equal(together, alone)
 
 
-@each_estimator
+@every_estimator
 def test_prediction_is_not_refitting(estimator, blocks):
     model = fit(estimator, blocks.data)
     before = {key: np.array(value) for key, value in vars(model).items() if key.endswith("labels_")}
@@ -227,7 +232,7 @@ def test_sparse_matrices_give_the_labels_of_dense_ones(estimator, blocks, make):
     np.testing.assert_array_equal(sparse.predict_columns(make(X.T)), sparse.column_labels_)
 
 
-@each_estimator
+@every_estimator
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
 def test_data_frames_bring_their_names(estimator, blocks, library):
     names = [f"feature {j}" for j in range(60)]
@@ -311,7 +316,7 @@ def test_summary_says_where_no_step_is_significant(estimator):
     assert "the sorted column scalings are smooth" in summary
 
 
-@each_estimator
+@every_estimator
 def test_verbose_prints_progress_and_silence_nothing(estimator, blocks, capsys):
     fit(estimator, blocks.data)
     assert capsys.readouterr().out == ""
@@ -421,7 +426,7 @@ def test_bad_new_points_are_named(estimator, blocks):
             method(np.full((2, size), "a"))
 
 
-@each_estimator
+@every_estimator
 def test_nothing_is_told_before_fitting(estimator):
     model = clone(estimator)
     for ask in (

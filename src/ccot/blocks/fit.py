@@ -146,6 +146,8 @@ def fit_blocks(
     numbers, candidates = choose_numbers(problem, starts, settings)
     if None in numbers:
         views = _fit_by_icl(problem, starts, settings)
+        found = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
+        candidates = _led_by(found, candidates)
     else:
         views = _fit_by_cut(problem, starts, numbers, settings.balanced)
     settings.report(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
@@ -185,17 +187,21 @@ def _make_problem(values: Matrix, family: str, heteroscedastic: bool) -> BlockPr
     precision = None
     if heteroscedastic and family == "gaussian":
         dense = values.toarray() if sp.issparse(values) else values
-        filled = np.where(np.isnan(dense), np.nanmean(dense), dense)
-        variance = np.mean((filled - low_rank(filled)) ** 2, axis=0)
+        observed = np.isfinite(dense)
+        filled = np.where(observed, dense, np.nanmean(dense))
+        squares = np.where(observed, (filled - low_rank(filled)) ** 2, 0.0)
+        # A column without entries has the variance of the others.
+        variance = squares.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+        variance = np.where(observed.any(axis=0), variance, squares.sum() / observed.sum())
         precision = 1 / np.maximum(variance, 1e-6 * variance.mean() + 1e-300)
         precision = precision / precision.mean()
     return make_problem(values, family, precision)
 
 
 def _default_n_init(X: Matrix) -> int:
-    """Return how many starts keep the work about even: 12 on small matrices, 4 on large ones."""
+    """Return how many starts keep the work bounded: 24 on tiny matrices, 4 on large ones."""
     n_entries = 4 * X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
-    return int(np.clip(1.6e6 / max(n_entries, 1), 4, 12))
+    return int(max(np.clip(1.6e6 / max(n_entries, 1), 3, 12), min(4e5 / max(n_entries, 1), 24)))
 
 
 def choose_numbers(
@@ -254,6 +260,12 @@ def _best_of(cuts: list[list[Candidate]]) -> tuple[Candidate, ...]:
         if found.numbers not in best or best[found.numbers].score < found.score:
             best[found.numbers] = found
     return tuple(sorted(best.values(), key=lambda c: -c.score)[:_N_CANDIDATES])
+
+
+def _led_by(found: Candidate, others: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """Put first what the search ended at, which need not be the best of the cuts it began with."""
+    rest = tuple(other for other in others if other.numbers != found.numbers)
+    return (found, *rest)[:_N_CANDIDATES]
 
 
 def _pair_up(scores: list[dict[int, float]], chosen: tuple[int, int]) -> tuple[Candidate, ...]:
@@ -323,7 +335,10 @@ def _fit_by_cut(
             for cut in cuts[: max(2 - axis, len(cuts) // 2 - 1)]
         ]
         best = max(moved, key=lambda blocks: information(problem, blocks))
-        views.append(reach(problem, best, target))
+        reached = reach(problem, best, target)
+        if balanced and reached is not best:
+            reached = sweep(problem, reached, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=True)
+        views.append(reached)
     return views[0], views[1]
 
 

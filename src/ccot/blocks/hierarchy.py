@@ -117,9 +117,12 @@ def share_kept(problem: BlockProblem, finest: Blocks, coarse: Blocks) -> float:
     """Return the share of the finest blocks' information that coarser ones keep."""
     whole = np.atleast_2d(finest.total.sum()), np.atleast_2d(finest.exposure.sum())
     alone = problem.information(*whole).sum()
-    full = problem.information(finest.total, finest.exposure).sum() - alone
+    held = problem.information(finest.total, finest.exposure)
+    full = held.sum() - alone
     kept = problem.information(coarse.total, coarse.exposure).sum() - alone
-    return float(np.clip(kept / full, 0.0, 1.0)) if full > 0 else 1.0
+    # Blocks that hold no more than a single one differ from it by rounding.
+    rounding = 1e-12 * np.abs(held).sum() + 1e-14 * np.abs(finest.total).sum()
+    return float(np.clip(kept / full, 0.0, 1.0)) if full > rounding else 1.0
 
 
 def _merge_side(problem: BlockProblem, blocks: Blocks, axis: int) -> list[Merge]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
@@ -114,11 +115,11 @@ def best_cuts(
         table = nodes @ (blocks.total @ cut), nodes @ (blocks.exposure @ cut)
         held = _by_level(problem.information(*table).sum(axis=1), parts)
         score = log_likelihood(problem, held) + row_shares + _log_shares(column_sizes @ cut)
+        score = score - _price((np.arange(1, len(score) + 1), m), problem, labels=True)
         for g in wanted_rows:
             if given == (None, None) and is_saturated(problem, (g, m)):
                 continue
-            price = _price((g, m), problem, labels=True)
-            found.append(Candidate(g, m, float(score[g - 1] - price), "icl"))
+            found.append(Candidate(g, m, float(score[g - 1]), "icl"))
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
@@ -177,13 +178,13 @@ def _log_shares(sizes: np.ndarray) -> float:
     return float(xlogy(sizes, sizes / sizes.sum()).sum())
 
 
-def _price(shape: tuple[int, int], problem: BlockProblem, labels: bool) -> float:
-    """Return the price of the free parameters by Laplace's approximation."""
+def _price(shape: tuple[Any, Any], problem: BlockProblem, labels: bool) -> Any:
+    """Return the price of the free parameters by Laplace's approximation; numbers or arrays."""
     n_parameters = shape[0] * shape[1] + problem.n_effects
     price = n_parameters * np.log(max(problem.n_observed, 1))
     if labels:
-        price += sum((k - 1) * np.log(n) for k, n in zip(shape, problem.shape, strict=True))
-    return 0.5 * float(price)
+        price = price + sum((k - 1) * np.log(n) for k, n in zip(shape, problem.shape, strict=True))
+    return 0.5 * price
 
 
 def _by_level(node_values: np.ndarray, parts: Sequence[tuple[int, int]]) -> np.ndarray:

@@ -83,16 +83,16 @@ class BlockPlacement(Placement):
         values = prepare(sp.csr_array(points) if sp.issparse(points) else points)
         if self.family == "poisson":
             degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
-            return Face.of(values, degree / self.scale, self.partner_exposure)
+            return Face(values, degree / self.scale, self.partner_exposure)
         observed = None if sp.issparse(values) else np.isfinite(values)
         exposure = np.ones(values.shape[0])
         weights = self.partner_exposure
         if observed is None:
-            return Face.of(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
+            return Face(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
         if observed.all():
-            return Face.of(values * weights, exposure, weights)
+            return Face(values * weights, exposure, weights)
         filled = np.where(observed, values, 0.0)
-        return Face.of(filled * weights, exposure, weights, observed * weights)
+        return Face(filled * weights, exposure, weights, observed * weights)
 
     def _profiles(self, face: Face) -> Profiles:
         return face.profiles(self.partner, self.natural.shape[1])

@@ -21,6 +21,10 @@ _TRAIT_SHARE = 0.1
 # Power of the mean above which variance is said to grow with it; whole numbers are taken for
 # counts unless their variance plainly does not grow.
 _AMOUNT_SLOPE, _COUNT_SLOPE = 0.5, 0.1
+# A power that is not this many standard errors from zero is none.
+_SLOPE_ERRORS = 3.0
+# Values this many standard deviations from zero lose the digits that matter when squared.
+_FAR_FROM_ZERO = 1e3
 _EFFECT_ROUNDS = 20
 
 
@@ -87,7 +91,7 @@ def choose_preparation(X: Matrix, family: str) -> Preparation:
 
     Sparse counts become ``log(1 + x)``: the tenth occurrence of a word in a text says less than
     the first. Dense amounts lose the floor that clipped measurements share. Columns of a table of
-    traits, some of them yes or no, are put on one scale.
+    traits, some of them yes or no, are put on one scale. Real values far from zero lose their mean.
     """
     if family == "poisson":
         if density(X) < _SPARSE_DENSITY:
@@ -95,7 +99,7 @@ def choose_preparation(X: Matrix, family: str) -> Preparation:
         return Preparation(family, floor=_floor(X))
     if family == "gaussian" and not sp.issparse(X) and _is_table_of_traits(X):
         return Preparation(family, column_scale=_spread(X))
-    return Preparation(family)
+    return Preparation(family, floor=_offset(X) if family == "gaussian" else 0.0)
 
 
 def with_effects(preparation: Preparation, X: Matrix) -> Preparation:
@@ -160,7 +164,7 @@ def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
     """Return the power of the mean that the noise variance follows (Taylor's law).
 
     The mean of each entry is its low-rank approximation; entries are binned by it. A poisson law
-    has power 1, a gaussian one 0.
+    has power 1, a gaussian one 0; where the means hardly differ, it is 0 too.
     """
     mean = low_rank(X)
     squares = (X - mean) ** 2
@@ -172,7 +176,11 @@ def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
     used = (counts > 0) & (centre > 0) & (spread > 0)
     if used.sum() < 2 or np.ptp(np.log(centre[used])) < 1e-6:
         return 0.0
-    return float(np.polyfit(np.log(centre[used]), np.log(spread[used]), 1)[0])
+    place = np.log(centre[used])
+    slope = float(np.polyfit(place, np.log(spread[used]), 1)[0])
+    # The logarithm of a variance of n values is known to about sqrt(2 / n).
+    error = np.sqrt(2.0 / counts[used].min()) / np.linalg.norm(place - place.mean())
+    return slope if abs(slope) > _SLOPE_ERRORS * error else 0.0
 
 
 def _floor(X: Matrix) -> float:
@@ -182,6 +190,14 @@ def _floor(X: Matrix) -> float:
     smallest = float(values.min())
     shared = smallest > 0 and float(np.mean(values == smallest)) >= _FLOOR_SHARE
     return smallest if shared else 0.0
+
+
+def _offset(X: Matrix) -> float:
+    if sp.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
+        return 0.0
+    values = X.data if sp.issparse(X) else X
+    mean = float(np.nanmean(values))
+    return mean if abs(mean) > _FAR_FROM_ZERO * float(np.nanstd(values)) else 0.0
 
 
 def _is_table_of_traits(X: np.ndarray) -> bool:

@@ -72,37 +72,21 @@ class Face:
         The other side's factor.
     observed : array of shape (n, d) or None
         Exposure of every entry where some are missing; it replaces the product.
-    entry_rows : int array or None
-        Row of every stored entry of sparse values.
     """
 
     values: Matrix
     exposure: np.ndarray
     partner_exposure: np.ndarray
-    observed: np.ndarray | None
-    entry_rows: np.ndarray | None
-
-    @classmethod
-    def of(
-        cls,
-        values: Matrix,
-        exposure: np.ndarray,
-        partner_exposure: np.ndarray,
-        observed: np.ndarray | None = None,
-    ) -> Face:
-        """Build a face; every sweep needs to know the rows of sparse entries."""
-        sparse = sp.issparse(values)
-        rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr)) if sparse else None
-        return cls(values, exposure, partner_exposure, observed, rows)
+    observed: np.ndarray | None = None
 
     def __len__(self) -> int:
         return self.values.shape[0]
 
     def profiles(self, partner: np.ndarray, n_partners: int) -> Profiles:
         """Collapse the other side to its clusters, given by labels or by soft assignments."""
-        total = _collapse(self.values, self.entry_rows, partner, n_partners)
+        total = _collapse(self.values, partner, n_partners)
         if self.observed is not None:
-            return Profiles(total, _collapse(self.observed, None, partner, n_partners), None)
+            return Profiles(total, _collapse(self.observed, partner, n_partners), None)
         return Profiles(total, self.exposure, _pool(self.partner_exposure, partner, n_partners))
 
     def transposed(self) -> Face:
@@ -110,7 +94,7 @@ class Face:
         values = self.values
         values = sp.csr_array(values.T) if sp.issparse(values) else np.ascontiguousarray(values.T)
         observed = None if self.observed is None else np.ascontiguousarray(self.observed.T)
-        return Face.of(values, self.partner_exposure, self.exposure, observed)
+        return Face(values, self.partner_exposure, self.exposure, observed)
 
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""
@@ -139,6 +123,8 @@ class BlockProblem:
         Variance in units of the family's own; log-likelihoods are divided by it.
     n_effects : int
         Free parameters besides those of the blocks.
+    unit : float
+        What counts as one where amounts are small; block means are smoothed in this unit.
     """
 
     family: str
@@ -148,6 +134,7 @@ class BlockProblem:
     sum_squares: float = 0.0
     dispersion: float = 1.0
     n_effects: int = 0
+    unit: float = 1.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -156,7 +143,7 @@ class BlockProblem:
 
     def terms(self, total: np.ndarray, exposure: np.ndarray) -> Terms:
         """Return natural parameters and cumulants of blocks."""
-        return FAMILIES[self.family].terms(total, exposure, self.overall)
+        return FAMILIES[self.family].terms(total / self.unit, exposure / self.unit, self.overall)
 
     def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
         """Return the maximised log-likelihood of blocks, without constants."""
@@ -194,23 +181,26 @@ def make_problem(values: Matrix, family: str, precision: np.ndarray | None = Non
     Returns
     -------
     BlockProblem
-        The problem, with dispersion 1.
+        The problem, with the dispersion of counts in its unit.
     """
     n_rows, n_columns = values.shape
     if family == "poisson":
         row_degree, column_degree = _sums(values, 1), _sums(values, 0)
         scale = np.sqrt(max(row_degree.sum(), 1e-300))
-        face = Face.of(values, row_degree / scale, column_degree / scale)
+        face = Face(values, row_degree / scale, column_degree / scale)
         overall = 1.0 if row_degree.any() else 0.0
-        return BlockProblem(family, (face, face.transposed()), overall, n_rows * n_columns)
+        # Frequencies are counts in a smaller unit: no entry is taken for less than one of it.
+        unit = min(1.0, max(float(values.max()), 1e-300)) if overall else 1.0
+        faces = face, face.transposed()
+        return BlockProblem(family, faces, overall, n_rows * n_columns, dispersion=unit, unit=unit)
     weights = np.ones(n_columns) if precision is None else precision
     observed = None if sp.issparse(values) else np.isfinite(values)
     if observed is None or observed.all():
-        face = Face.of(_weigh(values, weights), np.ones(n_rows), weights)
+        face = Face(_weigh(values, weights), np.ones(n_rows), weights)
         n_observed, exposure = n_rows * n_columns, n_rows * float(weights.sum())
     else:
         values = np.where(observed, values, 0.0)
-        face = Face.of(_weigh(values, weights), np.ones(n_rows), weights, observed * weights)
+        face = Face(_weigh(values, weights), np.ones(n_rows), weights, observed * weights)
         n_observed, exposure = int(observed.sum()), float((observed * weights).sum())
     return BlockProblem(
         family,
@@ -288,7 +278,10 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
         expected = expected * mean[blocks.labels[0][rows], blocks.labels[1][columns]]
         n_free -= blocks.total.size
     squares = np.divide(entries.data**2, expected, out=np.zeros_like(expected), where=expected > 0)
-    return float(max(squares.sum() - entries.data.sum(), 1e-12) / max(n_free, 1))
+    count = entries.data.sum()
+    return float(
+        max(squares.sum() - count, 1e-12 * float(np.clip(count, 1e-288, 1.0))) / max(n_free, 1)
+    )
 
 
 def _compact(labels: np.ndarray) -> np.ndarray:
@@ -320,19 +313,15 @@ def _stack(matrix: np.ndarray, assignment: np.ndarray, n_clusters: int) -> np.nd
     return np.asarray(_indicator(assignment, n_clusters).T @ matrix)
 
 
-def _collapse(
-    matrix: Matrix, entry_rows: np.ndarray | None, assignment: np.ndarray, n_clusters: int
-) -> np.ndarray:
+def _collapse(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
     """Sum the columns of a matrix within clusters."""
     if assignment.ndim == 2:
         return np.asarray(matrix @ assignment)
-    if entry_rows is None:
+    if not sp.issparse(matrix):
         return matrix @ np.eye(n_clusters)[assignment]
-    n_rows = matrix.shape[0]
-    cells = entry_rows * n_clusters
-    cells += assignment[matrix.indices]
-    flat = np.bincount(cells, weights=matrix.data, minlength=n_rows * n_clusters)
-    return flat.reshape(n_rows, n_clusters)
+    # Entries renamed by cluster are summed where they meet.
+    renamed = (matrix.data, assignment[matrix.indices], matrix.indptr)
+    return sp.csr_array(renamed, shape=(matrix.shape[0], n_clusters)).toarray()
 
 
 def _indicator(labels: np.ndarray, n_clusters: int) -> sp.csr_array:

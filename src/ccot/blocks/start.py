@@ -11,7 +11,13 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
-from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, shrink
+from ccot.blocks.spectrum import (
+    MAX_RANK,
+    leading_vectors,
+    noise_level,
+    rank_to_look_at,
+    shrink,
+)
 from ccot.blocks.sweep import sweep
 
 Matrix = Any
@@ -19,6 +25,8 @@ Scores = tuple[np.ndarray, np.ndarray]
 
 _MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
 _SWEEPS, _TOL = 6, 1e-2
+# Rounds of K-means: the sweeps that follow do the fine work.
+_ROUNDS = 5
 # Weight of the first direction below the noise, relative to the strongest one: faint clusters.
 _FAINT = 0.25
 
@@ -95,17 +103,12 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     values = face.values / spread
     if face.observed is not None:
         values = np.where(face.observed > 0, values, problem.overall * spread)
-    left, singular, right = leading_vectors(values, _rank_to_look_at(values.shape), rng)
+    left, singular, right = leading_vectors(values, rank_to_look_at(values.shape), rng)
     shrunk = shrink(singular, values.shape, noise_level(values, singular))
     rank = min(int(np.sum(shrunk > 0)) + 1, len(shrunk), MAX_RANK)
     faint = singular[:rank] * (_FAINT * shrunk[0] / singular[0] if shrunk[0] > 0 else 1.0)
     weight = np.maximum(shrunk[:rank], faint)
     return left[:, :rank] * weight, right[:, :rank] * weight
-
-
-def _rank_to_look_at(shape: tuple[int, ...]) -> int:
-    """All singular values where they come anyway, twice what is kept where they do not."""
-    return min(shape) if min(shape) <= 20 * MAX_RANK else 2 * MAX_RANK
 
 
 def _segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -116,7 +119,7 @@ def _segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if n_clusters < 2 or np.ptp(scores, axis=0).max() == 0:
         return np.zeros(n_points, dtype=np.int64)
     seed = int(rng.integers(2**31))
-    means = KMeans(n_clusters, init="random", n_init=1, max_iter=10, random_state=seed)
+    means = KMeans(n_clusters, init="random", n_init=1, max_iter=_ROUNDS, random_state=seed)
     with warnings.catch_warnings():
         # Equal points make fewer clusters than asked for, and fewer is what is wanted then.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -64,7 +64,7 @@ def sweep(
             moved = sum(_mass_moved(b, a) for b, a in zip(before, plans, strict=True))
             if moved <= tol * sum(problem.shape):
                 break
-    return make_blocks(problem, _hard(plans[0]), _hard(plans[1]), n_sweeps)
+    return make_blocks(problem, _hard(plans[0], balanced), _hard(plans[1], balanced), n_sweeps)
 
 
 def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> np.ndarray:
@@ -95,6 +95,22 @@ def balanced_plan(gain: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     return soft_plan(log_kernel + answer.log_column)
 
 
+def share_out(plan: np.ndarray) -> np.ndarray:
+    """Return hard labels whose clusters differ in size by one at most; the surest points first."""
+    n_points, n_clusters = plan.shape
+    room = np.full(n_clusters, n_points // n_clusters)
+    n_larger = n_points % n_clusters
+    order = np.argsort(-plan.max(axis=1), kind="stable")
+    labels = np.empty(n_points, dtype=np.int64)
+    for point in order:
+        # A full cluster may take one point more while there are points left over.
+        open_ = room > 0 if n_larger == 0 else room >= 0
+        labels[point] = best = int(np.argmax(np.where(open_, plan[point], -1.0)))
+        n_larger -= room[best] == 0
+        room[best] -= 1
+    return labels
+
+
 def confidence(problem: BlockProblem, blocks: Blocks, axis: int) -> np.ndarray:
     """Return how far the soft plan of each point exceeds chance (0..1); 0 for empty points."""
     own = blocks.labels[axis]
@@ -121,12 +137,14 @@ def _transport(
     gain = gains(problem, profiles, profiles.blocks(own, shape[axis]), marginal)
     if balanced:
         plan = balanced_plan(gain, temperature or 1.0)
-        return plan if temperature else plan.argmax(axis=1)
+        return plan if temperature else share_out(plan)
     return soft_plan(gain, temperature) if temperature else gain.argmax(axis=1)
 
 
-def _hard(plan: np.ndarray) -> np.ndarray:
-    return plan.argmax(axis=1) if plan.ndim == 2 else plan
+def _hard(plan: np.ndarray, balanced: bool) -> np.ndarray:
+    if plan.ndim == 1:
+        return plan
+    return share_out(plan) if balanced else plan.argmax(axis=1)
 
 
 def _mass_moved(before: np.ndarray, after: np.ndarray) -> float:

@@ -1,0 +1,35 @@
+"""Matrices of every family, and the slow obvious sums to compare with."""
+
+import numpy as np
+
+MEANS = {
+    "gaussian": np.array([[4.0, 0.0, 2.0], [1.0, 5.0, -1.0]]),
+    "poisson": np.array([[9.0, 2.0, 4.0], [2.0, 8.0, 5.0]]),
+    "bernoulli": np.array([[0.95, 0.05, 0.9], [0.05, 0.95, 0.9]]),
+}
+
+
+def draw(family, rows, columns, rng):
+    means = MEANS[family][rows][:, columns]
+    if family == "gaussian":
+        return means + 0.5 * rng.normal(size=means.shape)
+    if family == "poisson":
+        return rng.poisson(means).astype(float)
+    return (rng.uniform(size=means.shape) < means).astype(float)
+
+
+def draw_noise(family, shape, rng):
+    if family == "gaussian":
+        return rng.normal(size=shape)
+    if family == "poisson":
+        return rng.poisson(3.0, size=shape).astype(float)
+    return (rng.uniform(size=shape) < 0.4).astype(float)
+
+
+def sum_blocks(values, rows, columns, shape):
+    """Sum a matrix over blocks one entry at a time; NaN is left out."""
+    table = np.zeros(shape)
+    for (i, j), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            table[rows[i], columns[j]] += value
+    return table

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from scipy.stats import bernoulli, norm
+
+from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.numbers import (
+    best_cuts,
+    bic,
+    icl,
+    is_saturated,
+    jump_scores,
+    log_likelihood,
+    mean_costs,
+)
+from ccot.blocks.problem import information, make_blocks, make_problem
+
+
+def explicit_icl(likelihood, rows, columns):
+    """The formula of the module, term by term."""
+    n, d = len(rows), len(columns)
+    sizes = np.bincount(rows), np.bincount(columns)
+    g, m = len(sizes[0]), len(sizes[1])
+    partition = sum(np.sum(s * np.log(s / s.sum())) for s in sizes)
+    price = (g - 1) * np.log(n) + (m - 1) * np.log(d) + g * m * np.log(n * d)
+    return likelihood + partition - price / 2
+
+
+def test_icl_of_zeros_and_ones_is_its_formula():
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 2, 30), rng.integers(0, 3, 25)
+    X = (rng.uniform(size=(30, 25)) < 0.5).astype(float)
+    problem = make_problem(X, "bernoulli")
+    blocks = make_blocks(problem, rows, columns)
+    means = (blocks.total / blocks.exposure)[rows][:, columns]
+    likelihood = bernoulli.logpmf(X, means).sum()
+    assert icl(problem, blocks) == pytest.approx(explicit_icl(likelihood, rows, columns))
+    assert bic(problem, blocks) == pytest.approx(likelihood - 0.5 * 6 * np.log(750))
+
+
+def test_gaussian_likelihoods_are_right_up_to_one_constant():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 25))
+    problem = make_problem(X, "gaussian")
+    gaps = []
+    for n_clusters in (1, 2, 4):
+        blocks = make_blocks(problem, np.arange(30) % n_clusters, np.arange(25) % n_clusters)
+        means = (blocks.total / blocks.exposure)[blocks.labels[0]][:, blocks.labels[1]]
+        sigma = np.sqrt(np.mean((X - means) ** 2))
+        exact = norm.logpdf(X, means, sigma).sum()
+        gaps.append(exact - log_likelihood(problem, information(problem, blocks)))
+    np.testing.assert_allclose(gaps, gaps[0], rtol=1e-9)
+
+
+def test_dispersion_divides_likelihoods_of_counts():
+    problem = make_problem(np.ones((3, 3)), "poisson")
+    assert log_likelihood(problem.with_dispersion(4.0), 8.0) == 2
+
+
+def test_every_cut_is_scored_by_its_icl(planted, family):
+    problem = make_problem(planted[0], family)
+    rng = np.random.default_rng(0)
+    fine = make_blocks(problem, rng.integers(0, 6, 40), rng.integers(0, 5, 30))
+    hierarchy = build_hierarchy(problem, fine)
+    found = best_cuts(problem, fine, hierarchy)
+    assert len(found) == 30
+    assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
+    for candidate in found:
+        labels = [
+            hierarchy.cut(axis, number)[fine.labels[axis]]
+            for axis, number in enumerate(candidate.numbers)
+        ]
+        expected = icl(problem, make_blocks(problem, *labels))
+        assert candidate.score == pytest.approx(expected, rel=1e-9)
+        assert candidate.criterion == "icl"
+
+
+def test_given_numbers_are_not_chosen(planted, family):
+    problem = make_problem(planted[0], family)
+    fine = make_blocks(problem, np.arange(40) % 6, np.arange(30) % 5)
+    hierarchy = build_hierarchy(problem, fine)
+    found = best_cuts(problem, fine, hierarchy, (3, None))
+    assert {c.numbers for c in found} == {(3, m) for m in range(1, 6)}
+    assert [c.numbers for c in best_cuts(problem, fine, hierarchy, (2, 4))] == [(2, 4)]
+
+
+def test_planted_numbers_have_the_best_icl(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    fine = make_blocks(problem, 3 * rows + np.arange(40) % 3, 3 * columns + np.arange(30) % 3)
+    assert best_cuts(problem, fine, build_hierarchy(problem, fine))[0].numbers == (2, 3)
+
+
+def test_blocks_of_single_entries_are_saturated():
+    problem = make_problem(np.eye(4), "gaussian")
+    assert is_saturated(problem, (4, 4))
+    assert is_saturated(problem, (3, 3))
+    assert not is_saturated(problem, (2, 4))
+    single = make_problem(np.where(np.eye(2) * [1, 0], 1.0, np.nan), "gaussian")
+    assert not is_saturated(single, (1, 1))
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 7])
+def test_scores_peak_where_costs_jump(k):
+    costs = 1.0 / np.arange(1, 20)
+    costs[: k - 1] *= 50
+    scores = jump_scores(costs, limit=10)
+    assert set(scores) == set(range(2, 11))
+    assert max(scores, key=lambda number: scores[number]) == k
+    assert scores[k] == pytest.approx(np.log(50), rel=1e-9)
+
+
+def test_without_a_jump_no_number_stands_out():
+    scores = jump_scores(7.0 / np.arange(1, 20), limit=30)
+    assert set(scores) == set(range(2, 11))  # the lower half of the tree is not considered
+    np.testing.assert_allclose(list(scores.values()), 0, atol=1e-12)
+    assert jump_scores(np.empty(0), limit=5) == {}
+    assert np.isfinite(list(jump_scores(np.zeros(9), limit=5).values())).all()
+
+
+def test_costs_of_several_starts_are_averaged_geometrically(planted, family):
+    problem = make_problem(planted[0], family)
+    trees = [
+        build_hierarchy(problem, make_blocks(problem, np.arange(40) % k, np.arange(30) % 4))
+        for k in (6, 8)
+    ]
+    expected = np.sqrt(trees[0].costs(0) * trees[1].costs(0)[:5])
+    np.testing.assert_allclose(mean_costs(trees, 0), expected, rtol=1e-9)

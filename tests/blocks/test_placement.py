@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import bernoulli, norm, poisson
+
+from ccot.blocks.placement import place_side
+from ccot.blocks.prepare import Preparation
+from ccot.blocks.problem import make_blocks, make_problem
+from tests.blocks.matrices import draw
+
+
+@pytest.fixture
+def placed(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    blocks = make_blocks(problem, rows, columns)
+    return [place_side(problem, Preparation(family), blocks, axis) for axis in (0, 1)]
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_array])
+def test_points_go_where_their_like_went(planted, placed, family, make):
+    X, rows, columns = planted
+    np.testing.assert_array_equal(placed[0].labels(make(X)), rows)
+    np.testing.assert_array_equal(placed[1].labels(make(X.T)), columns)
+    rng = np.random.default_rng(9)
+    fresh_rows, fresh_columns = np.arange(20) % 2, np.arange(21) % 3
+    np.testing.assert_array_equal(
+        placed[0].labels(make(draw(family, fresh_rows, columns, rng))), fresh_rows
+    )
+    np.testing.assert_array_equal(
+        placed[1].labels(make(draw(family, rows, fresh_columns, rng).T)), fresh_columns
+    )
+
+
+def block_means(X, rows, columns):
+    """Block means smoothed as documented: half an entry at the overall mean."""
+    problem = make_problem(X, "bernoulli")
+    blocks = make_blocks(problem, rows, columns)
+    return (blocks.total + 0.5 * X.mean()) / (blocks.exposure + 0.5)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_likelihood_is_the_slow_sum_over_entries(planted, placed, family, make):
+    X, rows, columns = planted
+    if family == "gaussian":
+        problem = make_problem(X, family)
+        blocks = make_blocks(problem, rows, columns)
+        means = (blocks.total / blocks.exposure)[rows][:, columns]
+        slow = norm.logpdf(X, means, np.sqrt(np.mean((X - means) ** 2)))
+    elif family == "bernoulli":
+        slow = bernoulli.logpmf(X, block_means(X, rows, columns)[rows][:, columns])
+    else:
+        problem = make_problem(X, family)
+        blocks = make_blocks(problem, rows, columns)
+        lift = (blocks.total + 0.5) / (blocks.exposure + 0.5)
+        expected = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum() * lift[rows][:, columns]
+        slow = poisson.logpmf(X, expected)
+    np.testing.assert_allclose(placed[0].log_likelihood(make(X)), slow.mean(axis=1), rtol=1e-9)
+
+
+def test_missing_entries_are_left_out_of_likelihoods():
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
+    X = draw("gaussian", rows, columns, rng)
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    problem = make_problem(X, "gaussian")
+    blocks = make_blocks(problem, rows, columns)
+    placement = place_side(problem, Preparation("gaussian"), blocks, 0)
+    means = (blocks.total / blocks.exposure)[rows][:, columns]
+    sigma = np.sqrt(np.nanmean((X - means) ** 2))
+    slow = np.nanmean(norm.logpdf(X, means, sigma), axis=1)
+    np.testing.assert_allclose(placement.log_likelihood(X), slow, rtol=1e-9)
+    np.testing.assert_array_equal(placement.labels(X), rows)
+
+
+def test_points_with_nothing_to_go_by_join_the_largest_cluster():
+    X = np.vstack([np.tile([5.0, 0.0], (6, 2)), np.tile([0.0, 5.0], (3, 2))])
+    labels = np.repeat([0, 1], [6, 3]), np.array([0, 1, 0, 1])
+    gaussian = make_problem(X, "gaussian")
+    placed = place_side(gaussian, Preparation("gaussian"), make_blocks(gaussian, *labels), 0)
+    np.testing.assert_array_equal(placed.labels(np.full((2, 4), np.nan)), 0)
+    counts = make_problem(X, "poisson")
+    placed = place_side(counts, Preparation("poisson"), make_blocks(counts, *labels), 0)
+    np.testing.assert_array_equal(placed.labels(np.zeros((2, 4))), 0)

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot.blocks.prepare import (
+    Preparation,
+    choose_family,
+    choose_preparation,
+    density,
+    with_effects,
+)
+
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(RNG.choice([2.0, 20.0], size=(60, 1)) * np.ones(40)).astype(float)
+REAL = RNG.normal(size=(60, 40))
+
+
+@pytest.mark.parametrize(
+    ("X", "family", "reason"),
+    [
+        (COUNTS, "poisson", "counts whose variance grows"),
+        (1.37 * COUNTS, "poisson", "amounts whose variance grows"),
+        (RNG.poisson(0.1, size=(40, 30)), "poisson", "few values differ from zero"),
+        ((REAL > 0).astype(float), "bernoulli", "all values are 0 or 1"),
+        (REAL, "gaussian", "some values are negative"),
+        (REAL + 1e6, "gaussian", "does not grow"),
+        (REAL + 1e9, "gaussian", "does not grow"),
+        (np.where(REAL > 2, np.nan, COUNTS), "gaussian", "some entries are missing"),
+        (np.zeros((5, 5)), "poisson", "few values differ"),
+        (np.ones((5, 5)), "bernoulli", "all values are 0 or 1"),
+    ],
+)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_family_follows_the_values(X, family, reason, make):
+    found = choose_family(make(X))
+    assert found[0] == family
+    assert reason in found[1]
+
+
+def test_density_counts_what_is_not_zero():
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
+    stored = sp.csr_array(X)
+    stored.data[0] = 0.0
+    assert density(X) == pytest.approx(2 / 6)
+    assert density(stored) == pytest.approx(1 / 6)
+
+
+def test_sparse_counts_enter_as_logarithms():
+    X = RNG.poisson(0.1, size=(40, 30)).astype(float)
+    preparation = choose_preparation(X, "poisson")
+    for values in (preparation.matrix(X), preparation.matrix(sp.csr_array(X)).toarray()):
+        np.testing.assert_allclose(values, np.log1p(X))
+    np.testing.assert_allclose(preparation.rows(X[:3]), np.log1p(X[:3]))
+    np.testing.assert_allclose(preparation.columns(X.T[:3]), np.log1p(X.T[:3]))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_amounts_lose_the_floor_they_share(make):
+    X = np.maximum(RNG.gamma(2.0, 50.0, size=(30, 20)), 20.0)
+    assert (X == 20).mean() > 0.01
+    np.testing.assert_allclose(choose_preparation(make(X), "poisson").matrix(make(X)), X - 20)
+    once = np.abs(REAL) + 1  # a smallest value that is nobody else's
+    assert choose_preparation(once, "poisson").floor == 0
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_real_values_far_from_zero_lose_their_mean(make):
+    far = make(REAL + 1e8)
+    preparation = choose_preparation(far, "gaussian")
+    assert abs(preparation.matrix(far).mean()) < 1e-7
+    np.testing.assert_allclose(preparation.rows(far), REAL - REAL.mean(), atol=1e-6)
+    assert choose_preparation(make(REAL + 5), "gaussian").floor == 0
+
+
+def test_tables_of_traits_are_put_on_one_scale():
+    X = np.hstack([(REAL[:, :10] > 0).astype(float), 1000 * REAL[:, 10:]])
+    X[3, 4] = np.nan
+    preparation = choose_preparation(X, "gaussian")
+    np.testing.assert_allclose(np.nanstd(preparation.matrix(X), axis=0), 1.0)
+    np.testing.assert_allclose(preparation.rows(X[:5]), preparation.matrix(X)[:5])
+    np.testing.assert_allclose(preparation.columns(X.T[:5]), preparation.matrix(X).T[:5])
+    assert choose_preparation(1000 * REAL, "gaussian").column_scale is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_effects_are_taken_out_to_the_last(share):
+    rows, columns = RNG.normal(size=(60, 1)), RNG.normal(size=40)
+    X = rows + columns + 7
+    X[RNG.uniform(size=X.shape) < share] = np.nan
+    preparation = with_effects(Preparation("gaussian"), X)
+    np.testing.assert_allclose(np.nan_to_num(preparation.matrix(X)), 0, atol=1e-6)
+    np.testing.assert_array_equal(np.isnan(preparation.matrix(X)), np.isnan(X))
+
+
+def test_unseen_points_have_effects_of_their_own():
+    X = REAL + 5 * RNG.normal(size=(60, 1)) + 5 * RNG.normal(size=40)
+    preparation = with_effects(Preparation("gaussian"), X)
+    prepared = preparation.matrix(X)
+    np.testing.assert_allclose(prepared.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(prepared.mean(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(preparation.rows(X), prepared, atol=1e-12)
+    np.testing.assert_allclose(preparation.rows(X + 100), prepared, atol=1e-12)
+    centred = prepared.T - prepared.T.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        preparation.columns(X.T + 50) - preparation.columns(X.T), 0, atol=1e-11
+    )
+    found = preparation.columns(X.T)
+    np.testing.assert_allclose(found - found.mean(axis=1, keepdims=True), centred, atol=1e-12)

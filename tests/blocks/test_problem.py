@@ -1,0 +1,187 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot.blocks.problem import (
+    Profiles,
+    information,
+    make_blocks,
+    make_problem,
+    pearson_dispersion,
+)
+from tests.blocks.matrices import sum_blocks
+
+
+def test_totals_and_exposures_are_explicit_sums(planted, family):
+    X, rows, columns = planted
+    blocks = make_blocks(make_problem(X, family), rows, columns)
+    exposure = np.ones_like(X)
+    if family == "poisson":
+        exposure = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()
+    np.testing.assert_allclose(blocks.total, sum_blocks(X, rows, columns, (2, 3)), rtol=1e-12)
+    np.testing.assert_allclose(
+        blocks.exposure, sum_blocks(exposure, rows, columns, (2, 3)), rtol=1e-12
+    )
+
+
+def test_missing_entries_are_left_out_of_every_sum(planted):
+    X = planted[0].copy()
+    rng = np.random.default_rng(1)
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    precision = rng.uniform(0.5, 2.0, X.shape[1])
+    rows, columns = planted[1:]
+    problem = make_problem(X, "gaussian", precision)
+    blocks = make_blocks(problem, rows, columns)
+    observed = np.where(np.isnan(X), np.nan, precision)
+    np.testing.assert_allclose(
+        blocks.total, sum_blocks(X * precision, rows, columns, (2, 3)), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        blocks.exposure, sum_blocks(observed, rows, columns, (2, 3)), rtol=1e-12
+    )
+    assert problem.n_observed == np.isfinite(X).sum()
+    assert problem.sum_squares == pytest.approx(np.nansum(X**2 * precision), rel=1e-12)
+    assert problem.overall == pytest.approx(np.nansum(X * precision) / np.nansum(observed))
+
+
+def test_sparse_matrices_have_the_statistics_of_dense_ones(planted, family):
+    X, rows, columns = planted
+    dense, sparse = make_problem(X, family), make_problem(sp.csr_array(X), family)
+    np.testing.assert_allclose(
+        make_blocks(sparse, rows, columns).total, make_blocks(dense, rows, columns).total
+    )
+    for face, other in zip(dense.faces, sparse.faces, strict=True):
+        np.testing.assert_allclose(face.exposure, other.exposure)
+        np.testing.assert_allclose(face.values, other.values.toarray())
+    assert dense.overall == pytest.approx(sparse.overall)
+    assert dense.sum_squares == pytest.approx(sparse.sum_squares)
+    assert pearson_dispersion(dense) == pytest.approx(pearson_dispersion(sparse))
+
+
+def test_both_faces_tell_of_one_matrix(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    by_row = problem.faces[0].profiles(columns, 3).blocks(rows, 2)
+    by_column = problem.faces[1].profiles(rows, 2).blocks(columns, 3)
+    for one, other in zip(by_row, by_column, strict=True):
+        np.testing.assert_allclose(one, other.T, rtol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_soft_assignments_of_zeros_and_ones_are_labels(planted, family, sparse):
+    X, rows, columns = planted
+    problem = make_problem(sp.csr_array(X) if sparse else X, family)
+    hard = problem.faces[0].profiles(columns, 3).blocks(rows, 2)
+    soft = problem.faces[0].profiles(np.eye(3)[columns], 3).blocks(np.eye(2)[rows], 2)
+    for one, other in zip(hard, soft, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_gains_are_explicit_sums(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    table = problem.table(rows, columns, (2, 3))
+    natural, cumulant = problem.terms(*table)
+    gain = problem.faces[0].profiles(columns, 3).gain(natural, cumulant)
+    exposure = np.outer(problem.faces[0].exposure, problem.faces[0].partner_exposure)
+    for i, k in [(0, 0), (7, 1), (39, 0)]:
+        expected = X[i] @ natural[k, columns] - exposure[i] @ cumulant[k, columns]
+        assert gain[i, k] == pytest.approx(expected, rel=1e-10)
+
+
+def test_factored_exposures_equal_full_ones(planted, family):
+    X, rows, columns = planted
+    profiles = make_problem(X, family).faces[0].profiles(columns, 3)
+    full = Profiles(profiles.total, profiles.full_exposure(), None)
+    table = profiles.blocks(rows, 2)
+    for one, other in zip(table, full.blocks(rows, 2), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    some = np.array([3, 5, 11])
+    np.testing.assert_allclose(
+        profiles.take(some).gain(*table), full.take(some).gain(*table), rtol=1e-10
+    )
+    np.testing.assert_allclose(profiles.gain(*table), full.gain(*table), rtol=1e-10)
+
+
+def test_labels_are_numbered_without_gaps_in_their_order(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    plain, gaps = make_blocks(problem, rows, columns), make_blocks(problem, 5 * rows, columns + 2)
+    assert gaps.shape == (2, 3)
+    np.testing.assert_array_equal(gaps.labels[0], rows)
+    np.testing.assert_array_equal(gaps.labels[1], columns)
+    np.testing.assert_array_equal(gaps.total, plain.total)
+
+
+def test_poisson_information_is_mutual_information(planted):
+    """Of row and column clusters, times the sum of the counts."""
+    X, rows, columns = np.abs(np.round(planted[0])), *planted[1:]
+    blocks = make_blocks(make_problem(X, "poisson"), rows, columns)
+    joint = sum_blocks(X, rows, columns, (2, 3)) / X.sum()
+    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    mutual = np.sum(joint * np.log(joint / product))
+    assert information(make_problem(X, "poisson"), blocks) == pytest.approx(X.sum() * mutual)
+
+
+def test_gaussian_noise_is_the_mean_square_around_blocks(planted):
+    X, rows, columns = planted
+    problem = make_problem(X, "gaussian")
+    table = problem.table(rows, columns, (2, 3))
+    residual = X - (table[0] / table[1])[rows][:, columns]
+    assert problem.noise(*table) == pytest.approx(np.mean(residual**2), rel=1e-9)
+
+
+@pytest.mark.parametrize("with_blocks", [False, True])
+def test_dispersion_is_pearsons(planted, with_blocks):
+    X, rows, columns = np.abs(np.round(planted[0])), *planted[1:]
+    problem = make_problem(X, "poisson")
+    blocks = make_blocks(problem, rows, columns)
+    expected = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()
+    n_free = 39 * 29
+    if with_blocks:
+        expected = expected * (blocks.total / blocks.exposure)[rows][:, columns]
+        n_free -= 6
+    explicit = np.sum((X - expected) ** 2 / expected) / n_free
+    found = pearson_dispersion(problem, blocks if with_blocks else None)
+    assert found == pytest.approx(explicit, rel=1e-9)
+
+
+def test_dispersion_of_other_families_is_one():
+    X = np.random.default_rng(0).integers(0, 2, (9, 8)).astype(float)
+    assert pearson_dispersion(make_problem(X, "gaussian")) == 1
+    assert pearson_dispersion(make_problem(X, "bernoulli")) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e-9])
+def test_small_amounts_are_counts_in_another_unit(scale):
+    """Frequencies are smoothed no more than the counts they come from, at their largest."""
+    X = np.random.default_rng(0).poisson(4.0, size=(20, 15)).astype(float)
+    X /= X.max()
+    labels = np.arange(20) % 2, np.arange(15) % 3
+    plain, small = make_problem(X, "poisson"), make_problem(scale * X, "poisson")
+    for one, other in zip(
+        plain.terms(*plain.table(*labels, (2, 3))),
+        small.terms(*small.table(*labels, (2, 3))),
+        strict=True,
+    ):
+        np.testing.assert_allclose(other, one, rtol=1e-9)
+    assert small.dispersion == pytest.approx(scale * plain.dispersion)
+
+
+def test_points_without_entries_are_empty():
+    X = np.ones((4, 3))
+    X[2] = np.nan
+    problem = make_problem(X, "gaussian")
+    np.testing.assert_array_equal(problem.faces[0].is_empty(), [False, False, True, False])
+    assert not problem.faces[1].is_empty().any()
+    counts = make_problem(np.nan_to_num(X), "poisson")
+    np.testing.assert_array_equal(counts.faces[0].is_empty(), [False, False, True, False])
+    # To the bernoulli family zeros are news.
+    assert not make_problem(np.nan_to_num(X), "bernoulli").faces[0].is_empty().any()
+
+
+def test_dispersion_can_be_replaced(planted, family):
+    problem = make_problem(planted[0], family)
+    assert problem.with_dispersion(2.5) == replace(problem, dispersion=2.5)

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot.blocks.problem import make_blocks, make_problem
+from ccot.blocks.sweep import (
+    balanced_plan,
+    confidence,
+    log_marginal,
+    share_out,
+    soft_plan,
+    sweep,
+)
+from ccot.metrics import error_rate
+
+
+@pytest.mark.parametrize("temperatures", [(0.0,), (1.0,), (4.0, 1.0, 0.0)], ids=str)
+@pytest.mark.parametrize("balanced", [False, True])
+def test_sweeps_mend_spoiled_labels(planted, family, temperatures, balanced):
+    # As many rows and columns in every cluster, so that the balanced plan has a chance.
+    rows = np.concatenate([np.flatnonzero(planted[1] == k)[:12] for k in range(2)])
+    columns = np.concatenate([np.flatnonzero(planted[2] == k)[:6] for k in range(3)])
+    true_rows, true_columns = np.repeat([0, 1], 12), np.repeat([0, 1, 2], 6)
+    problem = make_problem(planted[0][rows][:, columns], family)
+    spoiled = true_rows.copy(), true_columns.copy()
+    spoiled[0][[0, 20]] = 1 - spoiled[0][[0, 20]]
+    spoiled[1][[3, 9]] = 2
+    found = sweep(
+        problem, make_blocks(problem, *spoiled), temperatures=temperatures, balanced=balanced
+    )
+    assert error_rate(true_rows, found.labels[0]) == 0
+    assert error_rate(true_columns, found.labels[1]) == 0
+    assert 0 < found.n_sweeps <= 30 * len(temperatures)
+
+
+def test_where_nothing_moves_sweeps_stop(planted, family):
+    problem = make_problem(planted[0], family)
+    settled = sweep(problem, make_blocks(problem, *planted[1:]))
+    again = sweep(problem, settled)
+    assert again.n_sweeps == settled.n_sweeps + 1
+    for one, other in zip(settled.labels, again.labels, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_sparse_sweeps_are_dense_sweeps(planted, family):
+    X = planted[0]
+    rng = np.random.default_rng(5)
+    start = rng.integers(0, 4, X.shape[0]), rng.integers(0, 4, X.shape[1])
+    found = [
+        sweep(problem, make_blocks(problem, *start))
+        for problem in (make_problem(X, family), make_problem(sp.csr_array(X), family))
+    ]
+    for one, other in zip(found[0].labels, found[1].labels, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_soft_plans_are_softmax():
+    gain = np.array([[0.0, np.log(3.0)], [1e4, 0.0], [-1e4, -1e4]])
+    expected = [[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]]
+    np.testing.assert_allclose(soft_plan(gain), expected, atol=1e-12)
+    np.testing.assert_allclose(soft_plan(gain, 2.0)[0, 1], np.sqrt(3) / (1 + np.sqrt(3)))
+
+
+def test_balanced_plans_share_the_points_out():
+    gain = np.random.default_rng(0).normal(size=(60, 4)) + np.array([5.0, 0.0, 0.0, 0.0])
+    plan = balanced_plan(gain)
+    np.testing.assert_allclose(plan.sum(axis=1), 1)
+    np.testing.assert_allclose(plan.sum(axis=0), 15, rtol=1e-3)
+    # The semi-relaxed plan does not.
+    assert soft_plan(gain).sum(axis=0)[0] > 40
+
+
+@pytest.mark.parametrize(("n_points", "n_clusters"), [(12, 3), (13, 3), (14, 3), (3, 3), (7, 5)])
+def test_points_shared_out_make_clusters_of_equal_size(n_points, n_clusters):
+    plan = soft_plan(np.random.default_rng(n_points).normal(size=(n_points, n_clusters)))
+    plan[:, 0] += 3.0
+    sizes = np.bincount(share_out(plan), minlength=n_clusters)
+    assert sizes.sum() == n_points
+    assert sizes.max() - sizes.min() <= 1
+    # Where equal sizes are what everybody wants, everybody gets it.
+    wanted = np.arange(n_points) % n_clusters
+    np.testing.assert_array_equal(share_out(np.eye(n_clusters)[wanted] + 0.1), wanted)
+
+
+def test_marginals_are_log_shares_and_finite():
+    labels = np.array([0, 0, 2, 0])
+    hard, soft = log_marginal(labels, 3), log_marginal(np.eye(3)[labels], 3)
+    np.testing.assert_allclose(np.exp(hard), [0.75, 0.0, 0.25], atol=1e-290)
+    np.testing.assert_array_equal(hard, soft)
+    assert np.isfinite(hard).all()
+
+
+def test_confidence_is_the_share_above_chance(planted, family):
+    problem = make_problem(planted[0], family)
+    blocks = make_blocks(problem, *planted[1:])
+    sure = confidence(problem, blocks, 0)
+    assert sure.min() > 0.9
+    assert sure.max() <= 1
+    # A row halfway between the clusters is not sure of either.
+    X = planted[0].copy()
+    X[0] = np.mean([X[planted[1] == k].mean(axis=0) for k in range(2)], axis=0)
+    unsure = confidence(*[p := make_problem(X, family), make_blocks(p, *planted[1:])], 0)
+    assert unsure[0] < unsure[1:].min()
+    # With the wrong label it is no better than chance.
+    flipped = planted[1].copy()
+    flipped[5] = 1 - flipped[5]
+    assert confidence(problem, make_blocks(problem, flipped, planted[2]), 0)[5] < 0.01
+
+
+def test_confidence_of_a_single_cluster_is_full_but_for_empty_points():
+    X = np.ones((4, 3))
+    X[1] = 0
+    problem = make_problem(X, "poisson")
+    blocks = make_blocks(problem, np.zeros(4, int), np.zeros(3, int))
+    np.testing.assert_array_equal(confidence(problem, blocks, 0), [1, 0, 1, 1])

@@ -1,0 +1,38 @@
+"""The gallery: every example runs, and says what its text promises."""
+
+import runpy
+import warnings
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PROMISES = {
+    "plot_noise": ["sigma     9  TransportCoclustering  3 x 3 blocks"],
+    "plot_text": ["600 rows in 4 clusters", "family poisson"],
+    "plot_expression": ["120 rows in 3 clusters", "adjusted Rand index: 1.00"],
+}
+
+
+def test_every_example_is_tested():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PROMISES)
+
+
+@pytest.mark.parametrize("name", PROMISES)
+def test_example(name, monkeypatch, capsys):
+    matplotlib = pytest.importorskip("matplotlib")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(pyplot, "show", lambda: None)
+    before = matplotlib.get_backend()
+    matplotlib.use("Agg")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        assert pyplot.get_fignums()
+    finally:
+        pyplot.close("all")
+        matplotlib.use(before)
+    printed = capsys.readouterr().out
+    for promise in PROMISES[name]:
+        assert promise in printed
