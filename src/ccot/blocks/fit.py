@@ -223,10 +223,12 @@ def choose_numbers(
         return (None, None), _best_of(cuts)
     numbers, scores = [], []
     for axis, number in enumerate(given):
-        side = jump_scores(mean_costs([s.hierarchy for s in starts], axis), limit[axis])
-        found = limit[axis] if trusted[axis] or not side else max(side, key=lambda k: side[k])
-        numbers.append(found if number is None else number)
-        scores.append(side or {limit[axis]: 0.0})
+        side = {limit[axis]: 0.0}
+        if not trusted[axis]:
+            costs = mean_costs([start.hierarchy for start in starts], axis)
+            side = jump_scores(costs, limit[axis]) or side
+        numbers.append(max(side, key=lambda k: side[k]) if number is None else number)
+        scores.append(side)
     chosen = numbers[0], numbers[1]
     return chosen, _pair_up(scores, chosen)
 

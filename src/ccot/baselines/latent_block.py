@@ -1,0 +1,261 @@
+"""The Gaussian latent block model, by block EM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import entr, softmax
+from sklearn.utils._param_validation import StrOptions
+
+from ccot.baselines.base import IterativeRival, Matrix, TwoWay, indicator, run_start, times
+from ccot.baselines.double_kmeans import Alternation
+from ccot.randomness import RandomState
+
+_TINY = 1e-300
+# Variances are kept above this share of the variance of the matrix.
+_VARIANCE_FLOOR = 1e-8
+_START_SWEEPS = 30
+
+
+class GaussianLatentBlockModel(IterativeRival):
+    r"""Gaussian latent block model, fitted by block EM [1]_ or block classification EM [2]_.
+
+    Rows belong to clusters with probabilities :math:`\pi`, columns with :math:`\rho`, and
+    :math:`x_{ij} \sim N(\mu_{kl}, \sigma^2_{kl})` in block :math:`kl`. With soft memberships
+    :math:`s_{ik}` and :math:`t_{jl}`, block EM maximises the variational bound of the
+    log-likelihood
+
+    .. math:: \sum_{ik} s_{ik} \log \pi_k + \sum_{jl} t_{jl} \log \rho_l
+              + \sum_{ijkl} s_{ik} t_{jl} \log N(x_{ij}; \mu_{kl}, \sigma^2_{kl})
+              + H(s) + H(t)
+
+    over rows, parameters, columns and parameters in turn. With hard memberships both entropies
+    vanish and this is the classification log-likelihood.
+
+    Parameters
+    ----------
+    n_row_clusters, n_column_clusters : int, default=2
+        Numbers of clusters.
+    assignment : {"soft", "hard"}, default="soft"
+        Block EM, or block classification EM.
+    variance : {"shared", "block"}, default="shared"
+        One variance for the matrix, or one for each block.
+    n_init : int, default=10
+        Number of starts; the one with the largest bound is kept. A start takes well-spread rows
+        and columns (as K-means++ does), gives the others to the nearest, and improves these
+        partitions by double K-means.
+    max_iter : int, default=300
+        Limit on the sweeps of each start.
+    tol : float, default=1e-8
+        Relative change of the bound at which a start ends.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all. Labels do not depend on it.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts.
+
+    Attributes
+    ----------
+    row_labels_, column_labels_ : ndarray of int
+        Most probable cluster of each row and column.
+    n_row_clusters_, n_column_clusters_ : int
+        Numbers of clusters that have members: EM may leave a cluster without any.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+        Mean of each block.
+    criterion_ : float
+        The bound (soft) or the classification log-likelihood (hard).
+    criterion_path_ : ndarray of shape (n_iter_ + 1,)
+        The same before the first sweep of the kept start and after each; never falls.
+    n_iter_ : int
+        Sweeps of the kept start.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Govaert, G. and Nadif, M. (2005). An EM algorithm for the block mixture model. IEEE
+       Transactions on Pattern Analysis and Machine Intelligence 27(4).
+    .. [2] Govaert, G. and Nadif, M. (2013). Co-Clustering. Wiley.
+
+    Examples
+    --------
+    >>> from ccot.baselines import GaussianLatentBlockModel
+    >>> from ccot.datasets import make_latent_blocks
+    >>> blocks = make_latent_blocks([[1, 5, 3], [5, 1, 2]], 40, 30, sigma=0.1, random_state=0)
+    >>> model = GaussianLatentBlockModel(2, 3, random_state=0).fit(blocks.data)
+    >>> sorted(model.block_means_.round().ravel().tolist())
+    [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]
+    """
+
+    _larger_is_better = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **IterativeRival._parameter_constraints,
+        "assignment": [StrOptions({"soft", "hard"})],
+        "variance": [StrOptions({"shared", "block"})],
+    }
+
+    def __init__(
+        self,
+        n_row_clusters: int = 2,
+        n_column_clusters: int = 2,
+        *,
+        assignment: str = "soft",
+        variance: str = "shared",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-8,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        super().__init__(
+            n_row_clusters,
+            n_column_clusters,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.assignment = assignment
+        self.variance = variance
+
+    def _method(self, matrix: Matrix) -> BlockEM:
+        shape = self.n_row_clusters, self.n_column_clusters
+        return BlockEM.of(matrix, shape, self.assignment == "hard", self.variance == "shared")
+
+
+@dataclass(frozen=True)
+class Memberships:
+    """Where block EM stands.
+
+    Attributes
+    ----------
+    rows, columns : arrays of shape (n, n_clusters)
+        Memberships; each row sums to one.
+    means, variances : arrays of shape (n_row_clusters, n_column_clusters)
+        Of the blocks.
+    criterion : float
+        The bound.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray
+    criterion: float
+
+
+@dataclass(frozen=True)
+class BlockEM:
+    """Block EM bound to a matrix.
+
+    Attributes
+    ----------
+    matrix, squares : TwoWay
+        The matrix and its squared entries.
+    shape : tuple of int
+        Numbers of clusters.
+    hard, shared : bool
+        Hard memberships; one variance for all blocks.
+    floor : float
+        Smallest variance allowed.
+    alternation : Alternation
+        Double K-means of the same matrix, for the starts.
+    """
+
+    matrix: TwoWay
+    squares: TwoWay
+    shape: tuple[int, int]
+    hard: bool
+    shared: bool
+    floor: float
+    alternation: Alternation
+
+    @classmethod
+    def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> BlockEM:
+        """Prepare a matrix."""
+        # A shift changes the means of the blocks alone and saves digits in the squares.
+        if not sp.issparse(matrix):
+            matrix = matrix - matrix.mean()
+        squares = matrix.multiply(matrix).tocsr() if sp.issparse(matrix) else matrix**2
+        floor = max(_VARIANCE_FLOOR * float(squares.mean()), _TINY)
+        alternation = Alternation.of(matrix, shape)
+        return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor, alternation)
+
+    def start(self, rng: np.random.Generator) -> Memberships:
+        """Return the memberships that double K-means finds from well-spread rows and columns."""
+        # Soft memberships of a bad partition fade into one cluster; hard moves come first.
+        found = run_start(self.alternation, self.alternation.start(rng), _START_SWEEPS, 1e-6)
+        return self.start_from(found.row_labels, found.column_labels)
+
+    def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
+        """Return the memberships of given partitions."""
+        rows = indicator(row_labels, self.shape[0])
+        columns = indicator(column_labels, self.shape[1])
+        sums, squares = (
+            rows.T @ times(both.by_row, columns) for both in (self.matrix, self.squares)
+        )
+        return self._maximise(rows, columns, sums, squares)
+
+    def step(self, state: Memberships) -> Memberships:
+        """Return better memberships: rows, parameters, columns, parameters."""
+        sums, squares = self._profiles(0, state.columns)
+        rows = self._expect(sums, squares, state.columns, state.rows, state.means, state.variances)
+        state = self._maximise(rows, state.columns, rows.T @ sums, rows.T @ squares)
+        sums, squares = self._profiles(1, rows)
+        columns = self._expect(sums, squares, rows, state.columns, state.means.T, state.variances.T)
+        return self._maximise(rows, columns, sums.T @ columns, squares.T @ columns)
+
+    def labels(self, state: Memberships) -> tuple[np.ndarray, np.ndarray]:
+        """Return the most probable clusters."""
+        return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
+
+    def _profiles(self, axis: int, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points of one side, and their squares, summed over clusters of the other."""
+        if axis == 0:
+            return times(self.matrix.by_row, other), times(self.squares.by_row, other)
+        return times(self.matrix.by_column, other), times(self.squares.by_column, other)
+
+    def _expect(
+        self,
+        sums: np.ndarray,
+        squares: np.ndarray,
+        other: np.ndarray,
+        own: np.ndarray,
+        means: np.ndarray,
+        variances: np.ndarray,
+    ) -> np.ndarray:
+        """Return the memberships of one side's points, given the other side's."""
+        sizes = other.sum(axis=0)
+        constant = np.log(variances) @ sizes + (means**2 / variances) @ sizes
+        distance = squares @ (1 / variances).T - 2 * sums @ (means / variances).T
+        logits = _log(own.mean(axis=0)) - (constant + distance) / 2
+        if self.hard:
+            return indicator(logits.argmax(axis=1), logits.shape[1])
+        return softmax(logits, axis=1)
+
+    def _maximise(
+        self, rows: np.ndarray, columns: np.ndarray, sums: np.ndarray, squares: np.ndarray
+    ) -> Memberships:
+        """Return the parameters that suit the memberships best, and the bound."""
+        heights, widths = rows.sum(axis=0), columns.sum(axis=0)
+        sizes = np.outer(heights, widths)
+        means = sums / np.maximum(sizes, _TINY)
+        within = np.maximum(squares - means * sums, 0.0)
+        spread = within.sum() / sizes.sum() if self.shared else within / np.maximum(sizes, _TINY)
+        variances = np.broadcast_to(np.maximum(spread, self.floor), sizes.shape)
+        log_likelihood = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
+        criterion = (
+            heights @ _log(heights / len(rows))
+            + widths @ _log(widths / len(columns))
+            + log_likelihood
+            + entr(rows).sum()
+            + entr(columns).sum()
+        )
+        return Memberships(rows, columns, means, variances, float(criterion))
+
+
+def _log(shares: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(shares, _TINY))

@@ -1,0 +1,66 @@
+"""K-means of the rows and K-means of the columns, each on its own."""
+
+from __future__ import annotations
+
+from sklearn.cluster import KMeans
+
+from ccot.baselines.base import Matrix, SideStart, TwoSidedRival
+
+
+class TwoSidedKMeans(TwoSidedRival):
+    r"""K-means of the rows, and K-means of the columns, by :class:`sklearn.cluster.KMeans`.
+
+    The rows minimise :math:`\sum_i \|x_i - c_{z_i}\|^2` over labels and centres, and so do the
+    columns; neither side knows of the other.
+
+    Parameters
+    ----------
+    n_row_clusters, n_column_clusters : int, default=2
+        Numbers of clusters.
+    n_init : int, default=10
+        Number of starts (K-means++) on each side; each side keeps its best.
+    max_iter : int, default=300
+        Limit on the iterations of each start.
+    tol : float, default=1e-4
+        As in :class:`sklearn.cluster.KMeans`.
+    n_jobs : int or None, default=None
+        Number of threads; None is one, -1 all. Labels do not depend on it.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts.
+
+    Attributes
+    ----------
+    row_labels_, column_labels_ : ndarray of int
+        Cluster of each row and column.
+    n_row_clusters_, n_column_clusters_ : int
+        Numbers of clusters that have members: fewer than asked for if points coincide.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+        Mean of each block.
+    criterion_ : float
+        Sum of squares within row clusters plus that within column clusters.
+    criterion_path_ : ndarray of shape (1,)
+        The same; scikit-learn does not tell the way there.
+    n_iter_ : int
+        Iterations of the slower side.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from ccot.baselines import TwoSidedKMeans
+    >>> from ccot.datasets import make_latent_blocks
+    >>> blocks = make_latent_blocks([[1, 5, 3], [5, 1, 2]], 40, 30, sigma=0.1, random_state=0)
+    >>> model = TwoSidedKMeans(2, 3, random_state=0).fit(blocks.data)
+    >>> sorted(model.block_means_.round().ravel().tolist())
+    [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]
+    """
+
+    # Each call of KMeans prepares the matrix anew, which takes about as long as a start.
+    _starts_per_task = 5
+
+    def _run_side(self, points: Matrix, n_clusters: int, seed: int, n_init: int) -> SideStart:
+        kmeans = KMeans(
+            n_clusters, n_init=n_init, max_iter=self.max_iter, tol=self.tol, random_state=seed
+        ).fit(points)
+        converged = kmeans.n_iter_ < self.max_iter
+        return SideStart(kmeans.labels_, float(kmeans.inertia_), kmeans.n_iter_, converged)
