@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans, SpectralBiclustering
 
 from benchmarks.record import store
 from ccot import TransportCoclustering
+from ccot.baselines import GaussianLatentBlockModel
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import sweep
 from ccot.datasets import load_simulated
@@ -44,6 +45,11 @@ def spectral(matrix, shape):
     return model.row_labels_, model.column_labels_
 
 
+def latent_blocks(matrix, shape):
+    model = GaussianLatentBlockModel(*shape, n_init=10, random_state=0).fit(matrix)
+    return model.row_labels_, model.column_labels_
+
+
 def trial(name: str, seed: int, overlap: str, factor: float) -> dict:
     base = load_simulated(name, random_state=seed, overlap=overlap).sigma
     bunch = load_simulated(name, random_state=seed, sigma=factor * base)
@@ -57,6 +63,7 @@ def trial(name: str, seed: int, overlap: str, factor: float) -> dict:
         "from_truth_hard": from_truth(bunch.data, truth, 0.0),
         "k_means": k_means(bunch.data, shape),
         "spectral_biclustering": spectral(bunch.data, shape),
+        "latent_block_model": latent_blocks(bunch.data, shape),
     }
     return {
         "right": (model.n_row_clusters_, model.n_column_clusters_) == shape,
