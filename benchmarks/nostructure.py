@@ -3,14 +3,16 @@
 import argparse
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from benchmarks.record import store
-from ccot import CCOT, CCOTGW
+from ccot import CCOT, CCOTGW, TransportCoclustering
 
 METHODS = {
     "CCOT": lambda: CCOT(random_state=0),
     "CCOTGW": lambda: CCOTGW(exact_refinement=False),
+    "TransportCoclustering": lambda: TransportCoclustering(random_state=0),
 }
 SHAPES = ((120, 80), (90, 140), (100, 100), (300, 60))
 
@@ -28,11 +30,32 @@ def gradient(rng, shape):
     return slope + 0.01 * rng.normal(size=shape)
 
 
-KINDS = (gaussian, uniform, gradient)
+def poisson(rng, shape):
+    return rng.poisson(3.0, size=shape)
+
+
+def degrees(rng, shape):
+    rates = np.outer(rng.gamma(2.0, size=shape[0]), rng.gamma(2.0, size=shape[1]))
+    return rng.poisson(rates)
+
+
+def sparse_counts(rng, shape):
+    return sp.csr_array(rng.poisson(0.1, size=shape).astype(float))
+
+
+def bernoulli(rng, shape):
+    return (rng.random(size=shape) < 0.4).astype(float)
+
+
+# A gradient has no steps, but it is not without structure: blocks may well approximate it.
+STEPS = (gaussian, uniform, gradient)
+FAMILIES = (gaussian, uniform, poisson, degrees, sparse_counts, bernoulli)
+KINDS = {"CCOT": STEPS, "CCOTGW": STEPS, "TransportCoclustering": FAMILIES}
 
 
 def trial(method: str, seed: int) -> dict:
-    kind, shape = KINDS[seed % len(KINDS)], SHAPES[seed // len(KINDS) % len(SHAPES)]
+    kinds = KINDS[method]
+    kind, shape = kinds[seed % len(kinds)], SHAPES[seed // len(kinds) % len(SHAPES)]
     model = METHODS[method]().fit(kind(np.random.default_rng(seed), shape))
     found = (model.n_row_clusters_, model.n_column_clusters_)
     return {"method": method, "kind": kind.__name__, "clean": found == (1, 1)}
@@ -40,14 +63,18 @@ def trial(method: str, seed: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--matrices", type=int, default=200)
+    parser.add_argument("--matrices", type=int, default=67, help="of each kind")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    tasks = (delayed(trial)(m, s) for m in METHODS for s in range(arguments.matrices))
+    tasks = (
+        delayed(trial)(method, seed)
+        for method in METHODS
+        for seed in range(arguments.matrices * len(KINDS[method]))
+    )
     trials = list(Parallel(n_jobs=arguments.jobs)(tasks))
     cells = []
     for method in METHODS:
-        for kind in KINDS:
+        for kind in KINDS[method]:
             clean = [
                 t["clean"] for t in trials if t["method"] == method and t["kind"] == kind.__name__
             ]
