@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-# A chunk of kernels that stays in a core's cache; one that keeps a GPU busy.
-_CPU_CHUNK_BYTES = 2 * 2**20
+# A chunk of kernels that is worth the overhead of a call; one that keeps a GPU busy.
+_CPU_CHUNK_BYTES = 8 * 2**20
 _GPU_CHUNK_BYTES = 2**30
 
 

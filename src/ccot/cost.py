@@ -53,7 +53,7 @@ def square_costs(squares: Array, dtype: Any = None) -> SquareCosts:
     squares : array of shape (n_draws, size, size), or one sparse matrix
         The draws. A sparse draw is never made dense; its products are.
     dtype : dtype, optional
-        Precision of the products, that of ``squares`` by default. Norms are always float64.
+        Precision of the products, that of ``squares`` by default.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def square_costs(squares: Array, dtype: Any = None) -> SquareCosts:
         cross = np.asarray((squares @ squares).toarray())[None]
         return SquareCosts(row_norms, column_norms, cross if dtype is None else cross.astype(dtype))
     xp = array_namespace(squares)
-    row_norms = xp.einsum("bij,bij->bi", squares, squares)
-    column_norms = xp.einsum("bij,bij->bj", squares, squares)
+    row_norms = xp.astype(xp.einsum("bij,bij->bi", squares, squares), xp.float64)
+    column_norms = xp.astype(xp.einsum("bij,bij->bj", squares, squares), xp.float64)
     factor = squares if dtype is None else xp.astype(squares, dtype)
     return SquareCosts(row_norms, column_norms, xp.matmul(factor, factor))
 

@@ -110,6 +110,8 @@ class DrawSolver:
     matrix : ndarray or CSR matrix
         The matrix, shifted and scaled: neither changes the partitions, both spare the arithmetic
         large numbers. A sparse matrix is scaled only.
+    products : ndarray or CSR matrix
+        The same in the precision of the products.
     offset, scale : float
         The shift and the scale.
     inverse_reg : float
@@ -121,6 +123,7 @@ class DrawSolver:
     """
 
     matrix: Matrix
+    products: Matrix
     offset: float
     scale: float
     inverse_reg: float
@@ -160,7 +163,10 @@ class DrawSolver:
         precision = "float32" if spread < _FLOAT32_RANGE else "float64"
         resolution = 16 * float(np.finfo(precision).eps) * (1 + largest)
         backend = choose_backend(device)
-        return cls(matrix, offset, scale, inverse_reg, precision, resolution, backend, **how)
+        products = matrix if sp.issparse(matrix) else matrix.astype(precision, copy=False)
+        return cls(
+            matrix, products, offset, scale, inverse_reg, precision, resolution, backend, **how
+        )
 
     def ballots(
         self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
@@ -187,7 +193,7 @@ class DrawSolver:
     def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
         """Return the scalings of rows and columns of draws."""
         backend = self.backend
-        costs = self._costs(draws, precision or self.precision)
+        costs = self._costs(draws, precision)
         log_kernel = costs.cross
         log_kernel *= 2 * self.inverse_reg
         answer = sinkhorn(log_kernel, max_iter=self.max_iter, tol=self.tol)
@@ -203,12 +209,14 @@ class DrawSolver:
             status=answer.status,
         )
 
-    def _costs(self, draws: np.ndarray, precision: str) -> SquareCosts:
+    def _costs(self, draws: np.ndarray, precision: str | None) -> SquareCosts:
         backend = self.backend
         if sp.issparse(self.matrix):
-            costs = join_costs([square_costs(self.matrix[draw], precision) for draw in draws])
+            dtype = precision or self.precision
+            costs = join_costs([square_costs(self.matrix[draw], dtype) for draw in draws])
             return SquareCosts(costs.row_norms, costs.column_norms, backend.send(costs.cross))
-        return square_costs(backend.send(self.matrix[draws]), backend.dtype(precision))
+        matrix = self.products if precision is None else self.matrix.astype(precision, copy=False)
+        return square_costs(backend.send(matrix[draws]))
 
     def _steps(self, log_scaling: np.ndarray, n_clusters: int | None) -> Steps:
         order = np.argsort(log_scaling, axis=1)

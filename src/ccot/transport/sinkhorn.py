@@ -91,7 +91,8 @@ class _Kernel:
     def _absorb(self, log_row: Array, log_column: Array) -> None:
         self.log_row, self.log_column = log_row, log_column
         shifted = self._log_kernel + self._narrow(log_row)[..., :, None]
-        self._kernel = self.xp.exp(shifted + self._narrow(log_column)[..., None, :])
+        shifted += self._narrow(log_column)[..., None, :]
+        self._kernel = self.xp.exp(shifted)
 
     def log_row_sums(self, log_row: Array, log_column: Array) -> Array:
         """Return ``log sum_j exp(log_kernel_ij + log_column_j)``."""
