@@ -5,7 +5,7 @@ import ot
 import pytest
 from scipy.special import logsumexp
 
-from ccot.transport.sinkhorn import Scalings, Status, join_scalings, sinkhorn
+from ccot.transport.sinkhorn import Scalings, Status, sinkhorn
 
 REGS = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3]
 LIBRARIES = {"numpy": np, "torch": array_api_compat.torch, "strict": array_api_strict}
@@ -199,17 +199,6 @@ def test_error_is_the_larger_of_both_marginals():
     row_error = np.abs(seen.sum(1) - 1 / 10).sum()
     column_error = np.abs(coupling_of(after, log_kernel).sum(0) - 1 / 14).sum()
     assert after.error == pytest.approx(max(row_error, column_error), rel=1e-9)
-
-
-def test_joined_answers_are_those_of_one_batch():
-    log_kernel = -make_costs(5, 8, 9) / 0.1
-    whole = sinkhorn(log_kernel)
-    joined = join_scalings([sinkhorn(log_kernel[:2]), sinkhorn(log_kernel[2:])])
-    for name in ("log_row", "log_column", "n_iter", "error"):
-        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-9)
-    assert joined.status is Status.CONVERGED
-    cut_short = join_scalings([whole, sinkhorn(log_kernel, max_iter=1)])
-    assert cut_short.status is Status.MAX_ITER
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -19,7 +19,7 @@ from ccot.cost import SquareCosts, join_costs, square_costs, typical_cost
 from ccot.jumps import find_scaling_jumps
 from ccot.partition import Steps, join_steps, label_steps
 from ccot.transport.extend import extend_scaling
-from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
+from ccot.transport.sinkhorn import Scalings, sinkhorn
 
 Matrix = Any
 
@@ -174,9 +174,18 @@ class DrawSolver:
         """Solve draws in chunks, over threads, and read the steps of their scalings."""
         # One BLAS thread a worker: the same arithmetic, bit for bit, for every n_jobs.
         with threadpool_limits(limits=1, user_api="blas"):
-            solve_chunks = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-            solved = solve_chunks(delayed(self.solve)(chunk) for chunk in self._chunks(draws))
-        answer = join_scalings(solved)
+            cast_chunks = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+            cast = delayed(self._cast)
+            return join_ballots(
+                cast_chunks(
+                    cast(chunk, n_row_clusters, n_column_clusters) for chunk in self._chunks(draws)
+                )
+            )
+
+    def _cast(
+        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
+    ) -> Ballots:
+        answer = self.solve(draws)
         return Ballots(
             members=draws,
             row=self._steps(answer.log_row, n_row_clusters),

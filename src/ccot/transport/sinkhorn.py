@@ -14,7 +14,6 @@ plain scaling and the range of the log domain.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -57,19 +56,6 @@ class Scalings:
     n_iter: Array
     error: Array
     status: Status
-
-
-def join_scalings(parts: Sequence[Scalings]) -> Scalings:
-    """Put the answers of several batches together along their first axis."""
-    xp = array_namespace(parts[0].log_row)
-    converged = all(part.status is Status.CONVERGED for part in parts)
-    return Scalings(
-        log_row=xp.concat([part.log_row for part in parts]),
-        log_column=xp.concat([part.log_column for part in parts]),
-        n_iter=xp.concat([part.n_iter for part in parts]),
-        error=xp.concat([part.error for part in parts]),
-        status=Status.CONVERGED if converged else Status.MAX_ITER,
-    )
 
 
 class _Kernel:
