@@ -113,6 +113,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=list(KINDS))
     arguments = parser.parse_args()
     need_data()
+    # The rivals divide by the degrees of rows and columns that are nearly empty.
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     trials = []
     for kind in arguments.kinds:

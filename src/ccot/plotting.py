@@ -175,6 +175,7 @@ def plot_blocks(
     if colorbar:
         clipped = bool(np.nanmin(image) < low or np.nanmax(image) > high)
         bar = ax.figure.colorbar(shown, ax=ax, extend="both" if clipped else "neither", aspect=30)
+        # Typed as a patch or a method by the stubs; it is the frame around the colour bar.
         bar.outline.set_visible(False)  # type: ignore[operator]
     return ax
 

@@ -50,6 +50,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         ndarray of shape (n_rows,)
             ``row_labels_``.
         """
+        # Every subclass has a fit of its own; a stub here would only hide one that is missing.
         return self.fit(X, y).row_labels_  # type: ignore[attr-defined]
 
     def predict(self, X: Any) -> np.ndarray:
