@@ -1,0 +1,5 @@
+"""``python -m ccot.cli`` is ``ccot``."""
+
+from ccot.cli import main
+
+main()
