@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ccot.blocks.fit import BlockSettings, fit_blocks
+from ccot.blocks.fit import BlockSettings, fit_blocks, solve_blocks
 from ccot.blocks.numbers import bic, icl
 from ccot.metrics import error_rate
 from tests.blocks.matrices import draw, draw_noise
@@ -51,9 +51,9 @@ def test_given_numbers_are_met_and_lead_the_candidates(planted, family, numbers,
 
 
 def test_criteria_are_those_of_the_blocks(planted, family):
-    found = fit_blocks(planted[0], family, BlockSettings(), np.random.default_rng(0))
-    assert found.icl == icl(found.problem, found.blocks)
-    assert found.bic == bic(found.problem, found.blocks)
+    problem, found = solve_blocks(planted[0], family, BlockSettings(), np.random.default_rng(0))
+    assert found.icl == icl(problem, found.blocks)
+    assert found.bic == bic(problem, found.blocks)
     assert found.blocks.shape == (found.row.n_clusters, found.column.n_clusters)
     assert found.hierarchy.shape == found.finest.shape
 
@@ -100,11 +100,11 @@ def test_effects_are_removed_only_where_they_hide_the_blocks():
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(0, 2, 80), rng.integers(0, 3, 60)
     X = draw("gaussian", rows, columns, rng)
-    plain = fit_blocks(X, "gaussian", BlockSettings(), np.random.default_rng(0))
+    plain, _ = solve_blocks(X, "gaussian", BlockSettings(), np.random.default_rng(0))
     tilted = X + 5 * rng.normal(size=(80, 1)) + 5 * rng.normal(size=60)
-    found = fit_blocks(tilted, "gaussian", BlockSettings(), np.random.default_rng(0))
-    assert plain.problem.n_effects == 0
-    assert found.problem.n_effects == 139
+    problem, found = solve_blocks(tilted, "gaussian", BlockSettings(), np.random.default_rng(0))
+    assert plain.n_effects == 0
+    assert problem.n_effects == 139
     assert error_rate(rows, found.row.labels) == 0
     # Without their effects the first and the last column cluster are the same.
     assert error_rate(columns == 1, found.column.labels) == 0
@@ -121,8 +121,8 @@ def test_precision_is_the_inverse_variance_of_columns(missing):
     if missing:
         X[20:, 45:] = np.nan
         X[:, 59] = np.nan
-    found = fit_blocks(X, "gaussian", BlockSettings(heteroscedastic=True), rng)
-    precision = found.problem.faces[0].partner_exposure
+    problem, _ = solve_blocks(X, "gaussian", BlockSettings(heteroscedastic=True), rng)
+    precision = problem.faces[0].partner_exposure
     assert precision.mean() == pytest.approx(1)
     assert precision[:30].mean() > 2 * precision[45:59].mean()
     assert precision[:30].min() > precision[59]

@@ -96,3 +96,15 @@ def test_share_kept_goes_from_one_to_nothing(fine):
     )
     assert 0.8 < share_kept(problem, blocks, make_blocks(problem, row_cut, column_cut)) < 1
     assert share_kept(problem, single, single) == 1
+
+
+def test_merged_blocks_are_those_of_the_merged_labels(fine):
+    problem, blocks = fine
+    hierarchy = build_hierarchy(problem, blocks)
+    rows, columns = hierarchy.cut(0, 2), hierarchy.cut(1, 3)
+    merged = blocks.merged(rows, columns)
+    direct = make_blocks(problem, rows[blocks.labels[0]], columns[blocks.labels[1]])
+    for axis in (0, 1):
+        np.testing.assert_array_equal(merged.labels[axis], direct.labels[axis])
+    np.testing.assert_allclose(merged.total, direct.total, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(merged.exposure, direct.exposure, rtol=1e-12)

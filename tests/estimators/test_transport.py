@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ccot import TransportCoclustering
-from ccot.blocks.problem import make_blocks
+from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import sweep
 from ccot.datasets import load_simulated
 from ccot.metrics import coclustering_error, error_rate
@@ -60,7 +60,8 @@ def test_published_sets_are_found_exactly(name):
 def test_calibrated_sets_are_as_good_as_started_from_the_truth(name, seed):
     truth = load_simulated(name, random_state=seed, overlap="calibrated")
     model = fit(truth.data)
-    problem = model._fitted.problem
+    preparation = model._fitted.row.placement.preparation
+    problem = make_problem(preparation.matrix(truth.data), "gaussian")
     start = make_blocks(problem, truth.row_labels, truth.column_labels)
     best = sweep(problem, start, temperatures=(1.0,), max_iter=200)
     started = coclustering_error(truth.row_labels, truth.column_labels, *best.labels)

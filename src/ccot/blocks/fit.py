@@ -89,8 +89,8 @@ class BlockCoclustering(Coclustering):
 
     Attributes
     ----------
-    problem : BlockProblem
-        The prepared matrix.
+    family : str
+        Name of the family.
     blocks : Blocks
         The co-clustering in its terms.
     finest : Blocks
@@ -103,7 +103,7 @@ class BlockCoclustering(Coclustering):
         Criteria of the co-clustering.
     """
 
-    problem: BlockProblem
+    family: str
     blocks: Blocks
     finest: Blocks
     hierarchy: Hierarchy
@@ -139,6 +139,20 @@ def fit_blocks(
     BlockCoclustering
         Partitions, confidence, placement, hierarchy and candidates.
     """
+    return solve_blocks(X, family, settings, rng, candidate)[1]
+
+
+def solve_blocks(
+    X: Matrix,
+    family: str,
+    settings: BlockSettings,
+    rng: np.random.Generator,
+    candidate: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[BlockProblem, BlockCoclustering]:
+    """Return the prepared matrix beside what :func:`fit_blocks` returns.
+
+    They are kept apart because a fitted model outlives its matrix.
+    """
     X = sp.csr_array(X) if sp.issparse(X) else X
     preparation, problem, starts = _begin(X, family, settings, rng, candidate)
     settings.report(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
@@ -151,7 +165,7 @@ def fit_blocks(
     else:
         views = _fit_by_cut(problem, starts, numbers, settings.balanced)
     settings.report(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
-    return _collect(preparation, problem, views, starts[0], candidates)
+    return problem, _collect(preparation, problem, views, starts[0], candidates)
 
 
 def _begin(
@@ -365,7 +379,7 @@ def _collect(
         row=row,
         column=column,
         n_iter=max(1, *(view.n_sweeps for view in views)),
-        problem=problem,
+        family=problem.family,
         blocks=blocks,
         finest=start.fine,
         hierarchy=start.hierarchy,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ccot.blocks.families import Family
 from ccot.blocks.problem import BlockProblem, Blocks
 
 
@@ -113,7 +114,7 @@ def pair_costs(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -
     return costs
 
 
-def share_kept(problem: BlockProblem, finest: Blocks, coarse: Blocks) -> float:
+def share_kept(problem: BlockProblem | Family, finest: Blocks, coarse: Blocks) -> float:
     """Return the share of the finest blocks' information that coarser ones keep."""
     whole = np.atleast_2d(finest.total.sum()), np.atleast_2d(finest.exposure.sum())
     alone = problem.information(*whole).sum()

@@ -239,6 +239,18 @@ class Blocks:
         """Return totals and exposures with the clusters of a side as rows."""
         return (self.total.T, self.exposure.T) if axis else (self.total, self.exposure)
 
+    def merged(self, rows: np.ndarray, columns: np.ndarray) -> Blocks:
+        """Return coarser blocks, given the coarse cluster of every cluster of both sides.
+
+        Statistics of blocks add up, so the matrix is not looked at again.
+        """
+        shape = int(rows.max()) + 1, int(columns.max()) + 1
+        total, exposure = (
+            _stack(_stack(table, rows, shape[0]).T, columns, shape[1]).T
+            for table in (self.total, self.exposure)
+        )
+        return Blocks((rows[self.labels[0]], columns[self.labels[1]]), total, exposure)
+
     def relabelled(self, axis: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the labels of both sides, those of one side replaced."""
         return (self.labels[0], labels) if axis else (labels, self.labels[1])

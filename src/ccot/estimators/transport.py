@@ -17,7 +17,6 @@ from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.prepare import choose_family
-from ccot.blocks.problem import make_blocks
 from ccot.coclustering import Side
 from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering
 from ccot.pipeline import CCOTSettings, fit_ccot
@@ -231,15 +230,13 @@ class TransportCoclustering(BaseCoclustering):
         ):
             if not 1 <= asked <= most:
                 raise ValueError(f"the hierarchy has 1 to {most} {what} clusters, not {asked}")
-        labels = [
-            found.hierarchy.cut(axis, number)[found.finest.labels[axis]]
-            for axis, number in enumerate((n_row_clusters, n_column_clusters))
-        ]
-        coarse = make_blocks(found.problem, labels[0], labels[1])
+        coarse = found.finest.merged(
+            found.hierarchy.cut(0, n_row_clusters), found.hierarchy.cut(1, n_column_clusters)
+        )
         return Bunch(
             row_labels=coarse.labels[0],
             column_labels=coarse.labels[1],
-            share_kept=share_kept(found.problem, found.finest, coarse),
+            share_kept=share_kept(FAMILIES[found.family], found.finest, coarse),
         )
 
     def score(self, X: Any, y: Any = None) -> float:
