@@ -1,0 +1,1 @@
+"""The paper's experiments: trials, tables, figures, and the paper's own numbers beside them."""

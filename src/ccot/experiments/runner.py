@@ -1,0 +1,73 @@
+"""Runs tasks over processes and keeps every trial the moment it is finished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_limits
+
+from ccot.experiments.protocol import Protocol, Task, Trial, run_task
+from ccot.experiments.store import TrialStore, sort_trials
+
+Report = Callable[[int, int, float | None], None]
+
+
+def run_protocol(
+    protocol: Protocol,
+    folder: str | Path,
+    *,
+    n_jobs: int = 1,
+    report: Report = lambda done, total, left: None,
+) -> list[Trial]:
+    """Carry out what of a protocol a folder does not have yet, and return all of it.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        What is to be done. A trial of another protocol counts if its task is the same.
+    folder : path
+        Where trials are kept; see :mod:`ccot.experiments.store`.
+    n_jobs : int, default=1
+        Processes, each with one thread. Results do not depend on it.
+    report : callable, optional
+        Called with the number of trials done, of all, and the seconds left (None: not known yet).
+
+    Returns
+    -------
+    list of Trial
+        The trials of the protocol, in order.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from ccot.experiments.protocol import Protocol
+    >>> from ccot.experiments.runner import run_protocol
+    >>> small = Protocol(n_trials=1, n_init=1, overlaps=("published",), methods=("K-means",))
+    >>> with TemporaryDirectory() as folder:
+    ...     trials = run_protocol(small, folder)
+    >>> [(trial.data_set, trial.method) for trial in trials]
+    [('D1', 'K-means'), ('D2', 'K-means'), ('D3', 'K-means'), ('D4', 'K-means')]
+    """
+    tasks = protocol.tasks()
+    with TrialStore(folder) as store:
+        missing = [task for task in tasks if task not in store.trials]
+        done, begun = len(tasks) - len(missing), time.monotonic()
+        report(done, len(tasks), None if missing else 0.0)
+        for number, trial in enumerate(_run(missing, n_jobs), start=1):
+            store.add(trial)
+            pace = (time.monotonic() - begun) / number
+            report(done + number, len(tasks), pace * (len(missing) - number))
+        store.checkpoint()
+        return sort_trials(store.trials[task] for task in tasks)
+
+
+def _run(tasks: Sequence[Task], n_jobs: int) -> Iterator[Trial]:
+    """Yield trials in the order in which they are finished."""
+    # One thread each, here and in the other processes: sums then come out alike everywhere.
+    with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):
+        yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
+            delayed(run_task)(task) for task in tasks
+        )

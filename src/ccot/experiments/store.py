@@ -1,0 +1,225 @@
+"""Trials on disk: a journal that loses nothing, and the Parquet files it ends up in.
+
+Every trial is one line of ``journal.jsonl``, written through to the disk before the next one is
+begun. :meth:`TrialStore.checkpoint` moves the journal into ``trials.parquet`` and
+``timings.parquet``. What a stopwatch said differs from run to run and stands in the latter, so
+that ``trials.parquet`` is the same, byte for byte, however often the run was interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, get_type_hints
+
+from ccot.experiments.protocol import DATA_SETS, METHODS, OVERLAPS, Task, Trial
+
+JOURNAL, TRIALS, TIMINGS = "journal.jsonl", "trials.parquet", "timings.parquet"
+_MEASURED = ("seconds", "processor")
+_KEY = tuple(field.name for field in fields(Task))
+
+
+class TrialStore:
+    """The trials of one folder, open for more.
+
+    Parameters
+    ----------
+    folder : path
+        Where they are; made if need be.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from ccot.experiments.protocol import Task, run_task
+    >>> from ccot.experiments.store import TrialStore
+    >>> task = Task("D3", "published", 0, "K-means", 1, None)
+    >>> with TemporaryDirectory() as folder, TrialStore(folder) as store:
+    ...     store.add(run_task(task))
+    ...     store.checkpoint()
+    ...     task in store.trials
+    True
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(self.folder)
+        self.trials = _read(self.folder)
+        self._journal = _open_journal(self.folder / JOURNAL)
+
+    def __enter__(self) -> TrialStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add(self, trial: Trial) -> None:
+        """Keep a trial: when this returns, it is on the disk."""
+        self._journal.write(json.dumps(asdict(trial)).encode() + b"\n")
+        self._journal.flush()
+        os.fsync(self._journal.fileno())
+        self.trials[trial.task] = trial
+
+    def checkpoint(self) -> None:
+        """Write all trials to the Parquet files, and begin a new journal."""
+        trials = sort_trials(self.trials.values())
+        if not trials:
+            return
+        # The journal goes last: whatever moment this is killed at, no trial is only in memory.
+        _write(self.folder / TIMINGS, trials, (*_KEY, *_MEASURED))
+        _write(self.folder / TRIALS, trials, _RESULTS)
+        self._journal.close()
+        (self.folder / JOURNAL).unlink()
+        self._journal = _open_journal(self.folder / JOURNAL)
+
+    def close(self) -> None:
+        """Let go of the folder; an empty journal is removed."""
+        self._journal.close()
+        journal = self.folder / JOURNAL
+        if journal.exists() and journal.stat().st_size == 0:
+            journal.unlink()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def load_trials(folder: str | Path) -> list[Trial]:
+    """Return the trials of a folder, those of an unfinished run included, in order.
+
+    Parameters
+    ----------
+    folder : path
+        Where a run keeps its trials.
+
+    Returns
+    -------
+    list of Trial
+        Sorted by overlap, data set, method, seed and settings.
+
+    Examples
+    --------
+    >>> from ccot.experiments.store import load_trials
+    >>> load_trials("no/such/folder")
+    []
+    """
+    return sort_trials(_read(Path(folder)).values())
+
+
+def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
+    """Return trials in the order in which they are stored."""
+    return sorted(
+        trials,
+        key=lambda trial: (
+            OVERLAPS.index(trial.overlap),
+            DATA_SETS.index(trial.data_set),
+            METHODS.index(trial.method),
+            trial.n_init or 0,
+            trial.n_samplings or 0,
+            trial.seed,
+        ),
+    )
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that is either the old or the new one at any moment."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+# Journal --------------------------------------------------------------------------------------
+
+
+def _lines(journal: Path) -> bytes:
+    """Return the complete lines of a journal; one that was being written does not count."""
+    content = journal.read_bytes() if journal.exists() else b""
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _open_journal(path: Path) -> BinaryIO:
+    """Open a journal behind its last complete line."""
+    complete = len(_lines(path))
+    journal = path.open("ab")
+    journal.truncate(complete)
+    return journal
+
+
+def _lock(folder: Path) -> int | None:
+    """Claim a folder, so that two runs do not write to one journal; freed when the process ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such lock.
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise RuntimeError(
+            f"another run is writing to {folder}: wait for it, or choose another folder"
+        ) from None
+    return handle
+
+
+# Parquet --------------------------------------------------------------------------------------
+
+_RESULTS = tuple(field.name for field in fields(Trial) if field.name not in _MEASURED)
+
+
+def _read(folder: Path) -> dict[Task, Trial]:
+    """Return all trials of a folder: checkpointed, then journalled."""
+    rows = _read_parquet(folder) + [
+        json.loads(line) for line in _lines(folder / JOURNAL).splitlines()
+    ]
+    trials = (Trial(**row) for row in rows)
+    return {trial.task: trial for trial in trials}
+
+
+def _read_parquet(folder: Path) -> list[dict[str, Any]]:
+    if not (folder / TRIALS).exists():
+        return []
+    parquet = _pyarrow().parquet
+    results = parquet.read_table(folder / TRIALS).to_pylist()
+    timings = parquet.read_table(folder / TIMINGS).to_pylist()
+    measured = {tuple(row[name] for name in _KEY): row for row in timings}
+    return [{**row, **measured[tuple(row[name] for name in _KEY)]} for row in results]
+
+
+def _write(path: Path, trials: Sequence[Trial], names: Sequence[str]) -> None:
+    pa = _pyarrow()
+    hints = get_type_hints(Trial)
+    schema = pa.schema([_column(pa, name, hints[name]) for name in names])
+    rows = [{name: getattr(trial, name) for name in names} for trial in trials]
+    sink = pa.BufferOutputStream()
+    pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
+    write_atomically(path, sink.getvalue().to_pybytes())
+
+
+def _column(pa: Any, name: str, hint: Any) -> Any:
+    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    nullable = hint not in kinds
+    plain = next(kind for kind in (hint, *getattr(hint, "__args__", ())) if kind in kinds)
+    return pa.field(name, kinds[plain], nullable=nullable)
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError(
+            "trials are kept in Parquet files, which need pyarrow: pip install 'ccot[paper]'"
+        ) from error
+    return pyarrow
