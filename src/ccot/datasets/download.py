@@ -1,0 +1,116 @@
+"""Files from the network: resumed where they broke off, checked, in place only when whole."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+_CHUNK = 1 << 16
+# Answers that another try may improve; every other error of the server is final.
+_PASSING = {408, 425, 429, 500, 502, 503, 504}
+_BEYOND_THE_END = 416
+
+
+class _TryAgainError(Exception):
+    """What went wrong this time."""
+
+
+def download(
+    url: str,
+    path: Path,
+    *,
+    md5: str,
+    n_tries: int = 5,
+    delay: float = 1.0,
+    timeout: float = 30.0,
+) -> Path:
+    """Download a file unless it is there already.
+
+    What has arrived is kept beside the file under the suffix ``.part``; the next try, or the next
+    call, asks the server for the rest only. The file appears under its name when its checksum is
+    right, and not before.
+
+    Parameters
+    ----------
+    url : str
+        Where it is.
+    path : Path
+        Where it goes.
+    md5 : str
+        Checksum in hexadecimal digits.
+    n_tries : int, default=5
+        Times the server is asked.
+    delay : float, default=1.0
+        Seconds before the second try; doubled before each further one.
+    timeout : float, default=30.0
+        Seconds without a byte after which a try is given up.
+
+    Returns
+    -------
+    Path
+        ``path``.
+
+    Raises
+    ------
+    OSError
+        If no try succeeded; the message says why and what to do.
+    """
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    reason = ""
+    for attempt in range(n_tries):
+        if attempt:
+            time.sleep(delay * 2 ** (attempt - 1))
+        try:
+            _fetch_rest(url, part, timeout)
+            _check(part, md5)
+        except _TryAgainError as failure:
+            reason = str(failure)
+            continue
+        os.replace(part, path)
+        return path
+    raise OSError(
+        f"could not download {url} in {n_tries} tries, the last time because {reason}. Try again "
+        f"later (what has arrived is kept), or put the file at {path} yourself"
+    )
+
+
+def _fetch_rest(url: str, part: Path, timeout: float) -> None:
+    """Append to ``part`` what it lacks."""
+    have = part.stat().st_size if part.exists() else 0
+    request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urlopen(request, timeout=timeout) as answer:
+            if answer.status != 206:  # the server sends everything from the start
+                have = 0
+            length = answer.headers.get("Content-Length")
+            with part.open("ab" if have else "wb") as file:
+                while chunk := answer.read1(_CHUNK):  # what is there, not a full chunk
+                    file.write(chunk)
+                arrived = file.tell()
+    except HTTPError as error:
+        if error.code == _BEYOND_THE_END:
+            # Either all is here, or what is here is not of this file: the checksum tells.
+            return
+        if error.code not in _PASSING:
+            raise OSError(f"{url} answers {error.code} {error.reason}") from error
+        raise _TryAgainError(f"the server answered {error.code} {error.reason}") from error
+    except (OSError, HTTPException) as error:
+        raise _TryAgainError(f"the connection failed ({error})") from error
+    if length is not None and arrived < have + int(length):
+        raise _TryAgainError(f"the connection broke after {arrived} of {have + int(length)} bytes")
+
+
+def _check(part: Path, md5: str) -> None:
+    with part.open("rb") as file:
+        found = hashlib.file_digest(file, "md5").hexdigest()
+    if found != md5:
+        part.unlink()
+        raise _TryAgainError(f"the checksum of what arrived is {found}, not {md5}")
