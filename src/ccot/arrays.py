@@ -1,16 +1,19 @@
-"""The one place that knows PyTorch: where arrays live and in what chunks they travel."""
+"""Where arrays live and in what chunks they travel; the one place that knows PyTorch."""
 
 from __future__ import annotations
 
 import importlib
 import warnings
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
-# A chunk of kernels that is worth the overhead of a call; one that keeps a GPU busy.
-_CPU_CHUNK_BYTES = 8 * 2**20
+# A chunk of kernels that stays in a CPU's cache; one that keeps a GPU busy.
+_CPU_CHUNK_BYTES = 2**21
 _GPU_CHUNK_BYTES = 2**30
 
 
@@ -79,3 +82,18 @@ def choose_backend(device: str | None) -> Backend:
         return choose_backend(None)
     on_cpu = str(device).startswith("cpu")
     return Backend(torch, str(device), _CPU_CHUNK_BYTES if on_cpu else _GPU_CHUNK_BYTES)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep matrix products on the calling thread.
+
+    Workers then do not fight for cores, every ``n_jobs`` does the same arithmetic, and the threads
+    of BLAS do not go on spinning after a product while others have work to do.
+    """
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Looking for the libraries takes milliseconds: once is enough.
+    return ThreadpoolController()

@@ -45,7 +45,7 @@ class SquareCosts:
         return xp.clip(norms - 2 * xp.astype(self.cross, xp.float64), 0.0, None)
 
 
-def square_costs(squares: Array, dtype: Any = None) -> SquareCosts:
+def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) -> SquareCosts:
     """Compute the row-column costs of a batch of squares.
 
     Parameters
@@ -54,6 +54,8 @@ def square_costs(squares: Array, dtype: Any = None) -> SquareCosts:
         The draws. A sparse draw is never made dense; its products are.
     dtype : dtype, optional
         Precision of the products, that of ``squares`` by default.
+    out : array of shape (n_draws, size, size), optional
+        Where to put the products (NumPy only).
 
     Returns
     -------
@@ -70,7 +72,8 @@ def square_costs(squares: Array, dtype: Any = None) -> SquareCosts:
     row_norms = xp.astype(xp.einsum("bij,bij->bi", squares, squares), xp.float64)
     column_norms = xp.astype(xp.einsum("bij,bij->bj", squares, squares), xp.float64)
     factor = squares if dtype is None else xp.astype(squares, dtype)
-    return SquareCosts(row_norms, column_norms, xp.matmul(factor, factor))
+    cross = xp.matmul(factor, factor) if out is None else np.matmul(factor, factor, out=out)
+    return SquareCosts(row_norms, column_norms, cross)
 
 
 def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
-from threadpoolctl import threadpool_limits
 
 from ccot.arrays import Backend, choose_backend
 from ccot.coclustering import StepPlacement
@@ -19,12 +19,14 @@ from ccot.cost import SquareCosts, join_costs, square_costs, typical_cost
 from ccot.jumps import find_scaling_jumps
 from ccot.partition import Steps, join_steps, label_steps
 from ccot.transport.extend import extend_scaling
-from ccot.transport.sinkhorn import Scalings, sinkhorn
+from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
 
 Matrix = Any
 
-# Widest range of the log kernel, in nats, that float32 is trusted with.
-_FLOAT32_RANGE = 40.0
+# Widest range of the log kernel, in nats, and smallest tolerance that float32 is trusted with.
+_FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
+# Chunks that one task solves before their steps are read together.
+_CHUNKS_A_TASK = 8
 # Unseen points are compared with the anchors in parts of at most this many costs.
 _CELLS_AT_ONCE = 2**20
 
@@ -75,7 +77,7 @@ class DrawPlacement(StepPlacement):
         Their scalings.
     members : int array of shape (size,) or None
         Coordinates of an unseen point that went into the draw; None: all of them.
-    offset, scale, inverse_reg : float
+    offset, scale : float
         As in :class:`DrawSolver`.
     """
 
@@ -84,7 +86,6 @@ class DrawPlacement(StepPlacement):
     members: np.ndarray | None
     offset: float
     scale: float
-    inverse_reg: float
 
     def scaling(self, points: Matrix) -> np.ndarray:
         """Return the logarithms of the points' scalings."""
@@ -98,24 +99,24 @@ class DrawPlacement(StepPlacement):
         points = (points - self.offset if self.offset else points) / self.scale
         cost = euclidean_distances(points, self.anchors, squared=True)
         mass = 1 / len(self.log_anchor_scaling)
-        return extend_scaling(-self.inverse_reg * cost, self.log_anchor_scaling, mass)
+        return extend_scaling(-cost / 2, self.log_anchor_scaling, mass)
 
 
 @dataclass(frozen=True)
 class DrawSolver:
-    """Solves draws of one matrix.
+    r"""Solves draws of one matrix.
 
     Attributes
     ----------
     matrix : ndarray or CSR matrix
-        The matrix, shifted and scaled: neither changes the partitions, both spare the arithmetic
-        large numbers. A sparse matrix is scaled only.
+        The matrix, shifted and scaled. A shift does not change the partitions and spares the
+        arithmetic large numbers; a sparse matrix is not shifted. The scale is such that the
+        exponent of the kernel, the paper's :math:`-\lambda M`, is minus half the squared
+        distance: then it is the plain product of a draw with itself, up to norms.
     products : ndarray or CSR matrix
         The same in the precision of the products.
     offset, scale : float
         The shift and the scale.
-    inverse_reg : float
-        The paper's lambda, for costs of the scaled matrix.
     precision : str
         Precision of the products: ``"float32"`` where the kernel's range allows it.
     resolution : float
@@ -126,7 +127,6 @@ class DrawSolver:
     products: Matrix
     offset: float
     scale: float
-    inverse_reg: float
     precision: str
     resolution: float
     backend: Backend
@@ -149,81 +149,112 @@ class DrawSolver:
         """Scale the matrix and turn ``reg`` into lambda by looking at the first draws."""
         if sp.issparse(matrix):
             matrix, offset = sp.csr_array(matrix), 0.0
-            scale = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
+            largest = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
         else:
             offset = float(np.mean(matrix))
             matrix = matrix - offset
-            scale = float(np.abs(matrix).max()) or 1.0
-        matrix = matrix / scale
+            largest = float(np.abs(matrix).max()) or 1.0
+        matrix = matrix / largest
         typical, lowest, highest = np.array([_cost_range(matrix, draw) for draw in draws[:4]]).T
-        unit = 1 / scale**2 if scale_cost is None else float(np.median(typical))
-        inverse_reg = 1 / (reg * unit)
-        spread = 2 * inverse_reg * float(np.max(highest - lowest))
-        largest = 2 * inverse_reg * float(max(np.abs(lowest).max(), np.abs(highest).max()))
-        precision = "float32" if spread < _FLOAT32_RANGE else "float64"
-        resolution = 16 * float(np.finfo(precision).eps) * (1 + largest)
-        backend = choose_backend(device)
-        products = matrix if sp.issparse(matrix) else matrix.astype(precision, copy=False)
+        unit = 1 / largest**2 if scale_cost is None else float(np.median(typical))
+        factor = 2 / (reg * unit)
+        matrix *= np.sqrt(factor)
+        spread = factor * float(np.max(highest - lowest))
+        extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
+        single = spread < _FLOAT32_RANGE and how["tol"] >= _FLOAT32_TOL
+        precision = "float32" if single else "float64"
         return cls(
-            matrix, products, offset, scale, inverse_reg, precision, resolution, backend, **how
+            matrix=matrix,
+            products=matrix if sp.issparse(matrix) else matrix.astype(precision, copy=False),
+            offset=offset,
+            scale=largest / np.sqrt(factor),
+            precision=precision,
+            resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
+            backend=choose_backend(device),
+            **how,
         )
 
     def ballots(
         self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
     ) -> Ballots:
-        """Solve draws in chunks, over threads, and read the steps of their scalings."""
-        # One BLAS thread a worker: the same arithmetic, bit for bit, for every n_jobs.
-        with threadpool_limits(limits=1, user_api="blas"):
-            cast_chunks = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-            cast = delayed(self._cast)
-            return join_ballots(
-                cast_chunks(
-                    cast(chunk, n_row_clusters, n_column_clusters) for chunk in self._chunks(draws)
-                )
-            )
+        """Solve draws over threads and read the steps of their scalings."""
+        cast, cast_tasks = delayed(self._cast), Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        return join_ballots(
+            cast_tasks(cast(task, n_row_clusters, n_column_clusters) for task in self._tasks(draws))
+        )
+
+    def _tasks(self, draws: np.ndarray) -> list[list[np.ndarray]]:
+        """Split draws into tasks of equal size, each a list of chunks that do not depend on it."""
+        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
+        chunk_size = max(1, self.backend.chunk_bytes // bytes_each)
+        chunks = [draws[part] for part in gen_batches(len(draws), chunk_size)]
+        n_jobs = effective_n_jobs(self.n_jobs)
+        n_tasks = min(len(chunks), n_jobs * -(-len(chunks) // (n_jobs * _CHUNKS_A_TASK)))
+        edges = np.linspace(0, len(chunks), n_tasks + 1).astype(int)
+        return [chunks[start:stop] for start, stop in pairwise(edges)]
 
     def _cast(
-        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
+        self, chunks: list[np.ndarray], n_row_clusters: int | None, n_column_clusters: int | None
     ) -> Ballots:
-        answer = self.solve(draws)
+        room = self._room(chunks[0])
+        answer = join_scalings([self.solve(draws, room=room) for draws in chunks])
         return Ballots(
-            members=draws,
+            members=np.concatenate(chunks),
             row=self._steps(answer.log_row, n_row_clusters),
             column=self._steps(answer.log_column, n_column_clusters),
             n_iter=answer.n_iter,
             converged=answer.error <= self.tol,
         )
 
-    def _chunks(self, draws: np.ndarray) -> list[np.ndarray]:
-        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
-        at_once = max(1, self.backend.chunk_bytes // bytes_each)
-        return [draws[part] for part in gen_batches(len(draws), at_once)]
+    def _room(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return memory for the squares and products of draws, to be used again and again.
 
-    def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
+        Memory fresh from the system costs as much time as the transport itself.
+        """
+        if self.backend.device is not None or sp.issparse(self.matrix):
+            return None
+        shape = (*draws.shape, draws.shape[1])
+        dtype = self.products.dtype
+        return np.empty(shape, dtype), np.empty(shape, dtype)
+
+    def solve(
+        self,
+        draws: np.ndarray,
+        precision: str | None = None,
+        room: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Scalings:
         """Return the scalings of rows and columns of draws."""
         backend = self.backend
-        costs = self._costs(draws, precision)
-        log_kernel = costs.cross
-        log_kernel *= 2 * self.inverse_reg
-        answer = sinkhorn(log_kernel, max_iter=self.max_iter, tol=self.tol)
+        costs = self._costs(draws, precision, room)
+        answer = sinkhorn(costs.cross, max_iter=self.max_iter, tol=self.tol, overwrite=True)
         # The norms were left out of the kernel: they belong to the scalings.
         row_norms, column_norms = costs.row_norms, costs.column_norms
         if not sp.issparse(self.matrix):
             row_norms, column_norms = backend.fetch(row_norms), backend.fetch(column_norms)
         return Scalings(
-            log_row=backend.fetch(answer.log_row) + self.inverse_reg * row_norms,
-            log_column=backend.fetch(answer.log_column) + self.inverse_reg * column_norms,
+            log_row=backend.fetch(answer.log_row) + row_norms / 2,
+            log_column=backend.fetch(answer.log_column) + column_norms / 2,
             n_iter=backend.fetch(answer.n_iter),
             error=backend.fetch(answer.error),
             status=answer.status,
         )
 
-    def _costs(self, draws: np.ndarray, precision: str | None) -> SquareCosts:
+    def _costs(
+        self,
+        draws: np.ndarray,
+        precision: str | None,
+        room: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> SquareCosts:
         backend = self.backend
         if sp.issparse(self.matrix):
             dtype = precision or self.precision
             costs = join_costs([square_costs(self.matrix[draw], dtype) for draw in draws])
             return SquareCosts(costs.row_norms, costs.column_norms, backend.send(costs.cross))
+        if room is not None:
+            squares, cross = (memory[: len(draws)] for memory in room)
+            # "clip": the indices are known to be good, and NumPy need not buffer its answer.
+            np.take(self.products, draws, axis=0, out=squares, mode="clip")
+            return square_costs(squares, out=cross)
         matrix = self.products if precision is None else self.matrix.astype(precision, copy=False)
         return square_costs(backend.send(matrix[draws]))
 
@@ -241,7 +272,7 @@ class DrawSolver:
         """Return the placements of rows and of columns by one draw, still without thresholds."""
         answer = self.solve(draw[None], "float64")
         square = self.matrix[draw]
-        common = (self.offset, self.scale, self.inverse_reg)
+        common = (self.offset, self.scale)
         return (
             DrawPlacement(square.T, answer.log_column[0], None, *common, width=len(draw)),
             DrawPlacement(square, answer.log_row[0], draw, *common, width=self.matrix.shape[0]),

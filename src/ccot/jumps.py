@@ -198,47 +198,63 @@ def _strongest(evidence: np.ndarray, gaps: np.ndarray, n_jumps: int) -> np.ndarr
 def _evidence(values: np.ndarray, gaps: np.ndarray, resolution: float) -> np.ndarray:
     """Minus log10 of the bound on a false jump, gap by gap."""
     n_values, n_gaps = values.shape[-1], gaps.shape[-1]
-    if n_gaps == 0:
-        return np.zeros(gaps.shape)
-    place = np.arange(n_gaps)
-    reach = np.concatenate([np.zeros((len(values), 1)), np.cumsum(gaps, axis=-1)], axis=-1)
-    chained = (gaps > resolution) & _is_peak(gaps)
-    log_left = log_right = np.zeros(gaps.shape)
+    candidates = np.nonzero((gaps > resolution) & _is_peak(gaps))
+    vector, place = candidates
+    gap = gaps[candidates]
+    log_left, log_right = np.zeros(len(gap)), np.zeros(len(gap))
     n_links = max(1, int(np.log2(n_values)) - 1)
+    chained, flat = np.arange(len(gap)), values.ravel()
+    totals, sizes = values, np.ones(n_values)
     for link in range(n_links):
         if link:
-            peak = _is_peak(_coarse_cost(values, 2**link))
+            totals, sizes = _pair(totals), _pair(sizes)
+            peak = _is_peak(_cost(totals / sizes))
             # A jump at the border of two intervals shows in both: either may carry the chain.
-            chained = chained & (peak[:, place >> link] | peak[:, (place + 1) >> link])
+            carried = peak[vector, place >> link] | peak[vector, (place + 1) >> link]
+            chained, vector, place, gap = (of[carried] for of in (chained, vector, place, gap))
+        foot = vector * n_values + place
+        low, high = flat[foot], flat[foot + 1]
+        left, right = log_left[chained], log_right[chained]
         for window in (2 * 2**link, 3 * 2**link):
             n_left, n_right = np.minimum(window, place), np.minimum(window, n_gaps - 1 - place)
-            left = reach[:, place] - reach[:, place - n_left]
-            right = reach[:, place + 1 + n_right] - reach[:, place + 1]
-            log_left = np.where(chained, _lower(log_left, gaps, left, n_left), log_left)
-            log_right = np.where(chained, _lower(log_right, gaps, right, n_right), log_right)
-    log_bound = np.maximum(log_left, log_right) + np.log(n_gaps * 2 * n_links)
-    return np.maximum(0.0, -log_bound) / np.log(10)
+            left = np.minimum(left, _log_chance(gap, low - flat[foot - n_left], n_left))
+            right = np.minimum(right, _log_chance(gap, flat[foot + 1 + n_right] - high, n_right))
+        log_left[chained], log_right[chained] = left, right
+    log_bound = np.maximum(log_left, log_right) + np.log(max(1, n_gaps) * 2 * n_links)
+    evidence = np.zeros(gaps.shape)
+    evidence[candidates] = np.maximum(0.0, -log_bound) / np.log(10)
+    return evidence
 
 
-def _lower(log_p: np.ndarray, gaps: np.ndarray, total: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Update log p with the chance of a gap beside ``count`` gaps of this ``total``."""
+def _log_chance(gap: np.ndarray, total: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Return the log of the chance of such a gap beside ``count`` gaps of this ``total``."""
     # Equal values have no gaps at all: the ratio is limited, so that evidence stays finite.
-    ratio = gaps / _positive(np.maximum(total, 1e-15 * gaps))
-    return np.minimum(log_p, -count * np.log1p(ratio))
+    return -count * np.log1p(gap / np.maximum(total, 1e-15 * gap))
 
 
-def _coarse_cost(values: np.ndarray, size: int) -> np.ndarray:
-    """F on averages of ``size`` values each; the last average may have fewer."""
-    n_values = values.shape[-1]
-    starts = np.arange(0, n_values, size)
-    averages = np.add.reduceat(values, starts, axis=-1) / np.diff(np.append(starts, n_values))
-    padded = np.pad(averages, ((0, 0), (1, 1)), mode="edge")
-    return padded[:, 2:] - padded[:, :-2]
+def _pair(totals: np.ndarray) -> np.ndarray:
+    """Add neighbours two by two; an odd one out stays alone."""
+    paired = totals[..., ::2].copy()
+    paired[..., : totals.shape[-1] // 2] += totals[..., 1::2]
+    return paired
+
+
+def _cost(averages: np.ndarray) -> np.ndarray:
+    """F of the paper; beyond the ends there is no step."""
+    cost = np.zeros(averages.shape)
+    steps = np.diff(averages)
+    cost[:, 1:] += steps
+    cost[:, :-1] += steps
+    return cost
 
 
 def _is_peak(heights: np.ndarray) -> np.ndarray:
-    padded = np.pad(heights, ((0, 0), (1, 1)), constant_values=-np.inf)
-    return (heights >= padded[:, :-2]) & (heights >= padded[:, 2:])
+    rises = heights[:, 1:] >= heights[:, :-1]
+    falls = heights[:, 1:] <= heights[:, :-1]
+    peak = np.ones(heights.shape, dtype=bool)
+    peak[:, 1:] &= rises
+    peak[:, :-1] &= falls
+    return peak
 
 
 def _positive(numbers: np.ndarray) -> np.ndarray:

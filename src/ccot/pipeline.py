@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.arrays import Backend, choose_backend
+from ccot.arrays import Backend, choose_backend, one_blas_thread
 from ccot.coclustering import StepCoclustering, StepPlacement, StepSide
 from ccot.consensus import number_shares, vote, winning_number
 from ccot.draws import Ballots, DrawSolver, join_ballots
@@ -74,6 +74,11 @@ def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -
         numbers = settings.n_column_clusters, settings.n_row_clusters
         turned = replace(settings, n_row_clusters=numbers[0], n_column_clusters=numbers[1])
         return fit_ccot(matrix.T, turned, rng).transposed()
+    with one_blas_thread():
+        return _fit_tall(matrix, settings, rng)
+
+
+def _fit_tall(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -> StepCoclustering:
     n_rows, n_columns = matrix.shape
     indices = draw_indices(n_rows, n_columns, settings.sampling, rng)
     rounds = _rounds(n_rows, n_columns, settings.n_samplings)

@@ -46,8 +46,8 @@ def test_rows_are_exact_and_the_reported_error_bounds_the_columns(kernel, data):
 
 @given(kernel=kernels(), n_iter=st.integers(1, 20))
 def test_iterates_are_those_of_the_log_domain(kernel, n_iter):
-    answer = sinkhorn(kernel, max_iter=n_iter, tol=1e-300)
     log_row = -kernel.max(axis=1)
+    answer = sinkhorn(kernel, log_row_start=log_row, max_iter=n_iter, tol=1e-300)
     for _ in range(int(answer.n_iter)):
         log_column = -np.log(kernel.shape[1]) - logsumexp(kernel + log_row[:, None], axis=0)
         log_row = -np.log(kernel.shape[0]) - logsumexp(kernel + log_column, axis=1)

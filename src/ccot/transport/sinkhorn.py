@@ -5,26 +5,29 @@ answer is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The loop knows nothing 
 ``log_kernel = -lambda M`` and scales it, so that whatever depends on one index only may be left
 out of the kernel and added to the logarithm of the scaling afterwards.
 
-Vectors live in float64 and as logarithms, so that scalings may differ by hundreds of orders of
-magnitude. Products with the kernel are plain matrix products: the potentials reached so far are
-absorbed into the kernel whenever it drifts towards under- or overflow, which keeps the speed of
-plain scaling and the range of the log domain.
+An iteration is two products with a kernel into which potentials have been absorbed. Where a factor
+drifts so far from them that the kernel's range might not do, the iteration is made in the log
+domain instead and its potentials are absorbed: the speed of plain scaling, the range of the log
+domain.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+import numpy as np
 from array_api_compat import array_namespace
 
 Array = Any
 
-# A vector entry this many nats from the absorbed potential triggers a new absorption: the product
-# of two such factors with a kernel entry still lies within the floating-point range.
-_DRIFT = {"float32": 20.0, "float64": 150.0}
+# A kernel of at most this range, in nats, has neither entries nor factors that under- or overflow.
+_NARROW = {"float32": 40.0, "float64": 300.0}
+# Of a point's mass only this much is absorbed into the kernel, the rest stays in its factor.
+_LEAST_ABSORBED = -60.0
 _LOWEST_LOG = -1.0e30
 
 
@@ -58,60 +61,102 @@ class Scalings:
     status: Status
 
 
+def join_scalings(parts: Sequence[Scalings]) -> Scalings:
+    """Put the answers to several batches together; their arrays are NumPy's."""
+    done = all(part.status is Status.CONVERGED for part in parts)
+    return Scalings(
+        log_row=np.concatenate([part.log_row for part in parts]),
+        log_column=np.concatenate([part.log_column for part in parts]),
+        n_iter=np.concatenate([part.n_iter for part in parts]),
+        error=np.concatenate([part.error for part in parts]),
+        status=Status.CONVERGED if done else Status.MAX_ITER,
+    )
+
+
 class _Kernel:
     """A Gibbs kernel with potentials absorbed, ``exp(log_kernel + log_row + log_column)``."""
 
-    def __init__(self, log_kernel: Array) -> None:
+    def __init__(self, log_kernel: Array, overwrite: bool = False) -> None:
         self.xp = array_namespace(log_kernel)
         self._log_kernel = log_kernel
-        self._drift = _DRIFT["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
-        top = self.xp.max(log_kernel, axis=-1)
-        self._absorb(-self._wide(top), self.xp.zeros_like(self._wide(log_kernel[..., 0, :])))
+        range_limit = _NARROW["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
+        # In a wider kernel two factors up to this do not bring back an entry that underflowed.
+        self._highest = math.exp(range_limit / 2)
+        top = self.xp.max(log_kernel, axis=(-2, -1))[..., None]
+        bottom = self.xp.min(log_kernel, axis=(-2, -1))[..., None]
+        is_narrow = top - bottom <= range_limit
+        self._never_drifts = bool(self.xp.all(is_narrow))
+        if not self._never_drifts:
+            top = self.xp.where(is_narrow, top, self.xp.max(log_kernel, axis=-1))
+        self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]) - top)
+        self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
+        if overwrite and self._never_drifts:
+            log_kernel -= top[..., None]
+            self._kernel = self.xp.exp(log_kernel, out=log_kernel)
+        else:
+            self._kernel = self.xp.exp(log_kernel - top[..., None])
 
     def _wide(self, vector: Array) -> Array:
         return self.xp.astype(vector, self.xp.float64)
 
-    def _narrow(self, vector: Array) -> Array:
+    def narrow(self, vector: Array) -> Array:
+        """Return a vector in the precision of the kernel."""
         return self.xp.astype(vector, self._log_kernel.dtype)
 
-    def _absorb(self, log_row: Array, log_column: Array) -> None:
+    def mass(self, log_mass: Array | None, size: int) -> Array | float:
+        """Return masses in the precision of the kernel; uniform where none are given."""
+        return 1 / size if log_mass is None else self.narrow(self.xp.exp(log_mass))
+
+    def holds(self, factor: Array) -> bool:
+        """Tell whether factors are near enough to the absorbed potentials.
+
+        In a narrow kernel they always are: factors set by its sums differ by its range at most.
+        """
+        return self._never_drifts or self.is_close(factor)
+
+    def is_close(self, factor: Array) -> bool:
+        """Tell whether arbitrary factors are near enough to the absorbed potentials."""
+        return bool(self.xp.max(factor) <= self._highest)
+
+    def row_sums(self, column: Array) -> Array:
+        """Return the row sums of the kernel, its columns times these factors."""
+        return self.xp.matmul(self._kernel, column[..., :, None])[..., :, 0]
+
+    def column_sums(self, row: Array) -> Array:
+        """Return the column sums of the kernel, its rows times these factors."""
+        return self.xp.matmul(row[..., None, :], self._kernel)[..., 0, :]
+
+    def distance(self, sums: Array, mass: Array | float) -> Array:
+        """L1 distance between the sums of a coupling and the masses they should be."""
+        return self.xp.sum(self.xp.abs(sums - mass), axis=-1)
+
+    def absorb(self, log_row: Array, log_column: Array) -> None:
+        """Absorb other potentials instead."""
         self.log_row, self.log_column = log_row, log_column
-        shifted = self._log_kernel + self._narrow(log_row)[..., :, None]
-        shifted += self._narrow(log_column)[..., None, :]
+        self._never_drifts = False
+        shifted = self._log_kernel + self.narrow(log_row)[..., :, None]
+        shifted += self.narrow(log_column)[..., None, :]
         self._kernel = self.xp.exp(shifted)
 
-    def log_row_sums(self, log_row: Array, log_column: Array) -> Array:
+    def log_row_sums(self, log_column: Array) -> Array:
         """Return ``log sum_j exp(log_kernel_ij + log_column_j)``."""
-        return self._log_sums(log_row, log_column, axis=-1)
+        return self._log_sums(log_column[..., None, :], axis=-1)
 
-    def log_column_sums(self, log_row: Array, log_column: Array) -> Array:
+    def log_column_sums(self, log_row: Array) -> Array:
         """Return ``log sum_i exp(log_kernel_ij + log_row_i)``."""
-        return self._log_sums(log_row, log_column, axis=-2)
+        return self._log_sums(log_row[..., :, None], axis=-2)
 
-    def _log_sums(self, log_row: Array, log_column: Array, axis: int) -> Array:
+    def _log_sums(self, log_factor: Array, axis: int) -> Array:
         xp = self.xp
-        drift = log_column - self.log_column if axis == -1 else log_row - self.log_row
-        if not bool(xp.any(xp.abs(drift) > self._drift)):
-            factor = self._narrow(xp.exp(drift))
-            if axis == -1:
-                sums = xp.matmul(self._kernel, factor[..., :, None])[..., :, 0]
-            else:
-                sums = xp.matmul(factor[..., None, :], self._kernel)[..., 0, :]
-            if bool(xp.all(sums > 0)):
-                absorbed = self.log_row if axis == -1 else self.log_column
-                return xp.log(self._wide(sums)) - absorbed
-        return self._log_sums_exactly(log_row, log_column, axis)
-
-    def _log_sums_exactly(self, log_row: Array, log_column: Array, axis: int) -> Array:
-        """Log-domain sums; they also tell where the kernel should be centred from now on."""
-        xp = self.xp
-        given = log_column[..., None, :] if axis == -1 else log_row[..., :, None]
-        terms = self._log_kernel + self._narrow(given)
+        terms = self._log_kernel + self.narrow(log_factor)
         top = xp.max(terms, axis=axis, keepdims=True)
         sums = xp.sum(xp.exp(terms - top), axis=axis)
-        log_sums = xp.log(self._wide(sums)) + self._wide(xp.squeeze(top, axis=axis))
-        self._absorb(*((-log_sums, log_column) if axis == -1 else (log_row, -log_sums)))
-        return log_sums
+        return xp.log(self._wide(sums)) + self._wide(xp.squeeze(top, axis=axis))
+
+    def log_scaling(self, factor: Array, absorbed: Array) -> Array:
+        """Return the logarithm of a scaling; finite where a point has no mass."""
+        log_factor = self.xp.log(self._wide(factor))
+        return absorbed + self.xp.where(factor > 0, log_factor, _LOWEST_LOG)
 
 
 def sinkhorn(
@@ -122,6 +167,7 @@ def sinkhorn(
     log_row_start: Array | None = None,
     max_iter: int = 1000,
     tol: float = 1e-6,
+    overwrite: bool = False,
 ) -> Scalings:
     r"""Scale a batch of Gibbs kernels to given marginals.
 
@@ -136,11 +182,14 @@ def sinkhorn(
     log_row_mass, log_column_mass : arrays broadcastable to (..., n) and (..., m), optional
         Logarithms of the marginals; uniform with total mass 1 by default.
     log_row_start : array of shape (..., n), optional
-        Logarithm of the row scaling to start from; by default one over each row's largest entry.
+        Logarithm of the row scaling to start from; by default a constant, or one over each row's
+        largest entry where the kernel spans many orders of magnitude.
     max_iter : int, default=1000
         Limit on the iterations of each problem.
     tol : float, default=1e-6
         A problem has converged when the L1 errors of both marginals are below this.
+    overwrite : bool, default=False
+        The memory of ``log_kernel`` may be used for the work (NumPy and PyTorch).
 
     Returns
     -------
@@ -161,41 +210,96 @@ def sinkhorn(
     >>> coupling.sum(axis=0), coupling.sum(axis=1)
     (array([0.5, 0.5]), array([0.5, 0.5]))
     """
-    xp = array_namespace(log_kernel)
-    kernel = _Kernel(log_kernel)
-    log_row, log_column = kernel.log_row, kernel.log_column
-    log_row_mass = _masses(log_row_mass, log_row)
-    log_column_mass = _masses(log_column_mass, log_column)
-    if log_row_start is not None:
-        log_row = log_row_start + xp.zeros_like(log_row)
-    row_mass, column_mass = xp.exp(log_row_mass), xp.exp(log_column_mass)
+    kernel = _Kernel(log_kernel, overwrite and log_row_start is None)
+    xp = kernel.xp
+    row_mass = kernel.mass(log_row_mass, log_kernel.shape[-2])
+    column_mass = kernel.mass(log_column_mass, log_kernel.shape[-1])
+    found, running = None, True
+    # A factor may be infinite or undefined for a moment: then the log domain takes over.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        row = _start(kernel, log_row_start)
+        column_sums = kernel.column_sums(row)
+        for iteration in range(1, max_iter + 1):
+            column = column_mass / column_sums
+            row_sums = kernel.row_sums(column)
+            next_row = row_mass / row_sums
+            if kernel.holds(column) and kernel.holds(next_row):
+                error = kernel.distance(row * row_sums, row_mass)
+            else:
+                before = kernel.log_scaling(row, kernel.log_row)
+                column, next_row, log_row_sums = _iterate_in_logs(
+                    kernel, before, log_row_mass, log_column_mass
+                )
+                error = kernel.distance(xp.exp(before + log_row_sums), row_mass)
+            row = next_row
+            column_sums = kernel.column_sums(row)
+            last = iteration == max_iter
+            if bool(xp.min(error) > tol) and not last:
+                continue
+            error = xp.maximum(error, kernel.distance(column * column_sums, column_mass))
+            converged = error <= tol
+            if last or bool(xp.any(running & converged)):
+                # Who has converged is set aside: a batch gives what its members give.
+                now = Scalings(
+                    kernel.log_scaling(row, kernel.log_row),
+                    kernel.log_scaling(column, kernel.log_column),
+                    xp.zeros_like(error, dtype=xp.int64) + iteration,
+                    xp.astype(error, xp.float64),
+                    Status.CONVERGED,
+                )
+                found = now if found is None else _choose(running, now, found)
+                running = running & ~converged
+                if not bool(xp.any(running)):
+                    return found
+    assert found is not None, "max_iter is at least 1"
+    return replace(found, status=Status.MAX_ITER)
 
-    running = xp.isfinite(log_row[..., 0])
-    n_iter = xp.zeros_like(xp.astype(running, xp.int64))
-    error = xp.zeros_like(log_row[..., 0])
-    log_column_sums = kernel.log_column_sums(log_row, log_column)
-    for _ in range(max_iter):
-        # Problems that have converged stay as they are: a batch gives what its members give.
-        active = running[..., None]
-        log_column = xp.where(active, log_column_mass - log_column_sums, log_column)
-        log_row_sums = kernel.log_row_sums(log_row, log_column)
-        row_error = _distance(log_row + log_row_sums, row_mass)
-        log_row = xp.where(active, log_row_mass - log_row_sums, log_row)
-        log_column_sums = kernel.log_column_sums(log_row, log_column)
-        column_error = _distance(log_column + log_column_sums, column_mass)
-        error = xp.where(running, xp.maximum(row_error, column_error), error)
-        n_iter = n_iter + xp.astype(running, xp.int64)
-        running = running & (error > tol)
-        if not bool(xp.any(running)):
-            break
-    status = Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED
-    return Scalings(log_row, log_column, n_iter, error, status)
+
+def _choose(running: Array, now: Scalings, earlier: Scalings) -> Scalings:
+    """Return the present answers of problems still running, the earlier ones of the others."""
+    xp = array_namespace(running)
+    return Scalings(
+        xp.where(running[..., None], now.log_row, earlier.log_row),
+        xp.where(running[..., None], now.log_column, earlier.log_column),
+        xp.where(running, now.n_iter, earlier.n_iter),
+        xp.where(running, now.error, earlier.error),
+        now.status,
+    )
 
 
-def _distance(log_sums: Array, mass: Array) -> Array:
-    """L1 distance between the sums of a coupling and the masses they should be."""
-    xp = array_namespace(mass)
-    return xp.sum(xp.abs(xp.exp(log_sums) - mass), axis=-1)
+def _start(kernel: _Kernel, log_row: Array | None) -> Array:
+    """Return the factors to start with, close enough to what the kernel has absorbed."""
+    xp = kernel.xp
+    if log_row is None:
+        return xp.ones_like(kernel.narrow(kernel.log_row))
+    log_row = log_row + xp.zeros_like(kernel.log_row)
+    row = kernel.narrow(xp.exp(log_row - kernel.log_row))
+    if kernel.is_close(row) and kernel.is_close(1 / row):
+        return row
+    kernel.absorb(log_row, -kernel.log_column_sums(log_row))
+    return xp.ones_like(row)
+
+
+def _iterate_in_logs(
+    kernel: _Kernel, log_row: Array, log_row_mass: Array | None, log_column_mass: Array | None
+) -> tuple[Array, Array, Array]:
+    """Set columns and rows right whatever their range; absorb the potentials, return what is left.
+
+    Also returns the logarithms of the row sums before the rows are set right.
+    """
+    xp = kernel.xp
+    log_row_mass = _masses(log_row_mass, kernel.log_row)
+    log_column_mass = _masses(log_column_mass, kernel.log_column)
+    log_column_sums = kernel.log_column_sums(log_row)
+    log_row_sums = kernel.log_row_sums(log_column_mass - log_column_sums)
+    absorbed_row, absorbed_column = (
+        xp.where(log_mass > _LEAST_ABSORBED, log_mass, _LEAST_ABSORBED)
+        for log_mass in (log_row_mass, log_column_mass)
+    )
+    kernel.absorb(absorbed_row - log_row_sums, absorbed_column - log_column_sums)
+    column = kernel.narrow(xp.exp(log_column_mass - absorbed_column))
+    row = kernel.narrow(xp.exp(log_row_mass - absorbed_row))
+    return column, row, log_row_sums
 
 
 def _masses(log_mass: Array | None, like: Array) -> Array:
