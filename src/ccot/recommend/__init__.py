@@ -1,0 +1,6 @@
+"""Recommendations from blocks of users and items."""
+
+from ccot.recommend.recommender import BlockRecommender
+from ccot.recommend.values import Explanation, Item, Neighbour, Recommendation, User
+
+__all__ = ["BlockRecommender", "Explanation", "Item", "Neighbour", "Recommendation", "User"]

@@ -1,0 +1,440 @@
+"""BlockRecommender: ratings from the blocks of a co-clustering."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ccot.estimators.transport import TransportCoclustering
+from ccot.randomness import RandomState
+from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
+from ccot.recommend.values import NOWHERE, Explanation, Item, Neighbour, Recommendation, User
+from ccot.recommend.views import VIEWS, see, unless_empty
+
+Matrix = Any
+
+_POSITIVE = [Interval(Real, 0, None, closed="left")]
+
+
+class BlockRecommender(BaseEstimator):
+    r"""Predicted ratings and recommendations from the blocks of a co-clustering.
+
+    The rating of a user u for an item i is
+
+    .. math:: \mu + b_u + c_i + e_{z(u) w(i)},
+
+    the mean of all ratings, offsets of user and item (regularised least squares), and what the
+    block of their clusters adds: the mean of what the offsets leave in it, shrunk towards 0. With
+    nothing shrunk this is the model of [1]_, block mean plus what user and item deviate from
+    theirs.
+
+    Recommended are the items that most of the user's group liked.
+
+    Parameters
+    ----------
+    coclustering : estimator or None, default=None
+        A co-clustering of users and items, fitted or not; None:
+        :class:`~ccot.TransportCoclustering`, which finds its own numbers.
+    view : {"likes", "zeros", "nan"}, default="likes"
+        How the co-clustering sees ratings, at the fit and when a new user comes: 1 for every
+        liked item and 0 elsewhere; the ratings, 0 where there is none (as in the paper); the
+        ratings, NaN where there is none. For a fitted co-clustering, say what it was fitted to.
+    like : float or None, default=None
+        Ratings from this one up mean that the item was liked; None: from their median up.
+    user_shrinkage, item_shrinkage : float, default=5, 3
+        Offsets are sums over the number of ratings plus this.
+    block_shrinkage : float, default=30
+        The same for effects of blocks.
+    liking_shrinkage : float, default=10
+        The same for the share of a group who liked an item, shrunk towards that of everybody.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the co-clustering that is made where none is given.
+
+    Attributes
+    ----------
+    coclustering_ : estimator
+        The fitted co-clustering.
+    user_labels_, item_labels_ : ndarray of int
+        Clusters; -1 for users and items in which the co-clustering sees nothing.
+    block_means_ : ndarray of shape (n_user_clusters, n_item_clusters)
+        Mean rating of each block; NaN where there is none.
+    mean_ : float
+        Mean of all ratings.
+    user_offsets_, item_offsets_ : ndarray
+        Offsets.
+    like_ : float
+        Smallest rating that means liking.
+    rating_range_ : tuple of float
+        Smallest and largest rating.
+
+    References
+    ----------
+    .. [1] George, T. and Merugu, S. (2005). A scalable collaborative filtering framework based on
+       co-clustering. ICDM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccot.recommend import BlockRecommender
+    >>> rng = np.random.default_rng(0)
+    >>> taste = np.array([[5, 2], [2, 5]])[np.arange(60) % 2][:, np.arange(40) % 2]
+    >>> ratings = np.where(rng.random(taste.shape) < 0.4, taste, np.nan)
+    >>> model = BlockRecommender(random_state=0).fit(ratings)
+    >>> float(model.predict(0, 2).round(1)), float(model.predict(0, 3).round(1))
+    (4.3, 2.0)
+    >>> visitor = model.new_user(items=[1, 3, 4], ratings=[5, 5, 2])
+    >>> [found.item % 2 for found in model.recommend(visitor, 3)]
+    [1, 1, 1]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "coclustering": [HasMethods(["fit"]), None],
+        "view": [StrOptions(set(VIEWS))],
+        "like": [Real, None],
+        "user_shrinkage": _POSITIVE,
+        "item_shrinkage": _POSITIVE,
+        "block_shrinkage": _POSITIVE,
+        "liking_shrinkage": _POSITIVE,
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        coclustering: Any = None,
+        *,
+        view: str = "likes",
+        like: float | None = None,
+        user_shrinkage: float = 5.0,
+        item_shrinkage: float = 3.0,
+        block_shrinkage: float = 30.0,
+        liking_shrinkage: float = 10.0,
+        random_state: RandomState = None,
+    ):
+        self.coclustering = coclustering
+        self.view = view
+        self.like = like
+        self.user_shrinkage = user_shrinkage
+        self.item_shrinkage = item_shrinkage
+        self.block_shrinkage = block_shrinkage
+        self.liking_shrinkage = liking_shrinkage
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None):
+        """Learn from ratings.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_users, n_items)
+            Ratings. Missing are NaN in an array, and what is not stored in a sparse matrix.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        BlockRecommender
+            This object.
+        """
+        self._validate_params()
+        ratings = as_ratings(X)
+        self.rating_range_ = float(ratings.data.min()), float(ratings.data.max())
+        self.like_ = float(np.median(ratings.data)) if self.like is None else float(self.like)
+        self.coclustering_ = self._cocluster(ratings)
+        seen = self._seen(ratings)
+        self.user_labels_ = unless_empty(self.coclustering_.row_labels_, seen)
+        self.item_labels_ = unless_empty(self.coclustering_.column_labels_, seen.T)
+        self._learn(ratings, fit_offsets(ratings, self.user_shrinkage, self.item_shrinkage))
+        return self
+
+    def predict(self, user: Any, item: Any) -> Any:
+        """Return predicted ratings.
+
+        Parameters
+        ----------
+        user : int, array of int, or User
+            Who: numbers of rows of the fitted matrix, or one who is new.
+        item : int, array of int, or Item
+            What: numbers of columns, or one that is new.
+
+        Returns
+        -------
+        float or ndarray
+            Ratings within the scale of the fitted ones. Unknown users and items get means.
+        """
+        check_is_fitted(self)
+        user_label, user_offset = self._place_and_offset(user, 0)
+        item_label, item_offset = self._place_and_offset(item, 1)
+        effect = self._blocks.effect[user_label, item_label]
+        return np.clip(self.mean_ + user_offset + item_offset + effect, *self.rating_range_)
+
+    def recommend(
+        self, user: int | User, n: int = 10, *, exclude_seen: bool = True, by: str = "liking"
+    ) -> list[Recommendation]:
+        """Return the items to recommend to a user, best first.
+
+        Parameters
+        ----------
+        user : int or User
+            Number of a row of the fitted matrix, or one who is new.
+        n : int, default=10
+            How many; fewer come back where there are not so many.
+        exclude_seen : bool, default=True
+            Leave out what the user has rated.
+        by : {"liking", "rating"}, default="liking"
+            By the share of the user's group who liked the item, or by predicted rating. The second
+            brings up what few people know.
+
+        Returns
+        -------
+        list of Recommendation
+            Items with predicted rating and liking.
+        """
+        check_is_fitted(self)
+        if by not in ("liking", "rating"):
+            raise ValueError(f'by={by!r} is not known: use "liking" or "rating"')
+        if not isinstance(n, Integral) or n < 1:
+            raise ValueError(f"n={n!r}: ask for at least one item")
+        label, _ = self._place_and_offset(user, 0)
+        ratings = self.predict(user, np.arange(self._ratings.shape[1]))
+        liking = self._liking[label]
+        score = liking if by == "liking" else ratings
+        left = np.arange(len(score))
+        if exclude_seen:
+            left = np.delete(left, self._rated_by(user)[0])
+        # Ties go to the better rated, then to the first.
+        best = np.lexsort((-ratings[left], -score[left]))[:n]
+        return [
+            Recommendation(int(item), float(ratings[item]), float(liking[item]))
+            for item in left[best]
+        ]
+
+    def explain(self, user: int | User, item: int | Item, *, n_neighbours: int = 5) -> Explanation:
+        """Return where a predicted rating comes from.
+
+        Parameters
+        ----------
+        user : int or User
+            Who.
+        item : int or Item
+            What.
+        n_neighbours : int, default=5
+            At most so many members of the user's group who rated the item are named.
+
+        Returns
+        -------
+        Explanation
+            Prediction, its parts, the block and its mean, neighbours.
+        """
+        rating = float(self.predict(user, item))
+        user_label, user_offset = self._place_and_offset(user, 0)
+        item_label, item_offset = self._place_and_offset(item, 1)
+        block = int(user_label), int(item_label)
+        return Explanation(
+            rating=rating,
+            mean=self.mean_,
+            user_offset=float(user_offset),
+            item_offset=float(item_offset),
+            block_effect=float(self._blocks.effect[block]),
+            block=block,
+            block_mean=float(self._blocks.mean[block]),
+            block_size=int(self._blocks.size[block]),
+            neighbours=tuple(self._neighbours(user, item, block[0])[:n_neighbours]),
+        )
+
+    def new_user(self, items: Any, ratings: Any) -> User:
+        """Place a user who was not there at the fit, without fitting anything again.
+
+        Parameters
+        ----------
+        items : sequence of int
+            Numbers of the columns of the rated items; may be empty.
+        ratings : sequence of float
+            Their ratings.
+
+        Returns
+        -------
+        User
+            To be passed to :meth:`predict`, :meth:`recommend` and :meth:`explain`.
+        """
+        check_is_fitted(self)
+        items, ratings = self._check_handful(items, ratings, 1, "item")
+        label = self._place(items, ratings, 0)
+        left = ratings - self.mean_ - self.item_offsets_[items]
+        left -= self._blocks.effect[label, self.item_labels_[items]]
+        return User(label, _shrunk(left, self.user_shrinkage), items, ratings)
+
+    def new_item(self, users: Any, ratings: Any) -> Item:
+        """Place an item that was not there at the fit, without fitting anything again.
+
+        Parameters
+        ----------
+        users : sequence of int
+            Numbers of the rows of the users who rated it; may be empty.
+        ratings : sequence of float
+            Their ratings.
+
+        Returns
+        -------
+        Item
+            To be passed to :meth:`predict` and :meth:`explain`.
+        """
+        check_is_fitted(self)
+        users, ratings = self._check_handful(users, ratings, 0, "user")
+        label = self._place(users, ratings, 1)
+        left = ratings - self.mean_ - self.user_offsets_[users]
+        left -= self._blocks.effect[self.user_labels_[users], label]
+        return Item(label, _shrunk(left, self.item_shrinkage), users, ratings)
+
+    @property
+    def block_means_(self) -> np.ndarray:
+        """Mean rating of each block; NaN where there is none."""
+        check_is_fitted(self)
+        return self._blocks.mean[:-1, :-1]
+
+    def _cocluster(self, ratings: sp.csr_array) -> Any:
+        """Return the co-clustering, fitted if it is not."""
+        given = self.coclustering
+        if not hasattr(given, "row_labels_"):
+            model = TransportCoclustering(random_state=self.random_state)
+            return (model if given is None else clone(given)).fit(self._seen(ratings))
+        shape = len(given.row_labels_), len(given.column_labels_)
+        if shape != ratings.shape:
+            raise ValueError(
+                f"the co-clustering was fitted to {shape[0]} x {shape[1]} users and items, but "
+                f"there are ratings of {ratings.shape[0]} x {ratings.shape[1]}: fit it to the same "
+                "ones, or pass it unfitted"
+            )
+        return given
+
+    def _seen(self, ratings: sp.csr_array) -> Matrix:
+        return see(ratings, self.view, self.like_)
+
+    def _learn(self, ratings: sp.csr_array, offsets: Offsets) -> None:
+        """Set everything that follows from ratings, offsets and labels."""
+        self._ratings, self._by_item = ratings, sp.csc_array(ratings)
+        self.mean_ = offsets.mean
+        self.user_offsets_, self.item_offsets_ = offsets.user, offsets.item
+        labels = self.coclustering_.row_labels_, self.coclustering_.column_labels_
+        shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
+        self._blocks = sum_blocks(
+            ratings, offsets, self.user_labels_, self.item_labels_, shape, self.block_shrinkage
+        )
+        self._likes = see(ratings, "likes", self.like_)
+        self._liking = self._share_who_liked(shape[0])
+
+    def _share_who_liked(self, n_clusters: int) -> np.ndarray:
+        """Return the shares of each group, and last of everybody, who liked each item."""
+        overall = np.asarray(self._likes.sum(axis=0)) / self._likes.shape[0]
+        members = self.user_labels_ == np.arange(n_clusters)[:, None]
+        size = members.sum(axis=1, keepdims=True)
+        weight = np.maximum(size + self.liking_shrinkage, 1)
+        shares = (members @ self._likes + self.liking_shrinkage * overall) / weight
+        return np.vstack([shares, overall])
+
+    def _place_and_offset(self, who: Any, axis: int) -> tuple[Any, Any]:
+        """Return label and offset of one side: of old ones by number, of new ones as they come."""
+        if isinstance(who, User if axis == 0 else Item):
+            return who.label, who.offset
+        where = self._check_numbers(who, axis, "user" if axis == 0 else "item")
+        if axis == 0:
+            return self.user_labels_[where], self.user_offsets_[where]
+        return self.item_labels_[where], self.item_offsets_[where]
+
+    def _rated_by(self, user: int | User) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(user, User):
+            return user.items, user.ratings
+        return _stored(self._ratings, user)
+
+    def _neighbours(self, user: int | User, item: int | Item, label: int) -> list[Neighbour]:
+        """Return who of a group rated an item; those who share most likes with the user first."""
+        if label == NOWHERE:
+            return []
+        if isinstance(item, Item):
+            raters, ratings = item.users, item.ratings
+        else:
+            raters, ratings = _stored(self._by_item, item)
+        near = self.user_labels_[raters] == label
+        if not isinstance(user, User):
+            near &= raters != user
+        raters, ratings = raters[near], ratings[near]
+        rated, given = self._rated_by(user)
+        mine = np.zeros(self._ratings.shape[1])
+        mine[rated[given >= self.like_]] = 1.0
+        shared = self._likes[raters] @ mine
+        order = np.lexsort((raters, -shared))
+        return [
+            Neighbour(int(raters[k]), float(ratings[k]), int(shared[k])) for k in order.tolist()
+        ]
+
+    def _place(self, partners: np.ndarray, ratings: np.ndarray, axis: int) -> int:
+        """Return the cluster of someone new."""
+        width = self._ratings.shape[1 - axis]
+        indptr = np.array([0, len(partners)])
+        seen = self._seen(sp.csr_array((ratings, partners, indptr), shape=(1, width)))
+        if not len(partners) or (sp.issparse(seen) and seen.nnz == 0):
+            return NOWHERE
+        point = seen.toarray() if sp.issparse(seen) else seen
+        model = self.coclustering_
+        if hasattr(model, "predict") and hasattr(model, "predict_columns"):
+            place = model.predict if axis == 0 else model.predict_columns
+            return int(place(point)[0])
+        return self._place_by_loss(partners, ratings, axis)
+
+    def _place_by_loss(self, partners: np.ndarray, ratings: np.ndarray, axis: int) -> int:
+        """Return the cluster whose block effects leave least of the ratings.
+
+        For co-clusterings that place nobody themselves.
+        """
+        labels, offsets = (
+            (self.item_labels_, self.item_offsets_)
+            if axis == 0
+            else (self.user_labels_, self.user_offsets_)
+        )
+        effect = self._blocks.effect if axis == 0 else self._blocks.effect.T
+        shrinkage = self.user_shrinkage if axis == 0 else self.item_shrinkage
+        left = ratings - self.mean_ - offsets[partners] - effect[:-1, labels[partners]]
+        own = left.sum(axis=1) / (len(partners) + shrinkage)
+        loss = ((left - own[:, None]) ** 2).sum(axis=1) + shrinkage * own**2
+        return int(loss.argmin())
+
+    def _check_handful(
+        self, partners: Any, ratings: Any, axis: int, name: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ratings of someone new, by increasing number of the partner."""
+        partners = np.atleast_1d(self._check_numbers(partners, axis, name))
+        ratings = np.atleast_1d(np.asarray(ratings, dtype=np.float64))
+        if partners.shape != ratings.shape or partners.ndim != 1:
+            raise ValueError(f"there are {partners.size} {name}s and {ratings.size} ratings")
+        low, high = self.rating_range_
+        if not np.all((ratings >= low) & (ratings <= high)):
+            raise ValueError(f"ratings lie between {low:g} and {high:g}")
+        order = np.argsort(partners, kind="stable")
+        if (np.diff(partners[order]) == 0).any():
+            raise ValueError(f"a {name} is rated more than once: keep one of the ratings")
+        return partners[order], ratings[order]
+
+    def _check_numbers(self, numbers: Any, axis: int, name: str) -> np.ndarray:
+        checked = np.asarray(numbers)
+        if checked.size == 0:
+            checked = checked.astype(np.int64)
+        if checked.dtype.kind not in "iu":
+            raise TypeError(f"{name}s are numbers of the fitted matrix, not {numbers!r}")
+        size = self._ratings.shape[axis]
+        if checked.size and (checked.min() < 0 or checked.max() >= size):
+            raise IndexError(f"there are {name}s 0 to {size - 1} only: {numbers!r}")
+        return checked
+
+
+def _stored(matrix: Any, place: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a row of a CSR (column of a CSC) array stores: where, and what."""
+    within = slice(matrix.indptr[place], matrix.indptr[place + 1])
+    return matrix.indices[within], matrix.data[within]
+
+
+def _shrunk(left: np.ndarray, shrinkage: float) -> float:
+    return float(left.sum() / max(len(left) + shrinkage, 1))

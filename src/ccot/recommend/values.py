@@ -1,0 +1,140 @@
+"""What the recommender takes and returns besides numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Label of users and items of whom nothing is known. It picks the last row (column) of the
+# recommender's tables, which holds what is true of everybody.
+NOWHERE = -1
+
+
+@dataclass(frozen=True)
+class User:
+    """A user who was not there at the fit.
+
+    Attributes
+    ----------
+    label : int
+        Cluster; -1 where the ratings hold nothing to go by.
+    offset : float
+        How far the user's ratings lie above expectation, shrunk.
+    items, ratings : ndarray
+        What was rated, and how.
+    """
+
+    label: int
+    offset: float
+    items: np.ndarray
+    ratings: np.ndarray
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item that was not there at the fit.
+
+    Attributes
+    ----------
+    label : int
+        Cluster; -1 where the ratings hold nothing to go by.
+    offset : float
+        How far the item's ratings lie above expectation, shrunk.
+    users, ratings : ndarray
+        Who rated it, and how.
+    """
+
+    label: int
+    offset: float
+    users: np.ndarray
+    ratings: np.ndarray
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """One recommended item.
+
+    Attributes
+    ----------
+    item : int
+        Which.
+    rating : float
+        Predicted rating.
+    liking : float
+        Share of the user's group who liked it, shrunk towards that of everybody.
+    """
+
+    item: int
+    rating: float
+    liking: float
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Someone of the user's group who rated the item.
+
+    Attributes
+    ----------
+    user : int
+        Who.
+    rating : float
+        How.
+    shared : int
+        Number of items both liked.
+    """
+
+    user: int
+    rating: float
+    shared: int
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where a predicted rating comes from.
+
+    Attributes
+    ----------
+    rating : float
+        The prediction: the sum of the next four, kept within the scale of the ratings.
+    mean, user_offset, item_offset, block_effect : float
+        Mean of all ratings, what user and item add, what their block adds.
+    block : tuple of int
+        Clusters of user and item; -1 where unknown.
+    block_mean : float
+        Plain mean of the ratings in the block; NaN where there are none.
+    block_size : int
+        Number of ratings in it.
+    neighbours : tuple of Neighbour
+        Members of the user's group who rated the item; those who share most likes first.
+    """
+
+    rating: float
+    mean: float
+    user_offset: float
+    item_offset: float
+    block_effect: float
+    block: tuple[int, int]
+    block_mean: float
+    block_size: int
+    neighbours: tuple[Neighbour, ...]
+
+    def __str__(self) -> str:
+        """Return the sum in words."""
+        lines = [
+            f"{self.rating:.2f} = mean {self.mean:.2f}, user {self.user_offset:+.2f}, "
+            f"item {self.item_offset:+.2f}, block {self.block_effect:+.2f}"
+        ]
+        if NOWHERE in self.block:
+            lines.append("no block: too little is known of the user or the item")
+        else:
+            lines.append(
+                f"block of user cluster {self.block[0]} and item cluster {self.block[1]}: "
+                f"mean {self.block_mean:.2f} of {self.block_size} ratings"
+            )
+        lines += [
+            f"user {near.user} of the same group rated it {near.rating:g} "
+            f"({near.shared} likes in common)"
+            for near in self.neighbours
+        ]
+        return "\n".join(lines)
