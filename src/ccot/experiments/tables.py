@@ -1,0 +1,137 @@
+"""A table, and the three languages it is written in."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+_LATEX = {"±": r"$\pm$", "–": "--", "×": r"$\times$", "σ": r"$\sigma$", "−": "$-$"}
+
+
+@dataclass(frozen=True)
+class Text:
+    """An entry of a table: what it says, whether it is bold, and a remark in small print."""
+
+    plain: str
+    bold: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under heads.
+
+    Attributes
+    ----------
+    name : str
+        Stem of the files it is written to.
+    caption : str
+        What it shows.
+    heads : sequence of str
+        One for each column.
+    rows : sequence of sequences of Text or str
+        The entries.
+    notes : sequence of str
+        What a reader must know.
+    groups : int
+        Rows that belong together; a line is drawn after each such group.
+
+    Examples
+    --------
+    >>> from ccot.experiments.tables import Table, Text
+    >>> table = Table("t", "Errors", ("set", "K-means"), [("D1", Text(".018 ± .003", bold=True))])
+    >>> print(table.markdown())
+    **Errors**
+    <BLANKLINE>
+    | set | K-means |
+    | --- | ---: |
+    | D1 | **.018 ± .003** |
+    """
+
+    name: str
+    caption: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Text | str]]
+    notes: Sequence[str] = ()
+    groups: int = 1
+
+    def markdown(self) -> str:
+        """Return the table in Markdown."""
+        lines = [self.heads, ["---", *["---:"] * (len(self.heads) - 1)]]
+        lines += [[_markdown(entry) for entry in row] for row in self.rows]
+        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        return "\n\n".join([f"**{self.caption}**", body, *self.notes])
+
+    def csv(self) -> str:
+        """Return heads and rows as comma-separated values."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.heads)
+        writer.writerows([[_text(entry).plain for entry in row] for row in self.rows])
+        return file.getvalue()
+
+    def latex(self) -> str:
+        """Return the table in LaTeX, for the package booktabs."""
+        lines = [" & ".join(_latex(head) for head in self.heads) + r" \\", r"\midrule"]
+        for number, row in enumerate(self.rows, start=1):
+            lines.append(" & ".join(_latex(entry) for entry in row) + r" \\")
+            if self.groups > 1 and number % self.groups == 0 and number < len(self.rows):
+                lines.append(r"\midrule")
+        columns = "l" + "r" * (len(self.heads) - 1)
+        return "\n".join(
+            [
+                r"\begin{table}",
+                rf"\caption{{{_latex(self.caption)}}}",
+                r"\centering",
+                rf"\begin{{tabular}}{{{columns}}}",
+                r"\toprule",
+                *lines,
+                r"\bottomrule",
+                r"\end{tabular}",
+                *(rf"\par\footnotesize {_latex(note)}" for note in self.notes),
+                r"\end{table}",
+                "",
+            ]
+        )
+
+    def html(self) -> str:
+        """Return the table in HTML."""
+        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self.heads)
+        rows = []
+        for number, row in enumerate(self.rows, start=1):
+            first, *others = (_html(entry) for entry in row)
+            mark = ' class="last"' if self.groups > 1 and number % self.groups == 0 else ""
+            cells = f'<th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in others)
+            rows.append(f"<tr{mark}>{cells}</tr>")
+        notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self.notes)
+        return (
+            f'<div class="wide"><table><caption>{escape(self.caption)}</caption>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{notes}"
+        )
+
+
+def _text(entry: Text | str) -> Text:
+    return entry if isinstance(entry, Text) else Text(entry)
+
+
+def _markdown(entry: Text | str) -> str:
+    text = _text(entry)
+    return f"**{text.plain}**" if text.bold else text.plain
+
+
+def _latex(entry: Text | str) -> str:
+    text = _text(entry)
+    plain = re.sub(r"([&%$#_{}])", r"\\\1", text.plain)
+    for sign, command in _LATEX.items():
+        plain = plain.replace(sign, command)
+    return rf"\textbf{{{plain}}}" if text.bold else plain
+
+
+def _html(entry: Text | str) -> str:
+    text = _text(entry)
+    plain = f"<b>{escape(text.plain)}</b>" if text.bold else escape(text.plain)
+    return plain + (f"<small>{escape(text.remark)}</small>" if text.remark else "")

@@ -1,0 +1,111 @@
+import csv
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from ccot.experiments.figure3 import make_figure3_counts
+from ccot.experiments.protocol import DATA_SETS, METHODS
+from ccot.experiments.published import FIGURE3, TABLE1, TABLE2
+from ccot.experiments.summary import summarise
+from ccot.experiments.table1 import make_table1
+from ccot.experiments.table2 import cells_csv, make_table2, make_table_of_p_values
+from ccot.experiments.tables import Table, Text
+
+
+def entries(table):
+    """The plain entries, by row and head."""
+    return {
+        (row[0] if isinstance(row[0], str) else row[0].plain, head): entry
+        for row in table.rows
+        for head, entry in zip(table.heads, row, strict=True)
+    }
+
+
+class Cells(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.texts = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("img", "meta"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_a_table_in_four_languages():
+    table = Table(
+        "t", "A & B", ("set", "x_1"), [("D1", Text(".1 ± .2", bold=True, remark="+.05"))], ("50 %",)
+    )
+    assert "| D1 | **.1 ± .2** |" in table.markdown()
+    assert table.csv() == "set,x_1\nD1,.1 ± .2\n"
+    assert r"D1 & \textbf{.1 $\pm$ .2} \\" in table.latex()
+    assert r"\caption{A \& B}" in table.latex()
+    assert r"50 \%" in table.latex()
+    parser = Cells()
+    parser.feed(table.html())
+    assert parser.open == []
+    assert {"A & B", ".1 ± .2", "+.05", "50 %"} <= set(parser.texts)
+
+
+def test_the_papers_numbers_cover_its_methods():
+    assert set(TABLE2) == set(METHODS) - {"TransportCoclustering"}
+    assert all(set(row) == set(DATA_SETS) for row in (*TABLE2.values(), *FIGURE3.values(), TABLE1))
+    dashes = sum(entry is None for row in TABLE2.values() for entry in row.values())
+    assert dashes == 6
+
+
+def test_table1_names_what_the_paper_and_the_parameters_disagree_on():
+    cells = entries(make_table1())
+    assert cells["D3, paper", "column proportions"] == "equal"
+    assert cells["D3, here", "column proportions"] == ".5 .2 .1 .2"
+    for name, paper in TABLE1.items():
+        assert cells[f"{name}, here", "size"] == " × ".join(map(str, paper.size))
+        assert cells[f"{name}, here", "blocks"] == " × ".join(map(str, paper.blocks))
+
+
+@pytest.fixture
+def cells(make_trials):
+    rng = np.random.default_rng(0)
+    return summarise(
+        make_trials("K-means", rng.uniform(0.3, 0.5, 10))
+        + make_trials("NMF", [None] * 6 + [0.4] * 4, shifted=True)
+        + make_trials("CCOT", [0.01] * 9 + [None])
+        + make_trials("TransportCoclustering", [0.0] * 10)
+    )
+
+
+def test_table2_stands_under_the_papers_numbers(cells):
+    table = entries(make_table2(cells))
+    assert table["D3, paper", "K-means"].plain == "–"
+    assert table["D3, paper", "CCOT"] == Text(".031 ± .027")
+    assert table["D3, published", "NMF"].plain == "– (4)"
+    assert table["D3, published", "CCOT"].plain == ".010 ± .000 (9)"
+    assert table["D3, published", "CCOT"].remark == "-.021"
+    assert table["D3, published", "TransportCoclustering"].bold
+    assert not table["D3, published", "K-means"].bold
+    assert any("NMF take no negative" in note for note in make_table2(cells).notes)
+
+
+def test_p_values_name_the_best(cells):
+    row = entries(make_table_of_p_values(cells))
+    assert row["D3, published", "TransportCoclustering"] == "best"
+    assert row["D3, published", "K-means"] == ".002"
+
+
+def test_the_csv_of_cells_has_the_papers_numbers(cells):
+    rows = list(csv.DictReader(cells_csv(cells).splitlines()))
+    ccot = next(row for row in rows if row["method"] == "CCOT")
+    assert float(ccot["paper_mean"]) == 0.031
+    assert int(ccot["n_counted"]) == 9
+
+
+def test_counts_are_of_methods_that_find_their_numbers(cells):
+    table = make_figure3_counts(cells)
+    assert table.heads == ("data set, overlap", "CCOT", "TransportCoclustering")
+    assert table.rows == [["D3, paper", "99 / 98", ""], ["D3, published", "100 / 90", "100 / 100"]]
