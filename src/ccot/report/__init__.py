@@ -1,0 +1,5 @@
+"""One self-contained HTML page of a fitted co-clustering, or of several side by side."""
+
+from ccot.report.page import write_report
+
+__all__ = ["write_report"]

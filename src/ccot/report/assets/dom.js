@@ -1,0 +1,42 @@
+// Elements and numbers. Names are data: they enter the page as text, never as markup.
+
+const byId = (id) => document.getElementById(id);
+
+function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "style") Object.assign(made.style, value);
+    else if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+function vector(tag, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+const fill = (id, ...children) => byId(id).replaceChildren(...children);
+
+const count = (number, noun) =>
+  `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+
+const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.01 ? 1 : 0)} %`;
+
+// Enough digits to tell values apart, not more.
+function shown(value, digits = 4) {
+  if (value === null || Number.isNaN(value)) return "missing";
+  if (value === 0 || !Number.isFinite(value)) return String(value);
+  const size = Math.abs(value);
+  if (size >= 1e6 || size < 1e-4) return value.toExponential(2);
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return String(Number(value.toPrecision(digits)));
+}
+
+const CODES = { row: "R", column: "C" };
+const clusterName = (side, cluster) => `${CODES[side]}${cluster}`;
+const otherSide = (side) => (side === "row" ? "column" : "row");

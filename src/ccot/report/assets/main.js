@@ -1,0 +1,285 @@
+// The page: one state, and everything that shows it.
+
+let report;
+let picture;
+let members;
+const state = { model: 0, numbers: {}, arrangement: "clusters", side: "row" };
+let partitions;
+
+const POINT_HERE = "Point at the matrix, or move there with the arrow keys, to see an entry.";
+
+const model = () => report.models[state.model];
+const paletteColour = (cluster) => report.palette[cluster % report.palette.length];
+const fittedNumbers = () => ({
+  row: model().sides.row.n_clusters, column: model().sides.column.n_clusters,
+});
+
+// Showing --------------------------------------------------------------------------------------
+
+function showModel() {
+  state.numbers = fittedNumbers();
+  const { sides, warnings } = model();
+  fill("warnings", ...warnings.map((text) => element("li", {}, text)));
+  fill("figures", ...figures());
+  for (const side of ["row", "column"]) {
+    const slider = byId(`${side}-number`);
+    slider.max = sides[side].hierarchy?.n_finest ?? sides[side].n_clusters;
+    slider.disabled = slider.max === "1";
+    slider.value = state.numbers[side];
+  }
+  byId("sliders").hidden = !sides.row.hierarchy && !sides.column.hierarchy;
+  showPartitions();
+}
+
+function figures() {
+  const figure = (term, value, detail) =>
+    element("div", {}, element("dt", {}, term), element("dd", {}, value, " ", element("small", {}, detail)));
+  const { sides, estimator } = model();
+  const mean = ({ confidence }) =>
+    (confidence.reduce((sum, value) => sum + value, 0) / confidence.length / 1000).toFixed(2);
+  const made = ["row", "column"].map((side, axis) => figure(
+    side === "row" ? "Rows" : "Columns", report.shape[axis].toLocaleString("en"),
+    `in ${count(sides[side].n_clusters, "cluster")}`,
+  ));
+  if (sides.row.confidence) {
+    made.push(figure("Mean confidence", `${mean(sides.row)} · ${mean(sides.column)}`, "rows · columns"));
+  }
+  return [...made, figure("Estimator", estimator, "")];
+}
+
+function showPartitions() {
+  partitions = Object.fromEntries(["row", "column"].map(
+    (side) => [side, makePartition(model().sides[side], state.numbers[side])],
+  ));
+  showCut();
+  if (report.matrix) showPicture();
+  showBlocks(shownMeans(), partitions, (k, l) => {
+    if (!report.matrix) return;
+    setArrangement("clusters");
+    const span = (part, cluster) => part.spans.find((found) => found.cluster === cluster);
+    const [rowSpan, columnSpan] = [span(picture.rows, k), span(picture.columns, l)];
+    if (rowSpan && columnSpan) picture.showBlock(rowSpan, columnSpan);
+    byId("matrix").scrollIntoView();
+  });
+  showSide();
+  showEvidence(model(), state.numbers, report.palette);
+}
+
+function showCut() {
+  const fitted = fittedNumbers();
+  const parts = ["row", "column"].map((side) => {
+    byId(`${side}-number-shown`).textContent = state.numbers[side];
+    const kept = model().sides[side].hierarchy?.kept;
+    return kept && `${percent(kept[state.numbers[side] - 1])} for ${side}s`;
+  });
+  const atFitted = partitions.row.fitted && partitions.column.fitted;
+  const what = atFitted
+    ? `The fitted clusters, ${fitted.row} × ${fitted.column}.`
+    : "A cut of the hierarchy; its members have no confidence.";
+  const steps = model().sides.row.scaling ? " Weakest steps are joined first." : "";
+  byId("cut-hint").textContent = parts.some(Boolean)
+    ? `${what} Information kept: ${parts.filter(Boolean).join(", ")}.`
+    : what + steps;
+  byId("fitted").disabled = atFitted;
+}
+
+function currentMeans() {
+  if (partitions.row.fitted && partitions.column.fitted && model().means) return model().means;
+  if (!report.matrix) return null;
+  const { matrix } = report;
+  return blockMeans(matrix, restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
+}
+
+function showPicture() {
+  const { matrix, palette } = report;
+  picture.show({
+    matrix, palette, means: shownMeans(), arrangement: state.arrangement,
+    rows: restrict(partitions.row, matrix.rows),
+    columns: restrict(partitions.column, matrix.columns),
+  });
+}
+
+function showSide() {
+  const { side } = state;
+  const { matrix, names } = report;
+  for (const input of document.querySelectorAll(".side input")) input.checked = input.value === side;
+  let tops = null;
+  if (matrix) {
+    const kept = { row: matrix.rows, column: matrix.columns };
+    tops = profiles(matrix, restrict(partitions[side], kept[side]), side);
+    const others = kept[otherSide(side)];
+    if (others) tops.flat().forEach((top) => { top.other = others[top.other]; });
+  }
+  showCards(side, partitions[side], tops, names, matrix?.amounts);
+  members.show(side, partitions[side], names[side]);
+}
+
+function showLegend({ limits, scale, averaged }) {
+  const context = byId("legend").getContext("2d");
+  for (let x = 0; x < N_SHADES; x++) {
+    const value = limits.low + ((x + 0.5) / N_SHADES) * (limits.high - limits.low);
+    context.fillStyle = asCss(scale.shades[shadeOf(value, limits)]);
+    context.fillRect(x, 0, 1, 1);
+  }
+  byId("legend-low").textContent = shown(limits.low, 3);
+  byId("legend-high").textContent = shown(limits.high, 3);
+  const { matrix, shape } = report;
+  const notes = [describeAverages(averaged)];
+  if (!matrix.exact) notes.push("Values are kept to four digits.");
+  if (matrix.shape[0] < shape[0] || matrix.shape[1] < shape[1]) {
+    notes.push(`The picture holds ${matrix.shape[0].toLocaleString("en")} rows and `
+      + `${matrix.shape[1].toLocaleString("en")} columns, taken evenly from every cluster.`);
+  }
+  byId("legend-note").textContent = notes.join(" ");
+}
+
+function describeAverages(averaged) {
+  if (!averaged) return "Blocks are filled with their means.";
+  const [down, across] = averaged.map((entries) => Number(entries.toFixed(1)));
+  return down * across > 1
+    ? `A pixel is the mean of ${down} × ${across} entries.` : "Every entry is shown.";
+}
+
+function showReadout(aloud) {
+  const readout = byId("readout");
+  readout.setAttribute("aria-live", aloud ? "polite" : "off");
+  if (!picture.cursor) return readout.replaceChildren(element("span", {}, POINT_HERE));
+  const { matrix, names } = report;
+  const row = picture.rowOrder[picture.cursor.row];
+  const column = picture.columnOrder[picture.cursor.column];
+  const [k, l] = [picture.rows.labels[row], picture.columns.labels[column]];
+  const named = (side, point, kept) => names[side][kept ? kept[point] : point];
+  const mean = shownMeans()?.[k]?.[l];
+  readout.replaceChildren(
+    element("b", {}, named("row", row, matrix.rows)), " × ",
+    element("b", {}, named("column", column, matrix.columns)), ": ",
+    element("b", {}, shown(matrix.value(row, column))), element("br"),
+    element("span", {}, `block ${clusterName("row", k)}, ${clusterName("column", l)}`
+      + (mean === undefined || mean === null ? "" : `, mean ${shown(mean, 3)}`)),
+  );
+}
+
+// Pointing asks for the means again and again; they change with the partitions only.
+let meansOf = {};
+function shownMeans() {
+  if (meansOf.partitions !== partitions) meansOf = { partitions, means: currentMeans() };
+  return meansOf.means;
+}
+
+function showComparison() {
+  byId("comparison").hidden = report.models.length < 2;
+  if (report.models.length < 2) return;
+  const { models, agreement } = report;
+  const agreed = (i, j) => ["row", "column"].map((side) => agreement[side][i][j].toFixed(2)).join(" · ");
+  const rows = models.map(({ name, estimator, sides }, i) => [
+    name === estimator ? name : `${name} (${estimator})`,
+    `${sides.row.n_clusters} × ${sides.column.n_clusters}`,
+    ...models.map((_, j) => (i === j ? "–" : agreed(i, j))),
+  ]);
+  fill("comparison-table", table(
+    ["model", "blocks", ...models.map(({ name }) => `as ${name}`)], rows, models.map((_, i) => i + 2),
+  ));
+}
+
+// Listening ------------------------------------------------------------------------------------
+
+function setArrangement(arrangement) {
+  state.arrangement = arrangement;
+  for (const input of document.querySelectorAll("#arrangement input")) {
+    input.checked = input.value === arrangement;
+  }
+  showPicture();
+  picture.setCursor(null);
+  showReadout(false);
+}
+
+function showMember(point) {
+  const { matrix } = report;
+  const isRow = state.side === "row";
+  const kept = isRow ? matrix.rows : matrix.columns;
+  const index = kept ? kept.indexOf(point) : point;
+  const place = (isRow ? picture.rowOrder : picture.columnOrder).indexOf(index);
+  byId("matrix").scrollIntoView();
+  if (place < 0) return;
+  const reach = 15;
+  const { top, bottom, left, right } = picture.view;
+  picture.setView(isRow
+    ? { top: place - reach, bottom: place + reach + 1, left, right }
+    : { left: place - reach, right: place + reach + 1, top, bottom });
+  const middle = (low, high) => Math.floor((low + high) / 2);
+  picture.setCursor(isRow
+    ? { row: place, column: middle(left, right) } : { row: middle(top, bottom), column: place });
+  showReadout(true);
+}
+
+function listen() {
+  byId("arrangement").addEventListener("change", (event) => setArrangement(event.target.value));
+  let waiting = false;
+  for (const side of ["row", "column"]) {
+    byId(`${side}-number`).addEventListener("input", (event) => {
+      state.numbers[side] = Number(event.target.value);
+      // Sliders speak faster than pictures are drawn: the last word counts.
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => { waiting = false; showPartitions(); });
+    });
+  }
+  byId("fitted").addEventListener("click", showModel);
+  byId("zoom-in").addEventListener("click", () => picture.zoom(2));
+  byId("zoom-out").addEventListener("click", () => picture.zoom(0.5));
+  byId("zoom-all").addEventListener("click", () => picture.showAll());
+  byId("model").addEventListener("change", (event) => {
+    state.model = Number(event.target.value);
+    showModel();
+  });
+  document.querySelectorAll(".side").forEach((fieldset, i) => {
+    const choice = (side, text) => element("label", {},
+      element("input", { type: "radio", name: `side-${i}`, value: side, checked: side === state.side }), text);
+    fieldset.append(element("legend", {}, "Side"), choice("row", "Rows"), choice("column", "Columns"));
+    fieldset.addEventListener("change", (event) => { state.side = event.target.value; showSide(); });
+  });
+  listenToTheme();
+}
+
+function listenToTheme() {
+  const root = document.documentElement;
+  const redraw = () => {
+    byId("theme").textContent = currentTheme() === "dark" ? "Light" : "Dark";
+    showPartitions();
+  };
+  byId("theme").addEventListener("click", () => {
+    root.dataset.theme = currentTheme() === "dark" ? "light" : "dark";
+    redraw();
+  });
+  byId("theme").textContent = currentTheme() === "dark" ? "Light" : "Dark";
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  addEventListener("beforeprint", () => { printing = true; redraw(); });
+  addEventListener("afterprint", () => { printing = false; redraw(); });
+}
+
+async function start() {
+  report = await decodeContent(JSON.parse(byId("content").textContent));
+  picture = new Picture(byId("picture"), byId("overlay"));
+  picture.onChange = showLegend;
+  members = new Members(report.matrix ? showMember : null);
+  addGestures(picture, showReadout);
+  byId("no-matrix").hidden = Boolean(report.matrix);
+  byId("matrix-view").hidden = !report.matrix;
+  document.querySelector(".model-choice").hidden = report.models.length < 2;
+  fill("model", ...report.models.map(({ name }, i) => element("option", { value: i }, name)));
+  byId("footer").textContent = `Made by ccot ${report.version}. This page needs no network.`;
+  showComparison();
+  listen();
+  showModel();
+  if (report.matrix) showReadout(false);
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+start().catch((error) => {
+  const failure = byId("failure");
+  failure.hidden = false;
+  failure.textContent = typeof DecompressionStream === "undefined"
+    ? "This browser is too old for the page: it needs one from 2023 or later."
+    : `The page could not be shown: ${error.message}`;
+  console.error(error);
+});

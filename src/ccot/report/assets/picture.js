@@ -1,0 +1,318 @@
+// The matrix as a picture: a window of it, averaged where entries outnumber pixels.
+
+const GUTTER = { left: 56, top: 30 };
+const STRIP = 8;
+const SMALLEST_VIEW = 4;
+
+class Picture {
+  constructor(canvas, overlay) {
+    Object.assign(this, { canvas, overlay, view: null, cursor: null, onChange: () => {} });
+    new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
+  }
+
+  // What is shown: the matrix, the partitions of its rows and columns, the means of its blocks,
+  // and whether as given, in the order of the clusters, or as means alone.
+  show({ matrix, rows, columns, means, arrangement, palette }) {
+    const given = arrangement === "given";
+    Object.assign(this, {
+      matrix, rows, columns, means, arrangement, palette, given,
+      rowOrder: given ? Uint32Array.from(rows.labels, (_, i) => i) : rows.order,
+      columnOrder: given ? Uint32Array.from(columns.labels, (_, i) => i) : columns.order,
+      wholeRange: null,
+    });
+    this.entryRange ??= centralRange(
+      matrix.sparse ? matrix.values : Float64Array.from(matrix.values),
+    );
+    if (!this.view) this.showAll();
+    else this.draw();
+  }
+
+  resize() {
+    const width = this.canvas.parentElement.clientWidth;
+    if (!this.matrix || !width || width === this.cssWidth) return;
+    this.draw();
+  }
+
+  layout() {
+    const [nRows, nColumns] = this.matrix.shape;
+    this.cssWidth = this.canvas.parentElement.clientWidth;
+    const inner = this.cssWidth - GUTTER.left;
+    const tallest = Math.min(680, Math.max(340, 0.78 * innerHeight));
+    const height = Math.max(Math.min((inner * nRows) / nColumns, tallest), Math.min(tallest, 260));
+    this.cssHeight = Math.round(height + GUTTER.top);
+    const ratio = devicePixelRatio || 1;
+    for (const canvas of [this.canvas, this.overlay]) {
+      canvas.width = Math.round(this.cssWidth * ratio);
+      canvas.height = Math.round(this.cssHeight * ratio);
+      canvas.style.height = `${this.cssHeight}px`;
+      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
+    this.ratio = ratio;
+    this.area = { width: inner, height: this.cssHeight - GUTTER.top };
+  }
+
+  // The window, in places along the order ------------------------------------------------------
+
+  showAll() {
+    const [nRows, nColumns] = this.matrix.shape;
+    this.setView({ top: 0, bottom: nRows, left: 0, right: nColumns });
+  }
+
+  setView({ top, bottom, left, right }) {
+    const [nRows, nColumns] = this.matrix.shape;
+    [top, bottom] = holdWithin(top, bottom, nRows);
+    [left, right] = holdWithin(left, right, nColumns);
+    this.view = { top, bottom, left, right };
+    this.draw();
+  }
+
+  get isZoomed() {
+    const [nRows, nColumns] = this.matrix.shape;
+    const { top, bottom, left, right } = this.view;
+    return bottom - top < nRows - 1e-6 || right - left < nColumns - 1e-6;
+  }
+
+  zoom(factor, at = null) {
+    const { top, bottom, left, right } = this.view;
+    const [y, x] = at ? [at.y, at.x] : [(top + bottom) / 2, (left + right) / 2];
+    this.setView({
+      top: y - (y - top) / factor, bottom: y + (bottom - y) / factor,
+      left: x - (x - left) / factor, right: x + (right - x) / factor,
+    });
+  }
+
+  pan(down, across) {
+    const { top, bottom, left, right } = this.view;
+    this.setView({
+      top: top + down, bottom: bottom + down, left: left + across, right: right + across,
+    });
+  }
+
+  // Fills the window with a block; again, with the whole matrix.
+  showBlock(rowSpan, columnSpan) {
+    const block = {
+      top: rowSpan.start, bottom: rowSpan.end, left: columnSpan.start, right: columnSpan.end,
+    };
+    const held = Object.keys(block).every((edge) => Math.abs(block[edge] - this.view[edge]) < 1);
+    if (held) this.showAll();
+    else this.setView(block);
+  }
+
+  // From a point of the screen to a place in the window, and back.
+  placeAt(clientX, clientY) {
+    const box = this.canvas.getBoundingClientRect();
+    const { top, bottom, left, right } = this.view;
+    return {
+      x: left + ((clientX - box.left - GUTTER.left) / this.area.width) * (right - left),
+      y: top + ((clientY - box.top - GUTTER.top) / this.area.height) * (bottom - top),
+    };
+  }
+
+  toX(place) {
+    const { left, right } = this.view;
+    return GUTTER.left + ((place - left) / (right - left)) * this.area.width;
+  }
+
+  toY(place) {
+    const { top, bottom } = this.view;
+    return GUTTER.top + ((place - top) / (bottom - top)) * this.area.height;
+  }
+
+  // Colours ------------------------------------------------------------------------------------
+
+  // Averages vary less than entries do, so the range of colours narrows from that of the entries
+  // to that of the whole picture's pixels as one zooms out; panning and order do not change it.
+  limits() {
+    if (this.arrangement === "means") return blockLimits(this.means);
+    const [nRows, nColumns] = this.matrix.shape;
+    const { width, height } = this.pixels();
+    this.wholeRange ??= centralRange(averageImage(
+      this.matrix, this.rows.order, this.columns.order, height, width,
+    ).means);
+    const { top, bottom, left, right } = this.view;
+    const perPixel = (down, across) => Math.max(down / height, 1) * Math.max(across / width, 1);
+    const most = Math.log(perPixel(nRows, nColumns));
+    const part = most > 0 ? Math.log(perPixel(bottom - top, right - left)) / most : 0;
+    let [low, high] = [0, 1].map(
+      (end) => this.entryRange[end] + part * (this.wholeRange[end] - this.entryRange[end]),
+    );
+    const { signed } = this.matrix;
+    // Sparse amounts are mostly small: the square root keeps them apart from nothing.
+    const root = this.matrix.sparse && this.matrix.amounts;
+    if (signed) [low, high] = [-1, 1].map((sign) => sign * Math.max(-low, high));
+    else if (root) low = 0;
+    return { low, high, root, signed };
+  }
+
+  pixels() {
+    return {
+      width: Math.max(1, Math.round(this.area.width * this.ratio)),
+      height: Math.max(1, Math.round(this.area.height * this.ratio)),
+    };
+  }
+
+  // Drawing ------------------------------------------------------------------------------------
+
+  draw() {
+    this.layout();
+    const context = this.canvas.getContext("2d");
+    context.clearRect(0, 0, this.cssWidth, this.cssHeight);
+    const limits = this.limits();
+    const colours = { limits, scale: scaleFor(currentTheme(), limits.signed) };
+    context.save();
+    context.beginPath();
+    context.rect(GUTTER.left, GUTTER.top, this.area.width, this.area.height);
+    context.clip();
+    const averaged = this.arrangement === "means"
+      ? this.drawMeans(context, colours) : this.drawEntries(context, colours);
+    if (!this.given) this.drawBorders(context);
+    context.restore();
+    this.drawStrips(context);
+    this.drawCursor();
+    this.canvas.classList.toggle("zoomed", this.isZoomed);
+    const { top, bottom, left, right } = this.view;
+    this.canvas.dataset.view = [top, bottom, left, right].map((v) => v.toFixed(2)).join(" ");
+    this.onChange({ ...colours, averaged });
+  }
+
+  // Returns how many entries, down and across, a pixel is the mean of.
+  drawEntries(context, { scale, limits }) {
+    const { width, height } = this.pixels();
+    const { top, bottom, left, right } = this.view;
+    const [firstRow, lastRow] = [Math.floor(top), Math.ceil(bottom)];
+    const [firstColumn, lastColumn] = [Math.floor(left), Math.ceil(right)];
+    const image = averageImage(
+      this.matrix,
+      this.rowOrder.subarray(firstRow, lastRow),
+      this.columnOrder.subarray(firstColumn, lastColumn),
+      height, width,
+    );
+    context.imageSmoothingEnabled = false;
+    context.drawImage(
+      paint(image, limits, scale),
+      this.toX(firstColumn), this.toY(firstRow),
+      this.toX(lastColumn) - this.toX(firstColumn), this.toY(lastRow) - this.toY(firstRow),
+    );
+    return [(lastRow - firstRow) / image.height, (lastColumn - firstColumn) / image.width];
+  }
+
+  drawMeans(context, { scale, limits }) {
+    for (const rows of this.rows.spans) {
+      for (const columns of this.columns.spans) {
+        const mean = this.means[rows.cluster][columns.cluster];
+        context.fillStyle = asCss(scale.shades[shadeOf(mean ?? NaN, limits)] ?? scale.missing);
+        const [x, y] = [this.toX(columns.start), this.toY(rows.start)];
+        context.fillRect(x, y, this.toX(columns.end) - x, this.toY(rows.end) - y);
+      }
+    }
+    return null;
+  }
+
+  // White on a dark rim: seen on every colour of the scale.
+  drawBorders(context) {
+    context.beginPath();
+    for (const { start } of this.rows.spans.slice(1)) {
+      context.moveTo(GUTTER.left, this.toY(start));
+      context.lineTo(this.cssWidth, this.toY(start));
+    }
+    for (const { start } of this.columns.spans.slice(1)) {
+      context.moveTo(this.toX(start), GUTTER.top);
+      context.lineTo(this.toX(start), this.cssHeight);
+    }
+    for (const [colour, width] of [["rgb(0 0 0 / .55)", 2.6], ["#fff", 1.2]]) {
+      context.strokeStyle = colour;
+      context.lineWidth = width;
+      context.stroke();
+    }
+  }
+
+  // One colour a cluster along both edges, with names where there is room.
+  drawStrips(context) {
+    context.save();
+    context.font = `500 12px ${getComputedStyle(document.body).fontFamily}`;
+    const sides = [
+      ["row", this.rows, this.rowOrder, (p) => this.toY(p), GUTTER.top, this.cssHeight],
+      ["column", this.columns, this.columnOrder, (p) => this.toX(p), GUTTER.left, this.cssWidth],
+    ];
+    for (const [side, partition, order, toPixel, low, high] of sides) {
+      const spans = this.given ? findSpans(partition.labels, order) : partition.spans;
+      for (const { cluster, start, end } of spans) {
+        const from = Math.max(toPixel(start), low);
+        const to = Math.min(toPixel(end), high);
+        if (to > from) this.drawStrip(context, side, cluster, from, to);
+      }
+    }
+    context.restore();
+  }
+
+  drawStrip(context, side, cluster, from, to) {
+    context.fillStyle = this.palette[cluster % this.palette.length];
+    const across = side === "column";
+    if (across) context.fillRect(from, GUTTER.top - STRIP - 3, to - from, STRIP);
+    else context.fillRect(GUTTER.left - STRIP - 3, from, STRIP, to - from);
+    const text = clusterName(side, cluster);
+    const room = across ? context.measureText(text).width + 6 : 15;
+    if (this.given || to - from < room) return;
+    context.fillStyle = inkColour();
+    context.textAlign = across ? "center" : "right";
+    context.textBaseline = across ? "alphabetic" : "middle";
+    const middle = (from + to) / 2;
+    if (across) context.fillText(text, middle, GUTTER.top - STRIP - 8);
+    else context.fillText(text, GUTTER.left - STRIP - 9, middle);
+  }
+
+  // The entry pointed at -----------------------------------------------------------------------
+
+  setCursor(cursor) {
+    const [nRows, nColumns] = this.matrix.shape;
+    const inside = cursor && cursor.row >= 0 && cursor.row < nRows
+      && cursor.column >= 0 && cursor.column < nColumns;
+    this.cursor = inside ? cursor : null;
+    this.drawCursor();
+  }
+
+  // Moves the window just so far that the cursor is in it.
+  follow() {
+    const { top, bottom, left, right } = this.view;
+    const { row, column } = this.cursor;
+    const down = row < top ? row - top : Math.max(row + 1 - bottom, 0);
+    const across = column < left ? column - left : Math.max(column + 1 - right, 0);
+    if (down || across) this.pan(down, across);
+  }
+
+  drawCursor() {
+    const context = this.overlay.getContext("2d");
+    context.clearRect(0, 0, this.cssWidth, this.cssHeight);
+    if (!this.cursor) return;
+    const { row, column } = this.cursor;
+    const [x, y] = [this.toX(column), this.toY(row)];
+    const [width, height] = [this.toX(column + 1) - x, this.toY(row + 1) - y];
+    context.beginPath();
+    context.rect(GUTTER.left, GUTTER.top, this.area.width, this.area.height);
+    context.clip();
+    context.fillStyle = "rgb(128 128 128 / .28)";
+    context.fillRect(GUTTER.left, y, this.area.width, Math.max(height, 1));
+    context.fillRect(x, GUTTER.top, Math.max(width, 1), this.area.height);
+    if (Math.min(width, height) < 5) return;
+    context.strokeStyle = inkColour();
+    context.lineWidth = 1.5;
+    context.strokeRect(x, y, width, height);
+  }
+}
+
+// An interval of at least a few entries, moved back inside.
+function holdWithin(start, end, length) {
+  const extent = Math.min(Math.max(end - start, Math.min(SMALLEST_VIEW, length)), length);
+  const middle = (start + end) / 2;
+  const held = Math.min(Math.max(middle - extent / 2, 0), length - extent);
+  return [held, held + extent];
+}
+
+function paint({ means, width, height }, limits, scale) {
+  const canvas = new OffscreenCanvas(width, height);
+  const image = new ImageData(width, height);
+  const words = new Uint32Array(image.data.buffer);
+  for (let at = 0; at < words.length; at++) words[at] = scale.words[shadeOf(means[at], limits)];
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}

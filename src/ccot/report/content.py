@@ -1,0 +1,165 @@
+"""A fitted estimator as plain values: what the page shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.validation import check_is_fitted
+
+from ccot.report.pack import pack_array, pack_integers
+from ccot.report.verdict import SIGNIFICANT, decisions, is_tested, warnings_of
+
+SIDES = ("row", "column")
+
+
+def describe_model(name: str, model: Any) -> dict[str, Any]:
+    """Return everything the page shows of one fitted estimator.
+
+    Parameters
+    ----------
+    name : str
+        What the page calls it.
+    model : estimator
+        Fitted: one of ours, or any with ``row_labels_`` and ``column_labels_``.
+
+    Returns
+    -------
+    dict
+        Values that JSON can hold.
+    """
+    check_is_fitted(model)
+    return {
+        "name": name,
+        "estimator": type(model).__name__,
+        "sides": {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)},
+        "means": _block_means(model),
+        "candidates": _candidates(model),
+        "path": _reg_path(model),
+        "decisions": decisions(model),
+        "warnings": warnings_of(model),
+        "summary": model.summary() if hasattr(model, "summary") else "",
+        "parameters": {key: repr(value) for key, value in model.get_params().items()},
+    }
+
+
+def compare_models(models: Mapping[str, Any]) -> dict[str, list[list[float]]] | None:
+    """Return how far the partitions of several models agree, by the adjusted Rand index."""
+    if len(models) < 2:
+        return None
+    return {
+        side: [
+            [
+                adjusted_rand_score(_of(first, side, "labels"), _of(second, side, "labels"))
+                for second in models.values()
+            ]
+            for first in models.values()
+        ]
+        for side in SIDES
+    }
+
+
+def _of(model: Any, side: str, what: str) -> Any:
+    return getattr(model, f"{side}_{what}_", None)
+
+
+def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
+    labels, confidence = _of(model, side, "labels"), _of(model, side, "confidence")
+    within = _of(model, side, "log_scaling")
+    if within is None:
+        within = np.zeros(len(labels)) if confidence is None else -confidence
+    return {
+        "labels": pack_integers(labels),
+        "n_clusters": int(getattr(model, f"n_{side}_clusters_", labels.max() + 1)),
+        # Thousandths: more than anybody reads.
+        "confidence": None if confidence is None else pack_integers(np.rint(1000 * confidence)),
+        "order": pack_integers(np.argsort(within, kind="stable")),
+        "hierarchy": _hierarchy(model, side, axis),
+        "scaling": _scaling(model, side),
+        "costs": _numbers(_of(model, side, "merge_costs")),
+        "votes": {str(k): share for k, share in (_of(model, side, "cluster_votes") or {}).items()},
+    }
+
+
+def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:
+    """Return the finest clusters of one side, their merges, and the share each cut keeps."""
+    if hasattr(model, "hierarchy_"):
+        shape = model.hierarchy_.shape
+        finest = getattr(model.cut(*shape), f"{side}_labels")
+        cuts = [(k, shape[1]) if axis == 0 else (shape[0], k) for k in range(1, shape[axis] + 1)]
+        return {
+            "finest": pack_integers(finest),
+            "n_finest": shape[axis],
+            "merges": [[merge.first, merge.second] for merge in model.hierarchy_.side(axis)],
+            "kept": [model.cut(*cut).share_kept for cut in cuts],
+        }
+    strengths = _of(model, side, "jump_strength")
+    if strengths is None or not len(strengths):
+        return None
+    # Steps are ordered: without its weakest jump a staircase has one step less.
+    return {
+        "finest": pack_integers(_of(model, side, "labels")),
+        "n_finest": len(strengths) + 1,
+        "merges": _joined_steps(np.asarray(strengths)),
+        "kept": None,
+    }
+
+
+def _joined_steps(strengths: np.ndarray) -> list[list[int]]:
+    """Return merges of neighbouring steps, across the weakest jump first."""
+    names = np.arange(len(strengths) + 1)
+    merges = []
+    for jump in np.argsort(strengths, kind="stable").tolist():
+        first, second = int(names[jump]), int(names[jump + 1])
+        merges.append([first, second])
+        names[names == second] = first
+    return merges
+
+
+def _scaling(model: Any, side: str) -> dict[str, Any] | None:
+    log_scaling = _of(model, side, "log_scaling")
+    if log_scaling is None:
+        return None
+    return {
+        "log": pack_array(np.asarray(log_scaling, dtype=np.float32)),
+        "jumps": _of(model, side, "jumps").tolist(),
+        "strength": _numbers(_of(model, side, "jump_strength")),
+        "significant": SIGNIFICANT if is_tested(model) else None,
+    }
+
+
+def _block_means(model: Any) -> list[list[float | None]] | None:
+    means = getattr(model, "block_means_", None)
+    return None if means is None else [_numbers(row) for row in means]
+
+
+def _candidates(model: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "rows": candidate.n_row_clusters,
+            "columns": candidate.n_column_clusters,
+            "score": candidate.score,
+            "criterion": candidate.criterion,
+        }
+        for candidate in getattr(model, "candidates_", ())
+    ]
+
+
+def _reg_path(model: Any) -> dict[str, Any] | None:
+    path = getattr(model, "reg_path_", None)
+    if path is None:
+        return None
+    return {
+        "reg": list(path.reg),
+        "scores": [_numbers(scores) for scores in path.scores],
+        "best": path.best,
+    }
+
+
+def _numbers(values: Any) -> Any:
+    """Return a vector as a list in which what is not finite is None."""
+    if values is None:
+        return None
+    return [value if np.isfinite(value) else None for value in np.asarray(values).tolist()]

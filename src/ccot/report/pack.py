@@ -1,0 +1,191 @@
+"""Arrays as compact text: typed, deflated, in base64; the page's ``decode.js`` is the way back.
+
+A matrix travels as it is while that is affordable. Values of which there are few different ones
+(ratings, counts) become codes into a table and lose nothing. Others become 32-bit floats, cut to
+four significant digits in large matrices. Of a matrix that is too large altogether a part of the
+rows and columns travels, taken evenly from every cluster.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+# A page of the largest matrix is about 12 MB.
+MAX_ENTRIES = 4_000_000
+# From here on four digits have to do: in full they would double the page.
+MAX_EXACT = 1_000_000
+# A dense matrix with fewer non-zero entries than this share is shorter as a sparse one.
+_SPARSE_SHARE = 0.3
+_MAX_TABLE = 65_536
+_ROUNDED_BITS = 12
+
+
+def pack_array(values: np.ndarray) -> dict[str, Any]:
+    """Return an array as its type and its deflated bytes.
+
+    Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well.
+
+    Parameters
+    ----------
+    values : ndarray
+        Numbers; flattened in C order.
+
+    Returns
+    -------
+    dict
+        ``type``, the name of the dtype, and ``bytes``, base64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccot.report.pack import pack_array, unpack_array
+    >>> packed = pack_array(np.arange(1000, dtype=np.uint16))
+    >>> packed["type"], len(packed["bytes"]) < 500
+    ('uint16', True)
+    >>> unpack_array(packed)[-1]
+    np.uint16(999)
+    """
+    flat = np.ascontiguousarray(values).ravel()
+    planes = flat.view(np.uint8).reshape(len(flat), -1).T
+    return {"type": flat.dtype.name, "bytes": _deflate(np.ascontiguousarray(planes).tobytes())}
+
+
+def unpack_array(packed: dict[str, Any]) -> np.ndarray:
+    """Return the array that was packed, flat; what the page does, for those who check it."""
+    dtype = np.dtype(packed["type"])
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["bytes"])), dtype=np.uint8)
+    return np.ascontiguousarray(planes.reshape(dtype.itemsize, -1).T).view(dtype).ravel()
+
+
+def pack_integers(values: np.ndarray) -> dict[str, Any]:
+    """Return integers, none negative, in the smallest type that holds them."""
+    largest = int(np.max(values, initial=0))
+    return pack_array(np.asarray(values).astype(np.min_scalar_type(largest)))
+
+
+def pack_text(texts: Sequence[str]) -> str:
+    """Return strings as a deflated JSON list in base64."""
+    return _deflate(json.dumps(list(texts)).encode("ascii"))
+
+
+def pack_matrix(
+    matrix: Any, row_labels: np.ndarray, column_labels: np.ndarray, max_entries: int = MAX_ENTRIES
+) -> dict[str, Any]:
+    """Return a matrix, or an even part of it, ready for the page.
+
+    Parameters
+    ----------
+    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
+        The data; NaN is missing.
+    row_labels, column_labels : int arrays
+        Clusters, each of which a part of the matrix must show.
+    max_entries : int
+        Entries (non-zero ones of a sparse matrix) that may travel.
+
+    Returns
+    -------
+    dict
+        ``shape``, ``rows`` and ``columns`` (which ones travel; None: all), ``values``,
+        ``exact``, ``signed`` (both signs are common), ``amounts`` (nothing is below zero), and for
+        a sparse matrix ``lengths`` of its rows and ``gaps`` between column indices.
+    """
+    matrix = _as_sparse(matrix)
+    n_entries = matrix.nnz if sp.issparse(matrix) else matrix.size
+    keep = _largest_side(matrix.shape, n_entries, max_entries)
+    parts = [
+        None if len(labels) <= keep else spread(labels, keep)
+        for labels in (row_labels, column_labels)
+    ]
+    for axis, part in enumerate(parts):
+        if part is not None:
+            matrix = matrix[part] if axis == 0 else matrix[:, part]
+    rows, columns = (None if part is None else pack_integers(part) for part in parts)
+    packed = {"shape": list(matrix.shape), "rows": rows, "columns": columns}
+    if sp.issparse(matrix):
+        matrix = sp.csr_array(matrix)
+        matrix.sort_indices()
+        packed |= {"lengths": pack_integers(np.diff(matrix.indptr)), "gaps": _pack_gaps(matrix)}
+        return packed | _pack_values(matrix.data)
+    return packed | _pack_values(np.asarray(matrix, dtype=np.float64))
+
+
+def spread(labels: np.ndarray, keep: int) -> np.ndarray:
+    """Return about ``keep`` indices, in order, taken evenly from every cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccot.report.pack import spread
+    >>> spread(np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2]), 5)
+    array([0, 2, 4, 6, 8, 9])
+    """
+    chosen = []
+    for cluster in np.unique(labels):
+        members = np.flatnonzero(labels == cluster)
+        wanted = -(-len(members) * keep // len(labels))
+        chosen.append(members[np.arange(wanted) * len(members) // wanted])
+    return np.sort(np.concatenate(chosen))
+
+
+def _deflate(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
+
+
+def _as_sparse(matrix: Any) -> Any:
+    """Return a sparse matrix as CSR, and a dense one as such if it is mostly zeros."""
+    if not sp.issparse(matrix):
+        matrix = np.asarray(matrix)
+        if np.count_nonzero(matrix) > _SPARSE_SHARE * matrix.size:
+            return matrix
+    matrix = sp.csr_array(matrix, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _largest_side(shape: tuple[int, int], n_entries: int, max_entries: int) -> int:
+    """Return the most rows, and columns, that keep the expected entries within the limit."""
+    density = n_entries / max(shape[0] * shape[1], 1)
+    short, long = sorted(shape)
+    if n_entries <= max_entries:
+        return long
+    if short * short * density <= max_entries:
+        return int(max_entries / (short * density))
+    return int((max_entries / density) ** 0.5)
+
+
+def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:
+    """Return differences of neighbouring column indices; each row begins anew at its first."""
+    gaps = np.diff(matrix.indices, prepend=0)
+    starts = matrix.indptr[:-1][np.diff(matrix.indptr) > 0]
+    gaps[starts] = matrix.indices[starts]
+    return pack_integers(gaps)
+
+
+def _pack_values(values: np.ndarray) -> dict[str, Any]:
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    low, high = np.nanquantile(flat, (0.05, 0.95)) if np.isfinite(flat).any() else (0.0, 0.0)
+    facts = {"signed": bool(low < 0 < high), "amounts": not (flat < 0).any()}
+    table, codes = np.unique(flat, return_inverse=True)
+    if len(table) <= min(_MAX_TABLE, max(len(flat) // 4, 256)):
+        # NaN, if any, is the last entry, and JSON knows no NaN.
+        numbers = [None if np.isnan(value) else value for value in table.tolist()]
+        return facts | {"exact": True, "values": pack_integers(codes), "table": numbers}
+    with np.errstate(over="ignore"):
+        singles = flat.astype(np.float32)
+    exact = len(flat) <= MAX_EXACT
+    return facts | {"exact": exact, "values": pack_array(singles if exact else _rounded(singles))}
+
+
+def _rounded(singles: np.ndarray) -> np.ndarray:
+    """Return 32-bit floats rounded to the leading bits of their mantissa."""
+    mantissa, exponent = np.frexp(singles)
+    scale = np.float32(2**_ROUNDED_BITS)
+    return np.ldexp(np.round(mantissa * scale) / scale, exponent).astype(np.float32)

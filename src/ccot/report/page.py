@@ -1,0 +1,194 @@
+"""The page: values and assets put together into one file."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from ccot._version import __version__
+from ccot.plotting import PALETTE
+from ccot.report.content import compare_models, describe_model
+from ccot.report.pack import pack_matrix, pack_text
+
+# In the order in which they build on each other; the page runs them as one module.
+SCRIPTS = (
+    "dom.js",
+    "decode.js",
+    "colours.js",
+    "matrix.js",
+    "partition.js",
+    "profile.js",
+    "picture.js",
+    "gestures.js",
+    "charts.js",
+    "evidence.js",
+    "blocks.js",
+    "members.js",
+    "main.js",
+)
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    models: Any,
+    *,
+    matrix: Any = None,
+    row_names: Sequence[str] | None = None,
+    column_names: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Path:
+    """Write one self-contained, interactive HTML page of a fitted estimator, or of several.
+
+    The page needs no network and no other file. It shows the matrix in the order of the clusters
+    and as given, block means, cluster sizes, members with their confidence, what sets each
+    cluster apart, and how the numbers of clusters came about.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; its folder is made if it is not there. It is replaced only when the new page is
+        complete.
+    models : estimator or mapping of str to estimator
+        Fitted to the same matrix. Several are compared.
+    matrix : ndarray, sparse matrix or data frame of shape (n_rows, n_columns), optional
+        The data. Without it there is no picture of the matrix, and nothing that has to be
+        computed from it.
+    row_names, column_names : sequence of str, optional
+        Names; by default those of a data frame, or that a fit has seen, or "row 0" and so on.
+    title : str, optional
+        Heading of the page.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    Examples
+    --------
+    >>> from ccot import CCOT
+    >>> from ccot.datasets import load_simulated
+    >>> from ccot.report import write_report
+    >>> matrix = load_simulated("D1", random_state=0).data
+    >>> model = CCOT(3, 3, random_state=0).fit(matrix)
+    >>> folder = getfixture("tmp_path")
+    >>> page = write_report(folder / "blocks.html", model, matrix=matrix, title="Set D1")
+    >>> page.name, page.stat().st_size > 100_000
+    ('blocks.html', True)
+    """
+    named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
+    if not named:
+        raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
+    content = _content(named, matrix, row_names, column_names, title)
+    path = Path(path)
+    _write_whole(path, _page(content))
+    return path
+
+
+def _content(
+    models: Mapping[str, Any],
+    matrix: Any,
+    row_names: Sequence[str] | None,
+    column_names: Sequence[str] | None,
+    title: str | None,
+) -> dict[str, Any]:
+    described = [describe_model(str(name), model) for name, model in models.items()]
+    first = next(iter(models.values()))
+    shape = len(first.row_labels_), len(first.column_labels_)
+    for name, model in models.items():
+        _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
+    seen = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
+    names = {
+        "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
+        "column": _names("column", shape[1], column_names, *seen),
+    }
+    packed = None
+    if matrix is not None:
+        matrix = matrix if hasattr(matrix, "nnz") else np.asarray(matrix)
+        _check_shape("matrix", matrix.shape, shape)
+        packed = pack_matrix(matrix, first.row_labels_, first.column_labels_)
+    return {
+        "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
+        "version": __version__,
+        "shape": shape,
+        "names": {side: pack_text(listed) for side, listed in names.items()},
+        "matrix": packed,
+        "palette": PALETTE,
+        "models": described,
+        "agreement": compare_models(models),
+    }
+
+
+def _check_shape(what: str, shape: tuple[int, ...], expected: tuple[int, int]) -> None:
+    if tuple(shape) != expected:
+        raise ValueError(
+            f"{what} has shape {tuple(shape)}, but the first model was fitted to {expected}: "
+            "a report is of one matrix"
+        )
+
+
+def _names(side: str, number: int, *sources: Any) -> list[str]:
+    """Return the first names there are, as text."""
+    given = next((source for source in sources if source is not None), None)
+    if given is None:
+        return [f"{side} {index}" for index in range(number)]
+    names = [str(name) for name in given]
+    if len(names) != number:
+        raise ValueError(f"{len(names)} {side}_names for {number} {side}s: pass one for each")
+    return names
+
+
+def _page(content: Mapping[str, Any]) -> str:
+    assets = resources.files("ccot.report") / "assets"
+
+    def read(name: str) -> str:
+        return (assets / name).read_text(encoding="utf-8")
+
+    summaries = "\n\n".join(model["summary"] or model["name"] for model in content["models"])
+    return Template(read("page.html")).substitute(
+        title=html.escape(content["title"]),
+        summary=html.escape(summaries),
+        style=read("style.css"),
+        script="\n".join(read(name) for name in SCRIPTS),
+        content=embed(content),
+    )
+
+
+def embed(content: Any) -> str:
+    r"""Return JSON that is safe inside a ``<script>`` element, whatever names it holds.
+
+    Examples
+    --------
+    >>> from ccot.report.page import embed
+    >>> embed("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file that is either the old one or wholly the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        # A temporary file is its owner's alone; a page is as open as other files are.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(draft, 0o666 & ~umask)
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise

@@ -1,0 +1,142 @@
+"""In words: how the numbers of clusters came about, and what should make a reader doubt them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ccot.jumps import LEVEL
+
+# Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
+SIGNIFICANT = -math.log10(LEVEL)
+_DOUBTFUL = 0.5
+# Runners-up this near are as good: nats of ICL, share of the jump's score.
+_NEAR_ICL, _NEAR_JUMP = 3.0, 0.9
+
+
+def is_tested(model: Any) -> bool:
+    """Tell whether the model's jumps passed a test, so that their strength means something."""
+    return getattr(model, "detector", "multiscale") == "multiscale"
+
+
+def decisions(model: Any) -> list[str]:
+    """Return a sentence on the number of row clusters, one on columns, and others where needed."""
+    lines = [_decided(model, side) for side in ("row", "column")]
+    if hasattr(model, "family_"):
+        lines.append(f"Entries are modelled as {model.family_}: {model.family_reason_}.")
+    if getattr(model, "reg_path_", None) is not None:
+        lines.append(
+            f"The regularisation {model.reg_:g} was chosen by cross-validation: partitions of two "
+            "halves of the data agree best there."
+        )
+    elif hasattr(model, "reg_"):
+        lines.append(f"The regularisation was {model.reg_:g}.")
+    return lines
+
+
+def warnings_of(model: Any) -> list[str]:
+    """Return what should make a reader doubt the numbers or the members."""
+    found = []
+    for side in ("row", "column"):
+        found += [*_doubts_about_steps(model, side), *_doubts_about_members(model, side)]
+    return [*found, *_doubts_about_blocks(model)]
+
+
+def _decided(model: Any, side: str) -> str:
+    number = getattr(model, f"n_{side}_clusters_")
+    if getattr(model, f"n_{side}_clusters", None) is not None:
+        return f"{_count(number, f'{side} cluster')}: the number was given."
+    if hasattr(model, f"{side}_jumps_"):
+        return f"{_count(number, f'{side} cluster')}: {_decided_by_steps(model, side)}"
+    if getattr(model, "candidates_", ()):
+        rule = {
+            "jump": "where the cost of merging clusters jumps",
+            "icl": "where the integrated completed likelihood (ICL) is highest",
+        }[model.candidates_[0].criterion]
+        return f"{_count(number, f'{side} cluster')}: {rule}."
+    return f"{_count(number, f'{side} cluster')}."
+
+
+def _decided_by_steps(model: Any, side: str) -> str:
+    jumps = len(getattr(model, f"{side}_jumps_"))
+    what = "significant jump" if is_tested(model) else "jump"
+    if jumps:
+        text = f"the sorted {side} scalings have {_count(jumps, what)}"
+    else:
+        text = f"the sorted {side} scalings have no {what}"
+    votes = getattr(model, f"{side}_cluster_votes_")
+    draws = getattr(model, "n_samplings_", 1)
+    if draws > 1 and votes:
+        share = votes.get(getattr(model, f"n_{side}_clusters_"), 0.0)
+        text += f", as in {share:.0%} of {draws} draws"
+    return text + "."
+
+
+def _doubts_about_steps(model: Any, side: str) -> list[str]:
+    if not hasattr(model, f"{side}_jumps_") or not is_tested(model):
+        return []
+    number = getattr(model, f"n_{side}_clusters_")
+    asked = getattr(model, f"n_{side}_clusters") is not None
+    if number == 1 and not asked and np.ptp(getattr(model, f"{side}_log_scaling_")) > 0:
+        return [
+            f"The sorted {side} scalings are smooth: no step is significant, so all {side}s are "
+            "left in one cluster. That need not mean that there are none; try "
+            "TransportCoclustering."
+        ]
+    found = []
+    weak = int((np.asarray(getattr(model, f"{side}_jump_strength_")) < SIGNIFICANT).sum())
+    if weak:
+        steps = _count(number - 1, f"{side} step")
+        verb = "is" if weak == 1 else "are"
+        found.append(
+            f"{weak} of {steps} {verb} not significant: smooth curves are cut there because "
+            f"{_count(number, 'cluster')} were asked for."
+        )
+    share = getattr(model, f"{side}_cluster_votes_").get(number, 1.0)
+    if not asked and share < _DOUBTFUL:
+        found.append(
+            f"Only {share:.0%} of the draws found {_count(number, f'{side} cluster')}: the number "
+            "is uncertain."
+        )
+    return found
+
+
+def _doubts_about_members(model: Any, side: str) -> list[str]:
+    confidence = getattr(model, f"{side}_confidence_", None)
+    if confidence is None:
+        return []
+    doubtful = int((np.asarray(confidence) < _DOUBTFUL).sum())
+    if doubtful < max(0.05 * len(confidence), 1):
+        return []
+    return [
+        f"{_count(doubtful, side)} of {len(confidence)} have a confidence below "
+        f"{_DOUBTFUL:g}: look at them before relying on their cluster."
+    ]
+
+
+def _doubts_about_blocks(model: Any) -> list[str]:
+    candidates = getattr(model, "candidates_", ())
+    if not candidates:
+        return []
+    if (model.n_row_clusters_, model.n_column_clusters_) == (1, 1):
+        return ["No blocks describe the matrix better than a single one does."]
+    if len(candidates) < 2:
+        return []
+    chosen, next_one = candidates[:2]
+    near = (
+        chosen.score - next_one.score < _NEAR_ICL
+        if chosen.criterion == "icl"
+        else next_one.score > _NEAR_JUMP * chosen.score
+    )
+    if not near:
+        return []
+    return [
+        f"{next_one.n_row_clusters} x {next_one.n_column_clusters} blocks are supported nearly as "
+        f"well as {chosen.n_row_clusters} x {chosen.n_column_clusters}."
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
