@@ -3,7 +3,15 @@
 from ccot._version import __version__
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
+from ccot.estimators.persist import load_model
 from ccot.estimators.transport import TransportCoclustering
 from ccot.jumps import detect_jumps
 
-__all__ = ["CCOT", "CCOTGW", "TransportCoclustering", "__version__", "detect_jumps"]
+__all__ = [
+    "CCOT",
+    "CCOTGW",
+    "TransportCoclustering",
+    "__version__",
+    "detect_jumps",
+    "load_model",
+]

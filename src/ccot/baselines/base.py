@@ -6,10 +6,12 @@ partitions off it.  :func:`run_start` is the only loop; the estimators translate
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -321,6 +323,24 @@ class BaseRival(BiclusterMixin, BaseEstimator):
             ``row_labels_``.
         """
         return self._fit(X).row_labels_
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted estimator to a file that :func:`ccot.load_model` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, by custom ``*.ccot``; replaced if it is there, and only by a complete one.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        # The registry knows every estimator, so it cannot be known from here at import time.
+        from ccot.estimators.persist import save_model
+
+        return save_model(self, path)
 
     @property
     def rows_(self) -> np.ndarray:

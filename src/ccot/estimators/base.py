@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from html import escape
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +13,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Side, block_means
+from ccot.io.frames import make_frame, row_names
 
 Matrix = Any
 
@@ -106,6 +110,61 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         clusters = np.tile(np.arange(self.n_column_clusters_), self.n_row_clusters_)
         return clusters[:, None] == self.column_labels_
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted estimator to a file that :func:`ccot.load_model` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, by custom ``*.ccot``; replaced if it is there, and only by a complete one.
+
+        Returns
+        -------
+        pathlib.Path
+            The file.
+        """
+        # The registry knows every estimator, so it cannot be known from here at import time.
+        from ccot.estimators.persist import save_model
+
+        return save_model(self, path)
+
+    def to_frame(self, side: str = "rows", *, names: Any = None, library: str = "pandas") -> Any:
+        """Return names, clusters and confidence as a data frame.
+
+        Parameters
+        ----------
+        side : {"rows", "columns"}, default="rows"
+            Which side.
+        names : sequence of str, optional
+            Names of the rows or columns; by default those of the fitted frame, or else positions.
+        library : {"pandas", "polars"}, default="pandas"
+            Whose frame.
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            One line a row or column, in the order of the fitted matrix: ``name``, ``cluster``,
+            ``confidence``.
+        """
+        check_is_fitted(self)
+        if side not in ("rows", "columns"):
+            raise ValueError(f'side={side!r} must be "rows" or "columns"')
+        found = self._coclustering.row if side == "rows" else self._coclustering.column
+        if names is None:
+            fitted = "row_names_in_" if side == "rows" else "feature_names_in_"
+            names = getattr(self, fitted, np.arange(len(found.labels)))
+        if len(names) != len(found.labels):
+            raise ValueError(f"{len(names)} names for {len(found.labels)} {side}")
+        columns = {"name": names, "cluster": found.labels, "confidence": found.confidence}
+        return make_frame(columns, library)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Show in notebooks what was found below the parameters."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and _is_fitted(self):
+            bundle["text/html"] += f"<pre>{escape(self.summary())}</pre>"
+        return bundle
+
     def summary(self) -> str:
         """Return in a few lines what was found and how sure it is.
 
@@ -136,6 +195,8 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             self, _numbers(X), ensure_min_samples=2, ensure_min_features=2, **_CHECKS
         )
         self._check_numbers(*checked.shape)
+        if (names := row_names(X)) is not None:
+            self.row_names_in_ = names
         return _finite(checked, self._allow_nan)
 
     def _check_new_rows(self, X: Any) -> Matrix:
@@ -145,7 +206,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
 
     def _forget(self) -> None:
         """Drop what an earlier fit left behind and the next one may not set."""
-        for name in ("reg_path_", "block_means_", "feature_names_in_"):
+        for name in ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_"):
             self.__dict__.pop(name, None)
 
     def _check_numbers(
