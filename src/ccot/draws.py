@@ -99,7 +99,8 @@ class DrawPlacement(StepPlacement):
         points = (points - self.offset if self.offset else points) / self.scale
         cost = euclidean_distances(points, self.anchors, squared=True)
         mass = 1 / len(self.log_anchor_scaling)
-        return extend_scaling(-cost / 2, self.log_anchor_scaling, mass)
+        cost *= -0.5
+        return extend_scaling(cost, self.log_anchor_scaling, mass)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import logsumexp
 
 
 def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass: float):
@@ -38,4 +37,7 @@ def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass:
     >>> extend_scaling(np.zeros((1, 4)), np.zeros(4), mass=4.0)
     array([0.])
     """
-    return math.log(mass) - logsumexp(log_kernel + log_anchor_scaling, axis=-1)
+    terms = log_kernel + log_anchor_scaling
+    top = terms.max(axis=-1, keepdims=True)
+    terms -= top
+    return math.log(mass) - top[..., 0] - np.log(np.exp(terms, out=terms).sum(axis=-1))

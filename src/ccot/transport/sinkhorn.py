@@ -281,7 +281,7 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
 
 
 def _iterate_in_logs(
-    kernel: _Kernel, log_row: Array, log_row_mass: Array | None, log_column_mass: Array | None
+    kernel: _Kernel, log_row: Array, log_row_mass: Array, log_column_mass: Array
 ) -> tuple[Array, Array, Array]:
     """Set columns and rows right whatever their range; absorb the potentials, return what is left.
 
@@ -292,17 +292,15 @@ def _iterate_in_logs(
     log_column_mass = _masses(log_column_mass, kernel.log_column)
     log_column_sums = kernel.log_column_sums(log_row)
     log_row_sums = kernel.log_row_sums(log_column_mass - log_column_sums)
-    absorbed_row, absorbed_column = (
-        xp.where(log_mass > _LEAST_ABSORBED, log_mass, _LEAST_ABSORBED)
-        for log_mass in (log_row_mass, log_column_mass)
-    )
+    absorbed_row = xp.where(log_row_mass > _LEAST_ABSORBED, log_row_mass, _LEAST_ABSORBED)
+    absorbed_column = xp.where(log_column_mass > _LEAST_ABSORBED, log_column_mass, _LEAST_ABSORBED)
     kernel.absorb(absorbed_row - log_row_sums, absorbed_column - log_column_sums)
     column = kernel.narrow(xp.exp(log_column_mass - absorbed_column))
     row = kernel.narrow(xp.exp(log_row_mass - absorbed_row))
     return column, row, log_row_sums
 
 
-def _masses(log_mass: Array | None, like: Array) -> Array:
+def _masses(log_mass: Any, like: Array) -> Array:
     """Broadcast log masses to a batch; uniform where none are given."""
     xp = array_namespace(like)
     if log_mass is None:
