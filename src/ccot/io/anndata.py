@@ -1,0 +1,115 @@
+"""AnnData in, labels in ``.obs`` and ``.var`` out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ccot.io.binary import damage_explained
+from ccot.io.matrix import InputError, NamedMatrix, named_matrix
+
+
+def from_anndata(adata: Any, layer: str | None = None) -> NamedMatrix:
+    """Return the matrix of annotated data with its names.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Annotated data: observations are rows, variables columns.
+    layer : str, optional
+        A layer instead of ``X``.
+
+    Returns
+    -------
+    NamedMatrix
+        The matrix.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> from_anndata(anndata.AnnData(np.ones((3, 2)))).shape
+    (3, 2)
+    """
+    if layer is not None and layer not in adata.layers:
+        raise InputError(f"there is no layer {layer!r}: {', '.join(adata.layers) or 'none at all'}")
+    values = adata.X if layer is None else adata.layers[layer]
+    if values is None:
+        raise InputError(f"X is empty: name a layer, one of {', '.join(adata.layers) or 'none'}")
+    how = "AnnData" if layer is None else f"AnnData, layer {layer!r}"
+    return named_matrix(values, adata.obs_names, adata.var_names, how)
+
+
+def annotate(adata: Any, model: Any, key: str = "ccot") -> None:
+    """Write a co-clustering into annotated data.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        The data that the model was fitted to, in the same order. ``obs`` and ``var`` get the
+        columns ``key`` (cluster, categorical) and ``key_confidence``, ``uns[key]`` the block means.
+    model : estimator
+        Fitted.
+    key : str, default="ccot"
+        Name of what is added.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> from ccot import TransportCoclustering
+    >>> from ccot.datasets import load_simulated
+    >>> from ccot.io.anndata import annotate, from_anndata
+    >>> adata = anndata.AnnData(load_simulated("D3", random_state=0).data)
+    >>> model = TransportCoclustering(random_state=0).fit(from_anndata(adata).values)
+    >>> annotate(adata, model)
+    >>> adata.obs["ccot"].nunique(), adata.var["ccot"].nunique()
+    (2, 4)
+    """
+    check_is_fitted(model)
+    import pandas as pd
+
+    sides = (
+        (adata.obs, model.row_labels_, getattr(model, "row_confidence_", None), "rows"),
+        (adata.var, model.column_labels_, getattr(model, "column_confidence_", None), "columns"),
+    )
+    for table, labels, _, what in sides:
+        if len(table) != len(labels):
+            raise ValueError(
+                f"the model has {len(labels)} {what}, the data {len(table)}: pass the data that "
+                "the model was fitted to"
+            )
+    for table, labels, confidence, _ in sides:
+        table[key] = pd.Categorical([str(label) for label in labels])
+        if confidence is not None:
+            table[f"{key}_confidence"] = np.asarray(confidence)
+    adata.uns[key] = {"method": type(model).__name__}
+    if hasattr(model, "block_means_"):
+        adata.uns[key]["block_means"] = model.block_means_
+
+
+def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
+    """Read the matrix of an ``.h5ad`` file.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    layer : str, optional
+        A layer instead of ``X``.
+
+    Returns
+    -------
+    NamedMatrix
+        The matrix.
+    """
+    try:
+        import anndata
+    except ImportError as missing:
+        raise ImportError(
+            "h5ad files need anndata, which is not installed: pip install 'ccot[io]'"
+        ) from missing
+    with damage_explained(path, "h5ad"):
+        return from_anndata(anndata.read_h5ad(path), layer)

@@ -1,0 +1,86 @@
+"""Long tables: one line a cell, with the names of its row and column."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+import numpy as np
+import scipy.sparse as sp
+
+from ccot.io.matrix import InputError, NamedMatrix, check_memory, named_matrix
+
+UNLISTED = ("zero", "missing")
+
+
+def collect_long(
+    cells: Iterable[tuple[str, str, float]], *, counted: bool, unlisted: str
+) -> NamedMatrix:
+    """Gather cells into a matrix; rows and columns in the order in which they first appear.
+
+    Parameters
+    ----------
+    cells : iterable of (str, str, float)
+        Name of the row, name of the column, value.
+    counted : bool
+        Whether cells that appear several times are added up; otherwise they are refused.
+    unlisted : {"zero", "missing"}
+        What the cells are that are not listed.
+
+    Returns
+    -------
+    NamedMatrix
+        Sparse where unlisted cells are zero, dense with NaN where they are missing.
+
+    Examples
+    --------
+    >>> cells = [("ann", "tea", 2.0), ("bob", "jam", 1.0)]
+    >>> collect_long(cells, counted=False, unlisted="zero").values.toarray()
+    array([[2., 0.],
+           [0., 1.]])
+    """
+    if unlisted not in UNLISTED:
+        raise InputError(f"unlisted={unlisted!r} must be one of {', '.join(UNLISTED)}")
+    row_names: dict[str, int] = {}
+    column_names: dict[str, int] = {}
+    rows, columns, values = array("q"), array("q"), array("d")
+    for row, column, value in cells:
+        rows.append(row_names.setdefault(row, len(row_names)))
+        columns.append(column_names.setdefault(column, len(column_names)))
+        values.append(value)
+    if not values:
+        raise InputError("the input lists no cell: pass lines of row, column and value")
+    shape = len(row_names), len(column_names)
+    places = np.frombuffer(rows, np.int64), np.frombuffer(columns, np.int64)
+    found = np.frombuffer(values, np.float64)
+    if not counted:
+        _refuse_twice(places, shape, list(row_names), list(column_names))
+    if unlisted == "missing":
+        check_memory(8 * shape[0] * shape[1], "the matrix with its missing entries")
+        matrix = np.full(shape, np.nan)
+        matrix[places] = found
+    else:
+        if np.isnan(found).any():
+            raise InputError(
+                "some listed values are missing: drop these lines, or pass --unlisted missing"
+            )
+        matrix = sp.coo_array((found, places), shape=shape).tocsr()
+    kind = "pairs, counted" if counted else "row, column, value"
+    how = f"long table ({kind}), unlisted cells are {unlisted}"
+    return named_matrix(matrix, row_names, column_names, how)
+
+
+def _refuse_twice(
+    places: tuple[np.ndarray, np.ndarray],
+    shape: tuple[int, int],
+    row_names: list[str],
+    column_names: list[str],
+) -> None:
+    flat = np.sort(places[0] * shape[1] + places[1])
+    twice = flat[1:][flat[1:] == flat[:-1]]
+    if len(twice):
+        row, column = divmod(int(twice[0]), shape[1])
+        raise InputError(
+            f"the cell of row {row_names[row][:40]!r} and column {column_names[column][:40]!r} is "
+            "listed more than once: add up or drop the repeated lines first"
+        )

@@ -1,0 +1,174 @@
+"""What every reader returns, and the checks that all inputs share."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+# Squares and their sums over any matrix stay within floating-point range below this.
+_LARGEST = 1e100
+
+
+class InputError(ValueError):
+    """An input that cannot be read as a matrix; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class NamedMatrix:
+    """A matrix as it was found in a file.
+
+    Attributes
+    ----------
+    values : ndarray or CSR array of shape (n_rows, n_columns)
+        Float64; NaN is missing.
+    row_names, column_names : tuple of str, or None
+        Names; None where the file has none.
+    how : str
+        How the file was understood, in words.
+    """
+
+    values: Any
+    row_names: tuple[str, ...] | None
+    column_names: tuple[str, ...] | None
+    how: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.values.shape
+
+
+def named_matrix(
+    values: Any,
+    row_names: Iterable[Any] | None,
+    column_names: Iterable[Any] | None,
+    how: str,
+) -> NamedMatrix:
+    """Check what was read and put it together.
+
+    Parameters
+    ----------
+    values : array-like or sparse matrix
+        Numbers.
+    row_names, column_names : iterable, or None
+        Names.
+    how : str
+        How the file was understood.
+
+    Returns
+    -------
+    NamedMatrix
+        The matrix in float64, dense or CSR.
+
+    Examples
+    --------
+    >>> named_matrix([[1, 2], [3, 4]], ["a", "b"], None, "by hand").values.dtype
+    dtype('float64')
+    """
+    values = _float64(values)
+    if 0 in values.shape:
+        raise InputError(f"the matrix is empty ({values.shape[0]} x {values.shape[1]}): pass data")
+    _check_size_of_values(values.data if sp.issparse(values) else values)
+    return NamedMatrix(values, _unique(row_names, "rows"), _unique(column_names, "columns"), how)
+
+
+def check_memory(n_bytes: int, what: str) -> None:
+    """Refuse what cannot fit into the machine before it is tried."""
+    try:
+        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not every system tells
+        return
+    if n_bytes > available:
+        raise InputError(
+            f"{what} would take {n_bytes / 1e9:.3g} GB, more than the {available / 1e9:.3g} GB of "
+            "this machine: pass a part of it, or a sparse file"
+        )
+
+
+def _float64(values: Any) -> Any:
+    if not sp.issparse(values):
+        values = np.asarray(values)
+    if values.ndim != 2:
+        raise InputError(f"an array of {values.ndim} dimensions is no matrix: pass rows x columns")
+    if values.dtype.kind not in "biuf":
+        raise InputError(
+            f"values of type {values.dtype} are no numbers: convert them to float64 first"
+        )
+    if not sp.issparse(values):
+        return np.ascontiguousarray(values, dtype=np.float64)
+    matrix = sp.csr_array(values, dtype=np.float64)
+    matrix.check_format(full_check=True)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def _check_size_of_values(values: np.ndarray) -> None:
+    if not values.size:
+        return
+    # fmax and fmin look past NaN without a copy of the matrix.
+    largest = max(
+        float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None))
+    )
+    if np.isinf(largest):
+        raise InputError(
+            "some values are infinite or too large for a computer's numbers: replace them, or "
+            "leave the cells empty where they are unknown"
+        )
+    if largest > _LARGEST:
+        raise InputError(
+            f"values up to {largest:.1g} are too large to be squared: divide all by a constant"
+        )
+
+
+def _unique(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    names = tuple(str(name) for name in names)
+    if len(set(names)) < len(names):
+        name, times = Counter(names).most_common(1)[0]
+        remedy = (
+            "name another --index-col" if what == "rows" else "rename them, or pass --no-header"
+        )
+        raise InputError(f"{times} {what} are named {name[:40]!r}: {remedy}")
+    return names
+
+
+def align(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[np.ndarray, list[str]]:
+    """Find the places of wanted names.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names that are there.
+    wanted : sequence of str
+        Names to find, all of them.
+    what : str
+        What is named, for the message.
+
+    Returns
+    -------
+    places : int array
+        Where each wanted name stands.
+    others : list of str
+        Names that nobody asked for.
+
+    Examples
+    --------
+    >>> align(["c", "a", "b"], ["a", "b"], "columns")
+    (array([1, 2]), ['c'])
+    """
+    where = {name: place for place, name in enumerate(names)}
+    missing = [name for name in wanted if name not in where]
+    if missing:
+        raise InputError(
+            f"{len(missing)} of the model's {len(wanted)} {what} are not in the input (the first: "
+            f"{missing[0][:40]!r}): pass data with the {what} of the fitted matrix"
+        )
+    known = set(wanted)
+    return np.array([where[name] for name in wanted]), [n for n in names if n not in known]
