@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import bernoulli, norm
@@ -6,6 +8,7 @@ from ccot.blocks.hierarchy import build_hierarchy
 from ccot.blocks.numbers import (
     best_cuts,
     bic,
+    evidence,
     icl,
     is_saturated,
     jump_scores,
@@ -13,6 +16,8 @@ from ccot.blocks.numbers import (
     mean_costs,
 )
 from ccot.blocks.problem import information, make_blocks, make_problem
+from ccot.blocks.sweep import sweep
+from ccot.datasets import load_simulated
 
 
 def explicit_icl(likelihood, rows, columns):
@@ -125,3 +130,57 @@ def test_costs_of_several_starts_are_averaged_geometrically(planted, family):
     ]
     expected = np.sqrt(trees[0].costs(0) * trees[1].costs(0)[:5])
     np.testing.assert_allclose(mean_costs(trees, 0), expected, rtol=1e-9)
+
+
+def soft_from(problem, labels):
+    start = make_blocks(problem, *labels)
+    return sweep(problem, start, temperatures=(1.0,), max_iter=100, tol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    sigma = 1.2 * load_simulated("D3", random_state=0, overlap="calibrated").sigma
+    return load_simulated("D3", random_state=2, sigma=sigma)
+
+
+def test_evidence_of_a_hard_plan_is_that_of_its_labels(noisy):
+    problem = make_problem(noisy.data, "gaussian")
+    hard = make_blocks(problem, noisy.row_labels, noisy.column_labels)
+    one_hot = tuple(np.eye(labels.max() + 1)[labels] for labels in hard.labels)
+    soft = replace(hard, plans=one_hot)
+    assert evidence(problem, soft) == pytest.approx(evidence(problem, hard), rel=1e-12)
+
+
+def test_evidence_sees_clusters_that_icl_misses_under_noise(noisy):
+    problem = make_problem(noisy.data, "gaussian")
+    truth = soft_from(problem, (noisy.row_labels, noisy.column_labels))
+    fewer = soft_from(problem, (0 * noisy.row_labels, noisy.column_labels > 1))
+    assert icl(problem, fewer) > icl(problem, truth)
+    assert evidence(problem, truth) > evidence(problem, fewer) + 5
+
+
+@pytest.mark.parametrize("shape", [(150, 100), (60, 40), (200, 20)])
+def test_evidence_of_noise_is_highest_for_a_single_block(shape):
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng.normal(size=shape), "gaussian")
+    flat = make_blocks(problem, *(np.zeros(n, dtype=int) for n in shape))
+    for n_clusters in (2, 3):
+        start = tuple(rng.integers(n_clusters, size=n) for n in shape)
+        assert evidence(problem, soft_from(problem, start)) < evidence(problem, flat)
+
+
+def test_evidence_differences_do_not_depend_on_unit_or_origin(noisy):
+    def gap(matrix):
+        problem = make_problem(matrix, "gaussian")
+        truth = make_blocks(problem, noisy.row_labels, noisy.column_labels)
+        flat = make_blocks(problem, 0 * noisy.row_labels, 0 * noisy.column_labels)
+        return evidence(problem, truth) - evidence(problem, flat)
+
+    assert gap(1e-3 * noisy.data) == pytest.approx(gap(noisy.data), rel=1e-6)
+    assert gap(noisy.data + 100) == pytest.approx(gap(noisy.data), rel=1e-4)
+
+
+def test_evidence_of_counts_is_icl():
+    problem = make_problem(np.random.default_rng(0).poisson(2.0, size=(20, 15)) * 1.0, "poisson")
+    blocks = make_blocks(problem, np.arange(20) % 3, np.arange(15) % 2)
+    assert evidence(problem, blocks) == icl(problem, blocks)

@@ -69,6 +69,14 @@ def test_calibrated_sets_are_as_good_as_started_from_the_truth(name, seed):
     assert error(truth, model) <= started + 0.01
 
 
+@pytest.mark.parametrize(("name", "factor"), [("D1", 1.4), ("D3", 1.2)])
+def test_clusters_that_emerge_only_together_are_found(name, factor):
+    sigma = factor * load_simulated(name, random_state=0, overlap="calibrated").sigma
+    bunch = load_simulated(name, random_state=1, sigma=sigma)
+    model = TransportCoclustering(random_state=0).fit(bunch.data)
+    assert (model.n_row_clusters_, model.n_column_clusters_) == bunch.block_means.shape
+
+
 @pytest.mark.parametrize("criterion", ["jump", "icl"])
 @each_family
 def test_planted_numbers_are_found_by_either_criterion(family, criterion):

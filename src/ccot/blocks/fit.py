@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ccot.blocks.numbers import (
     Numbers,
     best_cuts,
     bic,
+    evidence,
     icl,
     is_saturated,
     jump_scores,
@@ -45,6 +47,10 @@ _SOFT = (1.0,)
 _TRUSTED_SHARE = 0.25
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
 _N_CANDIDATES = 10
+# Nats by which a co-clustering must beat a single block where no cut does before it is swept.
+_CLEAR = 5.0
+# Starts that are looked at for it.
+_N_FAINT = 3
 
 
 @dataclass(frozen=True)
@@ -228,7 +234,7 @@ def choose_numbers(
     structure at every scale, and the jump of the merge costs names the scale that stands out.
     """
     given = settings.given
-    if not _has_structure(problem, starts):
+    if not (_has_structure(problem, starts) or _has_faint_structure(problem, starts)):
         flat = given[0] or 1, given[1] or 1
         return flat, (Candidate(*flat, 0.0, "icl"),)
     limit, trusted = _trust_icl(problem, starts)
@@ -256,6 +262,39 @@ def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
     cautious = problem.with_dispersion(pearson_dispersion(problem))
     best = (best_cuts(cautious, start.fine, start.hierarchy)[0] for start in starts)
     return any(cut.numbers != (1, 1) for cut in best)
+
+
+def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
+    """Tell whether the best cuts beat a single block once they have been swept.
+
+    Under strong noise clusters emerge only when rows and columns have settled on one another.
+    """
+    if problem.family != "gaussian":
+        return False
+    n_rows, n_columns = problem.shape
+    flat = make_blocks(problem, np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64))
+    floor = evidence(problem, flat) + _CLEAR
+    return any(
+        evidence(problem, _settle(problem, start.cut(problem, cut.numbers))) > floor
+        for start in starts[:_N_FAINT]
+        for cut in _crossed(best_cuts(problem, start.fine, start.hierarchy))
+    )
+
+
+def _crossed(cuts: list[Candidate], n_best: int = 2) -> list[Candidate]:
+    """Return the best cuts that split both sides."""
+    return [cut for cut in cuts if min(cut.numbers) > 1][:n_best]
+
+
+def _settle(
+    problem: BlockProblem,
+    blocks: Blocks,
+    max_iter: int = 30,
+    tol: float = 1e-3,
+    balanced: bool = False,
+) -> Blocks:
+    """Sweep softly until little moves."""
+    return sweep(problem, blocks, temperatures=_SOFT, max_iter=max_iter, tol=tol, balanced=balanced)
 
 
 def _trust_icl(
@@ -297,30 +336,24 @@ def _pair_up(scores: list[dict[int, float]], chosen: tuple[int, int]) -> tuple[C
 def _fit_by_icl(
     problem: BlockProblem, starts: list[Start], settings: BlockSettings
 ) -> tuple[Blocks, Blocks]:
-    """Refine the best cuts of every start by splits and merges; the best ICL wins."""
-
-    def settle(blocks: Blocks, max_iter: int = 30, tol: float = 1e-3) -> Blocks:
-        return sweep(
-            problem,
-            blocks,
-            temperatures=_SOFT,
-            max_iter=max_iter,
-            tol=tol,
-            balanced=settings.balanced,
-        )
+    """Refine the best cuts of every start by splits and merges; the best score wins."""
+    score = icl if settings.criterion == "icl" else evidence
+    settle = partial(_settle, problem, balanced=settings.balanced)
 
     def criterion(blocks: Blocks) -> float:
-        return -np.inf if is_saturated(problem, blocks.shape) else icl(problem, blocks)
+        return -np.inf if is_saturated(problem, blocks.shape) else score(problem, blocks)
 
     given = settings.given
     leaders: dict[tuple[int, int], Blocks] = {}
     for start in starts:
-        for cut in best_cuts(problem, start.fine, start.hierarchy, given)[:3]:
+        cuts = best_cuts(problem, start.fine, start.hierarchy, given)
+        best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + _crossed(cuts[2:])
+        for cut in best:
             settled = settle(start.cut(problem, cut.numbers))
             rival = leaders.get(settled.shape)
             if rival is None or criterion(settled) > criterion(rival):
                 leaders[settled.shape] = settled
-    best_first = sorted(leaders.values(), key=criterion, reverse=True)[:2]
+    best_first = sorted(leaders.values(), key=criterion, reverse=True)[:4]
     free = given[0] is None, given[1] is None
     refined = [
         refine(problem, reach(problem, blocks, given), criterion, settle, free)
@@ -328,7 +361,7 @@ def _fit_by_icl(
     ]
     best = reach(problem, max(refined, key=criterion), given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
-    settled = settle(best, settings.max_iter, settings.tol)
+    settled = settle(best, max_iter=settings.max_iter, tol=settings.tol)
     best = settled if settled.shape == best.shape else best
     return best, best
 

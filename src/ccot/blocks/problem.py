@@ -150,7 +150,7 @@ class BlockProblem:
         return FAMILIES[self.family].information(total, exposure)
 
     def table(self, row_labels: np.ndarray, column_labels: np.ndarray, shape: tuple[int, int]):
-        """Return totals and exposures of the blocks of a co-clustering."""
+        """Return totals and exposures of the blocks of a co-clustering, hard or soft."""
         return self.faces[0].profiles(column_labels, shape[1]).blocks(row_labels, shape[0])
 
     def with_dispersion(self, dispersion: float) -> BlockProblem:
@@ -223,12 +223,15 @@ class Blocks:
         Block statistics.
     n_sweeps : int
         Sweeps that led here.
+    plans : tuple of arrays, or None
+        The soft assignments whose hard reading the labels are, where sweeps ended soft.
     """
 
     labels: tuple[np.ndarray, np.ndarray]
     total: np.ndarray
     exposure: np.ndarray
     n_sweeps: int = 0
+    plans: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

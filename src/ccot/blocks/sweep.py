@@ -13,6 +13,7 @@ the plan is hard.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -64,7 +65,9 @@ def sweep(
             moved = sum(_mass_moved(b, a) for b, a in zip(before, plans, strict=True))
             if moved <= tol * sum(problem.shape):
                 break
-    return make_blocks(problem, _hard(plans[0], balanced), _hard(plans[1], balanced), n_sweeps)
+    found = make_blocks(problem, _hard(plans[0], balanced), _hard(plans[1], balanced), n_sweeps)
+    is_soft = plans[0].ndim == plans[1].ndim == 2
+    return replace(found, plans=(plans[0], plans[1])) if is_soft else found
 
 
 def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> np.ndarray:
