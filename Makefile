@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,report]'
 	touch $@
 
-demo: install  ## co-cluster four matrices, print the blocks, write figures to demo-output/
+demo: install  ## co-cluster four matrices, print the blocks, write reports to demo-output/
 	$(BIN)/python -m ccot.demo --out demo-output
 
 test: lint  ## lint, then every test and docstring example but the slow ones

@@ -53,7 +53,7 @@ def pack_array(values: np.ndarray) -> dict[str, Any]:
     np.uint16(999)
     """
     flat = np.ascontiguousarray(values).ravel()
-    planes = flat.view(np.uint8).reshape(len(flat), -1).T
+    planes = flat.view(np.uint8).reshape(len(flat), flat.itemsize).T
     return {"type": flat.dtype.name, "bytes": _deflate(np.ascontiguousarray(planes).tobytes())}
 
 
@@ -124,7 +124,7 @@ def spread(labels: np.ndarray, keep: int) -> np.ndarray:
     >>> import numpy as np
     >>> from ccot.report.pack import spread
     >>> spread(np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2]), 5)
-    array([0, 2, 4, 6, 8, 9])
+    array([0, 2, 4, 6, 7, 9])
     """
     chosen = []
     for cluster in np.unique(labels):
@@ -135,7 +135,7 @@ def spread(labels: np.ndarray, keep: int) -> np.ndarray:
 
 
 def _deflate(content: bytes) -> str:
-    return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(content)).decode("ascii")
 
 
 def _as_sparse(matrix: Any) -> Any:

@@ -122,7 +122,8 @@ def _doubts_about_blocks(model: Any) -> list[str]:
         return []
     if (model.n_row_clusters_, model.n_column_clusters_) == (1, 1):
         return ["No blocks describe the matrix better than a single one does."]
-    if len(candidates) < 2:
+    given = model.n_row_clusters is not None or model.n_column_clusters is not None
+    if given or len(candidates) < 2:
         return []
     chosen, next_one = candidates[:2]
     near = (

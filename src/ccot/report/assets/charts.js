@@ -4,10 +4,11 @@ const MARGIN = { left: 58, right: 14, top: 26, bottom: 40 };
 const CHART_HEIGHT = 250;
 
 class Chart {
-  constructor({ title, xLabel, yLabel, x, y, log = false }) {
+  constructor({ title, xLabel, yLabel, x, y, log = false, xTicks = null }) {
     this.width = Math.max(280, Math.min(560, byId("charts").clientWidth));
     this.spans = { x, y: log ? y.map(Math.log10) : y };
     this.log = log;
+    this.xTicks = xTicks ?? niceTicks(...x, 6, true).map((tick) => [tick, shown(tick)]);
     this.svg = vector("svg", {
       viewBox: `0 0 ${this.width} ${CHART_HEIGHT}`, role: "img", "aria-label": title,
     });
@@ -50,8 +51,8 @@ class Chart {
       this.svg.append(vector("path", { class: "grid", d: path }));
       this.text(shortened(tick), MARGIN.left - 6, y + 4, { "text-anchor": "end" });
     }
-    for (const tick of niceTicks(...this.spans.x, 6, true)) {
-      this.text(shown(tick), this.toX(tick), floor + 17, { "text-anchor": "middle" });
+    for (const [tick, label] of this.xTicks) {
+      this.text(label, this.toX(tick), floor + 17, { "text-anchor": "middle" });
     }
     this.svg.append(vector("path", {
       class: "axis", d: `M${MARGIN.left} ${floor}H${this.width - MARGIN.right}`,

@@ -67,10 +67,10 @@ function mergeChart(side, { costs, n_clusters: chosen }, number) {
 
 function pathChart({ reg, scores, best }) {
   const means = scores.map((row) => row.reduce((sum, value) => sum + value, 0) / row.length);
-  const logs = reg.map((value) => Math.log2(value));
+  const logs = reg.map(Math.log10);
   const chart = new Chart({
-    title: `Regularisation: ${shown(best)}`, xLabel: "reg, in powers of two",
-    yLabel: "information shared (nats)", x: padded(logs), y: padded(scores.flat()),
+    title: `Regularisation: ${shown(best)}`, xLabel: "reg", yLabel: "information shared (nats)",
+    x: padded(logs), y: padded(scores.flat()), xTicks: reg.map((value, i) => [logs[i], shown(value)]),
   });
   scores.forEach((row, i) => chart.dots(row.map((value) => [logs[i], value]), "var(--soft)", 5));
   chart.line(means.map((value, i) => [logs[i], value]), { stroke: "var(--accent)", "stroke-width": 1.5 });

@@ -38,7 +38,9 @@ function addGestures(picture, onCursor) {
     canvas.addEventListener(type, (event) => {
       pointers.delete(event.pointerId);
       canvas.classList.remove("moving");
-      if (type === "pointerleave" && document.activeElement !== canvas) {
+      // A finger always leaves; what it pointed at stays. So does what the keys point at.
+      const stays = event.pointerType === "touch" || document.activeElement === canvas;
+      if (type === "pointerleave" && !stays) {
         picture.setCursor(null);
         onCursor(false);
       }

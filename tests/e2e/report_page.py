@@ -1,0 +1,88 @@
+"""The report as a reader's hands and eyes meet it."""
+
+import csv
+import io
+import re
+
+GUTTER_LEFT, GUTTER_TOP = 56, 30
+
+
+def seconds_to_open(page):
+    return int(page.get_attribute("html", "data-ready")) / 1000
+
+
+def view(page):
+    """The window: first and last row, first and last column, in the order shown."""
+    return [float(edge) for edge in page.get_attribute("#picture", "data-view").split()]
+
+
+def pixels(page):
+    return page.evaluate("document.getElementById('picture').toDataURL()")
+
+
+def arrange(page, value):
+    page.locator(f"#arrangement input[value={value}]").check(force=True)
+
+
+def point_at(page, down, across):
+    """Points at a place in the picture, as shares of its height and width."""
+    page.locator("#picture").evaluate("canvas => canvas.scrollIntoView({block: 'center'})")
+    box = page.locator("#picture").bounding_box()
+    x = box["x"] + GUTTER_LEFT + across * (box["width"] - GUTTER_LEFT)
+    y = box["y"] + GUTTER_TOP + down * (box["height"] - GUTTER_TOP)
+    page.mouse.move(x, y)
+    return x, y
+
+
+def readout(page):
+    """Row, column and value that the page names."""
+    row, column, value = (text for text in page.locator("#readout b").all_inner_texts())
+    return row, column, number(value)
+
+
+def number(text):
+    return float(text.replace(",", ""))
+
+
+def block_table(page):
+    rows = page.locator("#block-table tbody tr").all()
+    return [[number(text) for text in row.locator("td").all_inner_texts()] for row in rows]
+
+
+def slide(page, side, value):
+    page.locator(f"#{side}-number").fill(str(value))
+    page.wait_for_function(
+        "([side, value]) => document.querySelectorAll(side === 'row' ? '#block-table tbody tr'"
+        " : '#block-table thead th').length === value",
+        arg=[side, value],
+    )
+
+
+def choose_side(page, side):
+    page.locator(f"#members .side input[value={side}]").check(force=True)
+
+
+def download(page):
+    """The members that the page offers, as (name, cluster, confidence)."""
+    with page.expect_download() as waiting:
+        page.click("#download")
+    with open(waiting.value.path(), encoding="utf-8", newline="") as file:
+        text = file.read()
+    lines = list(csv.reader(io.StringIO(text)))
+    assert lines[0] == ["name", "cluster", "confidence"]
+    return waiting.value.suggested_filename, lines[1:]
+
+
+def listed_names(page):
+    return page.locator("#member-table tbody tr td:first-child").all_inner_texts()
+
+
+def overflow(page):
+    """How many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+def brightness(page):
+    """Of the page's ground, 0 to 255."""
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
