@@ -14,7 +14,9 @@ from threadpoolctl import ThreadpoolController
 
 # A chunk of kernels that stays in a CPU's cache; one that keeps a GPU busy.
 _CPU_CHUNK_BYTES = 2**21
-_GPU_CHUNK_BYTES = 2**30
+_GPU_CHUNK_BYTES = 2**32
+# Of the free memory of a GPU a chunk takes this part: its squares, temporaries and scalings follow.
+_GPU_SHARE = 6
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,15 @@ def choose_backend(device: str | None) -> Backend:
             stacklevel=3,
         )
         return choose_backend(None)
-    on_cpu = str(device).startswith("cpu")
-    return Backend(torch, str(device), _CPU_CHUNK_BYTES if on_cpu else _GPU_CHUNK_BYTES)
+    return Backend(torch, str(device), _chunk_bytes(torch, str(device)))
+
+
+def _chunk_bytes(torch: Any, device: str) -> int:
+    if device.startswith("cpu"):
+        return _CPU_CHUNK_BYTES
+    if device.startswith("cuda"):
+        return min(_GPU_CHUNK_BYTES, torch.cuda.mem_get_info(device)[0] // _GPU_SHARE)
+    return _GPU_CHUNK_BYTES // _GPU_SHARE
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

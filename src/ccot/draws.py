@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace
+from array_api_compat import device as array_device
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
@@ -114,8 +116,8 @@ class DrawSolver:
         arithmetic large numbers; a sparse matrix is not shifted. The scale is such that the
         exponent of the kernel, the paper's :math:`-\lambda M`, is minus half the squared
         distance: then it is the plain product of a draw with itself, up to norms.
-    products : ndarray or CSR matrix
-        The same in the precision of the products.
+    products : array or CSR matrix
+        The same in the precision of the products, on the device.
     offset, scale : float
         The shift and the scale.
     precision : str
@@ -164,14 +166,19 @@ class DrawSolver:
         extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
         single = spread < _FLOAT32_RANGE and how["tol"] >= _FLOAT32_TOL
         precision = "float32" if single else "float64"
+        backend = choose_backend(device)
         return cls(
             matrix=matrix,
-            products=matrix if sp.issparse(matrix) else matrix.astype(precision, copy=False),
+            products=(
+                matrix
+                if sp.issparse(matrix)
+                else backend.send(matrix.astype(precision, copy=False))
+            ),
             offset=offset,
             scale=largest / np.sqrt(factor),
             precision=precision,
             resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
-            backend=choose_backend(device),
+            backend=backend,
             **how,
         )
 
@@ -199,12 +206,13 @@ class DrawSolver:
     ) -> Ballots:
         room = self._room(chunks[0])
         answer = join_scalings([self.solve(draws, room=room) for draws in chunks])
+        fetch = self.backend.fetch
         return Ballots(
             members=np.concatenate(chunks),
             row=self._steps(answer.log_row, n_row_clusters),
             column=self._steps(answer.log_column, n_column_clusters),
-            n_iter=answer.n_iter,
-            converged=answer.error <= self.tol,
+            n_iter=fetch(answer.n_iter),
+            converged=fetch(answer.error) <= self.tol,
         )
 
     def _room(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -224,20 +232,14 @@ class DrawSolver:
         precision: str | None = None,
         room: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> Scalings:
-        """Return the scalings of rows and columns of draws."""
-        backend = self.backend
+        """Return the scalings of rows and columns of draws, on the device."""
         costs = self._costs(draws, precision, room)
         answer = sinkhorn(costs.cross, max_iter=self.max_iter, tol=self.tol, overwrite=True)
         # The norms were left out of the kernel: they belong to the scalings.
-        row_norms, column_norms = costs.row_norms, costs.column_norms
-        if not sp.issparse(self.matrix):
-            row_norms, column_norms = backend.fetch(row_norms), backend.fetch(column_norms)
-        return Scalings(
-            log_row=backend.fetch(answer.log_row) + row_norms / 2,
-            log_column=backend.fetch(answer.log_column) + column_norms / 2,
-            n_iter=backend.fetch(answer.n_iter),
-            error=backend.fetch(answer.error),
-            status=answer.status,
+        return replace(
+            answer,
+            log_row=answer.log_row + costs.row_norms / 2,
+            log_column=answer.log_column + costs.column_norms / 2,
         )
 
     def _costs(
@@ -246,37 +248,50 @@ class DrawSolver:
         precision: str | None,
         room: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> SquareCosts:
-        backend = self.backend
+        send = self.backend.send
         if sp.issparse(self.matrix):
             dtype = precision or self.precision
             costs = join_costs([square_costs(self.matrix[draw], dtype) for draw in draws])
-            return SquareCosts(costs.row_norms, costs.column_norms, backend.send(costs.cross))
+            return SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
         if room is not None:
             squares, cross = (memory[: len(draws)] for memory in room)
             # "clip": the indices are known to be good, and NumPy need not buffer its answer.
             np.take(self.products, draws, axis=0, out=squares, mode="clip")
             return square_costs(squares, out=cross)
-        matrix = self.products if precision is None else self.matrix.astype(precision, copy=False)
-        return square_costs(backend.send(matrix[draws]))
+        if precision is None:
+            return square_costs(self.products[send(draws)])
+        return square_costs(send(self.matrix[draws].astype(precision, copy=False)))
 
-    def _steps(self, log_scaling: np.ndarray, n_clusters: int | None) -> Steps:
-        order = np.argsort(log_scaling, axis=1)
+    def _steps(self, log_scaling: Any, n_clusters: int | None) -> Steps:
+        fetch = self.backend.fetch
+        if self.detector == "authors":
+            log_scaling = fetch(log_scaling)
+        xp = array_namespace(log_scaling)
+        order = xp.argsort(log_scaling, axis=1)
+        vector = xp.arange(order.shape[0], device=array_device(order))[:, None]
         jumps = find_scaling_jumps(
-            np.take_along_axis(log_scaling, order, axis=1),
+            log_scaling[vector, order],
             self.detector,
             n_jumps=None if n_clusters is None else n_clusters - 1,
             resolution=self.resolution,
         )
-        return label_steps(order, jumps.mask, jumps.strength)
+        steps = label_steps(order, jumps.mask, jumps.strength)
+        if self.detector == "authors":
+            return steps
+        return Steps(fetch(steps.labels), fetch(steps.n_clusters), fetch(steps.weakest))
 
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, still without thresholds."""
         answer = self.solve(draw[None], "float64")
+        log_row, log_column = (
+            self.backend.fetch(log_scaling)[0]
+            for log_scaling in (answer.log_row, answer.log_column)
+        )
         square = self.matrix[draw]
         common = (self.offset, self.scale)
         return (
-            DrawPlacement(square.T, answer.log_column[0], None, *common, width=len(draw)),
-            DrawPlacement(square, answer.log_row[0], draw, *common, width=self.matrix.shape[0]),
+            DrawPlacement(square.T, log_column, None, *common, width=len(draw)),
+            DrawPlacement(square, log_row, draw, *common, width=self.matrix.shape[0]),
         )
 
 

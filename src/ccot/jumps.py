@@ -24,11 +24,15 @@ the vector (Bonferroni); a jump is accepted where the bound is below ``level``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from numpy.typing import ArrayLike
+
+Array = Any
 
 DETECTORS = ("multiscale", "authors")
 LEVEL = 0.02
@@ -47,8 +51,8 @@ class Jumps:
         alarm for ``"multiscale"``, the height relative to the range for ``"authors"``.
     """
 
-    mask: np.ndarray
-    strength: np.ndarray
+    mask: Array
+    strength: Array
 
 
 @overload
@@ -132,7 +136,7 @@ def detect_jumps(
 
 
 def find_jumps(
-    values: np.ndarray,
+    values: Array,
     method: str = "multiscale",
     *,
     n_jumps: int | None = None,
@@ -144,7 +148,7 @@ def find_jumps(
     Parameters
     ----------
     values : array of shape (..., n)
-        Each vector ascending.
+        Each vector ascending. NumPy or, for ``"multiscale"``, PyTorch.
     method, n_jumps, level
         As in :func:`detect_jumps`.
     resolution : float, optional
@@ -156,22 +160,24 @@ def find_jumps(
         Where the jumps are and how strong.
     """
     _check_request(values.shape[-1], method, n_jumps)
-    batch = values.reshape(-1, values.shape[-1])
+    xp = array_namespace(values)
+    batch = xp.reshape(values, (-1, values.shape[-1]))
     if resolution is None:
-        resolution = 64 * np.finfo(np.float64).eps * float(np.abs(values).max(initial=0.0))
-    gaps = np.diff(batch, axis=-1)
+        largest = float(xp.max(xp.abs(values))) if batch.shape[0] else 0.0
+        resolution = 64 * float(np.finfo(np.float64).eps) * largest
+    gaps = batch[:, 1:] - batch[:, :-1]
     if method == "authors":
         mask, strength = _authors(batch), gaps / _positive(np.ptp(batch, axis=-1))[:, None]
     else:
         strength = _evidence(batch, gaps, resolution)
-        mask = strength >= -np.log10(level)
+        mask = strength >= -math.log10(level)
     if n_jumps is not None:
         mask = _strongest(mask if method == "authors" else strength, gaps, n_jumps)
     shape = (*values.shape[:-1], values.shape[-1] - 1)
-    return Jumps(mask.reshape(shape), strength.reshape(shape))
+    return Jumps(xp.reshape(mask, shape), xp.reshape(strength, shape))
 
 
-def find_scaling_jumps(sorted_log_scaling: np.ndarray, method: str, **how: Any) -> Jumps:
+def find_scaling_jumps(sorted_log_scaling: Array, method: str, **how: Any) -> Jumps:
     """Find the jumps in sorted scalings given by their logarithms.
 
     The authors' detector looks at the scalings themselves, the other one at the logarithms:
@@ -184,27 +190,33 @@ def find_scaling_jumps(sorted_log_scaling: np.ndarray, method: str, **how: Any) 
     return find_jumps(sorted_log_scaling, method, **how)
 
 
-def _strongest(evidence: np.ndarray, gaps: np.ndarray, n_jumps: int) -> np.ndarray:
+def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
     """Mark the ``n_jumps`` places with most evidence; the wider gap where it is equal."""
-    order = np.lexsort((gaps, evidence), axis=-1)
-    mask = np.zeros(gaps.shape, dtype=bool)
-    np.put_along_axis(mask, order[:, gaps.shape[1] - n_jumps :], True, axis=-1)
+    xp = array_namespace(gaps)
+    # Sorting by the lesser key first, then stably by the greater one.
+    order = xp.argsort(gaps, axis=-1, stable=True)
+    vector = xp.arange(gaps.shape[0], device=device(gaps))[:, None]
+    ranked = xp.astype(evidence, xp.float64)[vector, order]
+    order = order[vector, xp.argsort(ranked, axis=-1, stable=True)]
+    mask = gaps < -1
+    mask[vector, order[:, gaps.shape[1] - n_jumps :]] = True
     return mask
 
 
 # The multiscale detector ---------------------------------------------------------------------
 
 
-def _evidence(values: np.ndarray, gaps: np.ndarray, resolution: float) -> np.ndarray:
+def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
     """Minus log10 of the bound on a false jump, gap by gap."""
+    xp = array_namespace(values)
     n_values, n_gaps = values.shape[-1], gaps.shape[-1]
-    candidates = np.nonzero((gaps > resolution) & _is_peak(gaps))
+    candidates = xp.nonzero((gaps > resolution) & _is_peak(gaps))
     vector, place = candidates
     gap = gaps[candidates]
-    log_left, log_right = np.zeros(len(gap)), np.zeros(len(gap))
-    n_links = max(1, int(np.log2(n_values)) - 1)
-    chained, flat = np.arange(len(gap)), values.ravel()
-    totals, sizes = values, np.ones(n_values)
+    log_left, log_right = xp.zeros_like(gap), xp.zeros_like(gap)
+    n_links = max(1, int(math.log2(n_values)) - 1)
+    chained, flat = xp.arange(gap.shape[0], device=device(values)), xp.reshape(values, (-1,))
+    totals, sizes = values, xp.ones_like(values[:1, :])
     for link in range(n_links):
         if link:
             totals, sizes = _pair(totals), _pair(sizes)
@@ -216,44 +228,45 @@ def _evidence(values: np.ndarray, gaps: np.ndarray, resolution: float) -> np.nda
         low, high = flat[foot], flat[foot + 1]
         left, right = log_left[chained], log_right[chained]
         for window in (2 * 2**link, 3 * 2**link):
-            n_left, n_right = np.minimum(window, place), np.minimum(window, n_gaps - 1 - place)
-            left = np.minimum(left, _log_chance(gap, low - flat[foot - n_left], n_left))
-            right = np.minimum(right, _log_chance(gap, flat[foot + 1 + n_right] - high, n_right))
+            n_left = xp.clip(place, None, window)
+            n_right = xp.clip(n_gaps - 1 - place, None, window)
+            left = xp.minimum(left, _log_chance(gap, low - flat[foot - n_left], n_left))
+            right = xp.minimum(right, _log_chance(gap, flat[foot + 1 + n_right] - high, n_right))
         log_left[chained], log_right[chained] = left, right
-    log_bound = np.maximum(log_left, log_right) + np.log(max(1, n_gaps) * 2 * n_links)
-    evidence = np.zeros(gaps.shape)
-    evidence[candidates] = np.maximum(0.0, -log_bound) / np.log(10)
+    log_bound = xp.maximum(log_left, log_right) + math.log(max(1, n_gaps) * 2 * n_links)
+    evidence = xp.zeros_like(gaps)
+    evidence[candidates] = xp.clip(-log_bound, 0.0, None) / math.log(10)
     return evidence
 
 
-def _log_chance(gap: np.ndarray, total: np.ndarray, count: np.ndarray) -> np.ndarray:
+def _log_chance(gap: Array, total: Array, count: Array) -> Array:
     """Return the log of the chance of such a gap beside ``count`` gaps of this ``total``."""
+    xp = array_namespace(gap)
     # Equal values have no gaps at all: the ratio is limited, so that evidence stays finite.
-    return -count * np.log1p(gap / np.maximum(total, 1e-15 * gap))
+    return -count * xp.log1p(gap / xp.maximum(total, 1e-15 * gap))
 
 
-def _pair(totals: np.ndarray) -> np.ndarray:
+def _pair(totals: Array) -> Array:
     """Add neighbours two by two; an odd one out stays alone."""
-    paired = totals[..., ::2].copy()
+    paired = array_namespace(totals).asarray(totals[..., ::2], copy=True)
     paired[..., : totals.shape[-1] // 2] += totals[..., 1::2]
     return paired
 
 
-def _cost(averages: np.ndarray) -> np.ndarray:
+def _cost(averages: Array) -> Array:
     """F of the paper; beyond the ends there is no step."""
-    cost = np.zeros(averages.shape)
-    steps = np.diff(averages)
+    cost = array_namespace(averages).zeros_like(averages)
+    steps = averages[:, 1:] - averages[:, :-1]
     cost[:, 1:] += steps
     cost[:, :-1] += steps
     return cost
 
 
-def _is_peak(heights: np.ndarray) -> np.ndarray:
-    rises = heights[:, 1:] >= heights[:, :-1]
-    falls = heights[:, 1:] <= heights[:, :-1]
-    peak = np.ones(heights.shape, dtype=bool)
-    peak[:, 1:] &= rises
-    peak[:, :-1] &= falls
+def _is_peak(heights: Array) -> Array:
+    xp = array_namespace(heights)
+    peak = xp.ones_like(heights, dtype=xp.bool)
+    peak[:, 1:] &= heights[:, 1:] >= heights[:, :-1]
+    peak[:, :-1] &= heights[:, 1:] <= heights[:, :-1]
     return peak
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from scipy.special import logsumexp
+
+Array = Any
 
 
 @dataclass(frozen=True)
@@ -23,12 +27,12 @@ class Steps:
         Strength of the weakest accepted jump, infinite where there is none.
     """
 
-    labels: np.ndarray
-    n_clusters: np.ndarray
-    weakest: np.ndarray
+    labels: Array
+    n_clusters: Array
+    weakest: Array
 
 
-def label_steps(order: np.ndarray, mask: np.ndarray, strength: np.ndarray) -> Steps:
+def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
     """Label points by the step they stand on.
 
     Parameters
@@ -51,14 +55,19 @@ def label_steps(order: np.ndarray, mask: np.ndarray, strength: np.ndarray) -> St
     >>> label_steps(order, mask, mask.astype(float)).labels
     array([[1, 0, 1, 0]])
     """
-    sorted_labels = np.pad(np.cumsum(mask, axis=1), ((0, 0), (1, 0)))
-    labels = np.empty_like(sorted_labels)
-    np.put_along_axis(labels, order, sorted_labels, axis=1)
-    return Steps(
-        labels=labels,
-        n_clusters=sorted_labels[:, -1] + 1,
-        weakest=np.where(mask, strength, np.inf).min(axis=1, initial=np.inf),
+    xp = array_namespace(order)
+    sorted_labels = xp.concat(
+        [xp.zeros_like(order[:, :1]), xp.cumulative_sum(xp.astype(mask, order.dtype), axis=1)],
+        axis=1,
     )
+    vector = xp.arange(order.shape[0], device=device(order))[:, None]
+    labels = xp.empty_like(sorted_labels)
+    labels[vector, order] = sorted_labels
+    if not mask.shape[1]:
+        weakest = xp.full_like(sorted_labels[:, 0], xp.inf, dtype=xp.float64)
+    else:
+        weakest = xp.min(xp.where(mask, strength, xp.inf), axis=1)
+    return Steps(labels=labels, n_clusters=sorted_labels[:, -1] + 1, weakest=weakest)
 
 
 def join_steps(steps: Sequence[Steps]) -> Steps:

@@ -62,13 +62,14 @@ class Scalings:
 
 
 def join_scalings(parts: Sequence[Scalings]) -> Scalings:
-    """Put the answers to several batches together; their arrays are NumPy's."""
+    """Put the answers to several batches together."""
+    xp = array_namespace(parts[0].log_row)
     done = all(part.status is Status.CONVERGED for part in parts)
     return Scalings(
-        log_row=np.concatenate([part.log_row for part in parts]),
-        log_column=np.concatenate([part.log_column for part in parts]),
-        n_iter=np.concatenate([part.n_iter for part in parts]),
-        error=np.concatenate([part.error for part in parts]),
+        log_row=xp.concat([part.log_row for part in parts]),
+        log_column=xp.concat([part.log_column for part in parts]),
+        n_iter=xp.concat([part.n_iter for part in parts]),
+        error=xp.concat([part.error for part in parts]),
         status=Status.CONVERGED if done else Status.MAX_ITER,
     )
 
