@@ -69,11 +69,18 @@ def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) ->
         cross = np.asarray((squares @ squares).toarray())[None]
         return SquareCosts(row_norms, column_norms, cross if dtype is None else cross.astype(dtype))
     xp = array_namespace(squares)
-    row_norms = xp.astype(xp.einsum("bij,bij->bi", squares, squares), xp.float64)
-    column_norms = xp.astype(xp.einsum("bij,bij->bj", squares, squares), xp.float64)
+    row_norms, column_norms = _squared_norms(squares, -1), _squared_norms(squares, -2)
     factor = squares if dtype is None else xp.astype(squares, dtype)
     cross = xp.matmul(factor, factor) if out is None else np.matmul(factor, factor, out=out)
     return SquareCosts(row_norms, column_norms, cross)
+
+
+def _squared_norms(squares: Array, axis: int) -> Array:
+    xp = array_namespace(squares)
+    if isinstance(squares, np.ndarray):
+        norms = np.einsum("bij,bij->bi" if axis == -1 else "bij,bij->bj", squares, squares)
+        return norms.astype(np.float64)
+    return xp.astype(xp.linalg.vector_norm(squares, axis=axis), xp.float64) ** 2
 
 
 def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:

@@ -29,6 +29,8 @@ Matrix = Any
 _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
 # Chunks that one task solves before their steps are read together.
 _CHUNKS_A_TASK = 8
+# Sinkhorn iterations between two looks at the errors on another device than the CPU.
+_CHECK_EVERY = 5
 # Unseen points are compared with the anchors in parts of at most this many costs.
 _CELLS_AT_ONCE = 2**20
 
@@ -206,13 +208,13 @@ class DrawSolver:
     ) -> Ballots:
         room = self._room(chunks[0])
         answer = join_scalings([self.solve(draws, room=room) for draws in chunks])
-        fetch = self.backend.fetch
+        row, column = self._steps(answer, n_row_clusters, n_column_clusters)
         return Ballots(
             members=np.concatenate(chunks),
-            row=self._steps(answer.log_row, n_row_clusters),
-            column=self._steps(answer.log_column, n_column_clusters),
-            n_iter=fetch(answer.n_iter),
-            converged=fetch(answer.error) <= self.tol,
+            row=row,
+            column=column,
+            n_iter=self.backend.fetch(answer.n_iter),
+            converged=self.backend.fetch(answer.error) <= self.tol,
         )
 
     def _room(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -234,7 +236,13 @@ class DrawSolver:
     ) -> Scalings:
         """Return the scalings of rows and columns of draws, on the device."""
         costs = self._costs(draws, precision, room)
-        answer = sinkhorn(costs.cross, max_iter=self.max_iter, tol=self.tol, overwrite=True)
+        answer = sinkhorn(
+            costs.cross,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            check_every=1 if self.backend.device is None else _CHECK_EVERY,
+            overwrite=True,
+        )
         # The norms were left out of the kernel: they belong to the scalings.
         return replace(
             answer,
@@ -262,10 +270,19 @@ class DrawSolver:
             return square_costs(self.products[send(draws)])
         return square_costs(send(self.matrix[draws].astype(precision, copy=False)))
 
-    def _steps(self, log_scaling: Any, n_clusters: int | None) -> Steps:
-        fetch = self.backend.fetch
-        if self.detector == "authors":
-            log_scaling = fetch(log_scaling)
+    def _steps(
+        self, answer: Scalings, n_row_clusters: int | None, n_column_clusters: int | None
+    ) -> tuple[Steps, Steps]:
+        """Read the steps of rows and of columns, where the scalings are."""
+        fetch = self.backend.fetch if self.detector == "authors" else lambda array: array
+        log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
+        if n_row_clusters != n_column_clusters:
+            return self._read(log_row, n_row_clusters), self._read(log_column, n_column_clusters)
+        xp = array_namespace(log_row)
+        both, n_draws = self._read(xp.concat([log_row, log_column]), n_row_clusters), len(log_row)
+        return both[:n_draws], both[n_draws:]
+
+    def _read(self, log_scaling: Any, n_clusters: int | None) -> Steps:
         xp = array_namespace(log_scaling)
         order = xp.argsort(log_scaling, axis=1)
         vector = xp.arange(order.shape[0], device=array_device(order))[:, None]
@@ -276,9 +293,11 @@ class DrawSolver:
             resolution=self.resolution,
         )
         steps = label_steps(order, jumps.mask, jumps.strength)
-        if self.detector == "authors":
-            return steps
-        return Steps(fetch(steps.labels), fetch(steps.n_clusters), fetch(steps.weakest))
+        on_host = (
+            array if isinstance(array, np.ndarray) else self.backend.fetch(array)
+            for array in (steps.labels, steps.n_clusters, steps.weakest)
+        )
+        return Steps(*on_host)
 
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, still without thresholds."""

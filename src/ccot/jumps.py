@@ -212,10 +212,12 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
     n_values, n_gaps = values.shape[-1], gaps.shape[-1]
     candidates = xp.nonzero((gaps > resolution) & _is_peak(gaps))
     vector, place = candidates
-    gap = gaps[candidates]
-    log_left, log_right = xp.zeros_like(gap), xp.zeros_like(gap)
+    gap, flat = gaps[candidates], xp.reshape(values, (-1,))
     n_links = max(1, int(math.log2(n_values)) - 1)
-    chained, flat = xp.arange(gap.shape[0], device=device(values)), xp.reshape(values, (-1,))
+    chained = xp.arange(gap.shape[0], device=device(values))
+    # Everything has two sides, first left, then right of the gap.
+    sides = xp.asarray([[-1], [1]], device=device(values))
+    log_chance = xp.zeros_like(xp.stack([gap, gap]))
     totals, sizes = values, xp.ones_like(values[:1, :])
     for link in range(n_links):
         if link:
@@ -223,27 +225,22 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
             peak = _is_peak(_cost(totals / sizes))
             # A jump at the border of two intervals shows in both: either may carry the chain.
             carried = peak[vector, place >> link] | peak[vector, (place + 1) >> link]
-            chained, vector, place, gap = (of[carried] for of in (chained, vector, place, gap))
-        foot = vector * n_values + place
-        low, high = flat[foot], flat[foot + 1]
-        left, right = log_left[chained], log_right[chained]
+            (kept,) = xp.nonzero(carried)
+            chained, vector, place, gap = (of[kept] for of in (chained, vector, place, gap))
+        near = vector * n_values + place + (sides > 0)
+        room = xp.stack([place, n_gaps - 1 - place])
+        chance = log_chance[:, chained]
         for window in (2 * 2**link, 3 * 2**link):
-            n_left = xp.clip(place, None, window)
-            n_right = xp.clip(n_gaps - 1 - place, None, window)
-            left = xp.minimum(left, _log_chance(gap, low - flat[foot - n_left], n_left))
-            right = xp.minimum(right, _log_chance(gap, flat[foot + 1 + n_right] - high, n_right))
-        log_left[chained], log_right[chained] = left, right
-    log_bound = xp.maximum(log_left, log_right) + math.log(max(1, n_gaps) * 2 * n_links)
+            count = xp.clip(room, None, window)
+            total = sides * (flat[near + sides * count] - flat[near])
+            # Equal values have no gaps at all: the ratio is limited, so that evidence stays finite.
+            ratio = gap / xp.maximum(total, 1e-15 * gap)
+            chance = xp.minimum(chance, -count * xp.log1p(ratio))
+        log_chance[:, chained] = chance
+    log_bound = xp.max(log_chance, axis=0) + math.log(max(1, n_gaps) * 2 * n_links)
     evidence = xp.zeros_like(gaps)
     evidence[candidates] = xp.clip(-log_bound, 0.0, None) / math.log(10)
     return evidence
-
-
-def _log_chance(gap: Array, total: Array, count: Array) -> Array:
-    """Return the log of the chance of such a gap beside ``count`` gaps of this ``total``."""
-    xp = array_namespace(gap)
-    # Equal values have no gaps at all: the ratio is limited, so that evidence stays finite.
-    return -count * xp.log1p(gap / xp.maximum(total, 1e-15 * gap))
 
 
 def _pair(totals: Array) -> Array:

@@ -31,6 +31,9 @@ class Steps:
     n_clusters: Array
     weakest: Array
 
+    def __getitem__(self, vectors: slice) -> Steps:
+        return Steps(self.labels[vectors], self.n_clusters[vectors], self.weakest[vectors])
+
 
 def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
     """Label points by the step they stand on.

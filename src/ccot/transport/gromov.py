@@ -259,7 +259,7 @@ def align(kernel: Array, support: Array, reg: float, rule: Loss, limits: Limits)
         )
         log_row = scalings.log_row
         log_coupling = log_row[:, None] + log_kernel + scalings.log_column[None, :]
-        coupling = xp.exp(log_coupling)
+        coupling = xp.astype(xp.exp(log_coupling), kernel.dtype)
         entropy = -float(xp.sum(coupling * (log_coupling - 1)))
         values.append(constant + float(xp.sum(cost * coupling)) - reg * entropy)
         if _at_rest(values, limits) or len(values) == limits.max_gromov_iter:

@@ -86,12 +86,12 @@ class _Kernel:
         top = self.xp.max(log_kernel, axis=(-2, -1))[..., None]
         bottom = self.xp.min(log_kernel, axis=(-2, -1))[..., None]
         is_narrow = top - bottom <= range_limit
-        self._never_drifts = bool(self.xp.all(is_narrow))
-        if not self._never_drifts:
+        self.never_drifts = bool(self.xp.all(is_narrow))
+        if not self.never_drifts:
             top = self.xp.where(is_narrow, top, self.xp.max(log_kernel, axis=-1))
         self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]) - top)
         self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
-        if overwrite and self._never_drifts:
+        if overwrite and self.never_drifts:
             log_kernel -= top[..., None]
             self._kernel = self.xp.exp(log_kernel, out=log_kernel)
         else:
@@ -113,7 +113,7 @@ class _Kernel:
 
         In a narrow kernel they always are: factors set by its sums differ by its range at most.
         """
-        return self._never_drifts or self.is_close(factor)
+        return self.never_drifts or self.is_close(factor)
 
     def is_close(self, factor: Array) -> bool:
         """Tell whether arbitrary factors are near enough to the absorbed potentials."""
@@ -134,7 +134,7 @@ class _Kernel:
     def absorb(self, log_row: Array, log_column: Array) -> None:
         """Absorb other potentials instead."""
         self.log_row, self.log_column = log_row, log_column
-        self._never_drifts = False
+        self.never_drifts = False
         shifted = self._log_kernel + self.narrow(log_row)[..., :, None]
         shifted += self.narrow(log_column)[..., None, :]
         self._kernel = self.xp.exp(shifted)
@@ -168,6 +168,7 @@ def sinkhorn(
     log_row_start: Array | None = None,
     max_iter: int = 1000,
     tol: float = 1e-6,
+    check_every: int = 1,
     overwrite: bool = False,
 ) -> Scalings:
     r"""Scale a batch of Gibbs kernels to given marginals.
@@ -189,6 +190,8 @@ def sinkhorn(
         Limit on the iterations of each problem.
     tol : float, default=1e-6
         A problem has converged when the L1 errors of both marginals are below this.
+    check_every : int, default=1
+        Iterations between two looks at the errors; on a GPU a look costs more than an iteration.
     overwrite : bool, default=False
         The memory of ``log_kernel`` may be used for the work (NumPy and PyTorch).
 
@@ -224,6 +227,11 @@ def sinkhorn(
             column = column_mass / column_sums
             row_sums = kernel.row_sums(column)
             next_row = row_mass / row_sums
+            last = iteration == max_iter
+            if kernel.never_drifts and iteration % check_every and not last:
+                row = next_row
+                column_sums = kernel.column_sums(row)
+                continue
             if kernel.holds(column) and kernel.holds(next_row):
                 error = kernel.distance(row * row_sums, row_mass)
             else:
@@ -234,7 +242,6 @@ def sinkhorn(
                 error = kernel.distance(xp.exp(before + log_row_sums), row_mass)
             row = next_row
             column_sums = kernel.column_sums(row)
-            last = iteration == max_iter
             if bool(xp.min(error) > tol) and not last:
                 continue
             error = xp.maximum(error, kernel.distance(column * column_sums, column_mass))
