@@ -13,11 +13,16 @@ from typing import Annotated
 import typer
 
 from ccot._version import __version__
+from ccot.cli.errors import EXIT_CODES, Commands
 
 COMMANDS = ("fit", "predict", "report", "simulate", "paper", "recommend", "serve", "bench", "demo")
 
 app = typer.Typer(
     name="ccot",
+    cls=Commands,
+    epilog="Exit codes: "
+    + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+    + ".",
     help="Co-clustering through optimal transport: from a file to blocks of rows and columns.",
     no_args_is_help=True,
     rich_markup_mode="markdown",

@@ -1,0 +1,25 @@
+"""``ccot demo``: what the library does, on matrices that need no download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("demo")(demo)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for figures and their page.")] = Path(
+        "demo-output"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of matrices and draws.")] = 0,
+) -> None:
+    """Co-cluster a few matrices, print the blocks, write figures and a page that shows them."""
+    from ccot.demo import main
+
+    main(["--out", str(out), "--seed", str(seed)])

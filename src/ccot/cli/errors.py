@@ -1,0 +1,52 @@
+"""What the user is told when something goes wrong, and the exit codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+REFUSED, INTERRUPTED = 2, 130
+
+EXIT_CODES = {
+    0: "done",
+    1: "a failure that is not the input's: please report it",
+    REFUSED: "the command, a file or its content was refused; the message says what to do",
+    INTERRUPTED: "stopped by Ctrl-C",
+}
+
+
+class Commands(TyperGroup):
+    """A group of commands whose refusals are one line and an exit code, not a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except KeyboardInterrupt as stop:
+            _say(f"interrupted: {stop.args[0] if stop.args else 'nothing was written'}")
+            raise typer.Exit(INTERRUPTED) from None
+        except MemoryError:
+            _say("error: not enough memory: pass a part of the matrix, or a sparse file")
+            raise typer.Exit(REFUSED) from None
+        except (ValueError, ImportError, OSError) as error:
+            _say(f"error: {one_line(error)}")
+            raise typer.Exit(REFUSED) from None
+
+
+def one_line(error: BaseException) -> str:
+    r"""Return the message of an error without line breaks.
+
+    Examples
+    --------
+    >>> one_line(ValueError("too\n  long"))
+    'too long'
+    """
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)

@@ -1,0 +1,319 @@
+"""``ccot fit``: from a file to a folder of results."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+import warnings
+from collections.abc import Mapping
+from contextlib import nullcontext
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+import typer
+from threadpoolctl import threadpool_limits
+
+from ccot import CCOT, CCOTGW, TransportCoclustering, __version__
+from ccot.cli import reading
+from ccot.cli.errors import one_line
+from ccot.cli.progress import Progress, printed_as_news
+from ccot.cli.results import (
+    FILES,
+    interruption_told,
+    result_folder,
+    write_blocks,
+    write_json,
+    write_labels,
+)
+from ccot.io import InputError, NamedMatrix
+
+_LIBRARIES = ("numpy", "scipy", "scikit-learn")
+
+
+class Method(StrEnum):
+    """Estimators by their names on the command line."""
+
+    auto = "auto"
+    ccot = "ccot"
+    ccot_gw = "ccot-gw"
+    transport = "transport"
+
+
+class Family(StrEnum):
+    """Laws of the entries of a block."""
+
+    auto = "auto"
+    gaussian = "gaussian"
+    poisson = "poisson"
+    bernoulli = "bernoulli"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("fit")(fit)
+
+
+def fit(
+    source: reading.Source,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the results. [default: INPUT-ccot, here]"),
+    ] = None,
+    method: Annotated[Method, typer.Option(help="Which estimator.")] = Method.auto,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="Number of row clusters. [default: found]")
+    ] = None,
+    columns: Annotated[
+        int | None, typer.Option(min=1, help="Number of column clusters. [default: found]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 0,
+    reg: Annotated[
+        str | None,
+        typer.Option(help="Weight of the entropy, or `cv` to choose it (ccot, ccot-gw)."),
+    ] = None,
+    family: Annotated[
+        Family | None, typer.Option(help="Law of the values (transport). [default: auto]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=-1, help="Threads; -1: one for each core. [default: 1]")
+    ] = None,
+    report: Annotated[bool, typer.Option(help="Write report.html.")] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read, say what would be done, and stop.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print run.json instead of words.")
+    ] = False,
+    index_col: reading.IndexCol = None,
+    delimiter: reading.Delimiter = None,
+    header: reading.Header = None,
+    decimal: reading.Decimal = None,
+    encoding: reading.Encoding = "utf-8-sig",
+    long: reading.Long = False,
+    long_columns: reading.LongColumns = None,
+    unlisted: reading.Unlisted = "zero",
+    layer: reading.Layer = None,
+) -> None:
+    """Co-cluster the rows and columns of a table.
+
+    Writes row_labels.csv and column_labels.csv (name, cluster, confidence), blocks.csv, model.ccot,
+    report.html and run.json to a folder.
+
+    For example:
+
+    - `ccot fit genes.csv`
+    - `ccot fit counts.parquet --rows 5 --columns 8 --out blocks`
+    - `ccot fit ratings.tsv --long-columns user,movie,rating --unlisted missing`
+    - `zcat words.csv.gz | ccot fit - --method ccot --json`
+    """
+    say = (lambda text: None) if quiet or as_json else typer.echo
+    progress = Progress(quiet)
+    started = time.perf_counter()
+    read = reading.Reading(
+        index_col, delimiter, header, decimal, encoding, long, long_columns, unlisted, layer
+    )
+    model, reason = choose(method, rows, columns, seed, reg, family, jobs)
+    table = read.read(source, progress)
+    times = {"read": time.perf_counter() - started}
+    out = out or default_folder(source)
+    name = type(model).__name__
+    say(f"{source}: {table.shape[0]} x {table.shape[1]}; {table.how}")
+    say(f"{name}: {reason}")
+    _check(table)
+    if dry_run:
+        say(f"would write {', '.join(FILES)} to {out}")
+        for line in outlook(model, table):
+            say(line)
+        return
+    with interruption_told(out):
+        seen = fit_model(model, table, progress, jobs)
+        times["fit"] = time.perf_counter() - started - times["read"]
+        with result_folder(out) as folder:
+            seen += write_results(folder, model, table, progress, report, default_title(source))
+            times["write"] = time.perf_counter() - started - sum(times.values())
+            written = [name for name in FILES if (folder / name).exists()] + ["run.json"]
+            run = record(model, reason, source, table, seen, times)
+            write_json(folder / "run.json", run)
+    say(model.summary())
+    for warning in [] if quiet else seen:
+        typer.echo(f"warning: {warning}", err=True)
+    say(f"wrote {', '.join(written)} to {out}")
+    if as_json:
+        typer.echo(json.dumps({**run, "folder": str(out)}))
+
+
+def choose(
+    method: Method,
+    rows: int | None,
+    columns: int | None,
+    seed: int,
+    reg: str | None,
+    family: Family | None,
+    jobs: int | None,
+) -> tuple[Any, str]:
+    """Return an estimator and the reason for it."""
+    transport = method in (Method.auto, Method.transport)
+    if transport and reg is not None:
+        raise typer.BadParameter("--reg is for --method ccot and ccot-gw")
+    if not transport and family is not None:
+        raise typer.BadParameter("--family is for --method transport")
+    if transport:
+        reason = "asked for"
+        if method is Method.auto:
+            reason = (
+                "chosen because it bears noise, takes every kind of values and finds the numbers "
+                "(--method ccot tests for crisp blocks)"
+            )
+        chosen = TransportCoclustering(
+            rows, columns, family=(family or Family.auto).value, random_state=seed
+        )
+        return chosen, reason
+    given: dict[str, Any] = {"random_state": seed}
+    if reg is not None:
+        given["reg"] = _number_or_cv(reg)
+    if method is Method.ccot:
+        return CCOT(rows, columns, n_jobs=jobs, **given), "asked for"
+    return CCOTGW(rows, columns, **given), "asked for"
+
+
+def _number_or_cv(reg: str) -> float | str:
+    if reg == "cv":
+        return reg
+    try:
+        return float(reg)
+    except ValueError:
+        raise typer.BadParameter(f"--reg {reg} is neither a number nor cv") from None
+
+
+def default_folder(source: str) -> Path:
+    """Return the folder of results of an input, in the working directory.
+
+    Examples
+    --------
+    >>> str(default_folder("data/genes.csv.gz")), str(default_folder("-"))
+    ('genes-ccot', 'stdin-ccot')
+    """
+    return Path(f"{default_title(source)}-ccot")
+
+
+def default_title(source: str) -> str:
+    """Return what an input is called: its file's name without endings."""
+    return "stdin" if source == "-" else Path(source).name.split(".")[0] or "matrix"
+
+
+def _check(table: NamedMatrix) -> None:
+    if min(table.shape) < 2:
+        raise InputError(
+            f"the matrix has {table.shape[0]} rows and {table.shape[1]} columns: co-clustering "
+            "needs two of each; check --delimiter, --header and --index-col"
+        )
+
+
+def outlook(model: Any, table: NamedMatrix) -> list[str]:
+    """Say what a fit will take, as far as it is known beforehand."""
+    values = table.values
+    held = values.data.nbytes + values.indices.nbytes if sp.issparse(values) else values.nbytes
+    return [f"the matrix takes {held / 1e6:.1f} MB"]
+
+
+def fit_model(
+    model: Any, table: NamedMatrix, progress: Progress, jobs: int | None = None
+) -> list[str]:
+    """Fit, with news of it, and return what was warned of."""
+    limit = threadpool_limits(jobs) if jobs and jobs > 0 else nullcontext()
+    with (
+        progress.step(f"fitting {type(model).__name__}") as news,
+        printed_as_news(news),
+        limit,
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        model.set_params(verbose=1).fit(table.values)
+    model.set_params(verbose=0)
+    # A table without pandas has names all the same; the model keeps them as if it came from there.
+    if table.column_names is not None:
+        model.feature_names_in_ = np.array(table.column_names, dtype=object)
+    if table.row_names is not None:
+        model.row_names_in_ = np.array(table.row_names, dtype=object)
+    own = [one for one in caught if issubclass(one.category, UserWarning)]
+    return list(dict.fromkeys(one_line(one.message) for one in own))  # type: ignore[arg-type]
+
+
+def write_results(
+    folder: Path, model: Any, table: NamedMatrix, progress: Progress, report: bool, title: str
+) -> list[str]:
+    """Write everything but run.json, and return what could not be written and why."""
+    write_labels(
+        folder / "row_labels.csv", table.row_names, model.row_labels_, model.row_confidence_
+    )
+    write_labels(
+        folder / "column_labels.csv",
+        table.column_names,
+        model.column_labels_,
+        model.column_confidence_,
+    )
+    write_blocks(folder / "blocks.csv", model)
+    model.save(folder / "model.ccot")
+    if not report:
+        return []
+    with progress.step("writing the report"):
+        try:
+            from ccot.report import write_report
+        except ImportError as missing:
+            return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
+        write_report(
+            folder / "report.html",
+            model,
+            matrix=table.values,
+            row_names=table.row_names,
+            column_names=table.column_names,
+            title=title,
+        )
+    return []
+
+
+def record(
+    model: Any,
+    reason: str,
+    source: str,
+    table: NamedMatrix,
+    seen: list[str],
+    times: Mapping[str, float],
+) -> dict[str, Any]:
+    """Return what run.json holds: how these results came about."""
+    parameters = {name: value for name, value in model.get_params().items() if name != "verbose"}
+    return {
+        "command": sys.argv,
+        "input": {"source": source, "shape": list(table.shape), "how": table.how},
+        "method": {
+            "estimator": type(model).__name__,
+            "reason": reason,
+            "parameters": parameters,
+        },
+        "seed": model.random_state,
+        "result": {
+            "row_clusters": model.n_row_clusters_,
+            "column_clusters": model.n_column_clusters_,
+            "summary": model.summary().splitlines(),
+            "warnings": seen,
+        },
+        "seconds": {step: round(seconds, 3) for step, seconds in times.items()},
+        "versions": _versions(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    libraries = {library: version(library) for library in _LIBRARIES}
+    return {
+        "ccot": __version__,
+        "python": platform.python_version(),
+        **libraries,
+        "platform": platform.platform(),
+    }

@@ -1,0 +1,93 @@
+"""``ccot report``: one HTML page of a saved model, or of several side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ccot.cli import reading
+from ccot.cli.progress import Progress
+from ccot.estimators.persist import load_model
+from ccot.io import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report)
+
+
+def report(
+    models: Annotated[
+        list[Path],
+        typer.Argument(metavar="MODEL...", help="One model file or several.", show_default=False),
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(help="The matrix that was fitted, to be shown. [default: block means only]"),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Page to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    index_col: reading.IndexCol = None,
+    delimiter: reading.Delimiter = None,
+    header: reading.Header = None,
+    decimal: reading.Decimal = None,
+    encoding: reading.Encoding = "utf-8-sig",
+    long: reading.Long = False,
+    long_columns: reading.LongColumns = None,
+    unlisted: reading.Unlisted = "zero",
+    layer: reading.Layer = None,
+) -> None:
+    """Write a self-contained page of fitted models, for a browser without a network.
+
+    For example:
+
+    - `ccot report genes-ccot/model.ccot --data genes.csv`
+    - `ccot report a/model.ccot b/model.ccot --data genes.csv --out both.html`
+    """
+    from ccot.report import write_report
+
+    fitted = {_title(path, models): load_model(path) for path in models}
+    progress = Progress(quiet)
+    first = next(iter(fitted.values()))
+    names = {
+        "row_names": _names(first, "row_names_in_"),
+        "column_names": _names(first, "feature_names_in_"),
+    }
+    matrix = None
+    if data is not None:
+        read = reading.Reading(
+            index_col, delimiter, header, decimal, encoding, long, long_columns, unlisted, layer
+        )
+        table = read.read(data, progress)
+        for name, model in fitted.items():
+            shape = len(model.row_labels_), len(model.column_labels_)
+            if shape != table.shape:
+                raise InputError(
+                    f"{name} was fitted to {shape[0]} x {shape[1]} values, {data} has "
+                    f"{table.shape[0]} x {table.shape[1]}: pass the matrix that was fitted"
+                )
+        matrix = table.values
+        names = {
+            "row_names": table.row_names or names["row_names"],
+            "column_names": table.column_names or names["column_names"],
+        }
+    with progress.step("writing the report"):
+        models_shown = first if len(fitted) == 1 else fitted
+        path = write_report(out, models_shown, matrix=matrix, title=title, **names)
+    if not quiet:
+        typer.echo(f"wrote {path}")
+
+
+def _title(path: Path, paths: list[Path]) -> str:
+    """Name a model by its folder where all files are called alike."""
+    alike = len({other.name for other in paths}) < len(paths)
+    return str(path.parent if alike else path.stem)
+
+
+def _names(model: object, attribute: str) -> tuple[str, ...] | None:
+    names = getattr(model, attribute, None)
+    return None if names is None else tuple(np.asarray(names, dtype=str).tolist())

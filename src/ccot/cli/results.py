@@ -1,0 +1,120 @@
+"""The folder of results: written beside its place, then moved there, all of it or nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FILES = (
+    "row_labels.csv",
+    "column_labels.csv",
+    "blocks.csv",
+    "model.ccot",
+    "report.html",
+    "run.json",
+)
+
+
+@contextmanager
+def result_folder(out: Path) -> Iterator[Path]:
+    """Make a folder to write into, whose files go to their place at the end.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+        The place; made if it is not there. Earlier results in it are replaced, and other files
+        left alone.
+
+    Yields
+    ------
+    pathlib.Path
+        The folder to write into.
+    """
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file: pass another --out")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
+    try:
+        yield staged
+        with _uninterrupted():
+            out.mkdir(exist_ok=True)
+            for name in FILES:
+                (out / name).unlink(missing_ok=True)
+            for path in staged.iterdir():
+                os.replace(path, out / path.name)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+@contextmanager
+def interruption_told(out: Path) -> Iterator[None]:
+    """Say with an interruption what was kept."""
+    kept = "nothing was written"
+    if out.exists():
+        kept += f", and what was in {out} before is as it was"
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(kept) from None
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C off: moving files takes no time, and half of it would be neither old nor new."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def write_rows(file: Any, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table to an open file."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_rows(file, header, rows)
+
+
+def write_labels(
+    path: Path, names: Sequence[str] | None, labels: np.ndarray, confidence: np.ndarray
+) -> None:
+    """Write names (or positions), clusters and confidence."""
+    places: Sequence[Any] = range(len(labels)) if names is None else names
+    sure = (f"{share:.4f}" for share in confidence)
+    rows = zip(places, labels.tolist(), sure, strict=True)
+    _write_csv(path, ("name", "cluster", "confidence"), rows)
+
+
+def write_blocks(path: Path, model: Any) -> None:
+    """Write one line a block: its clusters, its size, its mean."""
+    row_sizes = np.bincount(model.row_labels_, minlength=model.n_row_clusters_)
+    column_sizes = np.bincount(model.column_labels_, minlength=model.n_column_clusters_)
+    rows = (
+        (i, j, int(row_sizes[i]), int(column_sizes[j]), float(mean))
+        for (i, j), mean in np.ndenumerate(model.block_means_)
+    )
+    _write_csv(path, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file that people can read."""
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
