@@ -348,11 +348,15 @@ def test_light_and_dark(d2, visit):
 
 def test_printed(d2, visit, artefacts):
     page = visit(d2[2], color_scheme="dark")
+    on_screen = pixels(page)
     page.emulate_media(media="print")
     assert brightness(page) > 200
+    assert pixels(page) != on_screen
+    page.screenshot(path=artefacts / "d2_printed.png", full_page=True)
     assert not page.is_visible(".bar")
     assert not page.is_visible("#download")
     page.emulate_media(media="screen")
+    assert pixels(page) == on_screen
     printed = page.pdf(path=artefacts / "d2.pdf", format="A4", print_background=True)
     assert printed.startswith(b"%PDF")
     assert len(printed) > 20_000

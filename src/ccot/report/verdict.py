@@ -41,6 +41,11 @@ def warnings_of(model: Any) -> list[str]:
     found = []
     for side in ("row", "column"):
         found += [*_doubts_about_steps(model, side), *_doubts_about_members(model, side)]
+    if any("smooth: no step" in line for line in found):
+        found.append(
+            "Smooth scalings need not mean that there are no clusters: TransportCoclustering does "
+            "not depend on steps."
+        )
     return [*found, *_doubts_about_blocks(model)]
 
 
@@ -82,8 +87,7 @@ def _doubts_about_steps(model: Any, side: str) -> list[str]:
     if number == 1 and not asked and np.ptp(getattr(model, f"{side}_log_scaling_")) > 0:
         return [
             f"The sorted {side} scalings are smooth: no step is significant, so all {side}s are "
-            "left in one cluster. That need not mean that there are none; try "
-            "TransportCoclustering."
+            "left in one cluster."
         ]
     found = []
     weak = int((np.asarray(getattr(model, f"{side}_jump_strength_")) < SIGNIFICANT).sum())

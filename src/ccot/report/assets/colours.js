@@ -84,7 +84,7 @@ function inkOn([r, g, b]) {
 
 let printing = false;
 function currentTheme() {
-  if (printing) return "light";
+  if (printing || matchMedia("print").matches) return "light";
   const asked = document.documentElement.dataset.theme;
   return asked || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }

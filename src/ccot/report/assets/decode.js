@@ -1,7 +1,7 @@
 // The way back from pack.py: base64, deflate, bytes of equal weight together.
 
 const TYPES = {
-  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
+  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array,
   float32: Float32Array, float64: Float64Array,
 };
 

@@ -252,7 +252,9 @@ function listenToTheme() {
     redraw();
   });
   byId("theme").textContent = currentTheme() === "dark" ? "Light" : "Dark";
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(query).addEventListener("change", redraw);
+  }
   addEventListener("beforeprint", () => { printing = true; redraw(); });
   addEventListener("afterprint", () => { printing = false; redraw(); });
 }
@@ -279,7 +281,7 @@ start().catch((error) => {
   const failure = byId("failure");
   failure.hidden = false;
   failure.textContent = typeof DecompressionStream === "undefined"
-    ? "This browser is too old for the page: it needs one from 2023 or later."
+    ? "This browser is too old for the page: it needs one from 2024 or later."
     : `The page could not be shown: ${error.message}`;
   console.error(error);
 });

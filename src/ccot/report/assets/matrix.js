@@ -87,12 +87,15 @@ function averageImage(matrix, rows, columns, mostRows, mostColumns) {
   return { means: sums, height: down.number, width: across.number };
 }
 
-// The central 99 % of some values; all of them where that is a single one.
+// The central 99 % of some values, of a part where they are many; all where that is a single one.
 function centralRange(values) {
-  const step = Math.max(1, Math.floor(values.length / 200000));
-  const sample = values.filter((value, i) => i % step === 0 && Number.isFinite(value)).sort();
-  if (!sample.length) return [0, 1];
-  const at = (share) => sample[Math.round(share * (sample.length - 1))];
+  const step = Math.ceil(values.length / 30000);
+  const part = new Float64Array(Math.floor(values.length / (step || 1)));
+  // The offset walks along, so that the part does not keep to the same columns of an image.
+  for (let i = 0; i < part.length; i++) part[i] = values[i * step + (i % step)];
+  const sorted = part.filter(Number.isFinite).sort();
+  if (!sorted.length) return [0, 1];
+  const at = (share) => sorted[Math.round(share * (sorted.length - 1))];
   const [low, high] = [at(0.005), at(0.995)];
-  return low < high ? [low, high] : [sample[0], sample[sample.length - 1]];
+  return low < high ? [low, high] : [at(0), at(1)];
 }

@@ -20,9 +20,7 @@ class Picture {
       columnOrder: given ? Uint32Array.from(columns.labels, (_, i) => i) : columns.order,
       wholeRange: null,
     });
-    this.entryRange ??= centralRange(
-      matrix.sparse ? matrix.values : Float64Array.from(matrix.values),
-    );
+    this.entryRange ??= centralRange(matrix.values);
     if (!this.view) this.showAll();
     else this.draw();
   }
