@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.estimators.transport import TransportCoclustering
 from ccot.randomness import RandomState
+from ccot.recommend.names import as_names
 from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
 from ccot.recommend.values import NOWHERE, Explanation, Item, Neighbour, Recommendation, User
 from ccot.recommend.views import VIEWS, see, unless_empty
 
 Matrix = Any
 
+# Groups that users are told about should hold still when the model is fitted again: more starts
+# than the co-clustering takes by itself bring that.
+_N_INIT = 30
 _POSITIVE = [Interval(Real, 0, None, closed="left")]
 
 
@@ -40,11 +47,12 @@ class BlockRecommender(BaseEstimator):
     ----------
     coclustering : estimator or None, default=None
         A co-clustering of users and items, fitted or not; None:
-        :class:`~ccot.TransportCoclustering`, which finds its own numbers.
-    view : {"likes", "zeros", "nan"}, default="likes"
-        How the co-clustering sees ratings, at the fit and when a new user comes: 1 for every
-        liked item and 0 elsewhere; the ratings, 0 where there is none (as in the paper); the
-        ratings, NaN where there is none. For a fitted co-clustering, say what it was fitted to.
+        :class:`~ccot.TransportCoclustering` with 30 starts, which finds its own numbers.
+    view : {"zeros", "likes", "nan"}, default="zeros"
+        How the co-clustering sees ratings, at the fit and when a new user comes: the ratings, 0
+        where there is none (as in the paper); 1 for every liked item and 0 elsewhere; the
+        ratings, NaN where there is none. Zeros tell most about who has rated little; likes predict
+        a little better. For a fitted co-clustering, say what it was fitted to.
     like : float or None, default=None
         Ratings from this one up mean that the item was liked; None: from their median up.
     user_shrinkage, item_shrinkage : float, default=5, 3
@@ -72,6 +80,10 @@ class BlockRecommender(BaseEstimator):
         Smallest rating that means liking.
     rating_range_ : tuple of float
         Smallest and largest rating.
+    ratings_ : csr_array of shape (n_users, n_items)
+        The ratings.
+    user_names_, item_names_ : tuple of str
+        Names.
 
     References
     ----------
@@ -108,7 +120,7 @@ class BlockRecommender(BaseEstimator):
         self,
         coclustering: Any = None,
         *,
-        view: str = "likes",
+        view: str = "zeros",
         like: float | None = None,
         user_shrinkage: float = 5.0,
         item_shrinkage: float = 3.0,
@@ -125,7 +137,14 @@ class BlockRecommender(BaseEstimator):
         self.liking_shrinkage = liking_shrinkage
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None):
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        user_names: Sequence[Any] | None = None,
+        item_names: Sequence[Any] | None = None,
+    ):
         """Learn from ratings.
 
         Parameters
@@ -134,6 +153,8 @@ class BlockRecommender(BaseEstimator):
             Ratings. Missing are NaN in an array, and what is not stored in a sparse matrix.
         y : None
             Ignored.
+        user_names, item_names : sequence, optional
+            What the command line and the service call them; their numbers if not given.
 
         Returns
         -------
@@ -142,6 +163,8 @@ class BlockRecommender(BaseEstimator):
         """
         self._validate_params()
         ratings = as_ratings(X)
+        self.user_names_ = as_names(user_names, ratings.shape[0], "user")
+        self.item_names_ = as_names(item_names, ratings.shape[1], "item")
         self.rating_range_ = float(ratings.data.min()), float(ratings.data.max())
         self.like_ = float(np.median(ratings.data)) if self.like is None else float(self.like)
         self.coclustering_ = self._cocluster(ratings)
@@ -200,7 +223,7 @@ class BlockRecommender(BaseEstimator):
         if not isinstance(n, Integral) or n < 1:
             raise ValueError(f"n={n!r}: ask for at least one item")
         label, _ = self._place_and_offset(user, 0)
-        ratings = self.predict(user, np.arange(self._ratings.shape[1]))
+        ratings = self.predict(user, np.arange(self.ratings_.shape[1]))
         liking = self._liking[label]
         score = liking if by == "liking" else ratings
         left = np.arange(len(score))
@@ -290,6 +313,24 @@ class BlockRecommender(BaseEstimator):
         left -= self._blocks.effect[self.user_labels_[users], label]
         return Item(label, _shrunk(left, self.item_shrinkage), users, ratings)
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted recommender to a file that :func:`load_recommender` reads.
+
+        Parameters
+        ----------
+        path : path-like
+            The file; replaced if it is there, and only by a complete one.
+
+        Returns
+        -------
+        pathlib.Path
+            The file. It holds the ratings.
+        """
+        check_is_fitted(self)
+        from ccot.recommend.persist import save_recommender
+
+        return save_recommender(self, path)
+
     @property
     def block_means_(self) -> np.ndarray:
         """Mean rating of each block; NaN where there is none."""
@@ -300,7 +341,7 @@ class BlockRecommender(BaseEstimator):
         """Return the co-clustering, fitted if it is not."""
         given = self.coclustering
         if not hasattr(given, "row_labels_"):
-            model = TransportCoclustering(random_state=self.random_state)
+            model = TransportCoclustering(n_init=_N_INIT, random_state=self.random_state)
             return (model if given is None else clone(given)).fit(self._seen(ratings))
         shape = len(given.row_labels_), len(given.column_labels_)
         if shape != ratings.shape:
@@ -316,7 +357,7 @@ class BlockRecommender(BaseEstimator):
 
     def _learn(self, ratings: sp.csr_array, offsets: Offsets) -> None:
         """Set everything that follows from ratings, offsets and labels."""
-        self._ratings, self._by_item = ratings, sp.csc_array(ratings)
+        self.ratings_, self._by_item = ratings, sp.csc_array(ratings)
         self.mean_ = offsets.mean
         self.user_offsets_, self.item_offsets_ = offsets.user, offsets.item
         labels = self.coclustering_.row_labels_, self.coclustering_.column_labels_
@@ -348,7 +389,7 @@ class BlockRecommender(BaseEstimator):
     def _rated_by(self, user: int | User) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(user, User):
             return user.items, user.ratings
-        return _stored(self._ratings, user)
+        return _stored(self.ratings_, user)
 
     def _neighbours(self, user: int | User, item: int | Item, label: int) -> list[Neighbour]:
         """Return who of a group rated an item; those who share most likes with the user first."""
@@ -363,7 +404,7 @@ class BlockRecommender(BaseEstimator):
             near &= raters != user
         raters, ratings = raters[near], ratings[near]
         rated, given = self._rated_by(user)
-        mine = np.zeros(self._ratings.shape[1])
+        mine = np.zeros(self.ratings_.shape[1])
         mine[rated[given >= self.like_]] = 1.0
         shared = self._likes[raters] @ mine
         order = np.lexsort((raters, -shared))
@@ -373,7 +414,7 @@ class BlockRecommender(BaseEstimator):
 
     def _place(self, partners: np.ndarray, ratings: np.ndarray, axis: int) -> int:
         """Return the cluster of someone new."""
-        width = self._ratings.shape[1 - axis]
+        width = self.ratings_.shape[1 - axis]
         indptr = np.array([0, len(partners)])
         seen = self._seen(sp.csr_array((ratings, partners, indptr), shape=(1, width)))
         if not len(partners) or (sp.issparse(seen) and seen.nnz == 0):
@@ -424,7 +465,7 @@ class BlockRecommender(BaseEstimator):
             checked = checked.astype(np.int64)
         if checked.dtype.kind not in "iu":
             raise TypeError(f"{name}s are numbers of the fitted matrix, not {numbers!r}")
-        size = self._ratings.shape[axis]
+        size = self.ratings_.shape[axis]
         if checked.size and (checked.min() < 0 or checked.max() >= size):
             raise IndexError(f"there are {name}s 0 to {size - 1} only: {numbers!r}")
         return checked

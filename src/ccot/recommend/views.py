@@ -11,7 +11,7 @@ from ccot.recommend.values import NOWHERE
 
 Matrix = Any
 
-VIEWS = ("likes", "zeros", "nan")
+VIEWS = ("zeros", "likes", "nan")
 
 
 def see(ratings: sp.csr_array, view: str, like: float) -> Matrix:

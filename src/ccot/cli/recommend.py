@@ -1,0 +1,145 @@
+"""``ccot fit-ratings`` and ``ccot recommend``: from a table of ratings to recommendations."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from ccot.recommend import BlockRecommender
+
+MOVIELENS = "movielens-100k"
+
+
+class By(StrEnum):
+    """What recommendations are sorted by."""
+
+    liking = "liking"
+    rating = "rating"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("fit-ratings")(fit_ratings)
+    app.command("recommend")(recommend)
+
+
+def fit_ratings(
+    ratings: Annotated[
+        str,
+        typer.Argument(
+            help="Table of user, item and rating, text or Parquet; `-` for the standard input; or "
+            f"`{MOVIELENS}`, which is downloaded unless it is here."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("ratings.ccot"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the co-clustering.")] = 0,
+) -> None:
+    """Co-cluster users and items, and keep a recommender."""
+    from ccot.recommend import BlockRecommender
+
+    try:
+        matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings)
+        model = BlockRecommender(random_state=seed)
+        model.fit(matrix, user_names=users, item_names=items)
+        path = model.save(out)
+    except (OSError, ValueError) as error:
+        _fail(error)
+    shape = model.block_means_.shape
+    typer.echo(
+        f"{len(users)} users in {shape[0]} clusters, {len(items)} items in {shape[1]}: {path}"
+    )
+
+
+def recommend(
+    model: Annotated[Path, typer.Argument(help="Model file of `ccot fit-ratings`.")],
+    user: Annotated[str | None, typer.Option(help="Name of a user of the fit.")] = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(help="A rating of someone new, `ITEM=RATING`; once for each."),
+    ] = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many.")] = 10,
+    by: Annotated[By, typer.Option(help="Liked by the user's group, or predicted rating.")] = (
+        By.liking
+    ),
+    seen: Annotated[bool, typer.Option("--seen", help="Include what was rated.")] = False,
+    explain: Annotated[
+        str | None, typer.Option(help="Say instead where the rating of this item comes from.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither)."""
+    from ccot.recommend import load_recommender
+
+    if user is not None and rate:
+        _fail("give --user or --rate, not both")
+    try:
+        fitted = load_recommender(model)
+        who = _who(fitted, user, rate or [])
+        if explain is not None:
+            told = fitted.explain(who, _find(fitted.item_names_, explain, "item"))
+            typer.echo(str(told))
+            return
+        found = fitted.recommend(who, n, exclude_seen=not seen, by=by.value)
+    except KeyError as unknown:
+        _fail(unknown.args[0])
+    except (OSError, ValueError) as error:
+        _fail(error)
+    lines = [
+        {"item": fitted.item_names_[one.item], "rating": one.rating, "liking": one.liking}
+        for one in found
+    ]
+    if as_json:
+        typer.echo(json.dumps(lines, indent=1))
+        return
+    for line in lines:
+        typer.echo(f"{line['rating']:5.2f}  {100 * line['liking']:4.0f} %  {line['item']}")
+
+
+def _who(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
+    if user is not None:
+        return _find(model.user_names_, user, "user")
+    items, ratings = [], []
+    for given in rate:
+        name, _, rating = given.rpartition("=")
+        try:
+            ratings.append(float(rating))
+        except ValueError:
+            _fail(f"--rate {given!r}: write ITEM=RATING, such as 'Fargo (1996)=5'")
+        items.append(_find(model.item_names_, name, "item"))
+    return model.new_user(items, ratings)
+
+
+def _find(names: tuple[str, ...], name: str, what: str) -> int:
+    from ccot.recommend.names import find
+
+    return find({known: number for number, known in enumerate(names)}, name, what)
+
+
+def _movielens() -> tuple[Any, list[str], list[str]]:
+    from ccot.datasets import fetch_movielens_100k
+
+    found = fetch_movielens_100k()
+    titles = found.titles.tolist()
+    # Some films are listed twice; their numbers tell them apart.
+    names = [
+        title if titles.count(title) == 1 else f"{title} #{number}"
+        for number, title in enumerate(titles, 1)
+    ]
+    return found.data, [str(number) for number in range(1, found.data.shape[0] + 1)], names
+
+
+def _read(source: str) -> tuple[Any, list[str], list[str]]:
+    from ccot.io import read_matrix
+
+    table = read_matrix(source, long=True)
+    return table.values, list(table.row_names or ()), list(table.column_names or ())
+
+
+def _fail(reason: Any) -> NoReturn:
+    typer.echo(f"error: {reason}", err=True)
+    raise typer.Exit(1)

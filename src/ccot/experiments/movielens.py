@@ -1,0 +1,283 @@
+"""The paper's study of MovieLens-100K, and what transport onto blocks makes of the same ratings."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.utils import Bunch
+
+from ccot._version import __version__
+from ccot.datasets import fetch_movielens_100k
+from ccot.estimators.ccot import CCOT
+from ccot.estimators.ccot_gw import CCOTGW
+from ccot.estimators.transport import TransportCoclustering
+from ccot.io.atomic import write_atomically
+from ccot.jumps import LEVEL, detect_jumps
+
+N_TITLES = 5
+# Titles that the paper lists as the best rated of its first and of its last movie cluster.
+PAPER_TITLES = {
+    "first": (
+        "Star Wars (1977)",
+        "Lion King, The (1994)",
+        "Return of the Jedi (1983)",
+        "Contact (1997)",
+        "Raiders of the Lost Ark (1981)",
+    ),
+    "last": (
+        "Amityville: A New Generation (1993)",
+        "Amityville 1992: It's About Time (1992)",
+        "3 Ninjas: High Noon At Mega Mountain (1998)",
+        "Sudden Manhattan (1996)",
+        "Dream Man (1995)",
+    ),
+}
+_DRAWS = 500
+
+
+def run(
+    out: str | os.PathLike[str],
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    quick: bool = False,
+    report: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """Make the study and write its page.
+
+    Parameters
+    ----------
+    out : path
+        Folder of ``movielens.html``, ``movielens.md``, ``movielens.json`` and the figures.
+    data_home : path, optional
+        As in :func:`ccot.datasets.fetch_movielens_100k`.
+    seed : int, default=0
+        Seed of draws, halves and starts.
+    quick : bool, default=False
+        Leave out the cross-validation of CCOT-GW, and take 32 draws instead of 500.
+    report : callable, optional
+        Told what is being done.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Examples
+    --------
+    >>> from ccot.experiments.movielens import run
+    >>> run("study", quick=True)  # doctest: +SKIP
+    PosixPath('study/movielens.html')
+    """
+    from ccot.experiments.movielens_page import write_page
+
+    folder = Path(out)
+    movies = fetch_movielens_100k(data_home)
+    models = fit_models(movies, seed, quick, report)
+    study = describe(movies, models) | {"seed": seed, "quick": quick, "ccot": __version__}
+    with write_atomically(folder / "movielens.json", "w") as file:
+        json.dump(study, file, indent=1)
+    report("page")
+    return write_page(folder, study, movies, models["CCOT-GW"])
+
+
+def fit_models(
+    movies: Bunch, seed: int, quick: bool, report: Callable[[str], None]
+) -> dict[str, Any]:
+    """Fit everything that the study compares, missing ratings being zero as in the paper."""
+    matrix = movies.data.toarray()
+    models: dict[str, Any] = {
+        "CCOT-GW": CCOTGW(reg=1.0, loss="kl", detector="authors"),
+        "CCOT-GW, cross-validated": CCOTGW(
+            reg="cv", loss="kl", detector="authors", random_state=seed
+        ),
+        "CCOT": CCOT(
+            reg="cv",
+            detector="authors",
+            sampling="uniform",
+            n_samplings=32 if quick else _DRAWS,
+            random_state=seed,
+        ),
+        "TransportCoclustering": TransportCoclustering(n_init=30, random_state=seed),
+    }
+    if quick:
+        del models["CCOT-GW, cross-validated"]
+    for name, model in models.items():
+        report(name)
+        model.fit(movies.data if name == "TransportCoclustering" else matrix)
+    return models
+
+
+def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
+    """Return everything the page says, as plain values."""
+    steps = {name: model for name, model in models.items() if hasattr(model, "row_jumps_")}
+    main = models["CCOT-GW"]
+    return {
+        "level": LEVEL,
+        "methods": [describe_steps(movies, name, model) for name, model in steps.items()],
+        "nmi": [
+            {
+                "methods": [first, second],
+                "users": _nmi(models[first].row_labels_, models[second].row_labels_),
+                "movies": _nmi(models[first].column_labels_, models[second].column_labels_),
+            }
+            for first, second in _pairs(list(models))
+        ],
+        "movie_clusters": describe_movies(movies, main.column_labels_),
+        "user_clusters": describe_users(movies, main.row_labels_),
+        "ends": {
+            "first": describe_end(movies, main, 0),
+            "last": describe_end(movies, main, main.n_column_clusters_ - 1),
+        },
+        "paper_titles": {
+            end: [_where(movies, main, title) for title in titles]
+            for end, titles in PAPER_TITLES.items()
+        },
+        "blocks": describe_blocks(movies, models["TransportCoclustering"]),
+    }
+
+
+def describe_steps(movies: Bunch, name: str, model: Any) -> dict[str, Any]:
+    """Return the numbers of clusters by the authors' detector, and what a test says of them."""
+    sides = {}
+    for side, log_scaling, jumps, ratings in (
+        ("users", model.row_log_scaling_, model.row_jumps_, movies.data),
+        ("movies", model.column_log_scaling_, model.column_jumps_, movies.data.tocsc()),
+    ):
+        ordered = np.sort(log_scaling)
+        # All gaps with their evidence, significant or not.
+        _, evidence = detect_jumps(ordered, n_jumps=len(ordered) - 1, return_strength=True)
+        at_jumps = evidence[jumps - 1]
+        sides[side] = {
+            "clusters": len(jumps) + 1,
+            "sizes": np.diff([0, *jumps.tolist(), len(ordered)]).tolist(),
+            "jumps_significant": int((at_jumps >= -np.log10(LEVEL)).sum()),
+            "chance_of_strongest": float(10.0 ** -min(at_jumps.max(initial=0.0), 300.0)),
+            "activity": float(spearmanr(log_scaling, np.diff(ratings.indptr)).statistic),
+            "clusters_by_test": len(detect_jumps(ordered)) + 1,
+        }
+    chosen = float(model.reg_) if hasattr(model, "reg_") else float(model.reg)
+    return {"method": name, "reg": chosen, **sides}
+
+
+def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
+    """Return what the movies of each cluster are: how known, how liked, how old, of what kind."""
+    by_movie = movies.data.tocsc()
+    counts = np.diff(by_movie.indptr)
+    overall = movies.genres.mean(axis=0)
+    found = []
+    for label in range(labels.max() + 1):
+        members = labels == label
+        ratings = by_movie[:, members].data
+        ratio = movies.genres[members].mean(axis=0) / np.maximum(overall, 1e-12)
+        frequent = movies.genres[members].mean(axis=0) >= 0.05
+        order = [k for k in np.argsort(-ratio) if frequent[k] and ratio[k] > 1.2][:3]
+        favourites = np.flatnonzero(members)[np.argsort(-counts[members], kind="stable")]
+        found.append(
+            {
+                "size": int(members.sum()),
+                "mean_rating": float(ratings.mean()),
+                "median_ratings": float(np.median(counts[members])),
+                "median_year": float(np.nanmedian(movies.years[members])),
+                "genres": [[str(movies.genre_names[k]), float(ratio[k])] for k in order],
+                "most_rated": movies.titles[favourites[:N_TITLES]].tolist(),
+            }
+        )
+    return found
+
+
+def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
+    """Return who the users of each cluster are: how active, how kind, how old, at what work."""
+    counts = np.diff(movies.data.indptr)
+    occupations, work = np.unique(movies.occupations, return_inverse=True)
+    overall = np.bincount(work) / len(work)
+    tastes = movies.data.astype(bool).astype(float) @ movies.genres.astype(float)
+    taste = tastes.sum(axis=0) / tastes.sum()
+    found = []
+    for label in range(labels.max() + 1):
+        members = labels == label
+        share = np.bincount(work[members], minlength=len(occupations)) / members.sum()
+        ratio = share / overall
+        order = [k for k in np.argsort(-ratio) if share[k] >= 0.05 and ratio[k] > 1.2][:3]
+        own = tastes[members].sum(axis=0) / tastes[members].sum() / np.maximum(taste, 1e-12)
+        liked = [k for k in np.argsort(-own) if taste[k] >= 0.01 and own[k] > 1.1][:3]
+        found.append(
+            {
+                "size": int(members.sum()),
+                "mean_rating": float(movies.data[members].data.mean()),
+                "median_ratings": float(np.median(counts[members])),
+                "median_age": float(np.median(movies.ages[members])),
+                "women": float((movies.sexes[members] == "F").mean()),
+                "occupations": [[str(occupations[k]), float(ratio[k])] for k in order],
+                "genres": [[str(movies.genre_names[k]), float(own[k])] for k in liked],
+            }
+        )
+    return found
+
+
+def describe_end(movies: Bunch, model: Any, label: int) -> dict[str, Any]:
+    """Return five titles of a movie cluster by mean rating, and five by scaling."""
+    members = np.flatnonzero(model.column_labels_ == label)
+    by_movie = movies.data.tocsc()
+    counts = np.diff(by_movie.indptr)[members]
+    means = np.asarray(by_movie[:, members].sum(axis=0)).ravel() / counts
+    scaling = model.column_log_scaling_[members]
+    extreme = np.argsort(scaling if label == 0 else -scaling, kind="stable")
+    return {
+        "cluster": int(label) + 1,
+        "size": len(members),
+        "by_rating": _titles(movies, members, np.lexsort((-counts, -means)), means, counts),
+        "by_scaling": _titles(movies, members, extreme, means, counts),
+    }
+
+
+def describe_blocks(movies: Bunch, model: TransportCoclustering) -> dict[str, Any]:
+    """Return what the blocks of transport onto blocks are."""
+    seen = (movies.data > 0).astype(float)
+    by_user = np.eye(model.n_row_clusters_)[model.row_labels_]
+    by_movie = np.eye(model.n_column_clusters_)[model.column_labels_]
+    counts = by_user.T @ (seen @ by_movie)
+    sums = by_user.T @ (movies.data @ by_movie)
+    cells = np.outer(by_user.sum(axis=0), by_movie.sum(axis=0))
+    return {
+        "family": model.family_,
+        "reason": model.family_reason_,
+        "users": describe_users(movies, model.row_labels_),
+        "movies": describe_movies(movies, model.column_labels_),
+        "share_rated": (counts / cells).tolist(),
+        "mean_rating": (sums / np.maximum(counts, 1)).tolist(),
+    }
+
+
+def _titles(
+    movies: Bunch, members: np.ndarray, order: np.ndarray, means: np.ndarray, counts: np.ndarray
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "title": str(movies.titles[members[k]]),
+            "mean_rating": float(means[k]),
+            "ratings": int(counts[k]),
+        }
+        for k in order[:N_TITLES].tolist()
+    ]
+
+
+def _where(movies: Bunch, model: Any, title: str) -> dict[str, Any]:
+    number = int(np.flatnonzero(movies.titles == title)[0])
+    rank = int((model.column_log_scaling_ < model.column_log_scaling_[number]).sum()) + 1
+    return {"title": title, "cluster": int(model.column_labels_[number]) + 1, "rank": rank}
+
+
+def _nmi(first: np.ndarray, second: np.ndarray) -> float:
+    return float(normalized_mutual_info_score(first, second))
+
+
+def _pairs(names: list[str]) -> list[tuple[str, str]]:
+    return [(names[i], names[j]) for i in range(len(names)) for j in range(i + 1, len(names))]
