@@ -93,6 +93,32 @@ _command("figure3", "Figure 3: scalings of D3, and how often the numbers of clus
 _command("all", "All tables and figures on one page.")
 
 
+@app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
+def _movielens(
+    out: Out = None,
+    data_home: Annotated[
+        Path | None, typer.Option(help="Folder of the original files. [default: download them]")
+    ] = None,
+    seed: Seed = 0,
+    quick: Quick = False,
+) -> None:
+    from ccot.experiments.movielens import run
+
+    folder = out or Path("results/paper-quick" if quick else "results/paper")
+    try:
+        page = run(
+            folder,
+            data_home=data_home,
+            seed=seed,
+            quick=quick,
+            report=lambda line: typer.echo(f"fitting {line}" if line != "page" else line, err=True),
+        )
+    except (ImportError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"{page}")
+
+
 def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
     """Run what is missing, write the part, say where it is."""
     from ccot.experiments.runner import run_protocol
