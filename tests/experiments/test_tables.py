@@ -28,7 +28,7 @@ class Cells(HTMLParser):
         self.open, self.texts = [], []
 
     def handle_starttag(self, tag, attrs):
-        if tag not in ("img", "meta"):
+        if tag not in ("img", "meta", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):

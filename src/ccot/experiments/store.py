@@ -92,13 +92,15 @@ class TrialStore:
             self._lock = None
 
 
-def load_trials(folder: str | Path) -> list[Trial]:
-    """Return the trials of a folder, those of an unfinished run included, in order.
+def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
+    """Return the trials of a folder, in order.
 
     Parameters
     ----------
     folder : path
         Where a run keeps its trials.
+    unfinished : bool, default=True
+        Whether trials of a run that has not come to its end count.
 
     Returns
     -------
@@ -111,7 +113,7 @@ def load_trials(folder: str | Path) -> list[Trial]:
     >>> load_trials("no/such/folder")
     []
     """
-    return sort_trials(_read(Path(folder)).values())
+    return sort_trials(_read(Path(folder), unfinished).values())
 
 
 def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
@@ -178,11 +180,11 @@ def _lock(folder: Path) -> int | None:
 _RESULTS = tuple(field.name for field in fields(Trial) if field.name not in _MEASURED)
 
 
-def _read(folder: Path) -> dict[Task, Trial]:
-    """Return all trials of a folder: checkpointed, then journalled."""
-    rows = _read_parquet(folder) + [
-        json.loads(line) for line in _lines(folder / JOURNAL).splitlines()
-    ]
+def _read(folder: Path, journalled: bool = True) -> dict[Task, Trial]:
+    """Return the trials of a folder: checkpointed, then journalled."""
+    rows = _read_parquet(folder)
+    if journalled:
+        rows += [json.loads(line) for line in _lines(folder / JOURNAL).splitlines()]
     trials = (Trial(**row) for row in rows)
     return {trial.task: trial for trial in trials}
 

@@ -100,7 +100,7 @@ class Table:
 
     def html(self) -> str:
         """Return the table in HTML."""
-        heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self.heads)
+        heads = "".join(f'<th scope="col">{_breakable(head)}</th>' for head in self.heads)
         rows = []
         for number, row in enumerate(self.rows, start=1):
             first, *others = (_html(entry) for entry in row)
@@ -129,6 +129,11 @@ def _latex(entry: Text | str) -> str:
     for sign, command in _LATEX.items():
         plain = plain.replace(sign, command)
     return rf"\textbf{{{plain}}}" if text.bold else plain
+
+
+def _breakable(head: str) -> str:
+    """Let a narrow column break a long name between its words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", escape(head))
 
 
 def _html(entry: Text | str) -> str:
