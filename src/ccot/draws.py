@@ -30,7 +30,7 @@ _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
 # Chunks that one task solves before their steps are read together.
 _CHUNKS_A_TASK = 8
 # Sinkhorn iterations between two looks at the errors on another device than the CPU.
-_CHECK_EVERY = 5
+_CHECK_EVERY = 8
 # Unseen points are compared with the anchors in parts of at most this many costs.
 _CELLS_AT_ONCE = 2**20
 
@@ -267,7 +267,7 @@ class DrawSolver:
             np.take(self.products, draws, axis=0, out=squares, mode="clip")
             return square_costs(squares, out=cross)
         if precision is None:
-            return square_costs(self.products[send(draws)])
+            return square_costs(self.products[send(draws.astype(np.int32))])
         return square_costs(send(self.matrix[draws].astype(precision, copy=False)))
 
     def _steps(
@@ -293,11 +293,12 @@ class DrawSolver:
             resolution=self.resolution,
         )
         steps = label_steps(order, jumps.mask, jumps.strength)
-        on_host = (
-            array if isinstance(array, np.ndarray) else self.backend.fetch(array)
-            for array in (steps.labels, steps.n_clusters, steps.weakest)
-        )
-        return Steps(*on_host)
+        if isinstance(order, np.ndarray):
+            return steps
+        fetch = self.backend.fetch
+        # Labels are many and small: they travel as such.
+        labels = fetch(xp.astype(steps.labels, xp.int16)).astype(np.intp)
+        return Steps(labels, fetch(steps.n_clusters), fetch(steps.weakest))
 
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, still without thresholds."""
