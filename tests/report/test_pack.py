@@ -99,6 +99,13 @@ def test_continuous_values_are_single_precision():
     np.testing.assert_array_equal(unpack_matrix(packed), matrix.astype(np.float32))
 
 
+def test_noise_around_zero_is_no_sign():
+    amounts = np.repeat([0.0, 5.0], 500).reshape(100, 10)
+    noise = np.random.default_rng(0).normal(scale=0.05, size=amounts.shape)
+    assert not pack_whole(amounts + noise)["signed"]
+    assert pack_whole(amounts - 3)["signed"]
+
+
 def test_large_matrices_keep_four_digits(monkeypatch):
     monkeypatch.setattr("ccot.report.pack.MAX_EXACT", 1000)
     matrix = np.random.default_rng(0).lognormal(sigma=8, size=(60, 50))

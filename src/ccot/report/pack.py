@@ -172,7 +172,9 @@ def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:
 def _pack_values(values: np.ndarray) -> dict[str, Any]:
     flat = np.asarray(values, dtype=np.float64).ravel()
     low, high = np.nanquantile(flat, (0.05, 0.95)) if np.isfinite(flat).any() else (0.0, 0.0)
-    facts = {"signed": bool(low < 0 < high), "amounts": not (flat < 0).any()}
+    # Noise around zero is no sign: what is below must be more than a tenth of what is above.
+    signed = low < 0 < high and min(-low, high) > 0.1 * max(-low, high)
+    facts = {"signed": bool(signed), "amounts": not (flat < 0).any()}
     table, codes = np.unique(flat, return_inverse=True)
     if len(table) <= min(_MAX_TABLE, max(len(flat) // 4, 256)):
         # NaN, if any, is the last entry, and JSON knows no NaN.

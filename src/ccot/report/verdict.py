@@ -41,7 +41,7 @@ def warnings_of(model: Any) -> list[str]:
     found = []
     for side in ("row", "column"):
         found += [*_doubts_about_steps(model, side), *_doubts_about_members(model, side)]
-    if any("smooth: no step" in line for line in found):
+    if _is_smooth(model, "row") or _is_smooth(model, "column"):
         found.append(
             "Smooth scalings need not mean that there are no clusters: TransportCoclustering does "
             "not depend on steps."
@@ -79,16 +79,27 @@ def _decided_by_steps(model: Any, side: str) -> str:
     return text + "."
 
 
+def _is_smooth(model: Any, side: str) -> bool:
+    """Tell whether a number was looked for and nothing but a smooth curve was seen."""
+    return (
+        hasattr(model, f"{side}_jumps_")
+        and is_tested(model)
+        and getattr(model, f"n_{side}_clusters") is None
+        and getattr(model, f"n_{side}_clusters_") == 1
+        and np.ptp(getattr(model, f"{side}_log_scaling_")) > 0
+    )
+
+
 def _doubts_about_steps(model: Any, side: str) -> list[str]:
     if not hasattr(model, f"{side}_jumps_") or not is_tested(model):
         return []
-    number = getattr(model, f"n_{side}_clusters_")
-    asked = getattr(model, f"n_{side}_clusters") is not None
-    if number == 1 and not asked and np.ptp(getattr(model, f"{side}_log_scaling_")) > 0:
+    if _is_smooth(model, side):
         return [
             f"The sorted {side} scalings are smooth: no step is significant, so all {side}s are "
             "left in one cluster."
         ]
+    number = getattr(model, f"n_{side}_clusters_")
+    asked = getattr(model, f"n_{side}_clusters") is not None
     found = []
     weak = int((np.asarray(getattr(model, f"{side}_jump_strength_")) < SIGNIFICANT).sum())
     if weak:
