@@ -92,7 +92,10 @@ def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:
     )
 
 
-def typical_cost(costs: SquareCosts) -> float:
-    """Return the median cost, the mean where that is zero, 1 where all costs are."""
-    cost = np.asarray(costs.full())
+def typical_cost(cost: np.ndarray) -> float:
+    """Return the median cost, the mean where that is zero, 1 where all costs are.
+
+    Rounding below zero counts as zero.
+    """
+    cost = np.maximum(cost, 0.0)
     return float(np.median(cost)) or float(np.mean(cost)) or 1.0
