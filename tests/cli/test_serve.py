@@ -203,6 +203,6 @@ def test_command_serves_until_it_is_stopped(model_file):
 def test_command_refuses_what_is_no_model(tmp_path):
     (tmp_path / "x.ccot").write_text("nothing")
     result = CliRunner().invoke(command, ["serve", str(tmp_path / "x.ccot")])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "error:" in result.output
     assert "Traceback" not in result.output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,13 +42,10 @@ def fit_ratings(
     """Co-cluster users and items, and keep a recommender."""
     from ccot.recommend import BlockRecommender
 
-    try:
-        matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings)
-        model = BlockRecommender(random_state=seed)
-        model.fit(matrix, user_names=users, item_names=items)
-        path = model.save(out)
-    except (OSError, ValueError) as error:
-        _fail(error)
+    matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings)
+    model = BlockRecommender(random_state=seed)
+    model.fit(matrix, user_names=users, item_names=items)
+    path = model.save(out)
     shape = model.block_means_.shape
     typer.echo(
         f"{len(users)} users in {shape[0]} clusters, {len(items)} items in {shape[1]}: {path}"
@@ -76,19 +73,13 @@ def recommend(
     from ccot.recommend import load_recommender
 
     if user is not None and rate:
-        _fail("give --user or --rate, not both")
-    try:
-        fitted = load_recommender(model)
-        who = _who(fitted, user, rate or [])
-        if explain is not None:
-            told = fitted.explain(who, _find(fitted.item_names_, explain, "item"))
-            typer.echo(str(told))
-            return
-        found = fitted.recommend(who, n, exclude_seen=not seen, by=by.value)
-    except KeyError as unknown:
-        _fail(unknown.args[0])
-    except (OSError, ValueError) as error:
-        _fail(error)
+        raise ValueError("give --user or --rate, not both")
+    fitted = load_recommender(model)
+    who = _who(fitted, user, rate or [])
+    if explain is not None:
+        typer.echo(str(fitted.explain(who, _find(fitted.item_names_, explain, "item"))))
+        return
+    found = fitted.recommend(who, n, exclude_seen=not seen, by=by.value)
     lines = [
         {"item": fitted.item_names_[one.item], "rating": one.rating, "liking": one.liking}
         for one in found
@@ -109,7 +100,9 @@ def _who(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
         try:
             ratings.append(float(rating))
         except ValueError:
-            _fail(f"--rate {given!r}: write ITEM=RATING, such as 'Fargo (1996)=5'")
+            raise ValueError(
+                f"--rate {given!r}: write ITEM=RATING, such as 'Fargo (1996)=5'"
+            ) from None
         items.append(_find(model.item_names_, name, "item"))
     return model.new_user(items, ratings)
 
@@ -138,8 +131,3 @@ def _read(source: str) -> tuple[Any, list[str], list[str]]:
 
     table = read_matrix(source, long=True)
     return table.values, list(table.row_names or ()), list(table.column_names or ())
-
-
-def _fail(reason: Any) -> NoReturn:
-    typer.echo(f"error: {reason}", err=True)
-    raise typer.Exit(1)

@@ -27,13 +27,10 @@ def serve(
     ),
 ) -> None:
     """Serve labels, recommendations and explanations over HTTP; /docs describes them."""
-    try:
-        # A model that cannot be served is better refused here than in every worker.
-        load_app(model)
-        import uvicorn
-    except (ImportError, OSError, ValueError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from None
+    # A model that cannot be served is better refused here than in every worker.
+    load_app(model)
+    import uvicorn
+
     os.environ[_MODEL] = str(model)
     typer.echo(f"serving {model} on http://{host}:{port} (stop with Ctrl+C)")
     uvicorn.run(

@@ -58,7 +58,7 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
             ],
         ),
     ]
-    settings = [significance(study), *_settings(study)]
+    settings = _settings(study)
     page = write_sections(folder, "movielens", sections, settings)
     with write_atomically(folder / "movielens.md", "w") as file:
         file.write(_markdown(sections, settings))

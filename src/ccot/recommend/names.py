@@ -10,6 +10,10 @@ from typing import Any
 _LONGEST_COMPARED = 80
 
 
+class UnknownNameError(ValueError):
+    """A name that no user or item has."""
+
+
 def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ...]:
     """Return names as text; the numbers where there are none.
 
@@ -55,7 +59,7 @@ def find(known: Mapping[str, int], name: str, what: str) -> int:
 
     Raises
     ------
-    KeyError
+    UnknownNameError
         If there is none; the message names those that look alike.
 
     Examples
@@ -67,4 +71,4 @@ def find(known: Mapping[str, int], name: str, what: str) -> int:
         return known[name]
     near = get_close_matches(name, known, n=3) if len(name) <= _LONGEST_COMPARED else []
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise KeyError(f"no {what} is called {name!r}{hint}")
+    raise UnknownNameError(f"no {what} is called {name!r}{hint}")

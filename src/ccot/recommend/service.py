@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
 from ccot._version import __version__
-from ccot.recommend.names import find
+from ccot.recommend.names import UnknownNameError, find
 from ccot.recommend.recommender import BlockRecommender
 from ccot.recommend.values import User
 
@@ -251,8 +251,8 @@ def _whole(value: Any) -> Any:
 def _number(known: dict[str, int], name: str, what: str) -> int:
     try:
         return find(known, name, what)
-    except KeyError as unknown:
-        raise HTTPException(404, unknown.args[0]) from None
+    except UnknownNameError as unknown:
+        raise HTTPException(404, str(unknown)) from None
 
 
 async def _say_what_is_wrong(request: Request, error: RequestValidationError) -> JSONResponse:
