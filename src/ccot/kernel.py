@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
 KernelSpec = str | Callable[..., Any]
+
+# Of the similarities of landmarks, directions weaker than this times the strongest are rounding.
+_WEAKEST = 1e-10
 
 
 def mean_distance(points: Any) -> float:
@@ -66,3 +70,93 @@ def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) 
     if kernel == "rbf":
         return gaussian_kernel(points, anchors, bandwidth)
     return np.asarray(pairwise_kernels(points, anchors, metric=kernel), dtype=np.float64)
+
+
+def own_similarity(points: Any, kernel: KernelSpec) -> tuple[np.ndarray, float]:
+    """Return the similarities of points to one another, and the bandwidth of the Gaussian kernel.
+
+    Distances serve both, so they are computed once. The bandwidth of other kernels is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> own_similarity(np.array([[0.0], [2.0]]), "rbf")[1]
+    1.0
+    """
+    if kernel != "rbf":
+        return similarity(points, points, kernel, 0.0), 0.0
+    return _gaussian(euclidean_distances(points, squared=True))
+
+
+def nystrom(
+    points: Any, chosen: np.ndarray, kernel: KernelSpec
+) -> tuple[np.ndarray, float, np.ndarray]:
+    """Return features of points whose inner products are about their similarities [1]_.
+
+    Parameters
+    ----------
+    points : array-like or sparse, of shape (n, k)
+        The points.
+    chosen : int array of shape (rank,)
+        The landmarks among them.
+    kernel : str or callable
+        As in :func:`similarity`; the bandwidth is the mean distance to the landmarks.
+
+    Returns
+    -------
+    weights : array of shape (rank, rank)
+        Similarities to landmarks times these are features.
+    bandwidth : float
+        Width of the Gaussian kernel; 0 for the others.
+    features : array of shape (n, rank)
+        Features of the points.
+
+    References
+    ----------
+    .. [1] Williams, C. and Seeger, M. (2000). Using the Nyström method to speed up kernel
+       machines. Advances in Neural Information Processing Systems 13.
+    """
+    if kernel == "rbf":
+        similar, bandwidth = _gaussian(euclidean_distances(points, points[chosen], squared=True))
+    else:
+        similar, bandwidth = similarity(points, points[chosen], kernel, 0.0), 0.0
+    values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
+    kept = values > _WEAKEST * values.max()
+    scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    weights = vectors * scale
+    return weights, bandwidth, similar @ weights
+
+
+@dataclass(frozen=True)
+class LogGaussian:
+    r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out.
+
+    Attributes
+    ----------
+    points : array or sparse matrix of shape (n, k)
+        The points.
+    bandwidth : float
+        The width.
+    """
+
+    points: Any
+    bandwidth: float
+
+    def __matmul__(self, other: Any) -> Any:
+        if self.bandwidth == 0:
+            return 0 * other
+        points = self.points
+        squares = points.multiply(points) if hasattr(points, "multiply") else points * points
+        norms = squares.sum(axis=1)
+        inner = points @ (points.T @ other)
+        both = norms[:, None] * other.sum(axis=0) + norms @ other
+        return (inner - both / 2) / self.bandwidth**2
+
+
+def _gaussian(squares: np.ndarray) -> tuple[np.ndarray, float]:
+    """Turn squared distances into similarities, in place; the bandwidth is the mean distance."""
+    bandwidth = float(np.mean(np.sqrt(squares)))
+    if bandwidth == 0:
+        return np.ones_like(squares), 0.0
+    squares *= -1 / (2 * bandwidth**2)
+    return np.exp(squares, out=squares), bandwidth

@@ -19,10 +19,10 @@ from ccot.coclustering import StepCoclustering, StepPlacement, StepSide
 from ccot.consensus import number_shares, vote, winning_number
 from ccot.draws import Ballots, DrawSolver, join_ballots
 from ccot.jumps import find_scaling_jumps
-from ccot.kernel import KernelSpec, mean_distance, similarity
+from ccot.kernel import KernelSpec
 from ccot.partition import Steps, label_steps, step_posterior, thresholds
 from ccot.sampling import draw_indices
-from ccot.transport.extend import extend_scaling
+from ccot.similarities import AnySimilarities, Similarities
 from ccot.transport.gromov import Alignment, Limits, gromov_barycentre
 from ccot.transport.sinkhorn import Status
 
@@ -202,81 +202,14 @@ class CCOTGWSettings:
     report: Callable[[str], None] = lambda message: None
 
 
-@dataclass(frozen=True)
-class Similarities:
-    """Similarities of points to themselves, and how to get those of others to them.
-
-    Attributes
-    ----------
-    matrix : array of shape (n, n)
-        Similarities of all pairs.
-    points : ndarray or sparse matrix of shape (n, k), or None
-        The points; None where the similarities themselves were given.
-    kernel, bandwidth
-        As in :func:`ccot.kernel.similarity`.
-    """
-
-    matrix: np.ndarray
-    points: Matrix | None
-    kernel: KernelSpec
-    bandwidth: float
-
-    @classmethod
-    def between(cls, points: Matrix, kernel: KernelSpec) -> Similarities:
-        """Compute the similarities of points."""
-        bandwidth = mean_distance(points) if kernel == "rbf" else 0.0
-        return cls(similarity(points, points, kernel, bandwidth), points, kernel, bandwidth)
-
-    @classmethod
-    def given(cls, matrix: np.ndarray) -> Similarities:
-        """Take similarities as they are."""
-        return cls(matrix, None, "precomputed", 0.0)
-
-    @property
-    def width(self) -> int:
-        """Number of values an unseen point comes with: coordinates, or similarities."""
-        return (self.matrix if self.points is None else self.points).shape[1]
-
-    def to(self, points: Matrix) -> np.ndarray:
-        """Return the similarities of unseen points to these."""
-        if self.points is None:
-            return points
-        return similarity(points, self.points, self.kernel, self.bandwidth)
-
-
-@dataclass(frozen=True)
-class KernelPlacement(StepPlacement):
-    """Places unseen points by their similarities to the fitted ones."""
-
-    similarities: Similarities
-    potential: np.ndarray
-    shift: float
-    log_support_scaling: np.ndarray
-    reg: float
-
-    def scaling(self, points: Matrix) -> np.ndarray:
-        """Return the logarithms of the points' scalings."""
-        return self.scale(self.similarities.to(points))
-
-    def scale(self, similar: np.ndarray) -> np.ndarray:
-        """Return the logarithms of scalings of points with these similarities to the fitted."""
-        log_kernel = (similar @ self.potential + self.shift) / self.reg
-        return extend_scaling(log_kernel, self.log_support_scaling, 1 / len(self.potential))
-
-    def rounding(self, similar: np.ndarray) -> float:
-        """Bound the rounding of :meth:`scale`, whose products may cancel."""
-        largest = np.abs(similar).sum(axis=1).max() * np.abs(self.potential).max() / self.reg
-        return 16 * float(np.finfo(np.float64).eps * (1 + largest))
-
-
 def fit_ccot_gw(
-    rows: Similarities, columns: Similarities, settings: CCOTGWSettings
+    rows: AnySimilarities, columns: AnySimilarities, settings: CCOTGWSettings
 ) -> StepCoclustering:
     """Co-cluster by the barycentre of row and column similarities (Algorithm 2 of the paper).
 
     Parameters
     ----------
-    rows, columns : Similarities
+    rows, columns : Similarities or LowRankSimilarities
         Similarities of the rows and of the columns.
     settings : CCOTGWSettings
         Parameters.
@@ -286,21 +219,19 @@ def fit_ccot_gw(
     StepCoclustering
         Partitions, confidence and placement of unseen points.
     """
-    if settings.loss == "kl" and min(rows.matrix.min(), columns.matrix.min()) < 0:
-        raise ValueError(
-            'loss="kl" compares similarities by their logarithms, but some are negative: '
-            'use loss="square" or a non-negative kernel'
-        )
+    if settings.loss == "kl":
+        rows.check_logarithm()
+        columns.check_logarithm()
     backend = choose_backend(settings.device)
-    precision = _gromov_precision(rows, columns, settings)
-    start = _start_support(rows.matrix, settings.n_support)
+    all_pairs = all(isinstance(side, Similarities) for side in (rows, columns))
     answer = gromov_barycentre(
-        [backend.send(side.matrix.astype(precision)) for side in (rows, columns)],
+        [side.operator(backend, settings.loss) for side in (rows, columns)],
         settings.weights,
-        backend.send(start.astype(precision)),
+        backend.send(_start_support(rows, settings.n_support)),
         reg=settings.reg,
         loss=settings.loss,
-        exact_refinement=settings.exact_refinement,
+        # Exact transport takes more than linear time, which landmarks are there to avoid.
+        exact_refinement=settings.exact_refinement and all_pairs,
         limits=settings.limits,
     )
     row, column = (
@@ -327,44 +258,31 @@ def fit_ccot_gw(
     )
 
 
-def _gromov_precision(rows: Similarities, columns: Similarities, settings: CCOTGWSettings) -> str:
-    """Return float32 where its rounding cannot be seen in the scalings.
-
-    The linear costs are at most the largest similarity, squared, and enter divided by ``reg``.
-    """
-    largest = max(np.abs(rows.matrix).max(), np.abs(columns.matrix).max())
-    rounding = np.finfo(np.float32).eps * largest**2 / settings.reg
-    fast = not settings.exact_refinement and settings.loss == "square" and rounding < 2e-7
-    return "float32" if fast else "float64"
-
-
-def _start_support(kernel: np.ndarray, n_support: int | None) -> np.ndarray:
+def _start_support(rows: AnySimilarities, n_support: int | None) -> np.ndarray:
     """Return the row similarities, or those of evenly spaced rows by mean similarity."""
     if n_support is None:
-        return kernel
-    by_degree = np.argsort(kernel.mean(axis=1), kind="stable")
-    chosen = by_degree[np.linspace(0, len(kernel) - 1, n_support).round().astype(np.int64)]
-    return kernel[np.ix_(chosen, chosen)]
+        return rows.among(None)
+    by_degree = np.argsort(rows.degrees(), kind="stable")
+    chosen = by_degree[np.linspace(0, len(by_degree) - 1, n_support).round().astype(np.int64)]
+    return rows.among(chosen)
 
 
 def _align_side(
     backend: Backend,
     alignment: Alignment,
-    similarities: Similarities,
+    similarities: AnySimilarities,
     n_clusters: int | None,
     settings: CCOTGWSettings,
 ) -> StepSide:
-    placement = KernelPlacement(
-        similarities,
-        backend.fetch(alignment.potential).astype(np.float64),
-        alignment.shift,
-        backend.fetch(alignment.log_column),
-        settings.reg,
-        width=similarities.width,
+    placement = similarities.place(
+        tuple(backend.fetch(factor) for factor in alignment.potential_factors),
+        shift=alignment.shift,
+        log_support_scaling=backend.fetch(alignment.log_column),
+        reg=settings.reg,
     )
-    # One more half step, in float64 whatever the precision of the steps before it.
-    log_scaling = placement.scale(similarities.matrix)
-    resolution = placement.rounding(similarities.matrix)
+    # One more half step, the one that places unseen points.
+    features = similarities.features()
+    log_scaling, resolution = placement.scale(features), placement.rounding(features)
     return _read_steps(log_scaling, settings.detector, n_clusters, placement, resolution)
 
 

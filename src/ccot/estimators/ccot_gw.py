@@ -16,9 +16,10 @@ from ccot.estimators.base import NUMBER_OF_CLUSTERS
 from ccot.estimators.steps import BaseStepCoclustering
 from ccot.jumps import DETECTORS
 from ccot.kernel import KernelSpec
-from ccot.pipeline import CCOTGWSettings, Similarities, fit_ccot_gw
+from ccot.pipeline import CCOTGWSettings, fit_ccot_gw
 from ccot.randomness import RandomState, as_generator
 from ccot.regularisation import RegPath, cross_validate
+from ccot.similarities import LowRankSimilarities, Similarities, check_memory, rank_of
 from ccot.transport.gromov import LOSSES, Limits
 
 REG_GRID = (10.0, 1.0, 0.1, 0.01)
@@ -58,8 +59,15 @@ class CCOTGW(BaseStepCoclustering):
     n_support : int or None, default=None
         Points of the barycentre. None: as many as rows. Fewer are faster: time and memory of
         each alignment are proportional to it.
+    kernel_rank : int, "auto" or None, default="auto"
+        Rank of the similarities. None: those of all pairs, which take memory of
+        :math:`n^2 + d^2`. An integer: that many landmarks, drawn from the rows and from the
+        columns, stand for the others (Nyström's method), and time and memory are linear in both.
+        ``"auto"`` takes 256 landmarks where ``n_support`` is given and there are more than 4096
+        rows or columns.
     exact_refinement : bool, default=True
         Refine couplings by exact transport before they update the barycentre, as the authors do.
+        Left out with landmarks: it would take more than linear time.
     detector : {"multiscale", "authors"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_updates : int, default=10
@@ -75,7 +83,7 @@ class CCOTGW(BaseStepCoclustering):
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the halves of ``reg="cv"``; nothing else is random.
+        Seed of the halves of ``reg="cv"`` and of the landmarks; nothing else is random.
     verbose : int, default=0
         Print progress if positive.
 
@@ -117,7 +125,9 @@ class CCOTGW(BaseStepCoclustering):
     -----
     With ``reg=1`` the logarithm of a row's scaling is, to first order, a linear function of its
     mean similarity to all rows. Clusters of equal mean similarity coincide. Time grows with
-    :math:`n^2 d + d^2 n`, memory with :math:`n^2 + d^2`.
+    :math:`n^2 d + d^2 n`, memory with :math:`n^2 + d^2`; with ``n_support`` and landmarks time
+    grows with :math:`n d`, memory with :math:`n + d`. What does not fit into memory is refused
+    before anything is allocated.
 
     References
     ----------
@@ -141,6 +151,7 @@ class CCOTGW(BaseStepCoclustering):
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],
         "loss": [StrOptions(set(LOSSES))],
         "n_support": [Interval(Integral, 1, None, closed="left"), None],
+        "kernel_rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
         "exact_refinement": ["boolean"],
         "detector": [StrOptions(set(DETECTORS))],
         "max_updates": [Interval(Integral, 1, None, closed="left")],
@@ -163,6 +174,7 @@ class CCOTGW(BaseStepCoclustering):
         kernel: KernelSpec = "rbf",
         loss: str = "square",
         n_support: int | None = None,
+        kernel_rank: int | str | None = "auto",
         exact_refinement: bool = True,
         detector: str = "multiscale",
         max_updates: int = 10,
@@ -181,6 +193,7 @@ class CCOTGW(BaseStepCoclustering):
         self.kernel = kernel
         self.loss = loss
         self.n_support = n_support
+        self.kernel_rank = kernel_rank
         self.exact_refinement = exact_refinement
         self.detector = detector
         self.max_updates = max_updates
@@ -211,11 +224,14 @@ class CCOTGW(BaseStepCoclustering):
         self._forget()
         matrix = self._check_matrix(X)
         settings = self._settings(matrix.shape[0])
+        rng = as_generator(self.random_state)
+        rank = rank_of(self.kernel_rank, self.n_support, matrix.shape)
+        check_memory(matrix.shape, self.n_support, rank)
         if self.reg == "cv":
-            self.reg_path_ = self._choose_reg(matrix, settings)
+            self.reg_path_ = self._choose_reg(matrix, settings, rank, rng)
             settings = replace(settings, reg=self.reg_path_.best)
         self.reg_ = settings.reg
-        return self._adopt(_fit_matrix(matrix, settings), matrix)
+        return self._adopt(_fit_matrix(matrix, settings, rank, rng), matrix)
 
     def fit_kernels(self, row_kernel: Any, column_kernel: Any) -> CCOTGW:
         """Co-cluster from similarities that are already there.
@@ -282,17 +298,25 @@ class CCOTGW(BaseStepCoclustering):
             report=self._report,
         )
 
-    def _choose_reg(self, matrix: Any, settings: CCOTGWSettings) -> RegPath:
+    def _choose_reg(
+        self, matrix: Any, settings: CCOTGWSettings, rank: int | None, rng: np.random.Generator
+    ) -> RegPath:
         def fit_part(part: Any, reg: float) -> StepCoclustering:
             n_support = settings.n_support and min(settings.n_support, part.shape[0])
-            return _fit_matrix(part, replace(settings, reg=reg, n_support=n_support))
+            return _fit_matrix(part, replace(settings, reg=reg, n_support=n_support), rank, rng)
 
-        return cross_validate(fit_part, matrix, REG_GRID, as_generator(self.random_state))
+        return cross_validate(fit_part, matrix, REG_GRID, rng)
 
 
-def _fit_matrix(matrix: Any, settings: CCOTGWSettings) -> StepCoclustering:
-    rows = Similarities.between(matrix, settings.kernel)
-    columns = Similarities.between(matrix.T, settings.kernel)
+def _fit_matrix(
+    matrix: Any, settings: CCOTGWSettings, rank: int | None, rng: np.random.Generator
+) -> StepCoclustering:
+    rows, columns = (
+        Similarities.between(points, settings.kernel)
+        if rank is None or points.shape[0] <= rank
+        else LowRankSimilarities.between(points, settings.kernel, rank, rng)
+        for points in (matrix, matrix.T)
+    )
     return fit_ccot_gw(rows, columns, settings)
 
 

@@ -24,8 +24,8 @@ from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
 from ccot.io.model_file import ModelFileError, read_values, write_values
-from ccot.pipeline import KernelPlacement, Similarities
 from ccot.regularisation import RegPath
+from ccot.similarities import KernelPlacement, Landmarks, Similarities
 from ccot.transport.sinkhorn import Status
 
 _ESTIMATORS: dict[str, type[Any]] = {
@@ -47,6 +47,7 @@ _VALUES = {
         DrawPlacement,
         Hierarchy,
         KernelPlacement,
+        Landmarks,
         Merge,
         Preparation,
         RegPath,

@@ -11,6 +11,10 @@ coupling and are left out, as the paper's authors do. (A solver that keeps them 
 couplings and other scaling vectors.) The barycentre alternates between alignments of all
 similarities with the current support and the support that is best for these alignments.
 
+Where there is entropy enough, couplings and costs are kept as products of thin matrices (see
+:mod:`ccot.transport.products`): the same numbers for a fraction of the work. Exact refinement and
+little entropy need them written out.
+
 Arrays may come from any library with the array API; the exact refinement is POT's and NumPy's.
 """
 
@@ -23,51 +27,13 @@ from typing import Any
 
 import numpy as np
 import ot
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
+from ccot.transport.losses import LOSSES, Loss
+from ccot.transport.products import LowRankKernel, Product, join_products, transport_product
 from ccot.transport.sinkhorn import Status, sinkhorn
 
 Array = Any
-
-_TINY_IN_COST = 1e-15
-_TINY_IN_UPDATE = 1e-10
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A loss that splits into products, :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)`.
-
-    ``h1`` is the identity in both losses offered, so alignments are linear in ``K``. ``average``
-    maps weighted means of ``forward(K)`` to the best support.
-    """
-
-    f1: Callable[[Array], Array]
-    f2: Callable[[Array], Array]
-    h2: Callable[[Array], Array]
-    forward: Callable[[Array], Array]
-    average: Callable[[Array], Array]
-
-
-def _log(array: Array) -> Array:
-    return array_namespace(array).log(array)
-
-
-LOSSES = {
-    "square": Loss(
-        f1=lambda a: a**2 / 2,
-        f2=lambda b: b**2 / 2,
-        h2=lambda b: b,
-        forward=lambda a: a,
-        average=lambda m: m,
-    ),
-    "kl": Loss(
-        f1=lambda a: a * _log(a + _TINY_IN_COST) - a,
-        f2=lambda b: b,
-        h2=lambda b: _log(b + _TINY_IN_COST),
-        forward=lambda a: _log(a + _TINY_IN_UPDATE),
-        average=lambda m: array_namespace(m).exp(m),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -112,11 +78,11 @@ class Alignment:
         Logarithm of the scaling on the data side.
     log_column : array of shape (n_support,)
         Logarithm of the scaling on the support side.
-    potential : array of shape (n, n_support)
+    potential : array or Product of shape (n, n_support)
         The coupling of the previous linearisation times ``h2`` of the support.
     shift : float
-        Smallest entry of the linear cost.
-    coupling : array of shape (n, n_support)
+        Smallest entry of the linear cost where it is written out; 0 where it is a product.
+    coupling : array or Product of shape (n, n_support)
         The coupling itself.
     value : float
         The objective of the last linearisation.
@@ -126,11 +92,18 @@ class Alignment:
 
     log_row: Array
     log_column: Array
-    potential: Array
+    potential: Array | Product
     shift: float
-    coupling: Array
+    coupling: Array | Product
     value: float
     status: Status
+
+    @property
+    def potential_factors(self) -> tuple[Array, ...]:
+        """Matrices whose product is the potential."""
+        if isinstance(self.potential, Product):
+            return self.potential.left, self.potential.right.T
+        return (self.potential,)
 
 
 @dataclass(frozen=True)
@@ -162,7 +135,9 @@ class Barycentre:
     @cached_property
     def support(self) -> Array:
         """The barycentre after the last update, of shape (n_support, n_support)."""
-        return _best_support(self.kernels, self.couplings, self.weights, LOSSES[self.loss])
+        rule = LOSSES[self.loss]
+        mean = _weighted_mean(self.kernels, self.couplings, self.weights, rule)
+        return rule.average(mean.dense() if isinstance(mean, Product) else mean)
 
 
 def gromov_barycentre(
@@ -207,18 +182,53 @@ def gromov_barycentre(
     .. [1] Peyré, G., Cuturi, M. and Solomon, J. (2016). Gromov-Wasserstein averaging of kernel and
        distance matrices. ICML.
     """
-    limits = limits or Limits()
-    rule = LOSSES[loss]
-    support, objective, alignments, couplings = start, [], (), ()
+    problem = _Problem(
+        tuple(kernels), tuple(weights), start, reg, loss, exact_refinement, limits or Limits()
+    )
+    answer = None if exact_refinement else _iterate(problem, _solve_product)
+    if answer is None:
+        answer = _iterate(problem, _solve_written)
+    assert answer is not None, "costs that are written out can always be solved"
+    return answer
+
+
+@dataclass(frozen=True)
+class _Problem:
+    kernels: tuple[Array | LowRankKernel, ...]
+    weights: tuple[float, ...]
+    start: Array
+    reg: float
+    loss: str
+    exact_refinement: bool
+    limits: Limits
+
+
+def _iterate(problem: _Problem, solve: Solver) -> Barycentre | None:
+    """Alternate between alignments and the best support; None where the solver gives up."""
+    kernels, weights, limits = problem.kernels, problem.weights, problem.limits
+    rule = LOSSES[problem.loss]
+    constants = [_mean_f1(kernel, rule) for kernel in kernels]
+    support, side = problem.start, rule.h2(problem.start)
+    objective, alignments, couplings = [], (), ()
     at_rest = False
     for update in range(limits.max_updates):
         if update:
-            support = _best_support(kernels, couplings, weights, rule)
-        alignments = tuple(align(kernel, support, reg, rule, limits) for kernel in kernels)
+            side = _weighted_mean(kernels, couplings, weights, rule)
+            if not isinstance(side, Product):
+                support = rule.average(side)
+                side = rule.h2(support)
+        mean_f2 = _mean_f2(support, side, rule)
+        found = [
+            _align(kernel, side, constant + mean_f2, problem.reg, limits, solve)
+            for kernel, constant in zip(kernels, constants, strict=True)
+        ]
+        alignments = tuple(a for a in found if a is not None)
+        if len(alignments) < len(kernels):
+            return None
         couplings, values = zip(
             *(
                 refine(kernel, support, a.coupling, rule, limits)
-                if exact_refinement
+                if problem.exact_refinement
                 else (a.coupling, a.value)
                 for kernel, a in zip(kernels, alignments, strict=True)
             ),
@@ -231,55 +241,118 @@ def gromov_barycentre(
     converged = at_rest and all(a.status is Status.CONVERGED for a in alignments)
     status = Status.CONVERGED if converged else Status.MAX_ITER
     return Barycentre(
-        alignments,
-        tuple(kernels),
-        tuple(weights),
-        tuple(couplings),
-        loss,
-        tuple(objective),
-        status,
+        alignments, kernels, weights, tuple(couplings), problem.loss, tuple(objective), status
     )
 
 
-def align(kernel: Array, support: Array, reg: float, rule: Loss, limits: Limits) -> Alignment:
+def align(
+    kernel: Array | LowRankKernel, support: Array, reg: float, rule: Loss, limits: Limits
+) -> Alignment:
     """Align a similarity with a support by entropic Gromov-Wasserstein, from the product start."""
-    xp = array_namespace(kernel)
-    support_side = rule.h2(support)
-    constant = _constant(kernel, support, rule)
-    # The product coupling has a potential of rank one: no matrix product is needed.
-    potential = xp.zeros_like(kernel[:, :1]) + xp.mean(support_side, axis=0) / kernel.shape[0]
-    cost = -(xp.sum(kernel, axis=1)[:, None] * potential[:1, :])
-    log_row = xp.zeros_like(kernel[:, 0])
+    side = rule.h2(support)
+    constant = _mean_f1(kernel, rule) + _mean_f2(support, side, rule)
+    found = _align(kernel, side, constant, reg, limits, _solve_written)
+    assert found is not None, "costs that are written out can always be solved"
+    return found
+
+
+def _align(
+    kernel: Array | LowRankKernel,
+    side: Array | Product,
+    constant: float,
+    reg: float,
+    limits: Limits,
+    solve: Solver,
+) -> Alignment | None:
+    """Linearise, solve, and linearise again; None where the solver gives up."""
+    # The product coupling has a potential of rank one.
+    column_means = _column_means(side)
+    xp = array_namespace(column_means)
+    log_row = xp.zeros(kernel.shape[0], dtype=column_means.dtype, device=device(column_means))
+    uniform = (log_row + 1 / kernel.shape[0])[:, None]
+    potential: Array | Product = Product(uniform, column_means[:, None])
     values: list[float] = []
     while True:
-        shift = float(xp.min(cost))
-        log_kernel = (shift - cost) / reg
-        scalings = sinkhorn(
-            log_kernel, log_row_start=log_row, max_iter=limits.max_iter, tol=limits.sinkhorn_tol
-        )
-        log_row = scalings.log_row
-        log_coupling = log_row[:, None] + log_kernel + scalings.log_column[None, :]
-        coupling = xp.astype(xp.exp(log_coupling), kernel.dtype)
-        entropy = -float(xp.sum(coupling * (log_coupling - 1)))
-        values.append(constant + float(xp.sum(cost * coupling)) - reg * entropy)
+        step = solve(_linear_cost(kernel, potential), reg, log_row, limits)
+        if step is None:
+            return None
+        log_row = step.log_row
+        values.append(constant + step.value)
         if _at_rest(values, limits) or len(values) == limits.max_gromov_iter:
             break
-        potential = coupling @ support_side
-        cost = -(kernel @ potential)
+        potential = _potential(step.coupling, side)
     return Alignment(
-        log_row, scalings.log_column, potential, shift, coupling, values[-1], scalings.status
+        log_row, step.log_column, potential, step.shift, step.coupling, values[-1], step.status
     )
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The coupling of one linearisation; ``value`` lacks what no coupling changes."""
+
+    log_row: Array
+    log_column: Array
+    shift: float
+    coupling: Array | Product
+    value: float
+    status: Status
+
+
+def _solve_written(
+    cost: Array | Product, reg: float, log_row: Array, limits: Limits
+) -> _Step | None:
+    """Solve one linearisation with its cost and coupling written out."""
+    written: Array = cost.dense() if isinstance(cost, Product) else cost
+    xp = array_namespace(written)
+    shift = float(xp.min(written))
+    log_kernel = (shift - written) / reg
+    scalings = sinkhorn(
+        log_kernel, log_row_start=log_row, max_iter=limits.max_iter, tol=limits.sinkhorn_tol
+    )
+    log_coupling = scalings.log_row[:, None] + log_kernel + scalings.log_column[None, :]
+    coupling = xp.astype(xp.exp(log_coupling), written.dtype)
+    entropy = -float(xp.sum(coupling * (log_coupling - 1)))
+    value = float(xp.sum(written * coupling)) - reg * entropy
+    return _Step(scalings.log_row, scalings.log_column, shift, coupling, value, scalings.status)
+
+
+def _solve_product(
+    cost: Array | Product, reg: float, log_row: Array, limits: Limits
+) -> _Step | None:
+    """Solve one linearisation with products throughout; None where their rank is no gain."""
+    assert isinstance(cost, Product)
+    log_kernel = Product(cost.left / -reg, cost.right)
+    plan = transport_product(log_kernel, log_row, limits.max_iter, limits.sinkhorn_tol)
+    if plan is None:
+        return None
+    value = cost.inner(plan.coupling) + reg * plan.negative_entropy
+    return _Step(plan.log_row, plan.log_column, 0.0, plan.coupling, value, plan.status)
+
+
+Solver = Callable[[Array | Product, float, Array, Limits], _Step | None]
+
+
+def _linear_cost(kernel: Array | LowRankKernel, potential: Array | Product) -> Array | Product:
+    if isinstance(potential, Product):
+        return Product(-(kernel @ potential.left), potential.right)
+    return -(kernel @ potential)
+
+
+def _potential(coupling: Array | Product, side: Array | Product) -> Array | Product:
+    if isinstance(coupling, Product):
+        return Product(coupling.left, side @ coupling.right)
+    return coupling @ side
 
 
 def refine(
     kernel: Array, support: Array, coupling: Array, rule: Loss, limits: Limits
 ) -> tuple[Array, float]:
     """Continue an alignment without entropy: each linearisation is solved exactly."""
-    xp = array_namespace(kernel)
+    xp = array_namespace(coupling)
     n_points, n_support = coupling.shape
     row_mass, column_mass = np.full(n_points, 1 / n_points), np.full(n_support, 1 / n_support)
     support_side = rule.h2(support)
-    constant = _constant(kernel, support, rule)
+    constant = _mean_f1(kernel, rule) + _mean_f2(support, support_side, rule)
     values: list[float] = []
     while not _at_rest(values, limits) and len(values) < limits.max_gromov_iter:
         cost = -(kernel @ (coupling @ support_side))
@@ -290,21 +363,43 @@ def refine(
     return coupling, values[-1]
 
 
-def _constant(kernel: Array, support: Array, rule: Loss) -> float:
-    """The part of the objective that no coupling changes, all points having equal masses."""
-    xp = array_namespace(kernel)
-    return float(xp.mean(rule.f1(kernel))) + float(xp.mean(rule.f2(support)))
+def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:
+    if isinstance(kernel, LowRankKernel):
+        return rule.mean_f1(kernel)
+    return float(array_namespace(kernel).mean(rule.f1(kernel)))
 
 
-def _best_support(
-    kernels: Sequence[Array], couplings: Sequence[Array], weights: Sequence[float], rule: Loss
-) -> Array:
-    n_support = couplings[0].shape[1]
-    total = sum(
-        weight * (coupling.T @ rule.forward(kernel) @ coupling)
-        for weight, kernel, coupling in zip(weights, kernels, couplings, strict=True)
-    )
-    return rule.average(total * n_support**2)
+def _mean_f2(support: Array, side: Array | Product, rule: Loss) -> float:
+    """Return the mean of ``f2`` of the support, or of that whose ``h2`` are given by a product."""
+    if isinstance(side, Product):
+        support = rule.average(side.dense())
+    return float(array_namespace(support).mean(rule.f2(support)))
+
+
+def _column_means(side: Array | Product) -> Array:
+    if isinstance(side, Product):
+        return side.right @ array_namespace(side.left).mean(side.left, axis=0)
+    return array_namespace(side).mean(side, axis=0)
+
+
+def _weighted_mean(
+    kernels: Sequence[Array | LowRankKernel],
+    couplings: Sequence[Array | Product],
+    weights: Sequence[float],
+    rule: Loss,
+) -> Array | Product:
+    """Return ``h2`` of the support that is best for these couplings."""
+    parts = []
+    for weight, kernel, coupling in zip(weights, kernels, couplings, strict=True):
+        low_rank = isinstance(kernel, LowRankKernel)
+        forward = rule.low_rank_forward(kernel) if low_rank else rule.forward(kernel)
+        scale = weight * coupling.shape[1] ** 2
+        if isinstance(coupling, Product):
+            inner = coupling.left.T @ (forward @ coupling.left)
+            parts.append(Product(coupling.right, coupling.right @ (scale * inner)))
+        else:
+            parts.append(scale * (coupling.T @ (forward @ coupling)))
+    return join_products(parts) if isinstance(parts[0], Product) else sum(parts)
 
 
 def _at_rest(values: Sequence[float], limits: Limits) -> bool:
