@@ -288,7 +288,7 @@ class DrawSolver:
 
     def _read(self, log_scaling: Any, n_clusters: int | None) -> Steps:
         xp = array_namespace(log_scaling)
-        order = xp.argsort(log_scaling, axis=1)
+        order = xp.argsort(log_scaling, axis=1, stable=False)
         vector = xp.arange(order.shape[0], device=array_device(order))[:, None]
         jumps = find_scaling_jumps(
             log_scaling[vector, order],

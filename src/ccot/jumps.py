@@ -231,7 +231,7 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
         room = xp.stack([place, n_gaps - 1 - place])
         chance = log_chance[:, chained]
         for window in (2 * 2**link, 3 * 2**link):
-            count = xp.clip(room, None, window)
+            count = xp.where(room < window, room, window)
             total = sides * (flat[near + sides * count] - flat[near])
             # Equal values have no gaps at all: the ratio is limited, so that evidence stays finite.
             ratio = gap / xp.maximum(total, 1e-15 * gap)
