@@ -132,15 +132,15 @@ def fit(
         for line in outlook(model, table):
             say(line)
         return
-    with interruption_told(out):
+    # The folder comes before the fit: better to hear at once that it cannot be written.
+    with interruption_told(out), result_folder(out) as folder:
         seen = fit_model(model, table, progress, jobs)
         times["fit"] = time.perf_counter() - started - times["read"]
-        with result_folder(out) as folder:
-            seen += write_results(folder, model, table, progress, report, default_title(source))
-            times["write"] = time.perf_counter() - started - sum(times.values())
-            written = [name for name in FILES if (folder / name).exists()] + ["run.json"]
-            run = record(model, reason, source, table, seen, times)
-            write_json(folder / "run.json", run)
+        seen += write_results(folder, model, table, progress, report, default_title(source))
+        times["write"] = time.perf_counter() - started - sum(times.values())
+        written = [name for name in FILES if (folder / name).exists()] + ["run.json"]
+        run = record(model, reason, source, table, seen, times)
+        write_json(folder / "run.json", run)
     say(model.summary())
     for warning in [] if quiet else seen:
         typer.echo(f"warning: {warning}", err=True)

@@ -66,10 +66,10 @@ class Progress:
             yield News(bars, task)
         finally:
             timer.cancel()
-            # A timer that went off at this very moment must not outlive the bar.
             if self._shown:
+                # A timer that went off at this very moment must not outlive the bar.
                 timer.join()
-            bars.stop()
+                bars.stop()
 
 
 class _Lines(TextIOBase):

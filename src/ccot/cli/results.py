@@ -43,12 +43,12 @@ def result_folder(out: Path) -> Iterator[Path]:
     """
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent))
+    nearest = next(folder for folder in out.absolute().parents if folder.is_dir())
+    staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=nearest))
     try:
         yield staged
         with _uninterrupted():
-            out.mkdir(exist_ok=True)
+            out.mkdir(parents=True, exist_ok=True)
             for name in FILES:
                 (out / name).unlink(missing_ok=True)
             for path in staged.iterdir():

@@ -1,0 +1,128 @@
+import csv
+import json
+import time
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ccot import __version__, load_model
+from ccot.baselines import TwoSidedKMeans
+from ccot.cli import progress as news
+from ccot.datasets import load_simulated
+from ccot.io import read_matrix
+
+
+def write_table(path, names, columns, values):
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["name", *columns])
+        writer.writerows([name, *row] for name, row in zip(names, values.tolist(), strict=True))
+    return path
+
+
+def clusters(text):
+    return [int(line["cluster"]) for line in csv.DictReader(text.splitlines())]
+
+
+def test_columns_are_matched_by_name(ccot, blocks, model_file, tmp_path):
+    expected = load_model(model_file).row_labels_.tolist()
+    order = np.random.default_rng(0).permutation(30)
+    columns = [blocks.columns[place] for place in order]
+    path = write_table(tmp_path / "a.csv", blocks.rows, columns, blocks.values[:, order])
+    assert clusters(ccot("predict", model_file, path).stdout) == expected
+    more = np.column_stack([blocks.values[:, order], np.full(40, 1e6)])
+    path = write_table(tmp_path / "b.csv", blocks.rows, [*columns, "age"], more)
+    outcome = ccot("predict", model_file, path)
+    assert clusters(outcome.stdout) == expected
+    assert "note: 1 columns that the model does not know are left out (the first: 'age')" in (
+        outcome.stderr
+    )
+    np.save(tmp_path / "c.npy", blocks.values)
+    assert clusters(ccot("predict", model_file, "c.npy").stdout) == expected
+
+
+def test_new_columns_are_placed(ccot, blocks, model_file, tmp_path):
+    expected = load_model(model_file).column_labels_[:5].tolist()
+    new = blocks.values[::-1, :5]
+    path = write_table(tmp_path / "a.csv", blocks.rows[::-1], list("vwxyz"), new)
+    told = json.loads(ccot("predict", model_file, path, "--columns", "--json").stdout)
+    assert [place["cluster"] for place in told] == expected
+    assert [place["name"] for place in told] == list("vwxyz")
+
+
+def test_rivals_place_nothing(ccot, blocks, tmp_path):
+    TwoSidedKMeans(2, 2, n_init=1, random_state=0).fit(blocks.values).save(tmp_path / "m.ccot")
+    np.save(tmp_path / "x.npy", blocks.values)
+    assert "cannot place new points" in ccot("predict", "m.ccot", "x.npy", code=2).stderr
+
+
+def test_reports_of_one_and_of_several(ccot, table, model_file, tmp_path):
+    assert "wrote report.html" in ccot("report", model_file).stdout
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "model.ccot").write_bytes(model_file.read_bytes())
+    ccot("report", model_file, "a/model.ccot", "--data", table, "--out", "both.html", "--quiet")
+    assert len((tmp_path / "both.html").read_text()) > len((tmp_path / "report.html").read_text())
+    (tmp_path / "small.csv").write_text("1,2\n3,4\n")
+    told = ccot("report", model_file, "--data", "small.csv", code=2).stderr
+    assert "fitted to 40 x 30 values, small.csv has 2 x 2" in told
+
+
+def test_simulated_sets_come_with_their_truth(ccot, tmp_path):
+    ccot("simulate", "D3", "--seed", 1, "--overlap", "calibrated", "--out", "sim/d3.csv")
+    truth = load_simulated("D3", random_state=1, overlap="calibrated")
+    table = read_matrix(tmp_path / "sim" / "d3.csv")
+    np.testing.assert_array_equal(table.values, truth.data)
+    for side, labels in (("rows", truth.row_labels), ("columns", truth.column_labels)):
+        assert clusters((tmp_path / "sim" / f"d3.{side}.csv").read_text()) == labels.tolist()
+    np.testing.assert_array_equal(table.row_names[:2], ["r0", "r1"])
+
+
+def test_the_demo_is_mounted(ccot, monkeypatch):
+    seen = []
+    monkeypatch.setattr("ccot.demo.main", seen.append)
+    ccot("demo", "--out", "there", "--seed", 3)
+    assert seen == [["--out", "there", "--seed", "3"]]
+
+
+def test_help_and_version(ccot):
+    assert ccot("--version").stdout == f"ccot {__version__}\n"
+    told = ccot("--help").stdout
+    assert "Exit codes" in told
+    assert "130" in told
+    for command in ("fit", "predict", "report", "simulate", "demo"):
+        assert command in told
+        assert "ccot" in ccot(command, "--help").stdout
+    assert "genes.csv" in ccot("fit", "--help").stdout
+
+
+# Progress --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setattr(news, "_PATIENCE", 0.05)
+    return Console(force_terminal=True, width=120, record=True, force_interactive=True)
+
+
+def test_long_steps_show_a_bar_with_the_time_left(terminal, capsys):
+    with news.Progress(console=terminal).step("reading") as step:
+        for share in (0.2, 0.4, 0.6):
+            step.share(share)
+            time.sleep(0.1)
+        with news.printed_as_news(step):
+            print("[CCOT] 32 draws")
+        time.sleep(0.15)
+    shown = capsys.readouterr().out
+    assert "reading" in shown
+    assert "━" in shown
+    assert "0:00:0" in shown
+    assert "32 draws" in shown
+
+
+def test_short_steps_and_quiet_ones_show_nothing(terminal, capsys):
+    with news.Progress(console=terminal).step("reading"):
+        pass
+    with news.Progress(quiet=True, console=terminal).step("reading"):
+        time.sleep(0.1)
+    assert capsys.readouterr().out.strip("\n") == ""

@@ -1,0 +1,175 @@
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot import CCOT, TransportCoclustering, load_model
+from ccot.cli.results import FILES
+
+
+def labels_in(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_table_becomes_a_folder(ccot, table, blocks, tmp_path):
+    told = ccot("fit", table).stdout
+    folder = tmp_path / "genes-ccot"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["genes-ccot", "genes.csv"]
+    python = TransportCoclustering(random_state=0).fit(blocks.values)
+    rows = labels_in(folder / "row_labels.csv")
+    assert [line["name"] for line in rows] == blocks.rows
+    assert [int(line["cluster"]) for line in rows] == python.row_labels_.tolist()
+    np.testing.assert_allclose(
+        [float(line["confidence"]) for line in rows], python.row_confidence_, atol=1e-4
+    )
+    columns = labels_in(folder / "column_labels.csv")
+    assert [line["name"] for line in columns] == blocks.columns
+    assert [int(line["cluster"]) for line in columns] == python.column_labels_.tolist()
+    means = [float(line["mean"]) for line in labels_in(folder / "blocks.csv")]
+    np.testing.assert_array_equal(means, python.block_means_.ravel())
+    run = json.loads((folder / "run.json").read_text())
+    assert run["input"]["shape"] == [40, 30]
+    assert run["seed"] == 0
+    assert run["seconds"].keys() == {"read", "fit", "write"}
+    assert run["versions"].keys() >= {"ccot", "python", "numpy"}
+    assert python.summary() in told
+    assert "bears noise" in told
+    assert "row names from column 'gene'" in told
+    assert "genes" in (folder / "report.html").read_text()
+
+
+def test_fit_predict_and_python_agree(ccot, table, blocks, tmp_path):
+    ccot("fit", table, "--out", "out/deep", "--no-report")
+    model_file = tmp_path / "out" / "deep" / "model.ccot"
+    fitted = [int(line["cluster"]) for line in labels_in(model_file.parent / "row_labels.csv")]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    new = elsewhere / "new.csv"
+    ccot("predict", model_file, table, "--out", new)
+    placed = labels_in(new)
+    assert [line["name"] for line in placed] == blocks.rows
+    assert [int(line["cluster"]) for line in placed] == fitted
+    model = load_model(model_file)
+    with pytest.warns(UserWarning, match="feature names"):
+        np.testing.assert_array_equal(model.predict(blocks.values), fitted)
+    assert model.verbose == 0
+    assert list(model.row_names_in_) == blocks.rows
+
+
+@pytest.mark.parametrize("method", ["ccot", "ccot-gw", "transport"])
+def test_methods_and_numbers(method, ccot, table, tmp_path):
+    told = ccot("fit", table, "--method", method, "--rows", 2, "--columns", 3, "--json",
+                "--no-report", "--jobs", 1).stdout  # fmt: skip
+    run = json.loads(told)
+    assert (run["result"]["row_clusters"], run["result"]["column_clusters"]) == (2, 3)
+    assert run["method"]["reason"] == "asked for"
+    assert run["folder"] == "genes-ccot"
+    model = load_model(tmp_path / "genes-ccot" / "model.ccot")
+    assert (model.n_row_clusters, model.n_column_clusters) == (2, 3)
+
+
+def test_options_reach_the_estimator(ccot, table, tmp_path):
+    ccot("fit", table, "--method", "ccot", "--reg", "0.5", "--seed", 7, "--no-report")
+    model = load_model(tmp_path / "genes-ccot" / "model.ccot")
+    assert isinstance(model, CCOT)
+    assert (model.reg, model.random_state) == (0.5, 7)
+    run = json.loads(ccot("fit", table, "--family", "gaussian", "--json", "--no-report").stdout)
+    assert run["method"]["parameters"]["family"] == "gaussian"
+    assert "family gaussian: asked for" in run["result"]["summary"][1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--reg", "1"), ("--method", "ccot", "--reg", "much"), ("--method", "kmeans"),
+     ("--method", "ccot", "--family", "gaussian"), ("--rows", "0"), ("--unheard",)],
+)  # fmt: skip
+def test_options_that_make_no_sense(options, ccot, table):
+    outcome = ccot("fit", table, *options, code=2)
+    assert options[-2 if len(options) > 1 else -1] in outcome.output
+    assert "Traceback" not in outcome.output
+
+
+def test_sparse_and_long_inputs(ccot, tmp_path, blocks):
+    counts = np.random.default_rng(0).poisson(np.where(blocks.values > 4, 2.0, 0.05))
+    matrix = sp.csr_array(counts)
+    sp.save_npz(tmp_path / "words.npz", matrix)
+    ccot("fit", "words.npz", "--quiet", "--no-report")
+    lines = ["who,what,much"]
+    lines += [f"u{i},w{j},{counts[i, j]}" for i, j in np.argwhere(counts)]
+    ccot("fit", "-", "--long", "--out", "piped", "--no-report", stdin="\n".join(lines))
+    rows = {line["name"]: line["cluster"] for line in labels_in(tmp_path / "piped/row_labels.csv")}
+    assert rows.keys() == {f"u{i}" for i in range(40)}
+    positions = labels_in(tmp_path / "words-ccot" / "row_labels.csv")
+    assert [line["name"] for line in positions] == [str(i) for i in range(40)]
+
+
+def test_quiet_says_nothing_and_dry_runs_do_nothing(ccot, table, tmp_path):
+    assert ccot("fit", table, "--quiet", "--no-report").output == ""
+    before = sorted(tmp_path.rglob("*"))
+    told = ccot("fit", table, "--dry-run", "--out", "new").stdout
+    assert "40 x 30" in told
+    assert "would write" in told
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_results_replace_results_and_nothing_else(ccot, table, tmp_path):
+    folder = tmp_path / "genes-ccot"
+    ccot("fit", table)
+    (folder / "notes.txt").write_text("mine")
+    ccot("fit", table, "--no-report", "--rows", 2)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {*FILES, "notes.txt"} - {"report.html"}
+    assert load_model(folder / "model.ccot").n_row_clusters == 2
+
+
+def stop(*_, **__):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("where", ["ccot.TransportCoclustering.fit", "ccot.report.write_report"])
+def test_interruptions_leave_what_was_there(where, ccot, table, tmp_path, monkeypatch):
+    ccot("fit", table, "--no-report", "--out", "old")
+    before = {path: path.read_bytes() for path in (tmp_path / "old").iterdir()}
+    monkeypatch.setattr(where, stop)
+    first = ccot("fit", table, "--out", "fresh", code=130)
+    assert first.stderr == "interrupted: nothing was written\n"
+    again = ccot("fit", table, "--out", "old", code=130)
+    assert "what was in old before is as it was" in again.stderr
+    assert {path: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["genes.csv", "old"]
+
+
+def test_no_report_without_its_libraries(ccot, table, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ccot.report", None)
+    outcome = ccot("fit", table)
+    assert "pip install 'ccot[report]'" in outcome.stderr
+    assert not (tmp_path / "genes-ccot" / "report.html").exists()
+    assert (tmp_path / "genes-ccot" / "model.ccot").exists()
+
+
+def test_warnings_are_told_and_kept(ccot, table, tmp_path, monkeypatch):
+    import warnings
+
+    fit = TransportCoclustering.fit
+
+    def warn(self, X, y=None):
+        warnings.warn("take care:\n mind the step", UserWarning, stacklevel=1)
+        return fit(self, X)
+
+    monkeypatch.setattr(TransportCoclustering, "fit", warn)
+    outcome = ccot("fit", table, "--no-report")
+    assert "warning: take care: mind the step\n" in outcome.stderr
+    run = json.loads((tmp_path / "genes-ccot" / "run.json").read_text())
+    assert run["result"]["warnings"] == ["take care: mind the step"]
+
+
+def test_folders_that_cannot_be_written(ccot, table, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    outcome = ccot("fit", table, "--out", "taken", code=2)
+    assert "taken is a file: pass another --out" in outcome.stderr
+    assert (tmp_path / "taken").read_text() == "mine"
