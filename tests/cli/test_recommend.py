@@ -35,17 +35,17 @@ def run(*arguments):
 
 
 def test_recommendations_for_a_user(model):
-    result = run("recommend", model, "--user", "u2", "--json", "-n", 5)
+    result = run("recommend", model, "--user", "u2", "--json", "-n", 2)
     assert result.exit_code == 0
     films = [line["item"] for line in json.loads(result.output)]
-    assert len(films) == 5
+    assert len(films) == 2
     assert all(int(film.split()[1]) % 2 == 0 for film in films)
-    plain = run("recommend", model, "--user", "u2", "-n", 5).output
+    plain = run("recommend", model, "--user", "u2", "-n", 2).output
     assert [line.split("%  ")[1] for line in plain.splitlines()] == films
 
 
 def test_recommendations_for_someone_new(model):
-    result = run("recommend", model, "--rate", "film 1=5", "--rate", "film 3=5", "--json", "-n", 5)
+    result = run("recommend", model, "--rate", "film 1=5", "--rate", "film 3=5", "--json", "-n", 2)
     films = [line["item"] for line in json.loads(result.output)]
     assert all(int(film.split()[1]) % 2 == 1 for film in films)
     assert not {"film 1", "film 3"} & set(films)
