@@ -27,7 +27,7 @@ Matrix = Any
 # Widest range of the log kernel, in nats, and smallest tolerance that float32 is trusted with.
 _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
 # Chunks that one task solves before their steps are read together.
-_CHUNKS_A_TASK = 8
+_CHUNKS_A_TASK = 16
 # Sinkhorn iterations between two looks at the errors on another device than the CPU.
 _CHECK_EVERY = 8
 # About so many rows of a draw tell what costs are like.
