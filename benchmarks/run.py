@@ -7,7 +7,7 @@ from benchmarks.data import data_home
 
 MODULES = ("detector", "nostructure", "quality", "speed", "robust", "scaling")
 # These need matrices that are not ours to ship.
-ON_REAL_DATA = ("real", "movielens")
+ON_REAL_DATA = ("real", "movielens", "movielens_study", "ratings", "service")
 
 
 def main() -> None:

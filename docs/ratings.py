@@ -1,0 +1,118 @@
+"""Tables of ``docs/ratings.md``; ``docs/render.py`` puts them in."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from ccot.experiments import movielens_page
+from ccot.experiments.tables import Table
+
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+
+
+def load(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def source(name: str, result: dict, note: str) -> str:
+    facts = result["facts"]
+    told = f"Stored in `benchmarks/results/{name}.json` by `{facts['command']}`, {facts['date']}."
+    return f"\n\n{note} {told}" if note else f"\n\n{told}"
+
+
+def ratings_errors() -> str:
+    result = load("ratings")
+    rows = [
+        [cell["method"], *(f"{cell[key]:.3f}" for key in ("rmse", "mae")), f"{cell['seconds']:.1f}"]
+        for cell in result["compare"]
+        if "rmse" in cell
+    ]
+    note = "Errors of predicted ratings, and seconds of a fit."
+    return table(["method", "RMSE", "MAE", "seconds"], rows) + source("ratings", result, note)
+
+
+def ratings_lists() -> str:
+    result = load("ratings")
+    rows = [
+        [cell["method"], *(f"{cell[key]:.3f}" for key in ("precision", "ndcg"))]
+        for cell in result["compare"]
+        if "ndcg" in cell
+    ]
+    note = "Lists of ten unseen items; relevant is what the test fold rates 4 or 5."
+    heads = ["method", "precision at 10", "NDCG at 10"]
+    return table(heads, rows) + source("ratings", result, note)
+
+
+def ratings_online() -> str:
+    result = load("ratings")
+    shown = {"all": "all", "50": "50", "20": "20", "10": "10"}
+    rows = []
+    for view in dict.fromkeys(cell["view"] for cell in result["agreement"]):
+        cells = [cell for cell in result["agreement"] if cell["view"] == view]
+        for what, of in (("mean", lambda x: sum(x) / len(x)), ("lowest", min)):
+            seen = [of([cell[key] for cell in cells]) for key in ("old_users", *shown)]
+            rows.append([f'view="{view}", {what}', *(f"{value:.2f}" for value in seen)])
+    n_splits = len({cell["seed"] for cell in result["agreement"]})
+    note = (
+        f"Adjusted Rand index with the refit, {n_splits} splits of the users; columns: users of "
+        "both fits, then new users with so many of their ratings shown."
+    )
+    heads = ["", "users of both fits", *(f"new, {name} ratings" for name in shown.values())]
+    return table(heads, rows) + source("ratings", result, note)
+
+
+def ratings_latency() -> str:
+    result = load("ratings")
+    seen = result["latency"]
+    names = ("median", "p90", "p99", "p999", "largest")
+    note = (
+        f"Milliseconds from the ratings of a new user to a label and ten recommendations, "
+        f"{seen['requests']} requests on one core of {result['facts']['processor']}."
+    )
+    rows = [["milliseconds", *(f"{seen[name]:.2f}" for name in names)]]
+    return table(["", *names], rows) + source("ratings", result, note)
+
+
+def service() -> str:
+    result = load("service")
+    times = result["milliseconds"]
+    row = [
+        str(result["requests"]),
+        f"{result['answered_per_second']:.0f}",
+        str(result["errors"]),
+        *(f"{times[name]:.1f}" for name in ("median", "p99", "largest")),
+    ]
+    note = (
+        f"{result['asked_per_second']} requests a second for {result['seconds']:.0f} s, new users "
+        f"with {result['mean_ratings_in_a_request']:.0f} ratings on average, "
+        f"{result['connections']} connections, {result['workers']} worker and the generator on "
+        f"{result['facts']['cores']} cores; milliseconds from the moment a request was due."
+    )
+    heads = ["requests", "answered a second", "errors", "median", "p99", "largest"]
+    return table(heads, [row]) + source("service", result, note)
+
+
+def study(make: Callable[[dict], Table]) -> Callable[[], str]:
+    def made() -> str:
+        result = load("movielens_study")
+        return make(result).markdown() + source("movielens_study", result, "")
+
+    return made
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "ratings_errors": ratings_errors,
+    "ratings_lists": ratings_lists,
+    "ratings_online": ratings_online,
+    "ratings_latency": ratings_latency,
+    "service": service,
+} | {
+    f"study_{name}": study(getattr(movielens_page, f"table_of_{name}"))
+    for name in ("methods", "agreement", "ends", "paper_titles", "block_users", "block_movies",
+                 "blocks")
+}  # fmt: skip
