@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from ccot.partition import place
 from ccot.transport.sinkhorn import Status
@@ -71,6 +72,15 @@ class Side:
     n_clusters: int
     confidence: np.ndarray
     placement: Placement
+
+    def sizes(self) -> np.ndarray:
+        """Return the numbers of points in the clusters."""
+        # In parts: counting takes memory for labels of 64 bits, which long ones need not have.
+        parts = gen_batches(len(self.labels), 2**20)
+        return sum(
+            (np.bincount(self.labels[part], minlength=self.n_clusters) for part in parts),
+            np.zeros(self.n_clusters, dtype=np.int64),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

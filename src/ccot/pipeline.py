@@ -53,7 +53,12 @@ class CCOTSettings:
     report: Callable[[str], None] = lambda message: None
 
 
-def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -> StepCoclustering:
+def fit_ccot(
+    matrix: Matrix,
+    settings: CCOTSettings,
+    rng: np.random.Generator,
+    prepare: Callable[..., DrawSolver] = DrawSolver.prepare,
+) -> StepCoclustering:
     """Co-cluster by transport between rows and columns (Algorithm 1 of the paper).
 
     Parameters
@@ -64,6 +69,8 @@ def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -
         Parameters.
     rng : numpy.random.Generator
         Source of the draws.
+    prepare : callable, optional
+        Makes the solver of draws; by default one that works in this process.
 
     Returns
     -------
@@ -73,17 +80,32 @@ def fit_ccot(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -
     if matrix.shape[0] < matrix.shape[1]:
         numbers = settings.n_column_clusters, settings.n_row_clusters
         turned = replace(settings, n_row_clusters=numbers[0], n_column_clusters=numbers[1])
-        return fit_ccot(matrix.T, turned, rng).transposed()
+        return fit_ccot(matrix.T, turned, rng, prepare).transposed()
     with one_blas_thread():
-        return _fit_tall(matrix, settings, rng)
+        return _fit_tall(matrix, settings, rng, prepare)
 
 
-def _fit_tall(matrix: Matrix, settings: CCOTSettings, rng: np.random.Generator) -> StepCoclustering:
+def _fit_tall(
+    matrix: Matrix,
+    settings: CCOTSettings,
+    rng: np.random.Generator,
+    prepare: Callable[..., DrawSolver],
+) -> StepCoclustering:
     n_rows, n_columns = matrix.shape
     indices = draw_indices(n_rows, n_columns, settings.sampling, rng)
     rounds = _rounds(n_rows, n_columns, settings.n_samplings)
     draws = np.array(list(islice(indices, next(rounds))))
-    solver = _draw_solver(matrix, draws, settings)
+    solver = prepare(
+        matrix,
+        draws,
+        reg=settings.reg,
+        scale_cost=settings.scale_cost,
+        device=settings.device,
+        detector=settings.detector,
+        max_iter=settings.max_iter,
+        tol=settings.tol,
+        n_jobs=settings.n_jobs,
+    )
     ballots = [solver.ballots(draws, settings.n_row_clusters, settings.n_column_clusters)]
     found = decide(matrix, solver, join_ballots(ballots))
     for n_draws in rounds:
@@ -110,20 +132,6 @@ def _rounds(n_rows: int, n_columns: int, n_samplings: int | str) -> Iterator[int
         done += passes
 
 
-def _draw_solver(matrix: Matrix, draws: np.ndarray, settings: CCOTSettings) -> DrawSolver:
-    return DrawSolver.prepare(
-        matrix,
-        draws,
-        reg=settings.reg,
-        scale_cost=settings.scale_cost,
-        device=settings.device,
-        detector=settings.detector,
-        max_iter=settings.max_iter,
-        tol=settings.tol,
-        n_jobs=settings.n_jobs,
-    )
-
-
 def decide(matrix: Matrix, solver: DrawSolver, ballots: Ballots) -> StepCoclustering:
     """Let the draws vote: first on the numbers of clusters, then on everyone's label."""
     row_agrees = ballots.row.n_clusters == winning_number(ballots.row.n_clusters)
@@ -133,8 +141,9 @@ def decide(matrix: Matrix, solver: DrawSolver, ballots: Ballots) -> StepCocluste
     both = row_agrees & column_agrees
     row_draw = np.lexsort((clarity, both, row_agrees))[-1]
     column_draw = np.lexsort((clarity, both, column_agrees))[-1]
-    row_placement, _ = solver.placements(ballots.members[row_draw])
-    _, column_placement = solver.placements(ballots.members[column_draw])
+    row_placement, column_placement = solver.placements(ballots.members[row_draw])
+    if column_draw != row_draw:
+        _, column_placement = solver.placements(ballots.members[column_draw])
     everyone = np.broadcast_to(np.arange(matrix.shape[1]), ballots.members.shape)
     return StepCoclustering(
         row=_elect(

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _is_fitted
 
 from ccot.coclustering import StepCoclustering
 from ccot.estimators.base import NUMBER_OF_CLUSTERS
+from ccot.estimators.rows import RowReader
 from ccot.estimators.steps import BaseStepCoclustering
+from ccot.io.frames import row_names
 from ccot.jumps import DETECTORS
 from ccot.pipeline import CCOTSettings, fit_ccot
 from ccot.randomness import RandomState, as_generator
 from ccot.regularisation import RegPath, cross_validate
 from ccot.sampling import SAMPLINGS
+from ccot.tall import add_rows, fit_source
 
 REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
 # Each of the two dozen fits of reg="cv" sees half of the data; a short vote is enough to compare.
 _CV_PASSES = 8
+# Share of new rows on no step above which they are news.
+_STRANGE_SHARE = 0.01
 
 
-class CCOT(BaseStepCoclustering):
+class CCOT(RowReader, BaseStepCoclustering):
     r"""Co-clustering through optimal transport, Algorithm 1 of the paper [1]_.
 
     Rows and columns are seen as two clouds of points, and entropic transport between them,
@@ -183,8 +190,10 @@ class CCOT(BaseStepCoclustering):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_columns)
-            Finite numbers, at least two rows and two columns.
+        X : array-like, sparse matrix, or a matrix that is read row by row
+            Finite numbers, at least two rows and two columns. Read row by row, and never held as a
+            whole, are memory-mapped arrays, Dask and Zarr arrays, paths of ``.npy``, Parquet and
+            Zarr, and :class:`ccot.sources.FunctionSource`.
         y : None
             Ignored; here for the sake of pipelines.
 
@@ -195,17 +204,74 @@ class CCOT(BaseStepCoclustering):
         """
         self._validate_params()
         self._forget()
-        matrix = self._check_matrix(X)
+        source = self._check_source(X)
         # A draw has as many rows as columns, so neither can have more clusters than the fewer.
-        self._check_numbers(min(matrix.shape), min(matrix.shape), "in each square draw")
+        self._check_numbers(min(source.shape), min(source.shape), "in each square draw")
         rng = as_generator(self.random_state)
         settings = self._settings()
-        if self.reg == "cv":
+
+        def choose_reg(matrix: Any) -> float:
             self.reg_path_ = self._choose_reg(matrix, settings, rng)
-            settings = replace(settings, reg=self.reg_path_.best)
-        found = fit_ccot(matrix, settings, rng)
-        self.reg_, self.n_samplings_ = settings.reg, found.n_draws
-        return self._adopt(found, matrix)
+            return self.reg_path_.best
+
+        fitted = fit_source(source, settings, rng, choose_reg if self.reg == "cv" else None)
+        self.reg_, self.n_samplings_ = fitted.reg, fitted.found.n_draws
+        self.block_means_ = fitted.block_means
+        return self._adopt(fitted.found)
+
+    def partial_fit(self, X: Any, y: Any = None) -> CCOT:
+        """Take in rows that keep arriving.
+
+        The first call is :meth:`fit`. Later ones place the new rows on the steps that were found,
+        and add them to the fitted attributes: labels of earlier rows and numbers of clusters stay
+        as they are, block means count the new rows in.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, or a matrix that is read row by row
+            New rows, with the columns of the first ones.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        CCOT
+            The estimator.
+
+        Notes
+        -----
+        Every call copies the labels of earlier rows: send rows in batches.
+
+        Examples
+        --------
+        >>> from ccot import CCOT
+        >>> from ccot.datasets import load_simulated
+        >>> matrix = load_simulated("D1", random_state=0).data
+        >>> model = CCOT(random_state=0).partial_fit(matrix[:400]).partial_fit(matrix[400:])
+        >>> model.row_labels_.shape
+        (600,)
+        """
+        if not _is_fitted(self):
+            return self.fit(X)
+        found = self._coclustering
+        assert isinstance(found, StepCoclustering)
+        grown = add_rows(found, self.block_means_, self._check_new_source(X), self.n_jobs)
+        self._extend_names(X)
+        self.block_means_ = grown.block_means
+        if grown.share_strange > _STRANGE_SHARE:
+            warnings.warn(
+                f"{grown.share_strange:.0%} of the new rows lie between or beyond the steps that "
+                "were found, as if they were of a new kind: fit again on old and new rows",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._adopt(grown.found)
+
+    def _extend_names(self, X: Any) -> None:
+        """Keep the names of rows while every batch brings them."""
+        known, new = self.__dict__.pop("row_names_in_", None), row_names(X)
+        if known is not None and new is not None:
+            self.row_names_in_ = np.concatenate([known, new])
 
     def _settings(self) -> CCOTSettings:
         return CCOTSettings(

@@ -128,6 +128,16 @@ def read_parquet(
     NamedMatrix
         The matrix.
     """
+    with damage_explained(path, "Parquet"), open_parquet(path) as file:
+        schema = file.schema_arrow
+        if long is not False:
+            return _read_long(file, schema.names, long, unlisted)
+        columns, index = numeric_columns(schema, index_col)
+        return _read_wide(file, columns, index)
+
+
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file, or say what is not installed."""
     try:
         import pyarrow.parquet as pq
     except ImportError as missing:
@@ -135,20 +145,38 @@ def read_parquet(
             "Parquet files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
             "a CSV file"
         ) from missing
-    with damage_explained(path, "Parquet"), pq.ParquetFile(path) as file:
-        schema = file.schema_arrow
-        if long is not False:
-            return _read_long(file, schema.names, long, unlisted)
-        index = _parquet_index(schema, index_col)
-        columns = [name for name in schema.names if name != index]
-        for name in columns:
-            kind = schema.field(name).type
-            if not _is_numeric(kind):
-                raise InputError(
-                    f"column {name[:40]!r} is of type {kind}, not a number: drop it, or name it by "
-                    "--index-col"
-                )
-        return _read_wide(file, columns, index)
+    return pq.ParquetFile(path)
+
+
+def numeric_columns(
+    schema: Any, index_col: Column | bool | None = None
+) -> tuple[list[str], str | None]:
+    """Return the columns of a Parquet table that make up the matrix, and that of row names.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The table's.
+    index_col : str, int, False or None, default=None
+        As in :func:`ccot.io.read_matrix`.
+
+    Returns
+    -------
+    columns : list of str
+        All columns but that of row names, every one of them numeric.
+    index : str or None
+        Column of row names.
+    """
+    index = _parquet_index(schema, index_col)
+    columns = [name for name in schema.names if name != index]
+    for name in columns:
+        kind = schema.field(name).type
+        if not _is_numeric(kind):
+            raise InputError(
+                f"column {name[:40]!r} is of type {kind}, not a number: drop it, or name it by "
+                "--index-col"
+            )
+    return columns, index
 
 
 def _is_numeric(kind: Any) -> bool:

@@ -1,0 +1,432 @@
+"""Matrices with more rows than can vote.
+
+Squares are drawn from a pool of rows, which vote as the rows of a small matrix do; everyone else is
+placed on the steps of the reference draw in closed form, part by part. The matrix is read twice
+and never held, and what a fit costs beyond these two passes does not depend on its height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import gen_batches
+
+from ccot.arrays import one_blas_thread
+from ccot.coclustering import StepCoclustering, StepPlacement, StepSide, block_means
+from ccot.distributed import find_cluster
+from ccot.draws import DrawPlacement, DrawSolver
+from ccot.ledger import Ledger
+from ccot.partition import place
+from ccot.pipeline import CCOTSettings, fit_ccot
+from ccot.sources import RowSource
+
+Matrix = Any
+
+# Rows that vote: at most so many, of at most so many numbers together, but at least so many draws.
+POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
+_VALUES_AT_ONCE = 2**20
+
+
+def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
+    """Return how many of the rows of a tall matrix vote.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Numbers of rows and columns, not more columns than rows.
+    n_samplings : int or "auto"
+        Draws asked for.
+
+    Returns
+    -------
+    int
+        All rows where they are few.
+
+    Examples
+    --------
+    >>> pool_size((600, 300)), pool_size((10**8, 100)), pool_size((10**8, 100), n_samplings=5)
+    (600, 65536, 500)
+    """
+    n_rows, size = shape
+    most = max(POOL_DRAWS * size, min(POOL_ROWS, POOL_CELLS // size))
+    if n_rows <= most:
+        return n_rows
+    return most if n_samplings == "auto" else min(most, int(n_samplings) * size)
+
+
+@dataclass(frozen=True)
+class Tall:
+    """A co-clustering of all rows and columns, and the means of its blocks.
+
+    Attributes
+    ----------
+    found : StepCoclustering
+        The co-clustering.
+    block_means : array of shape (n_row_clusters, n_column_clusters)
+        Means of the matrix over the blocks.
+    reg : float
+        The regularisation used.
+    """
+
+    found: StepCoclustering
+    block_means: np.ndarray
+    reg: float
+
+    def transposed(self) -> Tall:
+        """Return the same of the transposed matrix."""
+        return Tall(self.found.transposed(), self.block_means.T, self.reg)
+
+
+class Crew(Protocol):
+    """Who does the work, and where."""
+
+    def gather(self, indices: np.ndarray) -> Matrix:
+        """Return the rows at ascending indices."""
+        ...
+
+    def prepare(self, matrix: Matrix, draws: np.ndarray, **how: Any) -> DrawSolver:
+        """Return the solver of draws of the gathered rows."""
+        ...
+
+    def each_part(self, work: Callable[..., Any], extras: Iterable[Any]) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every part of the source, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of one process, as many as ``n_jobs`` says."""
+
+    source: RowSource
+    n_jobs: int | None
+
+    def gather(self, indices: np.ndarray) -> Matrix:
+        """Return the rows at ascending indices."""
+        return self.source.rows(indices)
+
+    def prepare(self, matrix: Matrix, draws: np.ndarray, **how: Any) -> DrawSolver:
+        """Return the solver of draws of the gathered rows."""
+        return DrawSolver.prepare(matrix, draws, **how)
+
+    def each_part(self, work: Callable[..., Any], extras: Iterable[Any]) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every part of the source, in order."""
+        parts = zip(self.source.parts, extras, strict=True)
+        run = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
+        return run(delayed(self._work)(work, part, extra) for part, extra in parts)  # type: ignore
+
+    def _work(self, work: Callable[..., Any], part: slice, extra: Any) -> Any:
+        return work(self.source.read(part), extra)
+
+
+def fit_source(
+    source: RowSource,
+    settings: CCOTSettings,
+    rng: np.random.Generator,
+    choose: Callable[[Matrix], float] | None = None,
+) -> Tall:
+    """Co-cluster a matrix by its source.
+
+    Parameters
+    ----------
+    source : RowSource
+        The matrix. If it is wider than tall, columns are drawn.
+    settings : CCOTSettings
+        Parameters.
+    rng : numpy.random.Generator
+        Source of the pool and the draws.
+    choose : callable, optional
+        Chooses the regularisation by looking at the rows that vote.
+
+    Returns
+    -------
+    Tall
+        Partitions of all rows and columns.
+    """
+    if source.shape[0] < source.shape[1]:
+        numbers = settings.n_column_clusters, settings.n_row_clusters
+        turned = replace(settings, n_row_clusters=numbers[0], n_column_clusters=numbers[1])
+        choose_turned = choose and (lambda matrix: choose(matrix.T))
+        return fit_source(source.transposed(), turned, rng, choose_turned).transposed()
+    crew = find_cluster(source) or Threads(source, settings.n_jobs)
+    n_rows, n_pool = source.shape[0], pool_size(source.shape, settings.n_samplings)
+    whole = n_pool == n_rows
+    pool = np.arange(n_rows) if whole else np.sort(rng.choice(n_rows, n_pool, replace=False))
+    matrix = crew.gather(pool)
+    if choose is not None:
+        settings = replace(settings, reg=choose(matrix))
+    voted = fit_ccot(matrix, settings, rng, crew.prepare)
+    if whole:
+        return Tall(voted, block_means(matrix, voted.row, voted.column), settings.reg)
+    settings.report(f"{n_pool} of {n_rows} rows voted, the others are placed")
+    del matrix
+    with one_blas_thread():
+        row, means = _place_everyone(source, crew, voted, pool)
+    return Tall(_of_all(voted, row, pool), means, settings.reg)
+
+
+def _of_all(voted: StepCoclustering, row: StepSide, pool: np.ndarray) -> StepCoclustering:
+    """Let the columns' placement count rows in the whole matrix instead of the pool."""
+    placement = voted.column.placement
+    assert isinstance(placement, DrawPlacement)
+    assert placement.members is not None
+    placement = replace(placement, members=pool[placement.members], width=len(row.labels))
+    return replace(voted, row=row, column=replace(voted.column, placement=placement))
+
+
+def _place_everyone(
+    source: RowSource, crew: Crew, voted: StepCoclustering, pool: np.ndarray
+) -> tuple[StepSide, np.ndarray]:
+    """Return the side of all rows, and the block means."""
+    placer = RowPlacer.of(voted.row)
+    known = (_known(voted.row, pool, part) for part in source.parts)
+    nobody = replace(
+        voted.row,
+        labels=np.empty(0, np.int32),
+        confidence=np.empty(0, np.float32),
+        log_scaling=np.empty(0, np.float32),
+        jumps=np.zeros_like(voted.row.jumps),
+    )
+    row, sums, _ = _append(nobody, crew.each_part(placer.place_part, known))
+    return row, _means(sums, row.sizes(), voted.column)
+
+
+def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, np.ndarray, int]:
+    """Add placed rows to a side; return it, the sums of their clusters, and the strangers."""
+    columns = [Ledger(old.dtype) for old in (side.labels, side.confidence, side.log_scaling)]
+    for ledger, old in zip(columns, (side.labels, side.confidence, side.log_scaling), strict=True):
+        ledger.append(old)
+    below, sums, strangers = side.jumps, np.zeros(1), 0
+    for part in parts:
+        news = (part.labels, part.confidence, part.log_scaling)
+        for ledger, new in zip(columns, news, strict=True):
+            ledger.append(new)
+        below, sums, strangers = below + part.below, sums + part.sums, strangers + part.strangers
+    labels, confidence, log_scaling = (ledger.close() for ledger in columns)
+    side = replace(side, labels=labels, confidence=confidence, log_scaling=log_scaling, jumps=below)
+    return side, sums, strangers
+
+
+def _means(sums: np.ndarray, sizes: np.ndarray, column: StepSide) -> np.ndarray:
+    by_column = np.eye(column.n_clusters)[column.labels]
+    cells = np.outer(sizes, by_column.sum(axis=0))
+    return np.divide(sums @ by_column, cells, out=np.full(cells.shape, np.nan), where=cells > 0)
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A co-clustering with more rows than it was fitted to.
+
+    Attributes
+    ----------
+    found : StepCoclustering
+        The co-clustering; numbers of clusters and labels of earlier rows are as they were.
+    block_means : array of shape (n_row_clusters, n_column_clusters)
+        Means over all rows so far.
+    share_strange : float
+        Share of the new rows whose scaling is on none of the steps.
+    """
+
+    found: StepCoclustering
+    block_means: np.ndarray
+    share_strange: float
+
+
+def add_rows(
+    found: StepCoclustering, block_means: np.ndarray, source: RowSource, n_jobs: int | None
+) -> Grown:
+    """Place new rows in a co-clustering and count them in.
+
+    Parameters
+    ----------
+    found : StepCoclustering
+        What was found so far.
+    block_means : array of shape (n_row_clusters, n_column_clusters)
+        Its means.
+    source : RowSource
+        The new rows.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    Grown
+        The co-clustering of old and new rows.
+    """
+    crew = find_cluster(source) or Threads(source, n_jobs)
+    old_sizes = found.row.sizes()
+    placer = RowPlacer.of(found.row)
+    with one_blas_thread():
+        parts = crew.each_part(placer.place_part, [Known.none()] * len(source.parts))
+        row, sums, strangers = _append(found.row, parts)
+    new_sizes = row.sizes() - old_sizes
+    new_means = np.nan_to_num(_means(sums, new_sizes, found.column))
+    weight = (new_sizes / np.maximum(row.sizes(), 1))[:, None]
+    means = np.where(weight == 1, new_means, (1 - weight) * block_means + weight * new_means)
+    column = found.column
+    column = replace(column, placement=replace(column.placement, width=len(row.labels)))
+    grown = replace(found, row=row, column=column)
+    return Grown(grown, means, strangers / source.shape[0])
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rows of a part whose cluster was voted on: where they are in it, and what was decided."""
+
+    places: np.ndarray
+    labels: np.ndarray
+    confidence: np.ndarray
+
+    @classmethod
+    def none(cls) -> Known:
+        """Return that nothing is known."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _known(voted: StepSide, pool: np.ndarray, part: slice) -> Known:
+    inside = slice(*np.searchsorted(pool, (part.start, part.stop)))
+    # Those in no agreeing draw have no vote to go by: they are placed like everyone else.
+    heard = voted.confidence[inside] > 0
+    return Known(
+        pool[inside][heard] - part.start,
+        voted.labels[inside][heard],
+        voted.confidence[inside][heard],
+    )
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows on the steps of a reference draw.
+
+    Attributes
+    ----------
+    labels, confidence, log_scaling : arrays of shape (n_rows,)
+        As in :class:`~ccot.coclustering.StepSide`.
+    sums : array of shape (n_clusters, n_columns)
+        Sums of the rows of each cluster.
+    below : int array of shape (n_clusters - 1,)
+        How many scalings lie below each threshold.
+    strangers : int
+        How many scalings are on none of the steps.
+    """
+
+    labels: np.ndarray
+    confidence: np.ndarray
+    log_scaling: np.ndarray
+    sums: np.ndarray
+    below: np.ndarray
+    strangers: int
+
+
+@dataclass(frozen=True)
+class StepLaw:
+    """Steps of a scaling vector as normal laws: sizes, means, variances, and where they end.
+
+    Attributes
+    ----------
+    size, mean, variance, lowest, highest : arrays of shape (n_clusters,)
+        Of the values on each step.
+    """
+
+    size: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, thresholds: np.ndarray) -> StepLaw:
+        """Describe the steps that thresholds cut values into."""
+        n_steps = len(thresholds) + 1
+        size, total, square = np.zeros((3, n_steps))
+        lowest, highest = np.full(n_steps, np.inf), np.full(n_steps, -np.inf)
+        centre = float(values[0])
+        for part in gen_batches(len(values), _VALUES_AT_ONCE):
+            some = values[part].astype(np.float64)
+            steps = place(some, thresholds)
+            size += np.bincount(steps, minlength=n_steps)
+            total += np.bincount(steps, some - centre, n_steps)
+            np.minimum.at(lowest, steps, some)
+            np.maximum.at(highest, steps, some)
+        mean = total / size + centre
+        for part in gen_batches(len(values), _VALUES_AT_ONCE):
+            some = values[part].astype(np.float64)
+            steps = place(some, thresholds)
+            square += np.bincount(steps, (some - mean[steps]) ** 2, n_steps)
+        variance = square / size
+        # A step of one value or of equal ones has no spread of its own: borrow a little.
+        floor = (1e-6 * (highest.max() - lowest.min())) ** 2 + np.finfo(np.float64).tiny
+        variance = np.maximum(variance, max(floor, 1e-3 * variance.max()))
+        return cls(size, mean, variance, lowest, highest)
+
+    def posterior(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the probability of each value's own step."""
+        log_density = (
+            np.log(self.size)
+            - np.log(self.variance) / 2
+            - (values[:, None] - self.mean) ** 2 / (2 * self.variance)
+        )
+        log_density -= log_density.max(axis=1, keepdims=True)
+        density = np.exp(log_density, out=log_density)
+        return density[np.arange(len(values)), labels] / density.sum(axis=1)
+
+    def strange(self, values: np.ndarray) -> np.ndarray:
+        """Tell which values stand on no step: halfway up a jump, or as far beyond the ends.
+
+        A step is left where a quarter of the nearest jump is climbed.
+        """
+        jumps = self.lowest[1:] - self.highest[:-1]
+        ends = np.ptp(np.append(self.lowest, self.highest))
+        nearest = jumps if len(jumps) else np.array([4 * ends])
+        below = np.append(nearest[:1], jumps) / 4
+        above = np.append(jumps, nearest[-1:]) / 4
+        outside = np.ones(len(values), dtype=bool)
+        for low, high in zip(self.lowest - below, self.highest + above, strict=True):
+            outside &= (values < low) | (values > high)
+        return outside
+
+
+@dataclass(frozen=True)
+class RowPlacer:
+    """Places rows that no draw has seen, and says how sure that is.
+
+    Attributes
+    ----------
+    placement : StepPlacement
+        The reference draw.
+    law : StepLaw
+        Its steps.
+    agreement : float
+        Share of the draws that found this number of clusters.
+    """
+
+    placement: StepPlacement
+    law: StepLaw
+    agreement: float
+
+    @classmethod
+    def of(cls, side: StepSide) -> RowPlacer:
+        """Place rows as a fitted side does."""
+        placement = side.placement
+        assert isinstance(placement, StepPlacement)
+        law = StepLaw.of(side.log_scaling, placement.thresholds)
+        return cls(placement, law, side.number_votes[side.n_clusters])
+
+    def place_part(self, rows: Matrix, known: Known) -> PlacedRows:
+        """Place rows, those that are known excepted, whose confidence is in their votes."""
+        scaling = self.placement.scaling(rows)
+        labels = place(scaling, self.placement.thresholds)
+        confidence = self.agreement * self.law.posterior(scaling, labels)
+        below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
+        labels[known.places], confidence[known.places] = known.labels, known.confidence
+        return PlacedRows(
+            labels=labels.astype(np.int32),
+            confidence=confidence.astype(np.float32),
+            log_scaling=scaling.astype(np.float32),
+            sums=np.eye(len(self.law.size))[:, labels] @ rows,
+            below=below,
+            strangers=int(self.law.strange(scaling).sum()),
+        )
