@@ -58,11 +58,11 @@ class InformationTheoreticCoclustering(IterativeRival):
         Cluster of each row and column.
     n_row_clusters_, n_column_clusters_ : int
         Numbers of clusters that have members; always those asked for.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of each block.
     criterion_ : float
         Mutual information lost, in nats.
-    criterion_path_ : ndarray of shape (n_iter_ + 1,)
+    criterion_path_ : ndarray of shape (n_iter + 1,)
         The same before the first sweep of the kept start and after each; never rises.
     n_iter_ : int
         Sweeps of the kept start.

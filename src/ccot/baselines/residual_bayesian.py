@@ -68,11 +68,11 @@ class ResidualBayesianCoclustering(IterativeRival):
         Most probable cluster of each row and column.
     n_row_clusters_, n_column_clusters_ : int
         Numbers of clusters that have members: inference may leave a cluster without any.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of each block over its entries that are not missing.
     criterion_ : float
         The lower bound.
-    criterion_path_ : ndarray of shape (n_iter_ + 1,)
+    criterion_path_ : ndarray of shape (n_iter + 1,)
         The same before the first sweep of the kept start and after each; never falls.
     n_iter_ : int
         Sweeps of the kept start.

@@ -54,11 +54,11 @@ class TriNMF(IterativeRival):
         Cluster of each row and column.
     n_row_clusters_, n_column_clusters_ : int
         Numbers of clusters that have members: a factor that is largest nowhere has none.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of each block.
     criterion_ : float
         Squared error :math:`\|X - F S G^\top\|^2`.
-    criterion_path_ : ndarray of shape (n_iter_ + 1,)
+    criterion_path_ : ndarray of shape (n_iter + 1,)
         The same before the first iteration of the kept start and after each; never rises.
     n_iter_ : int
         Iterations of the kept start.

@@ -34,7 +34,7 @@ class TwoSidedKMeans(TwoSidedRival):
         Cluster of each row and column.
     n_row_clusters_, n_column_clusters_ : int
         Numbers of clusters that have members: fewer than asked for if points coincide.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of each block.
     criterion_ : float
         Sum of squares within row clusters plus that within column clusters.

@@ -39,7 +39,7 @@ class TwoSidedNMF(TwoSidedRival):
         Cluster of each row and column.
     n_row_clusters_, n_column_clusters_ : int
         Numbers of clusters that have members: a component that weighs most nowhere has none.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of each block.
     criterion_ : float
         Squared error of the factorisation for the rows plus that for the columns.

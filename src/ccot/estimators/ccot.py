@@ -97,7 +97,7 @@ class CCOT(RowReader, BaseStepCoclustering):
         How many of the sorted scalings lie before each jump.
     row_jump_strength_, column_jump_strength_ : ndarray of float
         Strength of these jumps.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block.
     rows_, columns_, biclusters_
         Block membership as in scikit-learn.

@@ -83,7 +83,7 @@ class TransportCoclustering(BaseCoclustering):
         Criteria of the co-clustering, up to a constant of the data; larger is better.
     family_, family_reason_ : str
         The family, and why.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block.
     rows_, columns_, biclusters_
         Block membership as in scikit-learn.
