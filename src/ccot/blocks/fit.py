@@ -80,13 +80,13 @@ class Start:
     fine: Blocks
     hierarchy: Hierarchy
 
-    def cut(self, problem: BlockProblem, numbers: Numbers) -> Blocks:
+    def cut(self, numbers: Numbers) -> Blocks:
         """Merge the clusters down to the given numbers; None leaves a side as it is."""
-        labels = []
-        for axis, number in enumerate(numbers):
-            wanted = self.fine.shape[axis] if number is None else number
-            labels.append(self.hierarchy.cut(axis, wanted)[self.fine.labels[axis]])
-        return make_blocks(problem, labels[0], labels[1])
+        rows, columns = (
+            self.hierarchy.cut(axis, self.fine.shape[axis] if number is None else number)
+            for axis, number in enumerate(numbers)
+        )
+        return self.fine.merged(rows, columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +275,7 @@ def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
     flat = make_blocks(problem, np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64))
     floor = evidence(problem, flat) + _CLEAR
     return any(
-        evidence(problem, _settle(problem, start.cut(problem, cut.numbers))) > floor
+        evidence(problem, _settle(problem, start.cut(cut.numbers))) > floor
         for start in starts[:_N_FAINT]
         for cut in _crossed(best_cuts(problem, start.fine, start.hierarchy))
     )
@@ -349,7 +349,7 @@ def _fit_by_icl(
         cuts = best_cuts(problem, start.fine, start.hierarchy, given)
         best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + _crossed(cuts[2:])
         for cut in best:
-            settled = settle(start.cut(problem, cut.numbers))
+            settled = settle(start.cut(cut.numbers))
             rival = leaders.get(settled.shape)
             if rival is None or criterion(settled) > criterion(rival):
                 leaders[settled.shape] = settled
@@ -377,7 +377,7 @@ def _fit_by_cut(
     views = []
     for axis in (0, 1):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
-        cuts = [start.cut(problem, target) for start in starts]
+        cuts = [start.cut(target) for start in starts]
         cuts.sort(key=lambda blocks: -information(problem, blocks))
         moved = [
             sweep(problem, cut, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 
 from ccot.blocks.spectrum import low_rank
 
@@ -26,6 +27,7 @@ _SLOPE_ERRORS = 3.0
 # Values this many standard deviations from zero lose the digits that matter when squared.
 _FAR_FROM_ZERO = 1e3
 _EFFECT_ROUNDS = 20
+_CELLS_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Preparation:
         if self.row_effect is not None and sp.issparse(X):
             X = X.toarray()
         if self.logarithm:
-            return X.log1p() if sp.issparse(X) else np.log1p(X)
+            return _log1p(X) if sp.issparse(X) else np.log1p(X)
         if self.floor:
             return (X.toarray() if sp.issparse(X) else X) - self.floor
         return X
@@ -160,6 +162,11 @@ def choose_family(X: Matrix) -> tuple[str, str]:
     return "gaussian", f"values whose variance does not grow with their mean (power {slope:.1f})"
 
 
+def _log1p(X: sp.csr_array) -> sp.csr_array:
+    """Take logarithms of the entries; their places are shared, not copied."""
+    return sp.csr_array((np.log1p(X.data), X.indices, X.indptr), shape=X.shape)
+
+
 def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
     """Return the power of the mean that the noise variance follows (Taylor's law).
 
@@ -167,12 +174,15 @@ def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
     has power 1, a gaussian one 0; where the means hardly differ, it is 0 too.
     """
     mean = low_rank(X)
-    squares = (X - mean) ** 2
     edges = np.quantile(mean, np.linspace(0, 1, n_bins + 1)[1:-1])
-    bins = np.searchsorted(edges, mean.ravel())
-    counts = np.bincount(bins, minlength=n_bins)
-    centre = np.bincount(bins, mean.ravel(), n_bins) / np.maximum(counts, 1)
-    spread = np.bincount(bins, squares.ravel(), n_bins) / np.maximum(counts, 1)
+    counts, centre, spread = np.zeros((3, n_bins))
+    # In parts: bins and squares of a large matrix would take as much memory as itself, twice.
+    for part in gen_batches(len(X), max(1, _CELLS_AT_ONCE // X.shape[1])):
+        bins = np.searchsorted(edges, mean[part].ravel())
+        counts += np.bincount(bins, minlength=n_bins)
+        centre += np.bincount(bins, mean[part].ravel(), n_bins)
+        spread += np.bincount(bins, ((X[part] - mean[part]) ** 2).ravel(), n_bins)
+    centre, spread = centre / np.maximum(counts, 1), spread / np.maximum(counts, 1)
     used = (counts > 0) & (centre > 0) & (spread > 0)
     if used.sum() < 2 or np.ptp(np.log(centre[used])) < 1e-6:
         return 0.0

@@ -17,6 +17,9 @@ from ccot.blocks.families import FAMILIES, Terms
 
 Matrix = Any
 
+# Entries looked at together where something is kept of each.
+_PART_ENTRIES = 2**23
+
 
 @dataclass(frozen=True)
 class Profiles:
@@ -207,7 +210,7 @@ def make_problem(values: Matrix, family: str, precision: np.ndarray | None = Non
         (face, face.transposed()),
         float(face.values.sum()) / max(exposure, 1e-300),
         n_observed,
-        float(_sums(values * values, 0) @ weights) if family == "gaussian" else 0.0,
+        float(_sum_squares(values) @ weights) if family == "gaussian" else 0.0,
     )
 
 
@@ -269,6 +272,18 @@ def make_blocks(
     return Blocks(labels, total, exposure, n_sweeps)
 
 
+def relabel_side(blocks: Blocks, profiles: Profiles, axis: int, labels: np.ndarray) -> Blocks:
+    """Return blocks with other labels on one side, whose profiles over the other are known.
+
+    The matrix is not looked at again.
+    """
+    labels = _compact(labels)
+    total, exposure = profiles.blocks(labels, int(labels.max()) + 1)
+    if axis:
+        total, exposure = total.T, exposure.T
+    return Blocks(blocks.relabelled(axis, labels), total, exposure)
+
+
 def information(problem: BlockProblem, blocks: Blocks) -> float:
     """Return the information that blocks hold, up to a constant of the data."""
     return float(problem.information(blocks.total, blocks.exposure).sum())
@@ -283,20 +298,29 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
     if problem.family != "poisson":
         return 1.0
     face = problem.faces[0]
-    entries = sp.coo_array(face.values)
-    rows, columns = entries.coords
-    expected = face.exposure[rows] * face.partner_exposure[columns]
     used = np.count_nonzero(face.exposure), np.count_nonzero(face.partner_exposure)
-    n_free = (used[0] - 1) * (used[1] - 1)
+    n_free = (used[0] - 1) * (used[1] - 1) - (0 if blocks is None else blocks.total.size)
+    squares, count = np.sum([_pearson_sums(face, part, blocks) for part in _parts(face)], axis=0)
+    return float(max(squares - count, 1e-12 * float(np.clip(count, 1e-288, 1.0))) / max(n_free, 1))
+
+
+def _pearson_sums(face: Face, part: slice, blocks: Blocks | None) -> tuple[float, float]:
+    """Return ``sum x^2 / e`` and ``sum x`` of some of the rows."""
+    entries = sp.coo_array(face.values[part])
+    rows, columns = entries.coords
+    expected = face.exposure[part][rows] * face.partner_exposure[columns]
     if blocks is not None:
         mean = blocks.total / np.maximum(blocks.exposure, 1e-300)
-        expected = expected * mean[blocks.labels[0][rows], blocks.labels[1][columns]]
-        n_free -= blocks.total.size
+        expected = expected * mean[blocks.labels[0][part][rows], blocks.labels[1][columns]]
     squares = np.divide(entries.data**2, expected, out=np.zeros_like(expected), where=expected > 0)
-    count = entries.data.sum()
-    return float(
-        max(squares.sum() - count, 1e-12 * float(np.clip(count, 1e-288, 1.0))) / max(n_free, 1)
-    )
+    return float(squares.sum()), float(entries.data.sum())
+
+
+def _parts(face: Face) -> list[slice]:
+    """Cut the rows of a large matrix so that what is kept of each entry stays small."""
+    n_entries = face.values.nnz if sp.issparse(face.values) else face.values.size
+    step = max(1, len(face) * _PART_ENTRIES // max(n_entries, 1))
+    return [slice(start, start + step) for start in range(0, len(face), step)]
 
 
 def _compact(labels: np.ndarray) -> np.ndarray:
@@ -305,6 +329,13 @@ def _compact(labels: np.ndarray) -> np.ndarray:
 
 def _sums(values: Matrix, axis: int) -> np.ndarray:
     return np.asarray(values.sum(axis=axis), dtype=np.float64).ravel()
+
+
+def _sum_squares(values: Matrix) -> np.ndarray:
+    """Return the sums of squares of the columns, without a squared copy of a dense matrix."""
+    if sp.issparse(values):
+        return _sums(values * values, 0)
+    return np.einsum("ij,ij->j", values, values)
 
 
 def _weigh(values: Matrix, weights: np.ndarray) -> Matrix:
@@ -334,8 +365,10 @@ def _collapse(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.nda
         return np.asarray(matrix @ assignment)
     if not sp.issparse(matrix):
         return matrix @ np.eye(n_clusters)[assignment]
-    # Entries renamed by cluster are summed where they meet.
-    renamed = (matrix.data, assignment[matrix.indices], matrix.indptr)
+    # Entries renamed by cluster are summed where they meet. Names as long as the indices are not
+    # looked through for shorter ones.
+    names = assignment.astype(matrix.indices.dtype, copy=False)
+    renamed = (matrix.data, names[matrix.indices], matrix.indptr)
     return sp.csr_array(renamed, shape=(matrix.shape[0], n_clusters)).toarray()
 
 

@@ -8,7 +8,14 @@ import numpy as np
 
 from ccot.blocks.hierarchy import pair_costs
 from ccot.blocks.numbers import Numbers
-from ccot.blocks.problem import BlockProblem, Blocks, Profiles, information, make_blocks
+from ccot.blocks.problem import (
+    BlockProblem,
+    Blocks,
+    Profiles,
+    information,
+    make_blocks,
+    relabel_side,
+)
 
 Labels = tuple[np.ndarray, np.ndarray]
 _MAX_MOVES = 30
@@ -46,7 +53,7 @@ def refine(
     """
     score = criterion(blocks)
     for _ in range(_MAX_MOVES):
-        proposals = [make_blocks(problem, *move) for move in _moves(problem, blocks, free)]
+        proposals = list(_moves(problem, blocks, free))
         proposals.sort(key=criterion, reverse=True)
         best = max(map(settle, proposals[:_N_TRIED]), key=criterion, default=blocks)
         best_score = criterion(best)
@@ -64,39 +71,35 @@ def reach(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
     return blocks
 
 
-def _moves(problem: BlockProblem, blocks: Blocks, free: tuple[bool, bool]) -> Iterator[Labels]:
+def _moves(problem: BlockProblem, blocks: Blocks, free: tuple[bool, bool]) -> Iterator[Blocks]:
     for axis in (0, 1):
-        if not free[axis]:
-            continue
-        if blocks.shape[axis] > 1:
-            yield _merge(problem, blocks, axis)
-        for cluster in range(blocks.shape[axis]):
-            move = _split(problem, blocks, axis, cluster)
-            if move is not None:
-                yield move
+        if free[axis]:
+            if blocks.shape[axis] > 1:
+                yield _merge(problem, blocks, axis)
+            yield from _splits(problem, blocks, axis)
 
 
-def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Labels:
+def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
     """Merge the cheapest pair of clusters of one side."""
     costs = pair_costs(problem, *blocks.table(axis))
-    first, second = np.unravel_index(np.argmin(costs), costs.shape)
-    labels = blocks.labels[axis]
-    return blocks.relabelled(axis, np.where(labels == second, first, labels))
+    pair = np.unravel_index(np.argmin(costs), costs.shape)
+    coarse = [np.arange(size) for size in blocks.shape]
+    coarse[axis][pair[1]] = pair[0]
+    coarse[axis] = np.unique(coarse[axis], return_inverse=True)[1].reshape(-1)
+    return blocks.merged(coarse[0], coarse[1])
 
 
-def _split(problem: BlockProblem, blocks: Blocks, axis: int, cluster: int) -> Labels | None:
-    """Split a cluster in two along the leading direction of its members' block profiles."""
+def _splits(problem: BlockProblem, blocks: Blocks, axis: int) -> Iterator[Blocks]:
+    """Split each cluster in two along the leading direction of its members' block profiles."""
     own = blocks.labels[axis]
-    members = np.flatnonzero(own == cluster)
-    if len(members) < 2:
-        return None
     profiles = problem.faces[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
-    half = _two_way(problem, profiles.take(members))
-    if half is None:
-        return None
-    labels = own.copy()
-    labels[members[half]] = blocks.shape[axis]
-    return blocks.relabelled(axis, labels)
+    for cluster in range(blocks.shape[axis]):
+        members = np.flatnonzero(own == cluster)
+        half = _two_way(problem, profiles.take(members)) if len(members) > 1 else None
+        if half is not None:
+            labels = own.copy()
+            labels[members[half]] = blocks.shape[axis]
+            yield relabel_side(blocks, profiles, axis, labels)
 
 
 def _two_way(problem: BlockProblem, profiles: Profiles) -> np.ndarray | None:
@@ -124,9 +127,8 @@ def _leading_half(problem: BlockProblem, profiles: Profiles) -> np.ndarray:
 
 def _one_step(problem: BlockProblem, blocks: Blocks, axis: int, target: int) -> Blocks:
     if blocks.shape[axis] > target:
-        return make_blocks(problem, *_merge(problem, blocks, axis))
-    moves = (_split(problem, blocks, axis, cluster) for cluster in range(blocks.shape[axis]))
-    splits = [make_blocks(problem, *move) for move in moves if move is not None]
+        return _merge(problem, blocks, axis)
+    splits = list(_splits(problem, blocks, axis))
     if splits:
         return max(splits, key=lambda split: information(problem, split))
     return make_blocks(problem, *_peel(blocks, axis))

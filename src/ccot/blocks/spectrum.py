@@ -72,7 +72,7 @@ def noise_level(values: np.ndarray, singular: np.ndarray) -> float:
     """Estimate the noise from the bulk of the singular values: their median, or what is left."""
     long, short = max(values.shape), min(values.shape)
     if len(singular) < short:
-        rest = float(np.sum(values**2) - np.sum(singular**2))
+        rest = float(np.vdot(values, values) - np.sum(singular**2))
         return float(np.sqrt(max(rest, 0.0) / (long * (short - len(singular)))))
     return float(np.median(singular) / np.sqrt(long * _median_marchenko_pastur(short / long)))
 

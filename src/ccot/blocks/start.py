@@ -25,6 +25,8 @@ Scores = tuple[np.ndarray, np.ndarray]
 
 _MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
 _SWEEPS, _TOL = 6, 1e-2
+# Matrices with more entries are decomposed in float32: they have no more digits than that to give.
+_NARROW_ENTRIES = 2**24
 # Rounds of K-means: the sweeps that follow do the fine work.
 _ROUNDS = 5
 # Weight of the first direction below the noise, relative to the strongest one: faint clusters.
@@ -75,12 +77,23 @@ def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     values = problem.faces[0].values
     row_scale, column_scale = (_degree_scale(values, axis) for axis in (1, 0))
     if sp.issparse(values):
-        scaled = sp.diags_array(row_scale) @ values @ sp.diags_array(column_scale)
-        scaled = sp.csr_array(scaled)
+        scaled = _scale_entries(values, row_scale, column_scale)
     else:
         scaled = row_scale[:, None] * values * column_scale
     left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng)
     return _unit(left * singular), _unit(right * singular)
+
+
+def _scale_entries(
+    values: sp.csr_array, row_scale: np.ndarray, column_scale: np.ndarray
+) -> sp.csr_array:
+    """Scale rows and columns; the places of the entries are shared, not copied."""
+    data = np.repeat(row_scale, np.diff(values.indptr))
+    data *= values.data
+    data *= column_scale[values.indices]
+    if len(data) > _NARROW_ENTRIES:
+        data = data.astype(np.float32)
+    return sp.csr_array((data, values.indices, values.indptr), shape=values.shape)
 
 
 def _degree_scale(values: Matrix, axis: int) -> np.ndarray:
@@ -100,7 +113,8 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
         values = sp.csr_array(face.values @ sp.diags_array(1 / spread))
         left, singular, right = leading_vectors(values, MAX_RANK, rng)
         return left * singular, right * singular
-    values = face.values / spread
+    # Most matrices have no weights, and a copy of the largest ones is not to be had for nothing.
+    values = face.values if (spread == 1).all() else face.values / spread
     if face.observed is not None:
         values = np.where(face.observed > 0, values, problem.overall * spread)
     left, singular, right = leading_vectors(values, rank_to_look_at(values.shape), rng)
