@@ -26,7 +26,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import ot
 from array_api_compat import array_namespace, device
 
 from ccot.transport.losses import LOSSES, Loss
@@ -348,6 +347,9 @@ def refine(
     kernel: Array, support: Array, coupling: Array, rule: Loss, limits: Limits
 ) -> tuple[Array, float]:
     """Continue an alignment without entropy: each linearisation is solved exactly."""
+    # POT loads every array library it finds; nobody else has to wait for that.
+    import ot
+
     xp = array_namespace(coupling)
     n_points, n_support = coupling.shape
     row_mass, column_mass = np.full(n_points, 1 / n_points), np.full(n_support, 1 / n_support)
