@@ -149,8 +149,8 @@ class ArraySource(RowSource):
     """Rows of an array in memory, dense or CSR, or of anything that is indexed like one."""
 
     def __init__(self, array: Any) -> None:
-        self.array = sp.csr_array(array) if sp.issparse(array) else array
         self.shape = _two(array.shape)
+        self.array = sp.csr_array(array) if sp.issparse(array) else array
         self.parts = even_parts(*self.shape)
 
     def _read(self, part: slice) -> Matrix:
@@ -328,8 +328,8 @@ class DaskSource(RowSource):
         if any(math.isnan(size) for size in array.shape):
             raise ValueError("the Dask array does not know its shape: X.compute_chunk_sizes()")
         # The columns of a row must be together; that is one more task a block, not more.
-        self.array = array if array.numblocks[1] == 1 else array.rechunk({1: -1})
         self.shape = _two(array.shape)
+        self.array = array if array.numblocks[1] == 1 else array.rechunk({1: -1})
         self.parts = _stacked(self.array.chunks[0])
 
     def blocks(self) -> list[Any]:
@@ -386,7 +386,6 @@ def _make_source(X: Any) -> RowSource:
         return X
     if isinstance(X, str | os.PathLike):
         return _open_path(Path(X))
-    _two(X.shape)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):
