@@ -79,7 +79,8 @@ def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     if sp.issparse(values):
         scaled = _scale_entries(values, row_scale, column_scale)
     else:
-        scaled = row_scale[:, None] * values * column_scale
+        scaled = row_scale[:, None] * values
+        scaled *= column_scale
     left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng)
     return _unit(left * singular), _unit(right * singular)
 
