@@ -95,7 +95,12 @@ def test_interrupted_it_says_how_to_go_on(tmp_path, monkeypatch):
 def start(folder: Path, *options: str) -> subprocess.Popen:
     command = [sys.executable, "-m", "ccot.cli", "paper", "table2", "--out", str(folder)]
     return subprocess.Popen(
-        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [*command, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        # Tests that run in the background of a shell would pass on that it ignores Control-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -110,9 +115,12 @@ def wait_for(folder: Path, n_trials: int) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_control_c_keeps_what_is_done(tmp_path):
     process = start(tmp_path, "--quick", "--jobs", "2")
-    wait_for(tmp_path, 5)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    try:
+        wait_for(tmp_path, 5)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "To go on" in output
     assert len(load_trials(tmp_path)) >= 5

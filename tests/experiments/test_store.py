@@ -90,7 +90,15 @@ def test_two_runs_cannot_share_a_folder(tmp_path):
     TrialStore(tmp_path).close()
 
 
-def test_nothing_is_left_where_nothing_happened(tmp_path):
+def test_trials_can_be_forgotten(tmp_path, trials):
     with TrialStore(tmp_path) as store:
-        store.checkpoint()
+        for trial in trials:
+            store.add(trial)
+        store.forget(lambda trial: trial.seed > 1)
+    assert load_trials(tmp_path, unfinished=False) == trials[:2]
+
+
+def test_nothing_is_left_where_nothing_happened(tmp_path):
+    with TrialStore(tmp_path):
+        pass
     assert list(tmp_path.iterdir()) == []

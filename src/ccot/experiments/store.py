@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
@@ -69,11 +69,14 @@ class TrialStore:
         os.fsync(self._journal.fileno())
         self.trials[trial.task] = trial
 
+    def forget(self, unwanted: Callable[[Trial], bool]) -> None:
+        """Drop trials, of a method that has changed since for example, to have them made again."""
+        self.trials = {t: trial for t, trial in self.trials.items() if not unwanted(trial)}
+        self.checkpoint()
+
     def checkpoint(self) -> None:
         """Write all trials to the Parquet files, and begin a new journal."""
         trials = sort_trials(self.trials.values())
-        if not trials:
-            return
         # The journal goes last: whatever moment this is killed at, no trial is only in memory.
         _write(self.folder / TIMINGS, trials, (*_KEY, *_MEASURED))
         _write(self.folder / TRIALS, trials, _RESULTS)
