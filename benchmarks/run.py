@@ -1,19 +1,51 @@
-"""Run every benchmark and store its results: ``python -m benchmarks.run``."""
+"""Run the suite, store what it saw, render the pages: ``python -m benchmarks.run``.
 
+The suite itself is part of the package (``ccot bench`` runs it anywhere). The profile ``large``
+runs the benchmarks of growth beside it; ``--claims`` those behind the other pages as well, which
+takes hours.
+"""
+
+import argparse
 import subprocess
 import sys
+from pathlib import Path
 
 from benchmarks.data import data_home
+from benchmarks.record import RESULTS
 
-MODULES = ("detector", "nostructure", "quality", "speed", "robust", "scaling")
+HERE = Path(__file__).parent
+GROWTH = ("growth", "large_blocks", "large_gw")
+CLAIMS = ("detector", "nostructure", "quality", "speed", "robust", "scaling", "rivals")
 # These need matrices that are not ours to ship.
-ON_REAL_DATA = ("real", "movielens", "movielens_study", "ratings", "service")
+ON_REAL_DATA = ("real", "movielens")
+
+
+def python(*arguments: object) -> None:
+    print("==", *arguments, flush=True)
+    subprocess.run([sys.executable, *map(str, arguments)], check=True, cwd=HERE.parent)
+
+
+def modules(large: bool, claims: bool) -> list[str]:
+    named = (GROWTH if large else ()) + (CLAIMS if claims else ())
+    if claims and data_home():
+        named += ON_REAL_DATA
+    return [name for name in named if (HERE / f"{name}.py").exists()]
 
 
 def main() -> None:
-    for module in MODULES + (ON_REAL_DATA if data_home() else ()):
-        print(f"== {module}", flush=True)
-        subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--profile", choices=("smoke", "standard", "large"), default="standard")
+    parser.add_argument("--claims", action="store_true", help="also those behind the other pages")
+    arguments = parser.parse_args()
+    suite = ("-m", "ccot.cli", "bench", "--profile", arguments.profile)
+    if arguments.profile == "smoke":
+        python(*suite, "--out", "bench.json")
+        return
+    python(*suite, "--out", RESULTS / "suite.json")
+    for name in modules(arguments.profile == "large", arguments.claims):
+        python("-m", f"benchmarks.{name}")
+    python("docs/render.py")
+    python("docs/suite.py")
 
 
 if __name__ == "__main__":

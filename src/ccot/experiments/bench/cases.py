@@ -1,0 +1,193 @@
+"""What the suite fits: planted blocks, of the paper's sizes and growing along one axis each.
+
+A case makes its matrix from a seed, in the process that fits it. Growing matrices are crisp
+enough for every method to be right, so that times are compared at equal answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ccot.datasets import load_simulated, make_latent_blocks
+from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_shape
+
+AXES = ("paper", "draws", "rows", "columns", "nonzeros")
+_CRISP = ((4.0, 0.5, 1.5), (1.8, 4.5, 1.1), (1.5, 1.5, 5.5))
+_SIGMA = 0.01
+# Each row cluster of the counts has a column cluster of its own, which gets this part of them.
+_COUNT_CLUSTERS, _OWN_SHARE = 4, 0.7
+ENTRIES_A_ROW = 20
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A matrix, and the blocks it was made from.
+
+    Attributes
+    ----------
+    matrix : ndarray or sparse array
+        The matrix.
+    row_labels, column_labels : ndarray of int
+        The true clusters.
+    numbers : tuple of two int
+        How many there are.
+    """
+
+    matrix: Any
+    row_labels: np.ndarray
+    column_labels: np.ndarray
+    numbers: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One matrix that every rival is asked to co-cluster.
+
+    Attributes
+    ----------
+    name : str
+        How it is called in tables.
+    axis : str
+        One of ``AXES``: what grows from case to case.
+    size : int
+        Its place along the axis.
+    shape : tuple of two int
+        Rows and columns.
+    kind : {"real", "counts"}
+        Dense real values, or sparse counts.
+    make : callable
+        Seed in, :class:`Planted` out.
+    warm_up : callable
+        The same, of a matrix that takes no time.
+    n_draws : int or None
+        Draws of CCOT and of POT's loops; None lets CCOT decide.
+    only : tuple of str
+        The rivals that are asked; none named: all.
+    """
+
+    name: str
+    axis: str
+    size: int
+    shape: tuple[int, int]
+    kind: str
+    make: Callable[[int], Planted]
+    warm_up: Callable[[int], Planted]
+    n_draws: int | None = None
+    only: tuple[str, ...] = ()
+
+
+def paper_cases() -> list[Case]:
+    """Return the paper's simulated sets at both overlaps.
+
+    Examples
+    --------
+    >>> [case.name for case in paper_cases()][:2]
+    ['D1 published', 'D2 published']
+    """
+    return [
+        _real(f"{name} {overlap}", "paper", 0, load_shape(name), partial(_simulated, name, overlap))
+        for overlap in OVERLAPS
+        for name in DATA_SETS
+    ]
+
+
+def draws_case(n_draws: int) -> Case:
+    """Return D1 with a fixed number of draws: CCOT beside the same draws with POT.
+
+    Examples
+    --------
+    >>> draws_case(100).only
+    ('CCOT', 'POT, plain loop', 'POT, log-domain loop')
+    """
+    case = _real(
+        f"D1, {n_draws} draws", "draws", n_draws, load_shape("D1"),
+        partial(_simulated, "D1", "published"),
+    )  # fmt: skip
+    return replace(case, n_draws=n_draws, only=("CCOT", "POT, plain loop", "POT, log-domain loop"))
+
+
+def row_cases(sizes: tuple[int, ...], n_columns: int) -> list[Case]:
+    """Return matrices whose rows grow in number.
+
+    Examples
+    --------
+    >>> [case.shape for case in row_cases((100, 1000), 20)]
+    [(100, 20), (1000, 20)]
+    """
+    return [_crisp_case(f"{size} rows", "rows", size, (size, n_columns)) for size in sizes]
+
+
+def column_cases(sizes: tuple[int, ...], n_rows: int) -> list[Case]:
+    """Return matrices whose columns grow in number.
+
+    Examples
+    --------
+    >>> [case.shape for case in column_cases((20, 40), 100)]
+    [(100, 20), (100, 40)]
+    """
+    return [_crisp_case(f"{size} columns", "columns", size, (n_rows, size)) for size in sizes]
+
+
+def nonzero_cases(sizes: tuple[int, ...], n_columns: int = 1000) -> list[Case]:
+    """Return sparse counts whose entries grow in number, and their rows with them.
+
+    Examples
+    --------
+    >>> [case.shape for case in nonzero_cases((20_000, 40_000))]
+    [(1000, 1000), (2000, 1000)]
+    """
+    return [
+        Case(
+            f"{size} entries", "nonzeros", size, (size // ENTRIES_A_ROW, n_columns), "counts",
+            partial(_counts, size, n_columns), partial(_counts, 2000, 48),
+        )
+        for size in sizes
+    ]  # fmt: skip
+
+
+def _real(
+    name: str, axis: str, size: int, shape: tuple[int, int], make: Callable[[int], Planted]
+) -> Case:
+    return Case(name, axis, size, shape, "real", make, partial(_crisp, 60, 40))
+
+
+def _crisp_case(name: str, axis: str, size: int, shape: tuple[int, int]) -> Case:
+    return _real(name, axis, size, shape, partial(_crisp, *shape))
+
+
+def _simulated(name: str, overlap: Any, seed: int) -> Planted:
+    return _planted(load_simulated(name, random_state=seed, overlap=overlap))
+
+
+def _crisp(n_rows: int, n_columns: int, seed: int) -> Planted:
+    return _planted(make_latent_blocks(_CRISP, n_rows, n_columns, sigma=_SIGMA, random_state=seed))
+
+
+def _planted(drawn: Any) -> Planted:
+    return Planted(drawn.data, drawn.row_labels, drawn.column_labels, drawn.block_means.shape)
+
+
+def _counts(nnz: int, n_columns: int, seed: int) -> Planted:
+    """Every row throws the same number of entries, most of them at its own columns."""
+    rng = np.random.default_rng(seed)
+    n_rows = nnz // ENTRIES_A_ROW
+    rows = rng.integers(_COUNT_CLUSTERS, size=n_rows)
+    # In turns, so that no column cluster is empty and every column can be hit.
+    columns = rng.permutation(np.arange(n_columns) % _COUNT_CLUSTERS)
+    members = np.argsort(columns, kind="stable").reshape(_COUNT_CLUSTERS, -1)
+    own = rng.random((n_rows, ENTRIES_A_ROW)) < _OWN_SHARE
+    clusters = np.where(own, rows[:, None], rng.integers(_COUNT_CLUSTERS, size=own.shape))
+    places = members[clusters, rng.integers(members.shape[1], size=own.shape)]
+    ends = np.arange(0, n_rows * ENTRIES_A_ROW + 1, ENTRIES_A_ROW)
+    matrix = sp.csr_array(
+        (np.ones(places.size), places.ravel().astype(np.int32), ends.astype(np.int32)),
+        shape=(n_rows, n_columns),
+    )
+    matrix.sum_duplicates()
+    return Planted(matrix, rows, columns, (_COUNT_CLUSTERS, _COUNT_CLUSTERS))

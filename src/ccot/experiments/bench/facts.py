@@ -1,0 +1,57 @@
+"""The machine and the versions that a measurement belongs to."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from ccot.experiments.protocol import processor
+
+PACKAGES = ("ccot", "numpy", "scipy", "scikit-learn", "POT")
+
+
+def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
+    """Return what every stored measurement carries.
+
+    Parameters
+    ----------
+    command : str, optional
+        The command line that made it.
+    packages : sequence of str, optional
+        Distributions whose versions matter.
+
+    Returns
+    -------
+    dict
+        Date, Python, versions, machine, load, command.
+
+    Examples
+    --------
+    >>> facts = machine_facts("ccot bench")
+    >>> facts["command"], sorted(facts["versions"])[0]
+    ('ccot bench', 'POT')
+    """
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in packages},
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "gigabytes": _gigabytes(),
+        "load": round(os.getloadavg()[0], 2),
+        "threads": os.environ.get("OMP_NUM_THREADS", "default"),
+        "command": command,
+    }
+
+
+def _gigabytes() -> float | None:
+    """Memory of the machine, where the system tells."""
+    try:
+        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    except (AttributeError, ValueError, OSError):
+        return None

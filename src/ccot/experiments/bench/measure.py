@@ -1,0 +1,174 @@
+"""One fit in a process of its own: time, peak memory, error.
+
+Processes are forked from a server that has imported everything and computed nothing, so that a
+fit costs no start-up and its memory is its own. Each first fits a tiny matrix, untimed. One
+thread each: processor time is then what the fit takes on a machine that is not shared.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import multiprocessing
+import os
+import tempfile
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from threadpoolctl import threadpool_limits
+
+from ccot.experiments.bench.cases import Case
+from ccot.experiments.bench.rivals import Job, Rival
+from ccot.metrics import coclustering_error
+
+_STATUS = Path("/proc/self/status")
+_READY = "ready"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a fit is stopped.
+
+    Attributes
+    ----------
+    seconds : float
+        On the clock.
+    gigabytes : float
+        Of memory the process may ask for.
+    """
+
+    seconds: float = 60.0
+    gigabytes: float = 4.0
+
+
+def measure(case: Case, rival: Rival, seed: int, limits: Limits) -> dict[str, Any]:
+    """Let a rival co-cluster a case in a process of its own.
+
+    Parameters
+    ----------
+    case, rival : Case, Rival
+        What, and who.
+    seed : int
+        Of the matrix and of the method.
+    limits : Limits
+        Time and memory allowed.
+
+    Returns
+    -------
+    dict
+        ``status`` is "done", or says in words why not; a fit that is done has ``seconds`` on the
+        clock and ``processor_seconds``, ``megabytes`` of memory beyond the matrix at its peak
+        (None where the system does not tell), ``error``, ``row_clusters`` and ``column_clusters``
+        (None where the rival has no labels).
+    """
+    context = _context()
+    ours, theirs = context.Pipe(duplex=False)
+    # sparsebm leaves a log where it stands.
+    with tempfile.TemporaryDirectory() as folder:
+        process = context.Process(
+            target=_fit_alone, args=(theirs, folder, case, rival, seed, limits), daemon=True
+        )
+        process.start()
+        theirs.close()
+        try:
+            return _listen(ours, limits)
+        except EOFError:
+            process.join()
+            return {"status": f"ended with exit code {process.exitcode}"}
+        finally:
+            process.kill()
+            process.join()
+
+
+def _context() -> Any:
+    """Return the server's context; the first call starts it."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        raise OSError("the suite forks processes, which this system cannot: use Linux or macOS")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, "ot"])
+    # POT imports every array library it finds, and needs none of them here.
+    idle = {f"POT_BACKEND_DISABLE_{name}": "1" for name in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")}
+    with patch.dict(os.environ, idle):
+        forkserver.ensure_running()
+    return context
+
+
+def _listen(answer: Connection, limits: Limits) -> dict[str, Any]:
+    """Wait for word that all is ready, then for the result: each within the time allowed."""
+    for _ in range(2):
+        if not answer.poll(limits.seconds):
+            return {"status": f"stopped after {limits.seconds:g} s"}
+        said = answer.recv()
+        if said != _READY:
+            return said
+    raise AssertionError("a fit that is ready has one more thing to say")
+
+
+def _fit_alone(
+    answer: Connection, folder: str, case: Case, rival: Rival, seed: int, limits: Limits
+) -> None:
+    import resource
+
+    os.chdir(folder)
+    warnings.simplefilter("ignore")
+    allowed = int(limits.gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (allowed, allowed))
+    try:
+        with threadpool_limits(1):
+            small = case.warm_up(seed)
+            rival.fit(Job(small.matrix, small.numbers, seed, 2 if case.n_draws else None))
+            planted = case.make(seed)
+            answer.send(_READY)
+            answer.send(_fit(rival, planted, seed, case.n_draws))
+    except MemoryError:
+        answer.send({"status": f"asked for more than {limits.gigabytes:g} GB"})
+    except Exception as error:
+        answer.send({"status": f"failed: {' '.join(str(error).split())[:80]}"})
+
+
+def _fit(rival: Rival, planted: Any, seed: int, n_draws: int | None) -> dict[str, Any]:
+    job = Job(planted.matrix, planted.numbers, seed, n_draws)
+    before = _forget_peak()
+    clock, processor = time.perf_counter(), time.process_time()
+    labels = rival.fit(job)
+    clock, processor = time.perf_counter() - clock, time.process_time() - processor
+    peak = _kilobytes("VmHWM")
+    return {
+        "status": "done",
+        "seconds": round(clock, 5),
+        "processor_seconds": round(processor, 5),
+        "megabytes": None if before is None or peak is None else round((peak - before) / 1024, 2),
+        **_quality(planted, labels),
+    }
+
+
+def _quality(planted: Any, labels: Any) -> dict[str, Any]:
+    if labels is None:
+        return {"error": None, "row_clusters": None, "column_clusters": None}
+    error = coclustering_error(planted.row_labels, planted.column_labels, *labels)
+    rows, columns = (len(set(side.tolist())) for side in labels)
+    return {"error": round(float(error), 5), "row_clusters": rows, "column_clusters": columns}
+
+
+def _forget_peak() -> int | None:
+    """Give back what making the matrix left behind; return the kilobytes in use."""
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _kilobytes("VmRSS")
+
+
+def _kilobytes(what: str) -> int | None:
+    if not _STATUS.exists():
+        return None
+    lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+    return int(lines[what].split()[0])

@@ -1,0 +1,225 @@
+"""One run of the suite: every case, every rival, in turns, and a file that keeps what was seen."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ccot.experiments.bench.cases import (
+    Case,
+    column_cases,
+    draws_case,
+    nonzero_cases,
+    paper_cases,
+    row_cases,
+)
+from ccot.experiments.bench.facts import machine_facts
+from ccot.experiments.bench.measure import Limits, measure
+from ccot.experiments.bench.rivals import Rival, rivals
+from ccot.io.atomic import write_atomically
+
+DONE = "done"
+Report = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much is measured.
+
+    Attributes
+    ----------
+    name : str
+        How it is called.
+    cases : tuple of Case
+        What; cases of one axis by growing size.
+    paper_seeds, repeats : int
+        Matrices of each of the paper's sets; fits of every matrix of the other cases.
+    limits : Limits
+        Time and memory of one fit.
+    """
+
+    name: str
+    cases: tuple[Case, ...] = field(repr=False)
+    paper_seeds: int
+    repeats: int
+    limits: Limits
+
+
+def profiles() -> dict[str, Profile]:
+    """Return the profiles by name.
+
+    Examples
+    --------
+    >>> list(profiles())
+    ['smoke', 'standard', 'large']
+    >>> max(case.size for case in profiles()["standard"].cases)
+    1000000
+    """
+    paper = paper_cases()
+    everyone = [
+        Profile(
+            "smoke",
+            (draws_case(4), *_smoke(row_cases((60, 120, 240), 30)),
+             *_smoke(column_cases((20, 40, 80), 90), all_meet=False),
+             *_smoke(nonzero_cases((2_000, 4_000, 8_000), 100))),
+            paper_seeds=1, repeats=1, limits=Limits(20, 2),
+        ),
+        Profile(
+            "standard",
+            (*paper, draws_case(100),
+             *row_cases((300, 1_000, 3_000, 10_000, 30_000, 100_000), 100),
+             *column_cases((50, 100, 200, 400, 800), 1_000),
+             *nonzero_cases((30_000, 100_000, 300_000, 1_000_000))),
+            paper_seeds=3, repeats=2, limits=Limits(10, 4),
+        ),
+        Profile(
+            "large",
+            (*paper, draws_case(1000),
+             *row_cases((1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000), 100),
+             *column_cases((100, 300, 1_000, 3_000, 10_000), 3_000),
+             *nonzero_cases((100_000, 1_000_000, 10_000_000, 100_000_000))),
+            paper_seeds=10, repeats=3, limits=Limits(600, 16),
+        ),
+    ]  # fmt: skip
+    return {profile.name: profile for profile in everyone}
+
+
+def _smoke(cases: list[Case], all_meet: bool = True) -> list[Case]:
+    """Let everyone meet on the smallest case, and two of the quickest go on."""
+    n_open = int(all_meet)
+    few = [replace(case, only=("CCOT", "SpectralCoclustering")) for case in cases[n_open:]]
+    return cases[:n_open] + few
+
+
+def run_suite(
+    profile: Profile,
+    path: str | Path,
+    *,
+    only: Sequence[str] = (),
+    command: str = "",
+    report: Report = lambda done, total, name: None,
+) -> dict[str, Any]:
+    """Measure a profile and store what was seen.
+
+    The file is rewritten after every case, and says whether it is complete. A rival that was
+    stopped by a limit or failed is spared the larger cases of the same axis.
+
+    Parameters
+    ----------
+    profile : Profile
+        What is measured.
+    path : path
+        JSON file to write.
+    only : sequence of str, optional
+        Names of rivals; none named: all that are installed.
+    command : str, optional
+        The command line, which the file keeps.
+    report : callable, optional
+        Called before each case with the number of cases done, of all, and its name.
+
+    Returns
+    -------
+    dict
+        What is in the file.
+    """
+    everyone = _take_part(only)
+    result: dict[str, Any] = {
+        "facts": machine_facts(command),
+        "profile": {
+            "name": profile.name,
+            "paper_seeds": profile.paper_seeds,
+            "repeats": profile.repeats,
+            "limits": asdict(profile.limits),
+        },
+        "complete": False,
+        "rivals": [_describe(rival) for rival in everyone],
+        "cases": [],
+        "trials": [],
+    }
+    out_of_race: dict[tuple[str, str], str] = {}
+    for number, case in enumerate(profile.cases):
+        report(number, len(profile.cases), case.name)
+        result["cases"].append(_describe_case(case))
+        result["trials"] += _take_turns(case, everyone, profile, out_of_race)
+        _store(result, path)
+    report(len(profile.cases), len(profile.cases), "")
+    result["facts"]["load_at_end"] = os.getloadavg()[0]
+    result["complete"] = True
+    _store(result, path)
+    return result
+
+
+def _take_part(only: Sequence[str]) -> list[Rival]:
+    everyone = rivals()
+    unknown = [name for name in only if name not in everyone]
+    if unknown:
+        raise ValueError(
+            f"no rival is called {', '.join(unknown)}; there are {', '.join(everyone)}"
+        )
+    return [rival for name, rival in everyone.items() if not only or name in only]
+
+
+def _describe(rival: Rival) -> dict[str, Any]:
+    return {
+        "name": rival.name,
+        "package": rival.package,
+        "version": rival.version,
+        "told": rival.told,
+    }
+
+
+def _describe_case(case: Case) -> dict[str, Any]:
+    return {"name": case.name, "axis": case.axis, "size": case.size, "shape": case.shape}
+
+
+def _take_turns(
+    case: Case,
+    everyone: Sequence[Rival],
+    profile: Profile,
+    out_of_race: dict[tuple[str, str], str],
+) -> Iterator[dict[str, Any]]:
+    """Yield the trials of a case: each rival once before any has its second go."""
+    here = [rival for rival in everyone if _is_asked(rival, case)]
+    for number, (seed, repeat) in enumerate(_goes(case, profile)):
+        # Another one begins each time: being first or last is nobody's privilege.
+        for rival in here[number % len(here) :] + here[: number % len(here)] if here else ():
+            key = case.axis if case.axis != "paper" else case.name, rival.name
+            if key in out_of_race:
+                if number == 0:
+                    yield _trial(case, rival, seed, repeat, {"status": out_of_race[key]})
+                continue
+            seen = measure(case, rival, seed, profile.limits)
+            if seen["status"] != DONE:
+                out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
+            yield _trial(case, rival, seed, repeat, seen)
+
+
+def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
+    """Return seeds and repeats: errors want many matrices, times the same one many times."""
+    if case.axis == "paper":
+        return [(seed, 0) for seed in range(profile.paper_seeds)]
+    return [(0, repeat) for repeat in range(profile.repeats)]
+
+
+def _is_asked(rival: Rival, case: Case) -> bool:
+    invited = not case.only or rival.name in case.only
+    return invited and case.kind in rival.kinds and rival.version is not None
+
+
+def _trial(
+    case: Case, rival: Rival, seed: int, repeat: int, seen: dict[str, Any]
+) -> dict[str, Any]:
+    return {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat, **seen}
+
+
+def _store(result: dict[str, Any], path: str | Path) -> None:
+    """Write the file, one trial a line."""
+    rest = {key: value for key, value in result.items() if key != "trials"}
+    lines = ",\n  ".join(json.dumps(trial) for trial in result["trials"])
+    head = json.dumps(rest, indent=1).removesuffix("\n}")
+    with write_atomically(path, "w") as file:
+        file.write(f'{head},\n "trials": [\n  {lines}\n ]\n}}\n')

@@ -1,0 +1,180 @@
+"""What a run of the suite amounts to: medians of cells, ratios, and exponents of growth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+
+# Below these, clocks and page sizes are seen rather than the method.
+_FLOOR = {"seconds": 1e-3, "megabytes": 2.0}
+_FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One rival on one case.
+
+    Attributes
+    ----------
+    case, axis, rival : str
+        Which.
+    size : int
+        Place of the case along its axis.
+    status : str
+        "done", or the first reason why not.
+    seconds, megabytes : float or None
+        Median processor time, and median of the peak memory beyond the matrix.
+    error : float or None
+        Mean co-clustering error.
+    numbers : tuple of str
+        Numbers of clusters found, "rows x columns", of every fit.
+    """
+
+    case: str
+    axis: str
+    rival: str
+    size: int
+    status: str
+    seconds: float | None
+    megabytes: float | None
+    error: float | None
+    numbers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How something grows along an axis.
+
+    Attributes
+    ----------
+    sizes, values : tuple of float
+        What was seen, by size.
+    exponent : float or None
+        Slope in logarithms over the larger half of the sizes; None where there are too few.
+    """
+
+    sizes: tuple[float, ...]
+    values: tuple[float, ...]
+    exponent: float | None
+
+
+def summarise(result: dict[str, Any]) -> list[Cell]:
+    """Return a cell for every case and rival that met.
+
+    Parameters
+    ----------
+    result : dict
+        As :func:`~ccot.experiments.bench.suite.run_suite` returns it.
+
+    Returns
+    -------
+    list of Cell
+        In the order of the cases, then of the rivals.
+
+    Examples
+    --------
+    >>> result = {
+    ...     "cases": [{"name": "D1", "axis": "paper", "size": 0}],
+    ...     "rivals": [{"name": "ours"}],
+    ...     "trials": [
+    ...         {
+    ...             "case": "D1",
+    ...             "rival": "ours",
+    ...             "status": "done",
+    ...             "processor_seconds": 1.0,
+    ...             "megabytes": 5.0,
+    ...             "error": 0.0,
+    ...             "row_clusters": 3,
+    ...             "column_clusters": 3,
+    ...         },
+    ...         {"case": "D1", "rival": "ours", "status": "failed: so"},
+    ...     ],
+    ... }
+    >>> [cell] = summarise(result)
+    >>> cell.status, cell.seconds, cell.numbers
+    ('failed: so', 1.0, ('3 x 3',))
+    """
+    trials: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for trial in result["trials"]:
+        trials.setdefault((trial["case"], trial["rival"]), []).append(trial)
+    return [
+        _cell(case, rival["name"], trials[case["name"], rival["name"]])
+        for case in result["cases"]
+        for rival in result["rivals"]
+        if (case["name"], rival["name"]) in trials
+    ]
+
+
+def growth(cells: Sequence[Cell], rival: str, axis: str, what: str) -> Growth:
+    """Return how the seconds or the megabytes of a rival grow along an axis.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        As :func:`summarise` returns them.
+    rival, axis : str
+        Who, and what grows.
+    what : {"seconds", "megabytes"}
+        What is looked at.
+
+    Returns
+    -------
+    Growth
+        Sizes, values, exponent.
+    """
+    seen = sorted(
+        (cell.size, value)
+        for cell in cells
+        if (cell.rival, cell.axis) == (rival, axis) and (value := getattr(cell, what)) is not None
+    )
+    sizes, values = tuple(size for size, _ in seen), tuple(value for _, value in seen)
+    clear = [(size, value) for size, value in seen if value >= _FLOOR[what]]
+    return Growth(sizes, values, fit_exponent(*zip(*clear, strict=True)) if clear else None)
+
+
+def fit_exponent(sizes: Sequence[float], values: Sequence[float]) -> float | None:
+    """Return the exponent of a power law through the larger half of the sizes.
+
+    What a method does once, whatever the size, flattens the smaller half.
+
+    Examples
+    --------
+    >>> fit_exponent([1, 10, 100, 1000], [5, 1, 10, 100])
+    1.0
+    >>> fit_exponent([1, 10], [1, 10]) is None
+    True
+    """
+    n_kept = max(_FEWEST, (len(sizes) + 1) // 2)
+    if len(sizes) < n_kept:
+        return None
+    slope = np.polyfit(np.log(sizes[-n_kept:]), np.log(values[-n_kept:]), 1)[0]
+    return round(float(slope), 3)
+
+
+def _cell(case: dict[str, Any], rival: str, trials: list[dict[str, Any]]) -> Cell:
+    done = [trial for trial in trials if trial["status"] == "done"]
+    lost = [trial["status"] for trial in trials if trial["status"] != "done"]
+    return Cell(
+        case["name"],
+        case["axis"],
+        rival,
+        case["size"],
+        lost[0] if lost else "done",
+        _of(median, done, "processor_seconds"),
+        _of(median, done, "megabytes"),
+        _of(fmean, done, "error"),
+        tuple(
+            f"{trial['row_clusters']} x {trial['column_clusters']}"
+            for trial in done
+            if trial["row_clusters"] is not None
+        ),
+    )
+
+
+def _of(average: Any, trials: list[dict[str, Any]], key: str) -> float | None:
+    values = [trial[key] for trial in trials if trial[key] is not None]
+    return float(average(values)) if values else None
