@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from ccot.arrays import one_blas_thread
-from ccot.draws import Ballots, DrawSolver, join_ballots
+from ccot.draws import Ballots, DrawSolver, cast_alone, join_ballots
 from ccot.sources import DaskSource, RowSource, checked_rows, split_by_part, stack_rows
 
 Matrix = Any
@@ -112,17 +112,12 @@ class ClusterSolver(DrawSolver):
     ) -> Ballots:
         """Solve draws on the cluster and read the steps of their scalings."""
         numbers = (n_row_clusters, n_column_clusters)
-        n_tasks = _TASKS_A_THREAD * max(1, sum(self.client.nthreads().values()))
+        n_workers = _TASKS_A_THREAD * max(1, sum(self.client.nthreads().values()))
         futures = [
-            self.client.submit(_cast, self.there, task, *numbers, pure=False)
-            for task in replace(self, n_jobs=n_tasks)._tasks(draws)
+            self.client.submit(cast_alone, self.there, task, *numbers, pure=False)
+            for task in self.tasks(draws, n_workers)
         ]
         return join_ballots(self.client.gather(futures))
-
-
-def _cast(solver: DrawSolver, chunks: list[np.ndarray], *numbers: int | None) -> Ballots:
-    with one_blas_thread():
-        return solver._cast(chunks, *numbers)
 
 
 def _pick(block: Matrix, within: np.ndarray, first: int, allow_nan: bool) -> Matrix:

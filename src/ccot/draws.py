@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 from array_api_compat import device as array_device
 from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils import gen_batches
 
-from ccot.arrays import Backend, choose_backend
+from ccot.arrays import Backend, choose_backend, one_blas_thread
 from ccot.coclustering import StepPlacement
 from ccot.cost import SquareCosts, join_costs, square_costs, typical_cost
 from ccot.jumps import find_scaling_jumps
@@ -191,25 +192,43 @@ class DrawSolver:
     def ballots(
         self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
     ) -> Ballots:
-        """Solve draws over threads and read the steps of their scalings."""
-        cast, cast_tasks = delayed(self._cast), Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        return join_ballots(
-            cast_tasks(cast(task, n_row_clusters, n_column_clusters) for task in self._tasks(draws))
-        )
+        """Solve draws by joblib's active backend, threads by default, and read their steps."""
+        numbers = (n_row_clusters, n_column_clusters)
+        tasks = self.tasks(draws, effective_n_jobs(self.n_jobs))
+        if self._shares_memory():
+            run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+            return join_ballots(run(delayed(self.cast)(task, *numbers) for task in tasks))
+        run = Parallel(n_jobs=self.n_jobs)
+        ballots = run(delayed(cast_alone)(*self._apart(task), *numbers) for task in tasks)
+        return replace(join_ballots(ballots), members=draws)
 
-    def _tasks(self, draws: np.ndarray) -> list[list[np.ndarray]]:
+    def _shares_memory(self) -> bool:
+        """Tell whether the workers see the matrix; those of a GPU always do."""
+        backend, _ = get_active_backend(prefer="threads")
+        shared = getattr(backend, "supports_sharedmem", False)
+        return self.backend.device is not None or shared
+
+    def tasks(self, draws: np.ndarray, n_workers: int) -> list[list[np.ndarray]]:
         """Split draws into tasks of equal size, each a list of chunks that do not depend on it."""
         bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
         chunk_size = max(1, self.backend.chunk_bytes // bytes_each)
         chunks = [draws[part] for part in gen_batches(len(draws), chunk_size)]
-        n_jobs = effective_n_jobs(self.n_jobs)
-        n_tasks = min(len(chunks), n_jobs * -(-len(chunks) // (n_jobs * _CHUNKS_A_TASK)))
+        n_tasks = min(len(chunks), n_workers * -(-len(chunks) // (n_workers * _CHUNKS_A_TASK)))
         edges = np.linspace(0, len(chunks), n_tasks + 1).astype(int)
         return [chunks[start:stop] for start, stop in pairwise(edges)]
 
-    def _cast(
+    def _apart(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
+        """Return what another process needs for some draws: their rows, and draws of these."""
+        rows, places = np.unique(np.concatenate(chunks), return_inverse=True)
+        some = self.products[rows]
+        edges = np.cumsum([len(chunk) for chunk in chunks[:-1]])
+        draws = np.split(places.reshape(-1, chunks[0].shape[1]), edges)
+        return replace(self, matrix=some, products=some), draws
+
+    def cast(
         self, chunks: list[np.ndarray], n_row_clusters: int | None, n_column_clusters: int | None
     ) -> Ballots:
+        """Solve the draws of one task and read the steps of their scalings."""
         room = self._room(chunks[0])
         answer = join_scalings([self.solve(draws, room=room) for draws in chunks])
         row, column = self._steps(answer, n_row_clusters, n_column_clusters)
@@ -317,6 +336,12 @@ class DrawSolver:
             DrawPlacement(square.T, log_column, None, *common, width=len(draw)),
             DrawPlacement(square, log_row, draw, *common, width=self.matrix.shape[0]),
         )
+
+
+def cast_alone(solver: DrawSolver, chunks: list[np.ndarray], *numbers: int | None) -> Ballots:
+    """Do what :meth:`DrawSolver.cast` does in a process of its own."""
+    with one_blas_thread():
+        return solver.cast(chunks, *numbers)
 
 
 def _squared_norms(points: Matrix) -> np.ndarray:
