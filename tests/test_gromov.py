@@ -5,7 +5,9 @@ import ot
 import pytest
 
 from ccot.kernel import gaussian_kernel, mean_distance
+from ccot.transport import gromov
 from ccot.transport.gromov import LOSSES, Limits, align, gromov_barycentre, refine
+from ccot.transport.products import LowRankKernel, Product
 from ccot.transport.sinkhorn import Status
 
 # No gain is below a negative tolerance: all iterations are made.
@@ -173,3 +175,77 @@ def test_every_array_library_gives_the_same_barycentre(xp, loss, exact_refinemen
     np.testing.assert_allclose(np.asarray(given.support), expected.support, rtol=1e-9)
     for one, other in zip(given.alignments, expected.alignments, strict=True):
         np.testing.assert_allclose(np.asarray(one.log_row), other.log_row, atol=1e-9)
+
+
+@each_loss
+@pytest.mark.parametrize(("reg", "n_support"), [(5.0, None), (50.0, 100)])
+def test_products_give_what_written_couplings_give(loss, reg, n_support, monkeypatch):
+    kernels = [make_kernel(240, 0), make_kernel(200, 1)]
+    start = kernels[0] if n_support is None else make_kernel(n_support, 2)
+
+    def solve():
+        return gromov_barycentre(
+            kernels, (0.5, 0.5), start, reg=reg, loss=loss, exact_refinement=False
+        )
+
+    products = solve()
+    assert all(isinstance(alignment.coupling, Product) for alignment in products.alignments)
+    monkeypatch.setattr(gromov, "transport_product", lambda *_: None)
+    written = solve()
+    np.testing.assert_allclose(products.objective, written.objective, rtol=1e-11)
+    np.testing.assert_allclose(products.support, written.support, rtol=1e-10)
+    assert products.status is written.status
+    for one, other in zip(products.alignments, written.alignments, strict=True):
+        np.testing.assert_allclose(one.log_row, other.log_row, atol=1e-11)
+        np.testing.assert_allclose(one.coupling.dense(), other.coupling, rtol=1e-10)
+        # The shift of the cost is in the scaling of the support or beside it.
+        np.testing.assert_allclose(one.log_column, other.log_column + other.shift / reg, atol=1e-11)
+
+
+@each_loss
+def test_products_give_way_where_their_rank_grows(loss, monkeypatch):
+    """The first linearisations have products, later ones and the other kernel need not."""
+    kernels, ranks, solve = [make_kernel(240, 0), make_kernel(60, 1)], [], gromov._solve_product
+
+    def spy(*arguments):
+        step = solve(*arguments)
+        ranks.append(step is not None)
+        return step
+
+    monkeypatch.setattr(gromov, "_solve_product", spy)
+    options = {"reg": 0.5, "loss": loss, "exact_refinement": False, "limits": Limits(max_updates=3)}
+    mixed = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], **options)
+    assert set(ranks) == {True, False}
+    monkeypatch.setattr(gromov, "_solve_product", lambda *_: None)
+    written = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], **options)
+    np.testing.assert_allclose(mixed.objective, written.objective, rtol=1e-11)
+    for one, other in zip(mixed.alignments, written.alignments, strict=True):
+        np.testing.assert_allclose(one.log_row, other.log_row, atol=1e-10)
+
+
+@each_loss
+@pytest.mark.parametrize("reg", [1.0, 0.01], ids=["products", "written"])
+@pytest.mark.parametrize("exact_refinement", [True, False])
+def test_low_rank_kernels_are_as_good_as_their_matrices(loss, reg, exact_refinement):
+    rng = np.random.default_rng(0)
+    factors = [rng.uniform(0.2, 0.6, size=(size, 3)) for size in (40, 30)]
+    matrices = [factor @ factor.T for factor in factors]
+    low_rank = [
+        LowRankKernel(factor, np.log(matrix))
+        for factor, matrix in zip(factors, matrices, strict=True)
+    ]
+    few, full = (
+        gromov_barycentre(
+            kernels,
+            (0.5, 0.5),
+            make_kernel(25, 2),
+            reg=reg,
+            loss=loss,
+            exact_refinement=exact_refinement,
+            limits=Limits(max_updates=2),
+        )
+        for kernels in (low_rank, matrices)
+    )
+    np.testing.assert_allclose(few.objective, full.objective, rtol=1e-8)
+    for one, other in zip(few.alignments, full.alignments, strict=True):
+        np.testing.assert_allclose(one.log_row, other.log_row, atol=1e-7)

@@ -4,7 +4,14 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from ccot.kernel import gaussian_kernel, mean_distance, similarity
+from ccot.kernel import (
+    LogGaussian,
+    gaussian_kernel,
+    mean_distance,
+    nystrom,
+    own_similarity,
+    similarity,
+)
 from tests.golden.cases import RUN_NAMES, load_run
 
 
@@ -59,3 +66,41 @@ def test_other_kernels_are_those_of_scikit_learn_or_the_given_one():
     np.testing.assert_array_equal(
         similarity(points, anchors, "rbf", 1.3), gaussian_kernel(points, anchors, 1.3)
     )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "laplacian"])
+def test_similarities_of_points_to_themselves(kernel):
+    points, _ = make_points()
+    matrix, bandwidth = own_similarity(points, kernel)
+    assert bandwidth == (pytest.approx(mean_distance(points)) if kernel == "rbf" else 0)
+    np.testing.assert_allclose(
+        matrix, similarity(points, points, kernel, bandwidth), rtol=1e-12, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_features_by_all_points_give_all_similarities(kernel, make):
+    points, _ = make_points()
+    weights, bandwidth, features = nystrom(make(points), np.arange(9), kernel)
+    matrix, expected = own_similarity(points, kernel)
+    assert bandwidth == pytest.approx(expected)
+    np.testing.assert_allclose(features @ features.T, matrix, atol=1e-9)
+    np.testing.assert_allclose(matrix @ weights, features, atol=1e-9)
+
+
+def test_features_by_equal_landmarks_stay_finite():
+    points = np.repeat(make_points()[1], 5, axis=0)
+    _, _, features = nystrom(points, np.arange(10), "rbf")
+    assert np.isfinite(features).all()
+    _, _, features = nystrom(np.ones((6, 2)), np.arange(3), "rbf")
+    np.testing.assert_allclose(features @ features.T, 1)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_logarithm_of_the_gaussian_kernel_multiplies_like_it(make):
+    points, _ = make_points()
+    other = np.random.default_rng(1).normal(size=(9, 3))
+    expected = np.log(gaussian_kernel(points, points, 1.7)) @ other
+    np.testing.assert_allclose(LogGaussian(make(points), 1.7) @ other, expected, rtol=1e-10)
+    assert not (LogGaussian(make(points), 0.0) @ other).any()

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from ccot import CCOTGW
+from ccot import CCOTGW, load_model, similarities
 from ccot.datasets import load_simulated
 from ccot.estimators.ccot_gw import REG_GRID
 from ccot.kernel import gaussian_kernel, mean_distance
@@ -133,6 +134,53 @@ def test_order_of_the_support_does_not_matter(blocks):
     assert_same_fit(ordered, authors)
 
 
+@pytest.mark.parametrize("loss", ["square", "kl"])
+@pytest.mark.parametrize("make", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_landmarks_give_the_partition_of_all_pairs(blocks, loss, make, tmp_path):
+    X = make(blocks.data)
+    full = CCOTGW(loss=loss, n_support=20).fit(X)
+    few = CCOTGW(loss=loss, n_support=20, kernel_rank=15, random_state=0).fit(X)
+    assert error_rate(full.row_labels_, few.row_labels_) == 0
+    assert error_rate(full.column_labels_, few.column_labels_) == 0
+    np.testing.assert_allclose(few.row_log_scaling_, full.row_log_scaling_, atol=0.01)
+    np.testing.assert_array_equal(few.predict(X), few.row_labels_)
+    np.testing.assert_array_equal(few.predict_columns(X.T), few.column_labels_)
+    again = load_model(few.save(tmp_path / "few.ccot"))
+    np.testing.assert_array_equal(again.predict(X), few.row_labels_)
+
+
+def test_a_placement_by_landmarks_keeps_neither_points_nor_similarities(blocks):
+    model = CCOTGW(n_support=20, kernel_rank=15, random_state=0).fit(blocks.data)
+    placement = model._coclustering.row.placement
+    assert placement.similarities.points.shape == (15, 60)
+    assert max(factor.shape[0] for factor in placement.potential) < 120
+
+
+def test_landmarks_are_seeded_and_leave_a_number_of_support_points_free(blocks):
+    one, other = (CCOTGW(kernel_rank=10, random_state=3).fit(blocks.data) for _ in range(2))
+    assert_same_fit(one, other, atol=0)
+    assert error_rate(blocks.row_labels, one.row_labels_) == 0
+    chosen = CCOTGW(reg="cv", n_support=20, kernel_rank=10, random_state=0).fit(blocks.data)
+    assert error_rate(blocks.row_labels, chosen.row_labels_) == 0
+
+
+def test_large_sides_get_landmarks_by_themselves(blocks, monkeypatch):
+    monkeypatch.setattr(similarities, "AUTO_FULL", 100)
+    monkeypatch.setattr(similarities, "AUTO_RANK", 12)
+    model = CCOTGW(n_support=20, random_state=0).fit(blocks.data)
+    assert isinstance(model._coclustering.row.placement.similarities, similarities.Landmarks)
+    assert error_rate(blocks.row_labels, model.row_labels_) == 0
+    full = CCOTGW().fit(blocks.data)
+    assert isinstance(full._coclustering.row.placement.similarities, similarities.Similarities)
+
+
+def test_what_does_not_fit_into_memory_is_refused_first(blocks, monkeypatch):
+    monkeypatch.setattr(similarities, "free_bytes", lambda: 300_000)
+    with pytest.raises(MemoryError, match=r"120 rows and 60 columns .* pass n_support=100"):
+        CCOTGW().fit(blocks.data)
+    CCOTGW(n_support=10, kernel_rank=10, random_state=0).fit(blocks.data)
+
+
 def test_limits_reach_the_solver(blocks):
     with pytest.warns(UserWarning, match="stopped at max_iter"):
         model = CCOTGW(max_updates=1).fit(blocks.data)
@@ -174,6 +222,12 @@ def test_reg_is_chosen_by_what_is_reproduced(blocks):
         ({"loss": "absolute"}, "'loss' parameter .* must be a str among"),
         ({"kernel": "precomputed"}, "'kernel' parameter .* must be a str among"),
         ({"kernel": "linear", "loss": "kl"}, 'negative: use loss="square" or a non-negative'),
+        (
+            {"kernel": "laplacian", "loss": "kl", "kernel_rank": 9},
+            'kernel="rbf" only: use that, loss="square" or kernel_rank=None',
+        ),
+        ({"kernel_rank": 0}, "'kernel_rank' parameter"),
+        ({"kernel_rank": "full"}, "'kernel_rank' parameter"),
         ({"exact_refinement": "yes"}, "'exact_refinement' parameter"),
         ({"max_updates": 0}, "'max_updates' parameter"),
         ({"max_gromov_iter": 0}, "'max_gromov_iter' parameter"),

@@ -20,7 +20,7 @@ Arrays may come from any library with the array API; the exact refinement is POT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -181,33 +181,10 @@ def gromov_barycentre(
     .. [1] Peyré, G., Cuturi, M. and Solomon, J. (2016). Gromov-Wasserstein averaging of kernel and
        distance matrices. ICML.
     """
-    problem = _Problem(
-        tuple(kernels), tuple(weights), start, reg, loss, exact_refinement, limits or Limits()
-    )
-    answer = None if exact_refinement else _iterate(problem, _solve_product)
-    if answer is None:
-        answer = _iterate(problem, _solve_written)
-    assert answer is not None, "costs that are written out can always be solved"
-    return answer
-
-
-@dataclass(frozen=True)
-class _Problem:
-    kernels: tuple[Array | LowRankKernel, ...]
-    weights: tuple[float, ...]
-    start: Array
-    reg: float
-    loss: str
-    exact_refinement: bool
-    limits: Limits
-
-
-def _iterate(problem: _Problem, solve: Solver) -> Barycentre | None:
-    """Alternate between alignments and the best support; None where the solver gives up."""
-    kernels, weights, limits = problem.kernels, problem.weights, problem.limits
-    rule = LOSSES[problem.loss]
+    limits = limits or Limits()
+    rule = LOSSES[loss]
     constants = [_mean_f1(kernel, rule) for kernel in kernels]
-    support, side = problem.start, rule.h2(problem.start)
+    support, side = start, rule.h2(start)
     objective, alignments, couplings = [], (), ()
     at_rest = False
     for update in range(limits.max_updates):
@@ -217,17 +194,14 @@ def _iterate(problem: _Problem, solve: Solver) -> Barycentre | None:
                 support = rule.average(side)
                 side = rule.h2(support)
         mean_f2 = _mean_f2(support, side, rule)
-        found = [
-            _align(kernel, side, constant + mean_f2, problem.reg, limits, solve)
+        alignments = tuple(
+            _align(kernel, side, constant + mean_f2, reg, limits, products=not exact_refinement)
             for kernel, constant in zip(kernels, constants, strict=True)
-        ]
-        alignments = tuple(a for a in found if a is not None)
-        if len(alignments) < len(kernels):
-            return None
+        )
         couplings, values = zip(
             *(
                 refine(kernel, support, a.coupling, rule, limits)
-                if problem.exact_refinement
+                if exact_refinement
                 else (a.coupling, a.value)
                 for kernel, a in zip(kernels, alignments, strict=True)
             ),
@@ -240,7 +214,13 @@ def _iterate(problem: _Problem, solve: Solver) -> Barycentre | None:
     converged = at_rest and all(a.status is Status.CONVERGED for a in alignments)
     status = Status.CONVERGED if converged else Status.MAX_ITER
     return Barycentre(
-        alignments, kernels, weights, tuple(couplings), problem.loss, tuple(objective), status
+        alignments,
+        tuple(kernels),
+        tuple(weights),
+        tuple(couplings),
+        loss,
+        tuple(objective),
+        status,
     )
 
 
@@ -250,9 +230,7 @@ def align(
     """Align a similarity with a support by entropic Gromov-Wasserstein, from the product start."""
     side = rule.h2(support)
     constant = _mean_f1(kernel, rule) + _mean_f2(support, side, rule)
-    found = _align(kernel, side, constant, reg, limits, _solve_written)
-    assert found is not None, "costs that are written out can always be solved"
-    return found
+    return _align(kernel, side, constant, reg, limits, products=False)
 
 
 def _align(
@@ -261,9 +239,9 @@ def _align(
     constant: float,
     reg: float,
     limits: Limits,
-    solve: Solver,
-) -> Alignment | None:
-    """Linearise, solve, and linearise again; None where the solver gives up."""
+    products: bool,
+) -> Alignment:
+    """Linearise, solve, and linearise again, with products while their rank is low."""
     # The product coupling has a potential of rank one.
     column_means = _column_means(side)
     xp = array_namespace(column_means)
@@ -272,9 +250,9 @@ def _align(
     potential: Array | Product = Product(uniform, column_means[:, None])
     values: list[float] = []
     while True:
-        step = solve(_linear_cost(kernel, potential), reg, log_row, limits)
-        if step is None:
-            return None
+        cost = _linear_cost(kernel, potential)
+        step = _solve_product(cost, reg, log_row, limits) if products else None
+        step = step or _solve_written(cost, reg, log_row, limits)
         log_row = step.log_row
         values.append(constant + step.value)
         if _at_rest(values, limits) or len(values) == limits.max_gromov_iter:
@@ -297,9 +275,7 @@ class _Step:
     status: Status
 
 
-def _solve_written(
-    cost: Array | Product, reg: float, log_row: Array, limits: Limits
-) -> _Step | None:
+def _solve_written(cost: Array | Product, reg: float, log_row: Array, limits: Limits) -> _Step:
     """Solve one linearisation with its cost and coupling written out."""
     written: Array = cost.dense() if isinstance(cost, Product) else cost
     xp = array_namespace(written)
@@ -318,17 +294,15 @@ def _solve_written(
 def _solve_product(
     cost: Array | Product, reg: float, log_row: Array, limits: Limits
 ) -> _Step | None:
-    """Solve one linearisation with products throughout; None where their rank is no gain."""
-    assert isinstance(cost, Product)
+    """Solve one linearisation with products throughout; None where their rank is not low."""
+    if not isinstance(cost, Product):
+        return None
     log_kernel = Product(cost.left / -reg, cost.right)
     plan = transport_product(log_kernel, log_row, limits.max_iter, limits.sinkhorn_tol)
     if plan is None:
         return None
     value = cost.inner(plan.coupling) + reg * plan.negative_entropy
     return _Step(plan.log_row, plan.log_column, 0.0, plan.coupling, value, plan.status)
-
-
-Solver = Callable[[Array | Product, float, Array, Limits], _Step | None]
 
 
 def _linear_cost(kernel: Array | LowRankKernel, potential: Array | Product) -> Array | Product:
@@ -340,7 +314,8 @@ def _linear_cost(kernel: Array | LowRankKernel, potential: Array | Product) -> A
 def _potential(coupling: Array | Product, side: Array | Product) -> Array | Product:
     if isinstance(coupling, Product):
         return Product(coupling.left, side @ coupling.right)
-    return coupling @ side
+    # A support is symmetric.
+    return (side @ coupling.T).T if isinstance(side, Product) else coupling @ side
 
 
 def refine(
@@ -401,7 +376,9 @@ def _weighted_mean(
             parts.append(Product(coupling.right, coupling.right @ (scale * inner)))
         else:
             parts.append(scale * (coupling.T @ (forward @ coupling)))
-    return join_products(parts) if isinstance(parts[0], Product) else sum(parts)
+    if all(isinstance(part, Product) for part in parts):
+        return join_products(parts)
+    return sum(part.dense() if isinstance(part, Product) else part for part in parts)
 
 
 def _at_rest(values: Sequence[float], limits: Limits) -> bool:

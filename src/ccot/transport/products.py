@@ -22,8 +22,8 @@ from ccot.transport.sinkhorn import Status
 
 Array = Any
 
-# Terms of the exponential below this, relative to 1, are not seen in float64.
-_NEGLIGIBLE = 1e-17
+# Terms of the exponential below this, relative to 1, are lost in the rounding of the others.
+_NEGLIGIBLE = 1e-15
 # Factors that span more than this many nats are left to the log domain.
 _WIDEST = 300.0
 
@@ -142,7 +142,7 @@ def transport_product(
     """
     xp = array_namespace(log_kernel.left)
     row_part, column_part, centred = _centre(log_kernel)
-    kernel = _exponential(centred, max_rank=min(log_kernel.shape) // 2)
+    kernel = _exponential(centred, max_rank=min(log_kernel.shape) // 4)
     start = log_row_start + row_part
     if kernel is None or float(xp.max(start) - xp.min(start)) > _WIDEST:
         return None
