@@ -39,7 +39,7 @@ def main() -> None:
     arguments = parser.parse_args()
     suite = ("-m", "ccot.cli", "bench", "--profile", arguments.profile)
     if arguments.profile == "smoke":
-        python(*suite, "--out", "bench.json")
+        python(*suite, "--out", "build/bench.json")
         return
     python(*suite, "--out", RESULTS / "suite.json")
     for name in modules(arguments.profile == "large", arguments.claims):

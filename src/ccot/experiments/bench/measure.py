@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import multiprocessing
 import os
+import signal
 import tempfile
 import time
 import warnings
@@ -30,6 +32,7 @@ from ccot.metrics import coclustering_error
 
 _STATUS = Path("/proc/self/status")
 _READY = "ready"
+_PATIENCE = 20
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Limits:
     Attributes
     ----------
     seconds : float
-        On the clock.
+        Of processor time, so that a busy machine stops nobody earlier.
     gigabytes : float
         Of memory the process may ask for.
     """
@@ -81,6 +84,8 @@ def measure(case: Case, rival: Rival, seed: int, limits: Limits) -> dict[str, An
             return _listen(ours, limits)
         except EOFError:
             process.join()
+            if process.exitcode == -signal.SIGXCPU:
+                return {"status": _stopped(limits)}
             return {"status": f"ended with exit code {process.exitcode}"}
         finally:
             process.kill()
@@ -101,14 +106,19 @@ def _context() -> Any:
 
 
 def _listen(answer: Connection, limits: Limits) -> dict[str, Any]:
-    """Wait for word that all is ready, then for the result: each within the time allowed."""
+    """Wait for word that all is ready, then for the result."""
     for _ in range(2):
-        if not answer.poll(limits.seconds):
-            return {"status": f"stopped after {limits.seconds:g} s"}
+        # Who waits for something that never comes uses no processor.
+        if not answer.poll(_PATIENCE * limits.seconds):
+            return {"status": _stopped(limits)}
         said = answer.recv()
         if said != _READY:
             return said
     raise AssertionError("a fit that is ready has one more thing to say")
+
+
+def _stopped(limits: Limits) -> str:
+    return f"stopped after {limits.seconds:g} s"
 
 
 def _fit_alone(
@@ -126,6 +136,9 @@ def _fit_alone(
             rival.fit(Job(small.matrix, small.numbers, seed, 2 if case.n_draws else None))
             planted = case.make(seed)
             answer.send(_READY)
+            # The kernel counts whole seconds, and asks again before it kills.
+            until = math.ceil(time.process_time() + limits.seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (until, until + 5))
             answer.send(_fit(rival, planted, seed, case.n_draws))
     except MemoryError:
         answer.send({"status": f"asked for more than {limits.gigabytes:g} GB"})

@@ -147,7 +147,7 @@ def run_suite(
         result["trials"] += _take_turns(case, everyone, profile, out_of_race)
         _store(result, path)
     report(len(profile.cases), len(profile.cases), "")
-    result["facts"]["load_at_end"] = os.getloadavg()[0]
+    result["facts"]["load_at_end"] = round(os.getloadavg()[0], 2)
     result["complete"] = True
     _store(result, path)
     return result
