@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ccot.partition import join_steps, label_steps, place, step_posterior, thresholds
+from ccot.partition import StepLaw, join_steps, label_steps, place, step_posterior, thresholds
 
 
 def make_steps(values, jumps):
@@ -86,3 +86,31 @@ def test_posterior_falls_towards_the_neighbouring_step():
     posterior = step_posterior(values, np.repeat([0, 1], 30))
     assert posterior[0] > posterior[15] > posterior[29]
     assert posterior[29] < 0.9 < 0.99 < posterior[0]
+
+
+def test_posterior_is_how_often_a_value_is_placed_right():
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat([0, 1, 2], [500, 3000, 1500]))
+    values = np.array([0.0, 3.0, 5.0])[truth] + np.array([1.0, 0.7, 0.5])[truth] * rng.normal(
+        size=5000
+    )
+    cuts = np.array([1.3, 4.2])
+    labels = place(values, cuts)
+    posterior = StepLaw.of(values, labels, 3).posterior(values, labels)
+    assert posterior.mean() == pytest.approx((labels == truth).mean(), abs=0.03)
+    doubtful = posterior < 0.8
+    assert posterior[doubtful].mean() == pytest.approx((labels == truth)[doubtful].mean(), abs=0.1)
+
+
+def test_a_step_without_values_is_nobodys():
+    law = StepLaw.of(np.array([0.0, 1.0, 9.0]), np.array([0, 0, 2]), 3)
+    values = np.array([0.5, 4.9, 9.0])
+    assert (law.posterior(values, np.array([1, 1, 1])) == 0).all()
+    assert (law.posterior(values, np.array([0, 0, 2])) > 0.5).all()
+    np.testing.assert_array_equal(law.stands_on_none(values), [False, True, False])
+
+
+def test_a_single_step_reaches_as_far_as_it_is_wide():
+    law = StepLaw.of(np.array([2.0, 4.0]), np.array([0, 0]), 1)
+    values = np.array([-0.1, 0.1, 3.0, 5.9, 6.1])
+    np.testing.assert_array_equal(law.stands_on_none(values), [True, False, False, False, True])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from scipy.special import logsumexp
 
 Array = Any
 
@@ -106,6 +105,68 @@ def place(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     return np.searchsorted(thresholds, values)
 
 
+@dataclass(frozen=True)
+class StepLaw:
+    """Steps as normal laws, and where they begin and end.
+
+    Attributes
+    ----------
+    size, mean, variance, lowest, highest : arrays of shape (n_steps,)
+        Of the values on each step; a step may have none.
+    """
+
+    size: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, labels: np.ndarray, n_steps: int) -> StepLaw:
+        """Describe the steps that values stand on."""
+        size = np.bincount(labels, minlength=n_steps)
+        some = np.maximum(size, 1)
+        mean = np.bincount(labels, values, n_steps) / some
+        variance = np.bincount(labels, (values - mean[labels]) ** 2, n_steps) / some
+        # A step of one value or of equal ones has no spread of its own: borrow a little of all.
+        floor = (1e-6 * np.ptp(values)) ** 2 + np.finfo(np.float64).tiny
+        variance = np.maximum(variance, np.maximum(floor, 1e-3 * variance.max()))
+        lowest, highest = np.full(n_steps, np.inf), np.full(n_steps, -np.inf)
+        np.minimum.at(lowest, labels, values)
+        np.maximum.at(highest, labels, values)
+        return cls(size, mean, variance, lowest, highest)
+
+    def posterior(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the probability of each value's own step, given those of all."""
+        log_size = np.where(self.size > 0, np.log(np.maximum(self.size, 1)), -np.inf)
+        log_density = log_size - np.log(self.variance) / 2
+        log_density = log_density - (values[:, None] - self.mean) ** 2 / (2 * self.variance)
+        log_density -= log_density.max(axis=1, keepdims=True)
+        density = np.exp(log_density, out=log_density)
+        return density[np.arange(len(values)), labels] / density.sum(axis=1)
+
+    def stands_on_none(self, values: np.ndarray) -> np.ndarray:
+        """Tell which values lie halfway up a jump, or as far beyond the ends.
+
+        A step ends where a quarter of the jump beside it is climbed. The outermost steps reach as
+        far outwards as inwards; a single one, as far as it is wide.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> law = StepLaw.of(np.array([0.0, 1.0, 5.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+        >>> law.stands_on_none(np.array([-2.0, -0.9, 1.5, 3.0, 5.5, 7.5]))
+        array([ True, False, False,  True, False,  True])
+        """
+        taken = self.size > 0
+        lowest, highest = self.lowest[taken], self.highest[taken]
+        reach = (lowest[1:] - highest[:-1]) / 4
+        ends = reach if len(reach) else highest - lowest
+        nearest_below = np.searchsorted(lowest - np.append(ends[:1], reach), values, "right") - 1
+        top = (highest + np.append(reach, ends[-1:]))[np.maximum(nearest_below, 0)]
+        return (nearest_below < 0) | (values > top)
+
+
 def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return how sure each value's step is, were every step a normal law of its own.
 
@@ -127,13 +188,4 @@ def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     >>> step_posterior(np.array([0.0, 0.1, 9.0, 9.1]), np.array([0, 0, 1, 1])).round(3)
     array([1., 1., 1., 1.])
     """
-    size = np.bincount(labels)
-    mean = np.bincount(labels, weights=values) / size
-    variance = np.bincount(labels, weights=(values - mean[labels]) ** 2) / size
-    # A step of one value or of equal ones has no spread of its own: borrow a little of the whole.
-    floor = (1e-6 * np.ptp(values)) ** 2 + np.finfo(np.float64).tiny
-    variance = np.maximum(variance, np.maximum(floor, 1e-3 * variance.max()))
-    log_density = (
-        np.log(size) - np.log(variance) / 2 - (values[:, None] - mean) ** 2 / (2 * variance)
-    )
-    return np.exp(log_density[np.arange(len(values)), labels] - logsumexp(log_density, axis=1))
+    return StepLaw.of(values, labels, int(labels.max()) + 1).posterior(values, labels)

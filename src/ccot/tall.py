@@ -13,14 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils import gen_batches
 
 from ccot.arrays import one_blas_thread
 from ccot.coclustering import StepCoclustering, StepPlacement, StepSide, block_means
 from ccot.distributed import find_cluster
 from ccot.draws import DrawPlacement, DrawSolver
 from ccot.ledger import Ledger
-from ccot.partition import place
+from ccot.partition import StepLaw, place
 from ccot.pipeline import CCOTSettings, fit_ccot
 from ccot.sources import RowSource
 
@@ -28,7 +27,7 @@ Matrix = Any
 
 # Rows that vote: at most so many, of at most so many numbers together, but at least so many draws.
 POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
-_VALUES_AT_ONCE = 2**20
+_VALUES_FOR_LAW = 2**20
 
 
 def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
@@ -322,74 +321,6 @@ class PlacedRows:
 
 
 @dataclass(frozen=True)
-class StepLaw:
-    """Steps of a scaling vector as normal laws: sizes, means, variances, and where they end.
-
-    Attributes
-    ----------
-    size, mean, variance, lowest, highest : arrays of shape (n_clusters,)
-        Of the values on each step.
-    """
-
-    size: np.ndarray
-    mean: np.ndarray
-    variance: np.ndarray
-    lowest: np.ndarray
-    highest: np.ndarray
-
-    @classmethod
-    def of(cls, values: np.ndarray, thresholds: np.ndarray) -> StepLaw:
-        """Describe the steps that thresholds cut values into."""
-        n_steps = len(thresholds) + 1
-        size, total, square = np.zeros((3, n_steps))
-        lowest, highest = np.full(n_steps, np.inf), np.full(n_steps, -np.inf)
-        centre = float(values[0])
-        for part in gen_batches(len(values), _VALUES_AT_ONCE):
-            some = values[part].astype(np.float64)
-            steps = place(some, thresholds)
-            size += np.bincount(steps, minlength=n_steps)
-            total += np.bincount(steps, some - centre, n_steps)
-            np.minimum.at(lowest, steps, some)
-            np.maximum.at(highest, steps, some)
-        mean = total / size + centre
-        for part in gen_batches(len(values), _VALUES_AT_ONCE):
-            some = values[part].astype(np.float64)
-            steps = place(some, thresholds)
-            square += np.bincount(steps, (some - mean[steps]) ** 2, n_steps)
-        variance = square / size
-        # A step of one value or of equal ones has no spread of its own: borrow a little.
-        floor = (1e-6 * (highest.max() - lowest.min())) ** 2 + np.finfo(np.float64).tiny
-        variance = np.maximum(variance, max(floor, 1e-3 * variance.max()))
-        return cls(size, mean, variance, lowest, highest)
-
-    def posterior(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the probability of each value's own step."""
-        log_density = (
-            np.log(self.size)
-            - np.log(self.variance) / 2
-            - (values[:, None] - self.mean) ** 2 / (2 * self.variance)
-        )
-        log_density -= log_density.max(axis=1, keepdims=True)
-        density = np.exp(log_density, out=log_density)
-        return density[np.arange(len(values)), labels] / density.sum(axis=1)
-
-    def strange(self, values: np.ndarray) -> np.ndarray:
-        """Tell which values stand on no step: halfway up a jump, or as far beyond the ends.
-
-        A step is left where a quarter of the nearest jump is climbed.
-        """
-        jumps = self.lowest[1:] - self.highest[:-1]
-        ends = np.ptp(np.append(self.lowest, self.highest))
-        nearest = jumps if len(jumps) else np.array([4 * ends])
-        below = np.append(nearest[:1], jumps) / 4
-        above = np.append(jumps, nearest[-1:]) / 4
-        outside = np.ones(len(values), dtype=bool)
-        for low, high in zip(self.lowest - below, self.highest + above, strict=True):
-            outside &= (values < low) | (values > high)
-        return outside
-
-
-@dataclass(frozen=True)
 class RowPlacer:
     """Places rows that no draw has seen, and says how sure that is.
 
@@ -412,7 +343,10 @@ class RowPlacer:
         """Place rows as a fitted side does."""
         placement = side.placement
         assert isinstance(placement, StepPlacement)
-        law = StepLaw.of(side.log_scaling, placement.thresholds)
+        # Of very many values a part tells as much.
+        values = side.log_scaling[:: -(-len(side.log_scaling) // _VALUES_FOR_LAW)].astype(float)
+        labels = place(values, placement.thresholds)
+        law = StepLaw.of(values, labels, side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
     def place_part(self, rows: Matrix, known: Known) -> PlacedRows:
@@ -428,5 +362,5 @@ class RowPlacer:
             log_scaling=scaling.astype(np.float32),
             sums=np.eye(len(self.law.size))[:, labels] @ rows,
             below=below,
-            strangers=int(self.law.strange(scaling).sum()),
+            strangers=int(self.law.stands_on_none(scaling).sum()),
         )

@@ -12,9 +12,7 @@ import scipy.sparse as sp
 from ccot import CCOT, ledger, load_model, tall
 from ccot.datasets import make_latent_blocks
 from ccot.metrics import error_rate
-from ccot.partition import place
 from ccot.sources import FunctionSource
-from ccot.tall import StepLaw
 from tests.test_sources import KINDS
 
 FITTED = (
@@ -89,21 +87,6 @@ def test_wide_matrices_have_a_pool_of_columns(blocks, small_pool):
     np.testing.assert_array_equal(turned.row_labels_, model.column_labels_)
     np.testing.assert_allclose(turned.block_means_, model.block_means_.T, rtol=1e-12)
     np.testing.assert_array_equal(turned.predict(blocks.data.T), model.column_labels_)
-
-
-def test_confidence_of_placed_rows_is_how_often_they_are_right():
-    rng = np.random.default_rng(0)
-    truth = rng.permutation(np.repeat([0, 1, 2], [500, 3000, 1500]))
-    values = np.array([0.0, 3.0, 5.0])[truth] + np.array([1.0, 0.7, 0.5])[truth] * rng.normal(
-        size=5000
-    )
-    thresholds = np.array([1.3, 4.2])
-    law = StepLaw.of(values, thresholds)
-    labels = place(values, thresholds)
-    posterior = law.posterior(values, labels)
-    assert posterior.mean() == pytest.approx((labels == truth).mean(), abs=0.03)
-    doubtful = posterior < 0.8
-    assert posterior[doubtful].mean() == pytest.approx((labels == truth)[doubtful].mean(), abs=0.1)
 
 
 def test_threads_change_nothing(blocks, small_pool, monkeypatch):
