@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from ccot.blocks import fit
 from ccot.blocks.fit import BlockSettings, fit_blocks, solve_blocks
 from ccot.blocks.numbers import bic, icl
 from ccot.metrics import error_rate
@@ -143,3 +144,17 @@ def test_sparse_and_dense_matrices_are_the_same(planted, family):
     )
     assert error_rate(dense.row.labels, sparse.row.labels) == 0
     assert error_rate(dense.column.labels, sparse.column.labels) == 0
+
+
+def test_sparse_matrices_too_large_to_write_out_keep_their_effects(monkeypatch):
+    rng = np.random.default_rng(0)
+    effects = np.add.outer(3 * rng.normal(size=60), 3 * rng.normal(size=40))
+    X = sp.csr_array(effects + rng.normal(size=(60, 40)))
+
+    def taken_out():
+        found = fit_blocks(X, "gaussian", BlockSettings(n_init=2), np.random.default_rng(0))
+        return found.row.placement.preparation.row_effect is not None
+
+    assert taken_out()
+    monkeypatch.setattr(fit, "_LARGEST_WRITTEN", 1000)
+    assert not taken_out()

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from ccot.blocks import problem as problems
 from ccot.blocks.problem import (
     Profiles,
     information,
     make_blocks,
     make_problem,
     pearson_dispersion,
+    relabel_side,
 )
 from tests.blocks.matrices import sum_blocks
 
@@ -185,3 +187,29 @@ def test_points_without_entries_are_empty():
 def test_dispersion_can_be_replaced(planted, family):
     problem = make_problem(planted[0], family)
     assert problem.with_dispersion(2.5) == replace(problem, dispersion=2.5)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_other_labels_on_one_side_need_no_other_look(planted, family, axis):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    blocks = make_blocks(problem, rows, columns)
+    other = np.random.default_rng(1).integers(0, 4, X.shape[axis]) * 2
+    profiles = problem.faces[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
+    given = relabel_side(blocks, profiles, axis, other)
+    expected = make_blocks(problem, *((other, columns) if axis == 0 else (rows, other)))
+    np.testing.assert_array_equal(given.labels[axis], expected.labels[axis])
+    np.testing.assert_allclose(given.total, expected.total, rtol=1e-12)
+    np.testing.assert_allclose(given.exposure, expected.exposure, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_dispersion_may_be_summed_in_parts(make, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.5, size=(50, 20)).astype(float)
+    problem = make_problem(make(X), "poisson")
+    blocks = make_blocks(problem, rng.integers(0, 2, 50), rng.integers(0, 3, 20))
+    whole = pearson_dispersion(problem), pearson_dispersion(problem, blocks)
+    monkeypatch.setattr(problems, "_PART_ENTRIES", 100)
+    parts = pearson_dispersion(problem), pearson_dispersion(problem, blocks)
+    np.testing.assert_allclose(parts, whole, rtol=1e-12)

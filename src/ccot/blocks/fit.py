@@ -51,6 +51,8 @@ _N_CANDIDATES = 10
 _CLEAR = 5.0
 # Starts that are looked at for it.
 _N_FAINT = 3
+# Sparse matrices of more cells are not written out.
+_LARGEST_WRITTEN = 2**27
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,49 @@ def solve_blocks(
 
     They are kept apart because a fitted model outlives its matrix.
     """
+    found = search_blocks(X, family, settings, rng, candidate)
+    rows, columns = found.views
+    blocks = make_blocks(found.problem, rows.labels[0], columns.labels[1])
+    sure = tuple(confidence(found.problem, view, axis) for axis, view in enumerate(found.views))
+    return found.problem, collect(found, blocks, (sure[0], sure[1]))
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search for blocks ends with.
+
+    Attributes
+    ----------
+    preparation : Preparation
+        How raw values were prepared.
+    problem : BlockProblem
+        The prepared matrix.
+    views : tuple of Blocks
+        The co-clusterings whose row clusters and whose column clusters are the answer.
+    finest : Blocks
+        The over-segmentation under the hierarchy.
+    hierarchy : Hierarchy
+        Its merges.
+    candidates : tuple of Candidate
+        Numbers with their scores; the chosen ones first.
+    """
+
+    preparation: Preparation
+    problem: BlockProblem
+    views: tuple[Blocks, Blocks]
+    finest: Blocks
+    hierarchy: Hierarchy
+    candidates: tuple[Candidate, ...]
+
+
+def search_blocks(
+    X: Matrix,
+    family: str,
+    settings: BlockSettings,
+    rng: np.random.Generator,
+    candidate: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Search:
+    """Find numbers and blocks; see :func:`fit_blocks`."""
     X = sp.csr_array(X) if sp.issparse(X) else X
     preparation, problem, starts = _begin(X, family, settings, rng, candidate)
     settings.report(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
@@ -166,12 +211,12 @@ def solve_blocks(
     numbers, candidates = choose_numbers(problem, starts, settings)
     if None in numbers:
         views = _fit_by_icl(problem, starts, settings)
-        found = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
-        candidates = _led_by(found, candidates)
+        best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
+        candidates = _led_by(best, candidates)
     else:
         views = _fit_by_cut(problem, starts, numbers, settings.balanced)
     settings.report(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
-    return problem, _collect(preparation, problem, views, starts[0], candidates)
+    return Search(preparation, problem, views, starts[0].fine, starts[0].hierarchy, candidates)
 
 
 def _begin(
@@ -198,7 +243,9 @@ def _begin(
         return preparation, problem, starts
 
     begun = begin(choose_preparation(X, family))
-    if family == "gaussian" and not all(_trust_icl(begun[1], begun[2])[1]):
+    # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
+    too_large = sp.issparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
+    if family == "gaussian" and not too_large and not all(_trust_icl(begun[1], begun[2])[1]):
         begun = begin(with_effects(begun[0], X))
     return begun
 
@@ -391,32 +438,29 @@ def _fit_by_cut(
     return views[0], views[1]
 
 
-def _collect(
-    preparation: Preparation,
-    problem: BlockProblem,
-    views: tuple[Blocks, Blocks],
-    start: Start,
-    candidates: tuple[Candidate, ...],
+def collect(
+    found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
 ) -> BlockCoclustering:
-    blocks = make_blocks(problem, views[0].labels[0], views[1].labels[1])
+    """Put together what a search found, its blocks, and how sure rows and columns are."""
+    problem = found.problem
     row, column = (
         Side(
             labels=view.labels[axis],
             n_clusters=view.shape[axis],
-            confidence=confidence(problem, view, axis),
-            placement=place_side(problem, preparation, view, axis),
+            confidence=sure[axis],
+            placement=place_side(problem, found.preparation, view, axis),
         )
-        for axis, view in enumerate(views)
+        for axis, view in enumerate(found.views)
     )
     return BlockCoclustering(
         row=row,
         column=column,
-        n_iter=max(1, *(view.n_sweeps for view in views)),
+        n_iter=max(1, *(view.n_sweeps for view in found.views)),
         family=problem.family,
         blocks=blocks,
-        finest=start.fine,
-        hierarchy=start.hierarchy,
-        candidates=candidates,
+        finest=found.finest,
+        hierarchy=found.hierarchy,
+        candidates=found.candidates,
         icl=icl(problem, blocks),
         bic=bic(problem, blocks),
     )

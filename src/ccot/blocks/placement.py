@@ -56,7 +56,7 @@ class BlockPlacement(Placement):
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of points."""
-        return self._gains(self._profiles(self._face(points))).argmax(axis=1)
+        return self.gains(self.profiles(self.face(points))).argmax(axis=1)
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
         """Return each point's log-likelihood per observed entry, in its own cluster.
@@ -64,9 +64,9 @@ class BlockPlacement(Placement):
         The likelihood is that of the prepared values; for amounts and damped counts it is a quasi
         likelihood.
         """
-        face = self._face(points)
-        profiles = self._profiles(face)
-        best = self._gains(profiles).argmax(axis=1)
+        face = self.face(points)
+        profiles = self.profiles(face)
+        best = self.gains(profiles).argmax(axis=1)
         gain = profiles.gain(self.natural, self.cumulant)[np.arange(len(best)), best]
         counted = np.full(len(face), float(self.width))
         if face.observed is not None:
@@ -78,7 +78,8 @@ class BlockPlacement(Placement):
             gain = gain + self._base_measure(face)
         return gain / counted
 
-    def _face(self, points: Matrix) -> Face:
+    def face(self, points: Matrix) -> Face:
+        """Return points, prepared as the fitted matrix was."""
         prepare = self.preparation.rows if self.axis == 0 else self.preparation.columns
         values = prepare(sp.csr_array(points) if sp.issparse(points) else points)
         if self.family == "poisson":
@@ -94,10 +95,12 @@ class BlockPlacement(Placement):
         filled = np.where(observed, values, 0.0)
         return Face(filled * weights, exposure, weights, observed * weights)
 
-    def _profiles(self, face: Face) -> Profiles:
+    def profiles(self, face: Face) -> Profiles:
+        """Return the totals of points over the clusters of the other side."""
         return face.profiles(self.partner, self.natural.shape[1])
 
-    def _gains(self, profiles: Profiles) -> np.ndarray:
+    def gains(self, profiles: Profiles) -> np.ndarray:
+        """Return what each point gains by going to each cluster, in nats."""
         return profiles.gain(self.natural, self.cumulant) / self.noise + self.marginal
 
     def _half_squares(self, face: Face) -> np.ndarray:

@@ -57,19 +57,22 @@ class Preparation:
 
     def matrix(self, X: Matrix) -> Matrix:
         """Prepare the fitted matrix."""
-        values = self._values(X)
-        if self.column_scale is not None:
-            values = values / self.column_scale
+        values = self._scaled(X)
         if self.row_effect is not None and self.column_effect is not None:
             values = values - self.row_effect[:, None] - self.column_effect
         return values
 
     def rows(self, X: Matrix) -> Matrix:
         """Prepare unseen rows; a row's own effect is estimated from the row."""
-        values = self._values(X)
-        if self.column_scale is not None:
-            values = values / self.column_scale
+        values = self._scaled(X)
         return values if self.column_effect is None else _centre(values - self.column_effect)
+
+    def effects_of(self, X: Matrix) -> np.ndarray | None:
+        """Return the row effects that :meth:`rows` takes out, if any."""
+        if self.column_effect is None:
+            return None
+        values = self._scaled(X) - self.column_effect
+        return _observed_mean(values, np.isfinite(values), axis=1)
 
     def columns(self, X: Matrix) -> Matrix:
         """Prepare unseen columns, one a row of ``X``; their scale and effect are their own."""
@@ -77,6 +80,10 @@ class Preparation:
         if self.column_scale is not None:
             values = values / _spread(values.T)[:, None]
         return values if self.row_effect is None else _centre(values) - self.row_effect
+
+    def _scaled(self, X: Matrix) -> Matrix:
+        values = self._values(X)
+        return values if self.column_scale is None else values / self.column_scale
 
     def _values(self, X: Matrix) -> Matrix:
         if self.row_effect is not None and sp.issparse(X):

@@ -41,9 +41,9 @@ class Profiles:
 
     def blocks(self, assignment: np.ndarray, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
-        total = _stack(self.total, assignment, n_clusters)
+        total = stack(self.total, assignment, n_clusters)
         if self.pooled is None:
-            return total, _stack(self.exposure, assignment, n_clusters)
+            return total, stack(self.exposure, assignment, n_clusters)
         return total, np.outer(_pool(self.exposure, assignment, n_clusters), self.pooled)
 
     def gain(self, natural: np.ndarray, cumulant: np.ndarray) -> np.ndarray:
@@ -252,7 +252,7 @@ class Blocks:
         """
         shape = int(rows.max()) + 1, int(columns.max()) + 1
         total, exposure = (
-            _stack(_stack(table, rows, shape[0]).T, columns, shape[1]).T
+            stack(stack(table, rows, shape[0]).T, columns, shape[1]).T
             for table in (self.total, self.exposure)
         )
         return Blocks((rows[self.labels[0]], columns[self.labels[1]]), total, exposure)
@@ -352,11 +352,12 @@ def _pool(vector: np.ndarray, assignment: np.ndarray, n_clusters: int) -> np.nda
     return np.bincount(assignment, weights=vector, minlength=n_clusters)
 
 
-def _stack(matrix: np.ndarray, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Sum the rows of a dense matrix within clusters."""
+def stack(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Sum the rows of a matrix within clusters."""
     if assignment.ndim == 2:
         return assignment.T @ matrix
-    return np.asarray(_indicator(assignment, n_clusters).T @ matrix)
+    stacked = _indicator(assignment, n_clusters).T @ matrix
+    return stacked.toarray() if sp.issparse(stacked) else np.asarray(stacked)
 
 
 def _collapse(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.ndarray:

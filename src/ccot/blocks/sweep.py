@@ -116,13 +116,17 @@ def share_out(plan: np.ndarray) -> np.ndarray:
 
 def confidence(problem: BlockProblem, blocks: Blocks, axis: int) -> np.ndarray:
     """Return how far the soft plan of each point exceeds chance (0..1); 0 for empty points."""
-    own = blocks.labels[axis]
     plan = _transport(problem, axis, blocks.labels, blocks.shape, 1.0, balanced=False)
+    return excess_share(plan, blocks.labels[axis], problem.faces[axis].is_empty())
+
+
+def excess_share(plan: np.ndarray, own: np.ndarray, is_empty: np.ndarray) -> np.ndarray:
+    """Return how far the share of a point's own cluster exceeds chance; 0 for empty points."""
     n_clusters = plan.shape[1]
     share = plan[np.arange(len(own)), own]
     if n_clusters > 1:
         share = np.clip((share - 1 / n_clusters) / (1 - 1 / n_clusters), 0.0, 1.0)
-    return np.where(problem.faces[axis].is_empty(), 0.0, share)
+    return np.where(is_empty, 0.0, share)
 
 
 def _transport(

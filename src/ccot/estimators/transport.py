@@ -17,16 +17,19 @@ from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.prepare import choose_family
+from ccot.blocks.stream import fit_block_source, pool_size
 from ccot.coclustering import Side
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering
+from ccot.estimators.base import NUMBER_OF_CLUSTERS
+from ccot.estimators.rows import RowReader
 from ccot.pipeline import CCOTSettings, fit_ccot
 from ccot.randomness import RandomState, as_generator
+from ccot.sources import is_source
 
 # CCOT's partition is among the candidates where a vote of its draws costs little.
 _CCOT_SIZE, _CCOT_PASSES = 500, 8
 
 
-class TransportCoclustering(BaseCoclustering):
+class TransportCoclustering(RowReader):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     The two ideas of the paper [1]_ are kept, transport and jumps, and put to work where its steps
@@ -177,8 +180,10 @@ class TransportCoclustering(BaseCoclustering):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_columns)
-            Numbers, at least two rows and two columns. NaN is missing (gaussian family only).
+        X : array-like or sparse matrix of shape (n_rows, n_columns), or a source of rows
+            Numbers, at least two rows and two columns. NaN is missing (gaussian family only). A
+            Dask or Zarr array, a memory-mapped ``.npy``, the path of one or of a Parquet file, or
+            a :class:`ccot.sources.RowSource` is read row by row and never held.
         y : None
             Ignored; here for the sake of pipelines.
 
@@ -189,13 +194,40 @@ class TransportCoclustering(BaseCoclustering):
         """
         self._validate_params()
         self._forget()
-        matrix = self._check_matrix(X)
+        rng = as_generator(self.random_state)
+        if not is_source(X):
+            return self._fit_matrix(self._check_matrix(X), rng)
+        source = self._check_source(X)
+        n_rows, n_pool = source.shape[0], pool_size(source)
+        if n_pool == n_rows:
+            return self._fit_matrix(source.rows(np.arange(n_rows)), rng)
+        if self.balanced:
+            raise ValueError(
+                "clusters of equal size need all rows at once: read X into memory, or leave "
+                "balanced=False"
+            )
+        pool = np.sort(rng.choice(n_rows, n_pool, replace=False))
+        sample = source.rows(pool)
+        self._settle_family(sample)
+        self._report(f"{n_pool} of {n_rows} rows are searched for blocks")
+        streamed = fit_block_source(source, sample, self.family_, self._settings(), rng)
+        self._adopt(streamed.found, None)
+        self.block_means_ = streamed.block_means
+        return self
+
+    def _fit_matrix(self, matrix: Any, rng: np.random.Generator) -> TransportCoclustering:
+        self._settle_family(matrix)
+        steps = _steps_of(matrix, rng)
+        return self._adopt(fit_blocks(matrix, self.family_, self._settings(), rng, steps), matrix)
+
+    def _settle_family(self, matrix: Any) -> None:
         if not sp.issparse(matrix) and np.isnan(matrix).all():
             raise ValueError("X contains NaN only: there is nothing to co-cluster")
-        rng = as_generator(self.random_state)
         self.family_, self.family_reason_ = self._choose_family(matrix)
         self._report(f"family {self.family_}: {self.family_reason_}")
-        settings = BlockSettings(
+
+    def _settings(self) -> BlockSettings:
+        return BlockSettings(
             n_row_clusters=self.n_row_clusters,
             n_column_clusters=self.n_column_clusters,
             criterion=self.criterion,
@@ -206,8 +238,6 @@ class TransportCoclustering(BaseCoclustering):
             tol=self.tol,
             report=self._report,
         )
-        found = fit_blocks(matrix, self.family_, settings, rng, _steps_of(matrix, rng))
-        return self._adopt(found, matrix)
 
     def cut(self, n_row_clusters: int, n_column_clusters: int) -> Bunch:
         """Return a coarser (or finer) co-clustering of the same hierarchy.

@@ -1,0 +1,316 @@
+"""Blocks of matrices that are read row by row and never held.
+
+A sample of the rows is searched for blocks as a matrix in memory is. Then all rows are read past
+them, part by part: every row goes to its best cluster and leaves its values in the profiles of the
+columns, the columns move, and the blocks are estimated anew. That is a sweep like any other, but
+for the rows, which are read again each time; memory grows with rows and columns, not with entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from operator import add
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ccot.arrays import one_blas_thread
+from ccot.blocks.fit import BlockCoclustering, BlockSettings, Search, collect, search_blocks
+from ccot.blocks.placement import BlockPlacement, place_side
+from ccot.blocks.prepare import Preparation
+from ccot.blocks.problem import BlockProblem, Blocks, Face, Profiles, stack
+from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
+from ccot.distributed import find_cluster
+from ccot.sources import RowSource
+from ccot.tall import Threads
+
+Matrix = Any
+
+# The sample has about so many entries, and so many rows at least.
+POOL_ENTRIES, POOL_ROWS = 2**24, 2**12
+# Passes over the matrix, and the share of rows and columns that may still move.
+_MAX_PASSES, _TOL = 4, 2e-3
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A co-clustering of all rows and columns.
+
+    Attributes
+    ----------
+    found : BlockCoclustering
+        The co-clustering.
+    block_means : array of shape (n_row_clusters, n_column_clusters)
+        Means of the matrix over its blocks.
+    """
+
+    found: BlockCoclustering
+    block_means: np.ndarray
+
+
+def pool_size(source: RowSource) -> int:
+    """Return how many rows are searched for blocks: all where there are few entries."""
+    first = source.read(source.parts[0])
+    n_entries = first.nnz if sp.issparse(first) else first.size
+    wanted = POOL_ENTRIES * first.shape[0] // max(n_entries, 1)
+    return min(source.shape[0], max(POOL_ROWS, wanted))
+
+
+def fit_block_source(
+    source: RowSource,
+    sample: Matrix,
+    family: str,
+    settings: BlockSettings,
+    rng: np.random.Generator,
+) -> Streamed:
+    """Co-cluster all rows of a source, beginning with the blocks of some of them.
+
+    Parameters
+    ----------
+    source : RowSource
+        The matrix.
+    sample : ndarray or sparse matrix of shape (n_sample, n_columns)
+        Some of its rows.
+    family : str
+        Name of the family.
+    settings : BlockSettings
+        Parameters.
+    rng : numpy.random.Generator
+        Seeds the starts.
+
+    Returns
+    -------
+    Streamed
+        Partitions of all rows and columns, and block means.
+    """
+    found = search_blocks(sample, family, settings, rng)
+    # The finest clusters are swept along, so that the hierarchy holds all rows.
+    asked = (*found.views, found.finest)
+    views = list({id(view): view for view in asked}.values())
+    places = [[view is one for view in views].index(True) for one in asked]
+    swept = _Sweep(found.problem, views)
+    for n_passes in range(1, _MAX_PASSES + 1):
+        before, swept = swept, _sweep(source, swept, found.preparation)
+        share = swept.share_moved(before)
+        settings.report(f"pass {n_passes} over {source.shape[0]} rows: {share:.1%} moved")
+        if share <= _TOL:
+            break
+    return _collect(found, swept, places)
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """Where a sweep ended: views of all rows and columns, with what was seen on the way."""
+
+    problem: BlockProblem
+    views: list[Blocks]
+    rows: _Rows | None = None
+    column_confidence: tuple[np.ndarray, ...] = ()
+
+    def share_moved(self, before: _Sweep) -> float:
+        """Return the largest share of rows and columns that moved; the finest may go on moving."""
+        if before.rows is None:
+            return 1.0
+        asked = zip(self.views[:-1] or self.views, before.views, strict=False)
+        return max(
+            sum(np.count_nonzero(a != b) for a, b in zip(new.labels, old.labels, strict=True))
+            / sum(self.problem.shape)
+            for new, old in asked
+        )
+
+
+def _sweep(source: RowSource, before: _Sweep, preparation: Preparation) -> _Sweep:
+    """Read all rows past the blocks, then move the columns."""
+    placements = tuple(place_side(before.problem, preparation, view, 0) for view in before.views)
+    crew = find_cluster(source) or Threads(source, None)
+    with one_blas_thread():
+        parts = crew.each_part(_Reader(placements).read, [None] * len(source.parts))
+        rows = _without_empty(_join(parts))
+    problem = _whole_problem(before.problem, rows)
+    moved = [_move_columns(problem, view, rows, place) for place, view in enumerate(before.views)]
+    return _Sweep(problem, [blocks for blocks, _ in moved], rows, tuple(sure for _, sure in moved))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is kept of rows that were read.
+
+    Attributes
+    ----------
+    labels : tuple of int arrays of shape (n_rows,)
+        Clusters in each view.
+    confidence : array of shape (n_rows,)
+        Of the first view.
+    degree : array of shape (n_rows,)
+        Sums of the prepared values.
+    effect : array of shape (n_rows,) or None
+        Additive effects taken out.
+    sums : tuple of arrays
+        What is added up over the parts: for each view the columns' sums of prepared values within
+        clusters, (n_clusters, n_columns); for each view the number of missing ones, likewise, or
+        0; the weighted sum of squares; the columns' sums of raw values in the first view.
+    """
+
+    labels: tuple[np.ndarray, ...]
+    confidence: np.ndarray
+    degree: np.ndarray
+    effect: np.ndarray | None
+    sums: tuple[Any, ...]
+
+    @property
+    def n_views(self) -> int:
+        """Number of views."""
+        return len(self.labels)
+
+    def total(self, place: int) -> np.ndarray:
+        """Return the columns' sums of prepared values in a view."""
+        return self.sums[place]
+
+    def missing(self, place: int) -> np.ndarray | float:
+        """Return the columns' numbers of missing entries in a view."""
+        return self.sums[self.n_views + place]
+
+    def sizes(self, place: int) -> np.ndarray:
+        """Return the numbers of rows of the clusters of a view."""
+        return np.bincount(self.labels[place], minlength=len(self.total(place)))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Sends rows to the best clusters of several views; travels to where the rows are."""
+
+    placements: tuple[BlockPlacement, ...]
+
+    def read(self, rows: Matrix, _: Any = None) -> _Rows:
+        """Return what is kept of some rows."""
+        first = self.placements[0]
+        face = first.face(rows)
+        every = [placement.gains(placement.profiles(face)) for placement in self.placements]
+        labels = tuple(gain.argmax(axis=1).astype(np.int32) for gain in every)
+        own = [(label, gain.shape[1]) for label, gain in zip(labels, every, strict=True)]
+        missing = None if face.observed is None else (face.observed == 0).astype(np.float64)
+        squares = (face.values * face.values).sum(axis=0)
+        values = rows if missing is None else np.nan_to_num(rows)
+        return _Rows(
+            labels=labels,
+            confidence=excess_share(soft_plan(every[0]), labels[0], face.is_empty()),
+            degree=np.asarray(face.values.sum(axis=1), dtype=np.float64).ravel(),
+            effect=first.preparation.effects_of(rows),
+            sums=(
+                *(stack(face.values, *one) for one in own),
+                *(0.0 if missing is None else stack(missing, *one) for one in own),
+                float(squares @ (1 / np.maximum(first.partner_exposure, 1e-300))),
+                stack(values, *own[0]),
+            ),
+        )
+
+
+def _join(parts: Iterable[_Rows]) -> _Rows:
+    """Put what was kept of the parts together."""
+    kept, sums = [], None
+    for part in parts:
+        kept.append(replace(part, sums=()))
+        sums = part.sums if sums is None else tuple(map(add, sums, part.sums))
+    assert sums is not None, "a source has rows"
+    effects = [part.effect for part in kept if part.effect is not None]
+    return _Rows(
+        labels=tuple(map(np.concatenate, zip(*(part.labels for part in kept), strict=True))),
+        confidence=np.concatenate([part.confidence for part in kept]),
+        degree=np.concatenate([part.degree for part in kept]),
+        effect=np.concatenate(effects) if effects else None,
+        sums=sums,
+    )
+
+
+def _without_empty(rows: _Rows) -> _Rows:
+    """Drop clusters of the sample that no row goes to; the finest, in a hierarchy, stay."""
+    labels, sums = list(rows.labels), list(rows.sums)
+    for place in range(rows.n_views - 1):
+        used = rows.sizes(place) > 0
+        if used.all():
+            continue
+        labels[place] = (np.cumsum(used) - 1)[labels[place]].astype(np.int32)
+        for index in (place, rows.n_views + place, *([-1] if place == 0 else [])):
+            sums[index] = sums[index][used] if np.ndim(sums[index]) else sums[index]
+    return replace(rows, labels=tuple(labels), sums=tuple(sums))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A matrix of which nothing but the shape is kept."""
+
+    shape: tuple[int, int]
+
+
+def _whole_problem(problem: BlockProblem, rows: _Rows) -> BlockProblem:
+    """Return the problem of all rows that were read; the matrix itself is not in it."""
+    total = rows.total(0)
+    n_rows, n_columns = len(rows.degree), total.shape[1]
+    missing = rows.missing(0)
+    if problem.family == "poisson":
+        scale = np.sqrt(max(rows.degree.sum(), 1e-300))
+        row, column = rows.degree / scale, total.sum(axis=0) / scale
+        exposure = rows.degree.sum()
+    else:
+        row, column = np.ones(n_rows), problem.faces[0].partner_exposure
+        exposure = n_rows * column.sum() - float(np.sum(missing * column))
+    return replace(
+        problem,
+        faces=(
+            Face(_Shape((n_rows, n_columns)), row, column),
+            Face(_Shape((n_columns, n_rows)), column, row),
+        ),
+        overall=float(total.sum() / max(exposure, 1e-300)),
+        n_observed=n_rows * n_columns - int(np.sum(missing)),
+        sum_squares=rows.sums[-2] if problem.family == "gaussian" else 0.0,
+    )
+
+
+def _column_profiles(problem: BlockProblem, rows: _Rows, place: int) -> Profiles:
+    """Return totals and exposures of the columns over the row clusters of a view."""
+    total, missing = rows.total(place), rows.missing(place)
+    column, row = problem.faces[1].exposure, problem.faces[0].exposure
+    if np.any(missing):
+        observed = rows.sizes(place)[:, None] - missing
+        return Profiles(total.T, (observed * column).T, None)
+    pooled = np.bincount(rows.labels[place], weights=row, minlength=len(total))
+    return Profiles(total.T, column, pooled)
+
+
+def _move_columns(
+    problem: BlockProblem, view: Blocks, rows: _Rows, place: int
+) -> tuple[Blocks, np.ndarray]:
+    """Send the columns to their best clusters; return the blocks and the columns' confidence."""
+    profiles = _column_profiles(problem, rows, place)
+    own, n_clusters = view.labels[1], view.shape[1]
+    marginal = log_marginal(own, n_clusters)
+    gain = gains(problem, profiles, profiles.blocks(own, n_clusters), marginal)
+    best = gain.argmax(axis=1)
+    # A cluster of columns that all rows together would leave empty stays as the sample had it.
+    labels = best if len(np.unique(best)) == n_clusters else own
+    total, exposure = profiles.blocks(labels, n_clusters)
+    empty = profiles.full_exposure().sum(axis=1) == 0
+    blocks = Blocks((rows.labels[place], labels), total.T, exposure.T, view.n_sweeps + 1)
+    return blocks, excess_share(soft_plan(gain), labels, empty)
+
+
+def _collect(found: Search, swept: _Sweep, places: list[int]) -> Streamed:
+    rows, problem = swept.rows, swept.problem
+    assert rows is not None, "there was at least one pass"
+    row, column, finest = (swept.views[place] for place in places)
+    preparation = found.preparation
+    if rows.effect is not None:
+        preparation = replace(preparation, row_effect=rows.effect)
+    whole = replace(
+        found, preparation=preparation, problem=problem, views=(row, column), finest=finest
+    )
+    by_column = column.labels[1], column.shape[1]
+    total, exposure = _column_profiles(problem, rows, 0).blocks(*by_column)
+    blocks = Blocks((row.labels[0], column.labels[1]), total.T, exposure.T)
+    counts = rows.sizes(0)[:, None] - np.broadcast_to(rows.missing(0), rows.total(0).shape)
+    sums, counts = stack(rows.sums[-1].T, *by_column).T, stack(counts.T, *by_column).T
+    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    sure = rows.confidence, swept.column_confidence[places[1]]
+    return Streamed(collect(whole, blocks, sure), means)
