@@ -9,7 +9,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROMISES = {
     "plot_noise": ["sigma     9  TransportCoclustering  3 x 3 blocks"],
-    "plot_text": ["600 rows in 4 clusters", "family poisson"],
+    "plot_ratings": ["500 rows in 4 clusters, 300 columns in 5 clusters", "offsets and blocks"],
+    "plot_text": ["family poisson", "from linear_model", "NMI with the subpackages"],
     "plot_expression": ["120 rows in 3 clusters", "adjusted Rand index: 1.00"],
 }
 

@@ -1,0 +1,69 @@
+"""How Sphinx builds the site: ``make docs``. Nothing is fetched, neither here nor by a reader."""
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util import logging
+
+import ccot
+
+project = "ccot"
+author = "The ccot developers"
+project_copyright = author
+version = release = ccot.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "api/examples"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"  # the docstrings say it in words
+autosummary_ignore_module_all = False
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "backreferences_dir": "api/examples",
+    "doc_module": ("ccot",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "ccot"
+html_math_renderer = "mathml"
+html_show_sourcelink = False
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+def show_formula(translator, node) -> None:
+    """Write a formula as MathML, which browsers draw by themselves: no script, no network."""
+    try:
+        mathml = tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block))
+    except MathError as error:
+        logging.getLogger(__name__).warning("formula: %s", error, location=node)
+        mathml = translator.encode(node.astext())
+    translator.body.append(mathml)
+    raise nodes.SkipNode
+
+
+def setup(app) -> None:
+    """Tell Sphinx who writes formulas."""
+    app.add_html_math_renderer("mathml", (show_formula, None), (show_formula, None))
