@@ -14,7 +14,10 @@ from benchmarks.data import data_home
 from benchmarks.record import RESULTS
 
 HERE = Path(__file__).parent
-GROWTH = ("growth", "large_blocks", "large_gw")
+GROWTH = (
+    ("growth",), ("growth", "--large"), ("large_blocks",), ("large_blocks", "--entries", "1e8"),
+    ("large_gw",),
+)  # fmt: skip
 CLAIMS = ("detector", "nostructure", "quality", "speed", "robust", "scaling", "rivals")
 # These need matrices that are not ours to ship.
 ON_REAL_DATA = ("real", "movielens")
@@ -25,11 +28,10 @@ def python(*arguments: object) -> None:
     subprocess.run([sys.executable, *map(str, arguments)], check=True, cwd=HERE.parent)
 
 
-def modules(large: bool, claims: bool) -> list[str]:
-    named = (GROWTH if large else ()) + (CLAIMS if claims else ())
-    if claims and data_home():
-        named += ON_REAL_DATA
-    return [name for name in named if (HERE / f"{name}.py").exists()]
+def others(large: bool, claims: bool) -> list[tuple[str, ...]]:
+    """Modules to run beside the suite, with their arguments."""
+    claimed = CLAIMS + (ON_REAL_DATA if data_home() else ())
+    return [*(GROWTH if large else ()), *((name,) for name in claimed if claims)]
 
 
 def main() -> None:
@@ -42,8 +44,8 @@ def main() -> None:
         python(*suite, "--out", "build/bench.json")
         return
     python(*suite, "--out", RESULTS / "suite.json")
-    for name in modules(arguments.profile == "large", arguments.claims):
-        python("-m", f"benchmarks.{name}")
+    for name, *options in others(arguments.profile == "large", arguments.claims):
+        python("-m", f"benchmarks.{name}", *options)
     python("docs/render.py")
     python("docs/suite.py")
 

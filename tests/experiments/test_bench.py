@@ -62,7 +62,7 @@ def test_the_page_is_rendered(smoke, tmp_path, monkeypatch):
     page = importlib.import_module("suite")
     try:
         monkeypatch.setattr(page, "load", lambda name: json.loads(smoke[0].read_text()))
-        made = {name: table() for name, table in page.TABLES.items()}
+        made = {name: make() for name, make in page.TABLES.items() if name.startswith("suite")}
         slots = (PROJECT / "docs" / "benchmarks.md").read_text()
         for name, text in made.items():
             assert f"<!-- table: {name} -->" in slots
