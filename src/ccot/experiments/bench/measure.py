@@ -16,13 +16,13 @@ import signal
 import tempfile
 import time
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 from threadpoolctl import threadpool_limits
 
@@ -70,6 +70,14 @@ def measure(case: Case, rival: Rival, seed: int, limits: Limits) -> dict[str, An
         clock and ``processor_seconds``, ``megabytes`` of memory beyond the matrix at its peak
         (None where the system does not tell), ``error``, ``row_clusters`` and ``column_clusters``
         (None where the rival has no labels).
+
+    Examples
+    --------
+    >>> from ccot.experiments.bench.cases import row_cases
+    >>> from ccot.experiments.bench.rivals import rivals
+    >>> seen = measure(row_cases((60,), 40)[0], rivals()["K-means"], 0, Limits(10, 2))
+    >>> seen["status"], seen["error"], seen["row_clusters"]
+    ('done', 0.0, 3)
     """
     context = _context()
     ours, theirs = context.Pipe(duplex=False)
@@ -98,11 +106,22 @@ def _context() -> Any:
         raise OSError("the suite forks processes, which this system cannot: use Linux or macOS")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "ot"])
-    # POT imports every array library it finds, and needs none of them here.
-    idle = {f"POT_BACKEND_DISABLE_{name}": "1" for name in ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")}
-    with patch.dict(os.environ, idle):
+    with _numpy_alone():
         forkserver.ensure_running()
     return context
+
+
+@contextmanager
+def _numpy_alone() -> Iterator[None]:
+    """Keep POT from importing every array library it finds: it needs none of them here."""
+    before = dict(os.environ)
+    libraries = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")
+    os.environ.update({f"POT_BACKEND_DISABLE_{name}": "1" for name in libraries})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _listen(answer: Connection, limits: Limits) -> dict[str, Any]:

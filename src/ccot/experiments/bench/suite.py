@@ -125,6 +125,15 @@ def run_suite(
     -------
     dict
         What is in the file.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> tiny = Profile("tiny", tuple(row_cases((60, 80), 40)), 1, 1, Limits(10, 2))
+    >>> with TemporaryDirectory() as folder:
+    ...     result = run_suite(tiny, Path(folder, "suite.json"), only=["K-means"])
+    >>> [(trial["case"], trial["error"]) for trial in result["trials"]]
+    [('60 rows', 0.0), ('80 rows', 0.0)]
     """
     everyone = _take_part(only)
     result: dict[str, Any] = {
