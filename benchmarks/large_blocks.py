@@ -98,10 +98,11 @@ def main() -> None:
         print(json.dumps(grow(arguments.one)))
         return
     sizes = [int(size) for size in arguments.entries]
-    cells = {cell["entries_drawn"]: cell for cell in stored_cells()}
+    seen = []
     for size in sizes:
-        cells[size] = in_a_process(size)
-        print(cells[size], flush=True)
+        seen.append(in_a_process(size))
+        print(seen[-1], flush=True)
+    cells = {cell["entries_drawn"]: cell for cell in [*stored_cells(), *seen]}
     ordered = [cells[size] for size in sorted(cells)]
     nnz, times = (np.array([cell[key] for cell in ordered], float) for key in ("nnz", "seconds"))
     exponent = float(np.polyfit(np.log(nnz), np.log(times), 1)[0]) if len(ordered) > 1 else None

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import commands
+import large
 import ratings
 import reproduction
+import suite
 
 from ccot.blocks import fit, numbers, prepare, start
 from ccot.experiments.published import FIGURE3, TABLE2
@@ -352,7 +354,9 @@ TABLES: dict[str, Callable[[], str]] = {
     made.__name__: made
     for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
                  real, real_sets, robust, rules, scaling, sweeps)
-} | commands.TABLES | reproduction.TABLES | ratings.TABLES  # fmt: skip
+}  # fmt: skip
+for module in (commands, large, ratings, reproduction, suite):
+    TABLES |= module.TABLES
 
 
 def fill(name: str) -> str:

@@ -1,0 +1,83 @@
+"""Tables of large matrices, which ``docs/render.py`` puts in."""
+
+from collections.abc import Callable
+
+from ratings import load, table
+
+
+def source(name: str, result: dict) -> str:
+    facts = result["facts"]
+    return (
+        f"{facts['processor']}, one thread. Stored in `benchmarks/results/{name}.json` by "
+        f"`python -m benchmarks.{name}`, {facts['date']}."
+    )
+
+
+def gw_speed() -> str:
+    result = load("large_gw")
+    rows = [
+        [
+            f"{cell['set']}, {cell['shape'][0]} x {cell['shape'][1]}",
+            f"{cell['times_faster']:.1f}",
+            f"{cell['seconds_ours']:.3f}",
+            f"{cell['seconds_pot']:.3f}",
+            f"{cell['scalings_differ_by']:.0e}",
+        ]
+        for cell in result["speed"]
+    ]
+    note = (
+        "Processor time of POT over that of `CCOTGW(exact_refinement=False)`, kernels, jumps and "
+        "labels included in ours, and the largest difference of log scalings from those of "
+        f"couplings written out. {source('large_gw', result)}"
+    )
+    heads = ["matrix", "times faster", "ours (s)", "POT (s)", "scalings differ by"]
+    return table(heads, rows) + f"\n\n{note}"
+
+
+def gw_growth() -> str:
+    result = load("large_gw")
+    cells = result["cells"]
+    rows = [
+        ["seconds", *(f"{cell['seconds']:.1f}" for cell in cells)],
+        ["the matrix (MB)", *(f"{cell['megabytes_of_the_matrix']}" for cell in cells)],
+        ["memory beside it (MB)", *(f"{cell['megabytes_more']}" for cell in cells)],
+        ["share of rows in a wrong cluster", *(f"{cell['row_error']:.5f}" for cell in cells)],
+    ]
+    both = result["both"]
+    differ = max(both["row_labels_that_differ"], both["column_labels_that_differ"])
+    note = (
+        f"`CCOTGW(n_support={result['n_support']})` on noisy blocks of {cells[0]['columns']} "
+        f"columns: processor time grows like the number of rows to the power "
+        f"{result['exponent']:.2f}. At {both['rows']} rows, where all pairs fit too, the share of "
+        f"labels that differ is {differ:g}. {source('large_gw', result)}"
+    )
+    return table(["rows", *(str(cell["rows"]) for cell in cells)], rows) + f"\n\n{note}"
+
+
+def blocks_growth() -> str:
+    result = load("large_blocks")
+    rows = [
+        [
+            f"{cell['nnz']}",
+            f"{cell['shape'][0]} x {cell['shape'][1]}",
+            f"{cell['seconds']:.1f}",
+            f"{1e9 * cell['seconds'] / cell['nnz']:.0f}",
+            f"{cell['gigabytes']:.2f}",
+            f"{cell['clusters'][0]} x {cell['clusters'][1]}",
+            f"{max(cell['row_error'], cell['column_error']):.3f}",
+        ]
+        for cell in result["cells"]
+    ]
+    note = (
+        "Whole fits of generated counts with 8 x 6 blocks, numbers found: processor time, which "
+        f"grows like the number of non-zeros to the power {result['exponent']:.2f}, and the peak "
+        f"of memory, the matrix and the interpreter included. {source('large_blocks', result)}"
+    )
+    heads = ["non-zeros", "shape", "seconds", "ns a non-zero", "memory (GB)", "clusters found",
+             "largest error"]  # fmt: skip
+    return table(heads, rows) + f"\n\n{note}"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    made.__name__: made for made in (gw_speed, gw_growth, blocks_growth)
+}
