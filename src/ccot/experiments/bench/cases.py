@@ -145,7 +145,7 @@ def nonzero_cases(sizes: tuple[int, ...], n_columns: int = 1000) -> list[Case]:
     return [
         Case(
             f"{size} entries", "nonzeros", size, (size // ENTRIES_A_ROW, n_columns), "counts",
-            partial(_counts, size, n_columns), partial(_counts, 2000, 48),
+            partial(_counts, size, n_columns), partial(_counts, 1000, 24),
         )
         for size in sizes
     ]  # fmt: skip
@@ -154,7 +154,7 @@ def nonzero_cases(sizes: tuple[int, ...], n_columns: int = 1000) -> list[Case]:
 def _real(
     name: str, axis: str, size: int, shape: tuple[int, int], make: Callable[[int], Planted]
 ) -> Case:
-    return Case(name, axis, size, shape, "real", make, partial(_crisp, 60, 40))
+    return Case(name, axis, size, shape, "real", make, partial(_crisp, 30, 20))
 
 
 def _crisp_case(name: str, axis: str, size: int, shape: tuple[int, int]) -> Case:

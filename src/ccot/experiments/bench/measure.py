@@ -145,6 +145,8 @@ def _fit_alone(
 ) -> None:
     import resource
 
+    # What the server imported stays: looking through it for garbage takes longer than many a fit.
+    gc.freeze()
     os.chdir(folder)
     warnings.simplefilter("ignore")
     allowed = int(limits.gigabytes * 2**30)
