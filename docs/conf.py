@@ -27,17 +27,18 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"  # the docstrings say it in words
-autosummary_ignore_module_all = False
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "api/examples",
     "doc_module": ("ccot",),
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "remove_config_comments": True,
     "show_memory": False,
 }
 
@@ -45,7 +46,12 @@ html_theme = "pydata_sphinx_theme"
 html_title = "ccot"
 html_math_renderer = "mathml"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_sidebars = {"faq": []}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
+    "show_toc_level": 2,
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "footer_start": ["copyright"],

@@ -69,6 +69,7 @@ plot_merge_costs(model)
 
 # %%
 # A picture of counts is mostly zeros; averaged to fewer pixels it shows the vocabularies.
+# sphinx_gallery_thumbnail_number = 2
 plot_blocks(model, counts, max_pixels=120)
 
 # %%
