@@ -17,7 +17,7 @@ import ratings
 import reproduction
 import suite
 
-from ccot.blocks import fit, numbers, prepare, start
+from ccot.blocks import choose, numbers, prepare, start
 from ccot.experiments.published import FIGURE3, TABLE2
 from ccot.jumps import LEVEL
 
@@ -344,7 +344,7 @@ def rules() -> str:
         ["entries on the smallest value that make it a floor", f"{share(prepare._FLOOR_SHARE)}"],
         ["yes-or-no columns that make a table of traits", share(prepare._TRAIT_SHARE)],
         ["clusters of the over-segmentation", f"{start._MIN_SEGMENTS} to {start._MAX_SEGMENTS}"],
-        ["ICL's number is a small part of them", f"at most {share(fit._TRUSTED_SHARE)}, or 2"],
+        ["ICL's number is a small part of them", f"at most {share(choose._TRUSTED_SHARE)}, or 2"],
         ["merges averaged on each side of a jump", f"{numbers._WINDOW}"],
     ]
     return table(["rule", "value"], rows)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.hierarchy import Hierarchy, build_hierarchy
+from ccot.blocks.choose import choose_numbers, crossed, led_by, trust_icl
+from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.numbers import (
     Candidate,
     Numbers,
@@ -19,8 +20,6 @@ from ccot.blocks.numbers import (
     evidence,
     icl,
     is_saturated,
-    jump_scores,
-    mean_costs,
 )
 from ccot.blocks.placement import place_side
 from ccot.blocks.prepare import Preparation, choose_preparation, with_effects
@@ -35,22 +34,12 @@ from ccot.blocks.problem import (
 from ccot.blocks.refine import reach, refine
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
-from ccot.blocks.sweep import confidence, sweep
+from ccot.blocks.sweep import confidence, settle, sweep
 from ccot.coclustering import Coclustering, Side
 
 Matrix = Any
 
-# At temperature 1 overlapping clusters share their points as they should; the plan is lowered to
-# hard assignment at the end.
-_SOFT = (1.0,)
-# ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
-_TRUSTED_SHARE = 0.25
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
-_N_CANDIDATES = 10
-# Nats by which a co-clustering must beat a single block where no cut does before it is swept.
-_CLEAR = 5.0
-# Starts that are looked at for it.
-_N_FAINT = 3
 # Sparse matrices of more cells are not written out.
 _LARGEST_WRITTEN = 2**27
 
@@ -73,22 +62,6 @@ class BlockSettings:
     def given(self) -> Numbers:
         """Both numbers."""
         return self.n_row_clusters, self.n_column_clusters
-
-
-@dataclass(frozen=True)
-class Start:
-    """An over-segmentation and its hierarchy."""
-
-    fine: Blocks
-    hierarchy: Hierarchy
-
-    def cut(self, numbers: Numbers) -> Blocks:
-        """Merge the clusters down to the given numbers; None leaves a side as it is."""
-        rows, columns = (
-            self.hierarchy.cut(axis, self.fine.shape[axis] if number is None else number)
-            for axis, number in enumerate(numbers)
-        )
-        return self.fine.merged(rows, columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,11 +181,11 @@ def search_blocks(
     preparation, problem, starts = _begin(X, family, settings, rng, candidate)
     settings.report(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
     problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
-    numbers, candidates = choose_numbers(problem, starts, settings)
+    numbers, candidates = choose_numbers(problem, starts, settings.given, settings.criterion)
     if None in numbers:
         views = _fit_by_icl(problem, starts, settings)
         best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
-        candidates = _led_by(best, candidates)
+        candidates = led_by(best, candidates)
     else:
         views = _fit_by_cut(problem, starts, numbers, settings.balanced)
     settings.report(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
@@ -245,7 +218,7 @@ def _begin(
     begun = begin(choose_preparation(X, family))
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
     too_large = sp.issparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
-    if family == "gaussian" and not too_large and not all(_trust_icl(begun[1], begun[2])[1]):
+    if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
         begun = begin(with_effects(begun[0], X))
     return begun
 
@@ -271,121 +244,12 @@ def _default_n_init(X: Matrix) -> int:
     return int(max(np.clip(1.6e6 / max(n_entries, 1), 3, 12), min(4e5 / max(n_entries, 1), 24)))
 
 
-def choose_numbers(
-    problem: BlockProblem, starts: list[Start], settings: BlockSettings
-) -> tuple[Numbers, tuple[Candidate, ...]]:
-    """Return numbers of clusters, or None on both sides where ICL is to settle them by search.
-
-    ICL bounds the numbers from above. Where it stops well short of the over-segmentation, finer
-    clusters are noise and it is right; where it takes nearly all it is offered, the matrix has
-    structure at every scale, and the jump of the merge costs names the scale that stands out.
-    """
-    given = settings.given
-    if not (_has_structure(problem, starts) or _has_faint_structure(problem, starts)):
-        flat = given[0] or 1, given[1] or 1
-        return flat, (Candidate(*flat, 0.0, "icl"),)
-    limit, trusted = _trust_icl(problem, starts)
-    if settings.criterion == "icl" or limit == (1, 1) or all(trusted):
-        cuts = [best_cuts(problem, s.fine, s.hierarchy, given) for s in starts]
-        return (None, None), _best_of(cuts)
-    numbers, scores = [], []
-    for axis, number in enumerate(given):
-        side = {limit[axis]: 0.0}
-        if not trusted[axis]:
-            costs = mean_costs([start.hierarchy for start in starts], axis)
-            side = jump_scores(costs, limit[axis]) or side
-        numbers.append(max(side, key=lambda k: side[k]) if number is None else number)
-        scores.append(side)
-    chosen = numbers[0], numbers[1]
-    return chosen, _pair_up(scores, chosen)
-
-
-def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
-    """Tell whether any cut beats a single block, the dispersion being that of no clusters at all.
-
-    The finest clusters have fitted some of the noise: their dispersion would make the rest look
-    like structure.
-    """
-    cautious = problem.with_dispersion(pearson_dispersion(problem))
-    best = (best_cuts(cautious, start.fine, start.hierarchy)[0] for start in starts)
-    return any(cut.numbers != (1, 1) for cut in best)
-
-
-def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
-    """Tell whether the best cuts beat a single block once they have been swept.
-
-    Under strong noise clusters emerge only when rows and columns have settled on one another.
-    """
-    if problem.family != "gaussian":
-        return False
-    n_rows, n_columns = problem.shape
-    flat = make_blocks(problem, np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64))
-    floor = evidence(problem, flat) + _CLEAR
-    return any(
-        evidence(problem, _settle(problem, start.cut(cut.numbers))) > floor
-        for start in starts[:_N_FAINT]
-        for cut in _crossed(best_cuts(problem, start.fine, start.hierarchy))
-    )
-
-
-def _crossed(cuts: list[Candidate], n_best: int = 2) -> list[Candidate]:
-    """Return the best cuts that split both sides."""
-    return [cut for cut in cuts if min(cut.numbers) > 1][:n_best]
-
-
-def _settle(
-    problem: BlockProblem,
-    blocks: Blocks,
-    max_iter: int = 30,
-    tol: float = 1e-3,
-    balanced: bool = False,
-) -> Blocks:
-    """Sweep softly until little moves."""
-    return sweep(problem, blocks, temperatures=_SOFT, max_iter=max_iter, tol=tol, balanced=balanced)
-
-
-def _trust_icl(
-    problem: BlockProblem, starts: list[Start]
-) -> tuple[tuple[int, int], tuple[bool, bool]]:
-    """Return the numbers of highest ICL, and whether each is well short of the finest one."""
-    limit = best_cuts(problem, starts[0].fine, starts[0].hierarchy)[0].numbers
-    finest = starts[0].fine.shape
-    rows, columns = (
-        number <= max(_TRUSTED_SHARE * most, 2) for number, most in zip(limit, finest, strict=True)
-    )
-    return limit, (rows, columns)
-
-
-def _best_of(cuts: list[list[Candidate]]) -> tuple[Candidate, ...]:
-    best: dict[tuple[int, int], Candidate] = {}
-    for found in (candidate for start in cuts for candidate in start):
-        if found.numbers not in best or best[found.numbers].score < found.score:
-            best[found.numbers] = found
-    return tuple(sorted(best.values(), key=lambda c: -c.score)[:_N_CANDIDATES])
-
-
-def _led_by(found: Candidate, others: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Put first what the search ended at, which need not be the best of the cuts it began with."""
-    rest = tuple(other for other in others if other.numbers != found.numbers)
-    return (found, *rest)[:_N_CANDIDATES]
-
-
-def _pair_up(scores: list[dict[int, float]], chosen: tuple[int, int]) -> tuple[Candidate, ...]:
-    pairs = [
-        Candidate(g, m, scores[0].get(g, 0.0) + scores[1].get(m, 0.0), "jump")
-        for g in set(scores[0]) | {chosen[0]}
-        for m in set(scores[1]) | {chosen[1]}
-    ]
-    pairs.sort(key=lambda c: (c.numbers != chosen, -c.score))
-    return tuple(pairs[:_N_CANDIDATES])
-
-
 def _fit_by_icl(
     problem: BlockProblem, starts: list[Start], settings: BlockSettings
 ) -> tuple[Blocks, Blocks]:
     """Refine the best cuts of every start by splits and merges; the best score wins."""
     score = icl if settings.criterion == "icl" else evidence
-    settle = partial(_settle, problem, balanced=settings.balanced)
+    relax = partial(settle, problem, balanced=settings.balanced)
 
     def criterion(blocks: Blocks) -> float:
         return -np.inf if is_saturated(problem, blocks.shape) else score(problem, blocks)
@@ -394,21 +258,21 @@ def _fit_by_icl(
     leaders: dict[tuple[int, int], Blocks] = {}
     for start in starts:
         cuts = best_cuts(problem, start.fine, start.hierarchy, given)
-        best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + _crossed(cuts[2:])
+        best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
         for cut in best:
-            settled = settle(start.cut(cut.numbers))
+            settled = relax(start.cut(cut.numbers))
             rival = leaders.get(settled.shape)
             if rival is None or criterion(settled) > criterion(rival):
                 leaders[settled.shape] = settled
     best_first = sorted(leaders.values(), key=criterion, reverse=True)[:4]
     free = given[0] is None, given[1] is None
     refined = [
-        refine(problem, reach(problem, blocks, given), criterion, settle, free)
+        refine(problem, reach(problem, blocks, given), criterion, relax, free)
         for blocks in best_first
     ]
     best = reach(problem, max(refined, key=criterion), given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
-    settled = settle(best, max_iter=settings.max_iter, tol=settings.tol)
+    settled = relax(best, max_iter=settings.max_iter, tol=settings.tol)
     best = settled if settled.shape == best.shape else best
     return best, best
 

@@ -84,6 +84,22 @@ class Hierarchy:
         return np.array(members), parts
 
 
+@dataclass(frozen=True)
+class Start:
+    """An over-segmentation and its hierarchy."""
+
+    fine: Blocks
+    hierarchy: Hierarchy
+
+    def cut(self, numbers: tuple[int | None, int | None]) -> Blocks:
+        """Merge the clusters down to the given numbers; None leaves a side as it is."""
+        rows, columns = (
+            self.hierarchy.cut(axis, self.fine.shape[axis] if number is None else number)
+            for axis, number in enumerate(numbers)
+        )
+        return self.fine.merged(rows, columns)
+
+
 def build_hierarchy(problem: BlockProblem, blocks: Blocks) -> Hierarchy:
     """Merge the cheapest pair of clusters again and again, on each side.
 

@@ -21,6 +21,10 @@ from scipy.special import logsumexp
 from ccot.blocks.problem import BlockProblem, Blocks, Profiles, make_blocks
 from ccot.transport.sinkhorn import sinkhorn
 
+# At temperature 1 overlapping clusters share their points as they should; the plan is lowered to
+# hard assignment at the end.
+_SOFT = (1.0,)
+
 
 def sweep(
     problem: BlockProblem,
@@ -68,6 +72,17 @@ def sweep(
     found = make_blocks(problem, _hard(plans[0], balanced), _hard(plans[1], balanced), n_sweeps)
     is_soft = plans[0].ndim == plans[1].ndim == 2
     return replace(found, plans=(plans[0], plans[1])) if is_soft else found
+
+
+def settle(
+    problem: BlockProblem,
+    blocks: Blocks,
+    max_iter: int = 30,
+    tol: float = 1e-3,
+    balanced: bool = False,
+) -> Blocks:
+    """Sweep softly until little moves."""
+    return sweep(problem, blocks, temperatures=_SOFT, max_iter=max_iter, tol=tol, balanced=balanced)
 
 
 def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> np.ndarray:
