@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+import secrets
 import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,8 +44,9 @@ def result_folder(out: Path) -> Iterator[Path]:
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
     nearest = next(folder for folder in out.absolute().parents if folder.is_dir())
-    staged = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=nearest))
+    staged = nearest / f".{out.name}.{secrets.token_hex(4)}.part"
     try:
+        staged.mkdir()
         yield staged
         with _uninterrupted():
             out.mkdir(parents=True, exist_ok=True)
@@ -54,7 +55,8 @@ def result_folder(out: Path) -> Iterator[Path]:
             for path in staged.iterdir():
                 os.replace(path, out / path.name)
     finally:
-        shutil.rmtree(staged, ignore_errors=True)
+        with _uninterrupted():
+            shutil.rmtree(staged, ignore_errors=True)
 
 
 @contextmanager
@@ -71,7 +73,7 @@ def interruption_told(out: Path) -> Iterator[None]:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Put Ctrl-C off: moving files takes no time, and half of it would be neither old nor new."""
+    """Take no Ctrl-C: moving files takes no time, and half of it would be neither old nor new."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
