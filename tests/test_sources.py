@@ -72,7 +72,7 @@ KINDS = {
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
-    monkeypatch.setattr(sources, "PART_CELLS", 100)
+    monkeypatch.setattr("ccot.sources.base.PART_CELLS", 100)
 
 
 @pytest.fixture(params=KINDS)

@@ -16,7 +16,8 @@ import numpy as np
 
 from ccot.arrays import one_blas_thread
 from ccot.draws import Ballots, DrawSolver, cast_alone, join_ballots
-from ccot.sources import DaskSource, RowSource, checked_rows, split_by_part, stack_rows
+from ccot.sources import DaskSource, RowSource
+from ccot.sources.base import checked_rows, split_by_part, stack_rows
 
 Matrix = Any
 Client = Any

@@ -7,17 +7,16 @@ and never held, and what a fit costs beyond these two passes does not depend on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from ccot.arrays import one_blas_thread
 from ccot.coclustering import StepCoclustering, StepPlacement, StepSide, block_means
-from ccot.distributed import find_cluster
-from ccot.draws import DrawPlacement, DrawSolver
+from ccot.crew import Crew, find_crew
+from ccot.draws import DrawPlacement
 from ccot.ledger import Ledger
 from ccot.partition import StepLaw, place
 from ccot.pipeline import CCOTSettings, fit_ccot
@@ -80,47 +79,6 @@ class Tall:
         return Tall(self.found.transposed(), self.block_means.T, self.reg)
 
 
-class Crew(Protocol):
-    """Who does the work, and where."""
-
-    def gather(self, indices: np.ndarray) -> Matrix:
-        """Return the rows at ascending indices."""
-        ...
-
-    def prepare(self, matrix: Matrix, draws: np.ndarray, **how: Any) -> DrawSolver:
-        """Return the solver of draws of the gathered rows."""
-        ...
-
-    def each_part(self, work: Callable[..., Any], extras: Iterable[Any]) -> Iterator[Any]:
-        """Yield ``work(rows, extra)`` for every part of the source, in order."""
-        ...
-
-
-@dataclass(frozen=True)
-class Threads:
-    """Threads of one process, as many as ``n_jobs`` says."""
-
-    source: RowSource
-    n_jobs: int | None
-
-    def gather(self, indices: np.ndarray) -> Matrix:
-        """Return the rows at ascending indices."""
-        return self.source.rows(indices)
-
-    def prepare(self, matrix: Matrix, draws: np.ndarray, **how: Any) -> DrawSolver:
-        """Return the solver of draws of the gathered rows."""
-        return DrawSolver.prepare(matrix, draws, **how)
-
-    def each_part(self, work: Callable[..., Any], extras: Iterable[Any]) -> Iterator[Any]:
-        """Yield ``work(rows, extra)`` for every part of the source, in order."""
-        parts = zip(self.source.parts, extras, strict=True)
-        run = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
-        return run(delayed(self._work)(work, part, extra) for part, extra in parts)  # type: ignore
-
-    def _work(self, work: Callable[..., Any], part: slice, extra: Any) -> Any:
-        return work(self.source.read(part), extra)
-
-
 def fit_source(
     source: RowSource,
     settings: CCOTSettings,
@@ -150,7 +108,7 @@ def fit_source(
         turned = replace(settings, n_row_clusters=numbers[0], n_column_clusters=numbers[1])
         choose_turned = choose and (lambda matrix: choose(matrix.T))
         return fit_source(source.transposed(), turned, rng, choose_turned).transposed()
-    crew = find_cluster(source) or Threads(source, settings.n_jobs)
+    crew = find_crew(source, settings.n_jobs)
     n_rows, n_pool = source.shape[0], pool_size(source.shape, settings.n_samplings)
     whole = n_pool == n_rows
     pool = np.arange(n_rows) if whole else np.sort(rng.choice(n_rows, n_pool, replace=False))
@@ -255,7 +213,7 @@ def add_rows(
     Grown
         The co-clustering of old and new rows.
     """
-    crew = find_cluster(source) or Threads(source, n_jobs)
+    crew = find_crew(source, n_jobs)
     old_sizes = found.row.sizes()
     placer = RowPlacer.of(found.row)
     with one_blas_thread():

@@ -90,7 +90,7 @@ def test_wide_matrices_have_a_pool_of_columns(blocks, small_pool):
 
 
 def test_threads_change_nothing(blocks, small_pool, monkeypatch):
-    monkeypatch.setattr("ccot.sources.PART_CELLS", 300)
+    monkeypatch.setattr("ccot.sources.base.PART_CELLS", 300)
     same(*(CCOT(n_jobs=n_jobs, random_state=0).fit(blocks.data) for n_jobs in (1, 2)))
 
 

@@ -22,9 +22,8 @@ from ccot.blocks.placement import BlockPlacement, place_side
 from ccot.blocks.prepare import Preparation
 from ccot.blocks.problem import BlockProblem, Blocks, Face, Profiles, stack
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
-from ccot.distributed import find_cluster
+from ccot.crew import find_crew
 from ccot.sources import RowSource
-from ccot.tall import Threads
 
 Matrix = Any
 
@@ -124,7 +123,7 @@ class _Sweep:
 def _sweep(source: RowSource, before: _Sweep, preparation: Preparation) -> _Sweep:
     """Read all rows past the blocks, then move the columns."""
     placements = tuple(place_side(before.problem, preparation, view, 0) for view in before.views)
-    crew = find_cluster(source) or Threads(source, None)
+    crew = find_crew(source, None)
     with one_blas_thread():
         parts = crew.each_part(_Reader(placements).read, [None] * len(source.parts))
         rows = _without_empty(_join(parts))

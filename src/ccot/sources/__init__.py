@@ -1,0 +1,98 @@
+"""Matrices that are read row by row, wherever they are kept.
+
+A :class:`RowSource` knows its shape and hands out rows: a part at a time, in order, or a chosen
+few. What it hands out is float64 and finite, dense or CSR; the whole matrix is never held.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ccot.sources.base import RowSource
+from ccot.sources.blocks import DaskSource
+from ccot.sources.files import NpySource, ParquetSource, ZarrSource, map_source
+from ccot.sources.memory import ArraySource, FunctionSource
+
+__all__ = [
+    "ArraySource",
+    "DaskSource",
+    "FunctionSource",
+    "NpySource",
+    "ParquetSource",
+    "RowSource",
+    "ZarrSource",
+    "as_source",
+    "is_source",
+]
+
+
+def is_source(X: Any) -> bool:
+    """Tell whether a matrix is to be read row by row rather than taken as a whole."""
+    kinds = (RowSource, np.memmap, str, os.PathLike)
+    return isinstance(X, kinds) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
+
+
+def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
+    """Return the source of a matrix's rows.
+
+    Parameters
+    ----------
+    X : path-like, memmap, Dask or Zarr array, ndarray, sparse matrix, or RowSource
+        A path leads to a ``.npy`` file, a Parquet file or a folder of them, or a Zarr array.
+    allow_nan : bool, default=False
+        Let NaN pass.
+
+    Returns
+    -------
+    RowSource
+        Its rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> source = as_source(np.eye(5))
+    >>> source.rows(np.array([1, 4]))
+    array([[0., 1., 0., 0., 0.],
+           [0., 0., 0., 0., 1.]])
+    """
+    source = _make_source(X)
+    source.allow_nan = allow_nan
+    return source
+
+
+def _make_source(X: Any) -> RowSource:
+    if isinstance(X, RowSource):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return _open_path(Path(X))
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
+    if isinstance(X, np.memmap):
+        return map_source(X)
+    if _comes_from(X, "dask.array"):
+        return DaskSource(X)
+    return ZarrSource(X) if _comes_from(X, "zarr") else ArraySource(X)
+
+
+def _open_path(path: Path) -> RowSource:
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}: check the path")
+    if path.suffix == ".npy":
+        return _make_source(np.load(path, mmap_mode="r", allow_pickle=False))
+    parquet = path.suffix in (".parquet", ".pq")
+    if parquet or (path.is_dir() and next(path.rglob("*.parquet"), None)):
+        return ParquetSource(path)
+    if path.is_dir():
+        return ZarrSource.open(path)
+    raise ValueError(
+        f"{path} is no .npy, .parquet or .zarr: read it with ccot.io.read_matrix, and pass the "
+        "matrix"
+    )
+
+
+def _comes_from(X: Any, package: str) -> bool:
+    return f"{type(X).__module__}.".startswith(f"{package}.") and hasattr(X, "shape")

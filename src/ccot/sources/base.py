@@ -1,0 +1,147 @@
+"""What every source of rows is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+Matrix = Any
+
+# Rows are read in parts of about this many numbers.
+PART_CELLS = 2**20
+
+
+class RowSource(ABC):
+    """A matrix that hands out its rows.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and columns.
+    parts : tuple of slice
+        Ranges of rows that are best read at once; together, in order, all rows.
+    column_names : sequence of str or None
+        Names of the columns, where the format has them.
+    allow_nan : bool
+        Whether NaN may pass, as a missing entry.
+    """
+
+    shape: tuple[int, int]
+    parts: tuple[slice, ...]
+    column_names: Sequence[str] | None = None
+    allow_nan: bool = False
+
+    @abstractmethod
+    def _read(self, part: slice) -> Matrix:
+        """Return the rows of one part as they are stored."""
+
+    def read(self, part: slice) -> Matrix:
+        """Return the rows of one of the parts.
+
+        Parameters
+        ----------
+        part : slice
+            One of ``parts``.
+
+        Returns
+        -------
+        ndarray or CSR matrix
+            Its rows, float64.
+        """
+        return checked_rows(self._read(part), self.allow_nan, lambda row: part.start + row)
+
+    def rows(self, indices: np.ndarray) -> Matrix:
+        """Return chosen rows; no part is read twice.
+
+        Parameters
+        ----------
+        indices : int array of shape (n_chosen,)
+            Rows, ascending.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_chosen, n_columns)
+            The rows, float64.
+        """
+        chosen = split_by_part(indices, self.parts)
+        return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
+
+    def transposed(self) -> RowSource:
+        """Return the source of the columns, where they can be read as well as the rows."""
+        raise ValueError(
+            f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]}) and is read row by "
+            "row: store it transposed, and fit that"
+        )
+
+
+def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[slice, np.ndarray]]:
+    """Return the parts that ascending indices fall into, each with the positions within it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split_by_part(np.array([1, 2, 9]), (slice(0, 4), slice(4, 8), slice(8, 12)))
+    [(slice(0, 4, None), array([1, 2])), (slice(8, 12, None), array([1]))]
+    """
+    edges = np.searchsorted(indices, [part.start for part in parts] + [parts[-1].stop])
+    return [
+        (part, indices[first:last] - part.start)
+        for part, (first, last) in zip(parts, pairwise(edges), strict=True)
+        if first < last
+    ]
+
+
+def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
+    """Put blocks of rows, dense or sparse, on top of one another."""
+    if not blocks:
+        return np.empty((0, n_columns))
+    if sp.issparse(blocks[0]):
+        return sp.vstack(blocks, format="csr")
+    return np.concatenate(blocks)
+
+
+def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
+    """Return rows as finite float64, or say which row is wrong; ``number`` counts it in X."""
+    if sp.issparse(rows):
+        rows = sp.csr_array(rows).astype(np.float64, copy=False)
+        values = rows.data
+    else:
+        rows = values = np.asarray(rows, dtype=np.float64)
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if bad.any():
+        if sp.issparse(rows):
+            first = int(np.searchsorted(rows.indptr, np.flatnonzero(bad)[0], side="right")) - 1
+        else:
+            first = int(np.flatnonzero(bad.any(axis=1))[0])
+        name = "NaN" if np.isnan(values[bad]).any() else "infinity"
+        raise ValueError(
+            f"Input X contains {name} in row {number(first)}: drop such rows, or fill the entries "
+            "in, before the fit"
+        )
+    return rows
+
+
+def even_parts(n_rows: int, n_columns: int, multiple: int = 1) -> tuple[slice, ...]:
+    """Cut rows into parts of about ``PART_CELLS`` numbers, a multiple of so many rows each."""
+    step = max(1, PART_CELLS // (n_columns * multiple)) * multiple
+    return tuple(slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+
+
+def stacked(heights: Sequence[int]) -> tuple[slice, ...]:
+    """Return the ranges of rows of blocks of these heights, without the empty ones."""
+    ends = accumulate(heights)
+    return tuple(
+        slice(end - height, end) for end, height in zip(ends, heights, strict=True) if height
+    )
+
+
+def two_axes(shape: Sequence[int]) -> tuple[int, int]:
+    """Return the two numbers of a matrix's shape, and refuse any other."""
+    if len(shape) != 2:
+        raise ValueError(f"Expected a matrix with two axes, got an array of shape {tuple(shape)}")
+    return int(shape[0]), int(shape[1])

@@ -1,0 +1,118 @@
+"""Rows of files: ``.npy``, Parquet, Zarr."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ccot.io.binary import numeric_columns, open_parquet
+from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
+from ccot.sources.memory import ArraySource
+
+
+class NpySource(RowSource):
+    """Rows of a ``.npy`` file.
+
+    The file is read, not mapped: mapped pages count as memory of the process until someone else
+    needs it, so that a map grows to the size of the file.
+    """
+
+    def __init__(self, mapped: np.memmap) -> None:
+        self.path, self.dtype = Path(str(mapped.filename)), mapped.dtype
+        self.offset = int(mapped.offset)
+        self.shape = two_axes(mapped.shape)
+        self.parts = even_parts(*self.shape)
+
+    @property
+    def _row_bytes(self) -> int:
+        return self.shape[1] * self.dtype.itemsize
+
+    def _read(self, part: slice) -> np.ndarray:
+        count = (part.stop - part.start) * self.shape[1]
+        offset = self.offset + part.start * self._row_bytes
+        return np.fromfile(self.path, self.dtype, count, offset=offset).reshape(-1, self.shape[1])
+
+    def rows(self, indices: np.ndarray) -> np.ndarray:
+        """Return chosen rows, each read on its own."""
+        chosen = np.empty((len(indices), self.shape[1]), self.dtype)
+        with self.path.open("rb", buffering=0) as file:
+            for row, index in zip(chosen, indices.tolist(), strict=True):
+                file.seek(self.offset + index * self._row_bytes)
+                file.readinto(row.data)
+        return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))
+
+    def transposed(self) -> ArraySource:
+        """Return the source of the columns, which are gathered from all over the file."""
+        mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
+        return ArraySource(mapped.T)
+
+
+def map_source(mapped: np.memmap) -> RowSource:
+    """Return the source of a memory-mapped array: its file, where that says it all."""
+    # A view of a map, or one with changes that are in no file, is read through itself.
+    plain = isinstance(mapped.base, mmap.mmap) and mapped.flags.c_contiguous
+    if plain and mapped.filename is not None and mapped.mode != "c":
+        return NpySource(mapped)
+    return ArraySource(mapped)
+
+
+class ParquetSource(RowSource):
+    """Rows of a Parquet file, or of all in a folder in the order of their names.
+
+    A part is a row group: that much must fit into memory, several times over.
+    """
+
+    def __init__(self, path: Path) -> None:
+        files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        groups: list[tuple[Path, int]] = []
+        heights: list[int] = []
+        for file in files:
+            with open_parquet(file) as opened:
+                columns, _ = numeric_columns(opened.schema_arrow)
+                if groups and list(columns) != self.column_names:
+                    raise ValueError(f"{file} has other columns than {files[0]}")
+                self.column_names = list(columns)
+                count = opened.metadata.num_row_groups
+                groups += [(file, group) for group in range(count)]
+                heights += [opened.metadata.row_group(group).num_rows for group in range(count)]
+        self.parts = stacked(heights)
+        self._groups = dict(zip((part.start for part in self.parts), groups, strict=True))
+        self.shape = sum(heights), len(self.column_names or ())
+
+    def _read(self, part: slice) -> np.ndarray:
+        file, group = self._groups[part.start]
+        with open_parquet(file) as opened:
+            table = opened.read_row_group(group, columns=list(self.column_names or ()))
+        values = np.empty(table.shape)
+        for place, column in enumerate(table.itercolumns()):
+            values[:, place] = column.cast("float64", safe=False).to_numpy()
+        return values
+
+
+class ZarrSource(RowSource):
+    """Rows of a Zarr array; a part is as many chunks as make about ``PART_CELLS`` numbers."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.shape = two_axes(array.shape)
+        self.parts = even_parts(*self.shape, multiple=int(array.chunks[0]))
+
+    @classmethod
+    def open(cls, path: Path) -> ZarrSource:
+        """Open the array stored at a path."""
+        try:
+            import zarr
+        except ImportError as missing:
+            raise ImportError(
+                "Zarr arrays need zarr, which is not installed: pip install 'ccot[zarr]'"
+            ) from missing
+        array = zarr.open(str(path), mode="r")
+        if not hasattr(array, "shape"):
+            raise ValueError(f"{path} is a group of arrays: pass the path of one of them")
+        return cls(array)
+
+    def _read(self, part: slice) -> np.ndarray:
+        return np.asarray(self.array[part])
