@@ -5,6 +5,7 @@ from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.persist import load_model
 from ccot.estimators.transport import TransportCoclustering
+from ccot.forecast import estimate
 from ccot.jumps import detect_jumps
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "TransportCoclustering",
     "__version__",
     "detect_jumps",
+    "estimate",
     "load_model",
 ]
