@@ -86,3 +86,12 @@ def brightness(page):
     """Of the page's ground, 0 to 255."""
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
+
+
+def eventually(page, holds, milliseconds=5000):
+    """Tell whether something becomes true before long: the page draws when it gets to it."""
+    for _ in range(milliseconds // 100):
+        if holds():
+            return True
+        page.wait_for_timeout(100)
+    return False

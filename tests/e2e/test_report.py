@@ -19,6 +19,7 @@ from tests.e2e.report_page import (
     brightness,
     choose_side,
     download,
+    eventually,
     listed_names,
     overflow,
     pixels,
@@ -340,7 +341,7 @@ def test_light_and_dark(d2, visit):
     assert brightness(page) < 60
     dark = pixels(page)
     page.click("#theme")
-    assert brightness(page) > 200
+    assert eventually(page, lambda: brightness(page) > 200)
     assert pixels(page) != dark
     page.emulate_media(color_scheme="light")
     assert brightness(page) > 200
@@ -351,12 +352,12 @@ def test_printed(d2, visit, artefacts):
     on_screen = pixels(page)
     page.emulate_media(media="print")
     assert brightness(page) > 200
-    assert pixels(page) != on_screen
+    assert eventually(page, lambda: pixels(page) != on_screen)
     page.screenshot(path=artefacts / "d2_printed.png", full_page=True)
     assert not page.is_visible(".bar")
     assert not page.is_visible("#download")
     page.emulate_media(media="screen")
-    assert pixels(page) == on_screen
+    assert eventually(page, lambda: pixels(page) == on_screen)
     printed = page.pdf(path=artefacts / "d2.pdf", format="A4", print_background=True)
     assert printed.startswith(b"%PDF")
     assert len(printed) > 20_000
