@@ -80,3 +80,13 @@ def test_matching_is_the_best_assignment_where_first_choices_clash():
     reference = np.array([[0, 0, 0, 0, 0, 0, 0, 0, 1, 1]])
     matched = match_clusters(labels, reference, 2)
     np.testing.assert_array_equal(matched, [[0, 0, 0, 0, 1, 1, 1, 1, 1, 1]])
+
+
+def test_a_cluster_that_won_nobody_gets_who_came_closest():
+    members = np.tile(np.arange(4), (3, 1))
+    labels = np.array([[0, 0, 1, 0], [0, 0, 0, 1], [0, 1, 0, 0]])
+    reference = np.array([0, 0, 1, 0])
+    decision = vote(members, labels, np.ones(3, dtype=bool), reference)
+    np.testing.assert_array_equal(np.bincount(decision.labels, minlength=2), [3, 1])
+    assert decision.labels[2] == 1
+    assert decision.confidence[2] == pytest.approx(1 / 3)

@@ -77,8 +77,18 @@ def vote(
     drawn = _count(members, n_points)
     voted = votes.max(axis=1) > 0
     winner = np.where(voted, votes.argmax(axis=1), reference)
+    _fill_empty(winner, votes, reference)
     share = votes[np.arange(n_points), winner] / np.maximum(drawn, 1)
     return Vote(winner, share)
+
+
+def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) -> None:
+    """Give a cluster that won nobody the point that came closest to it."""
+    n_clusters = votes.shape[1]
+    for cluster in np.flatnonzero(np.bincount(winner, minlength=n_clusters) == 0):
+        sizes = np.bincount(winner, minlength=n_clusters)
+        closeness = votes[:, cluster] + 0.5 * (reference == cluster)
+        winner[np.argmax(np.where(sizes[winner] > 1, closeness, -1.0))] = cluster
 
 
 def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:
