@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import commands
+import growth
 import large
 import ratings
 import reproduction
@@ -355,7 +356,7 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
                  real, real_sets, robust, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, large, ratings, reproduction, suite):
+for module in (commands, growth, large, ratings, reproduction, suite):
     TABLES |= module.TABLES
 
 

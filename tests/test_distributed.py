@@ -126,7 +126,9 @@ def test_bad_rows_are_named_from_afar(client, small_pool):
         CCOT(n_samplings=5, random_state=0).fit(da.from_array(dirty, chunks=(250, 40)))
 
 
-@pytest.mark.parametrize("backend", ["dask", "loky", "threading"])
+@pytest.mark.parametrize(
+    "backend", ["dask", pytest.param("loky", marks=pytest.mark.slow), "threading"]
+)
 def test_n_jobs_goes_to_the_backend_of_joblib(client, backend):
     X = BLOCKS.data[:300]
     here = CCOT(n_samplings=60, random_state=0).fit(X)

@@ -186,7 +186,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
 
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
         """Return the lines of the summary that tell of one side."""
-        sizes = ", ".join(str(size) for size in np.bincount(side.labels, minlength=side.n_clusters))
+        sizes = ", ".join(str(size) for size in side.sizes())
         return [f"  {name} clusters: sizes {sizes}; mean confidence {side.confidence.mean():.2f}"]
 
     def _check_matrix(self, X: Any) -> Matrix:

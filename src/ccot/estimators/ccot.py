@@ -59,7 +59,8 @@ class CCOT(RowReader, BaseStepCoclustering):
         Unit of ``reg``: the median cost, or None for the costs as they are.
     n_samplings : int or "auto", default="auto"
         Number of draws. ``"auto"`` draws everyone about 16 times, then doubles the draws until the
-        vote no longer changes, up to 128 times.
+        vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
+        where they are wide), a random pool of that many is drawn from; see the notes.
     sampling : {"cover", "uniform"}, default="cover"
         ``"cover"`` draws everyone equally often; ``"uniform"`` makes the paper's independent
         draws. For a square matrix there is nothing to draw: the first draw is the matrix as it
@@ -71,7 +72,8 @@ class CCOT(RowReader, BaseStepCoclustering):
     tol : float, default=1e-6
         Error of the marginals at which Sinkhorn stops.
     n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
+        Number of threads, or of whatever workers joblib's active backend has
+        (``joblib.parallel_config``); None is one, -1 all. Labels do not depend on it.
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
@@ -87,7 +89,8 @@ class CCOT(RowReader, BaseStepCoclustering):
         Numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
         Share of the draws of a row (column) that found the final number of clusters and put it
-        into its final cluster.
+        into its final cluster. For rows outside the pool, the share of draws that found the
+        number, times the posterior probability of the row's step.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
         Share of draws that found each number of clusters.
     row_log_scaling_, column_log_scaling_ : ndarray of float
@@ -121,6 +124,10 @@ class CCOT(RowReader, BaseStepCoclustering):
     Each draw reduces a row to one number. Noise reaches that number through the row's norm, so
     steps vanish long before clusters do; and two clusters whose scalings happen to coincide
     cannot be told apart. One draw costs :math:`O(k^3)` for a square of size k.
+
+    Rows outside the pool are placed in closed form, as ``predict`` does it. Time is then linear in
+    the rows, which are read twice, and memory does not depend on their number: long answers
+    (labels as int32, confidence and scalings as float32) are memory-mapped temporary files.
 
     References
     ----------

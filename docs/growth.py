@@ -1,0 +1,38 @@
+"""The table of CCOT's growth, which ``docs/render.py`` puts in."""
+
+from collections.abc import Callable
+
+from ratings import load, table
+
+
+def ccot_growth() -> str:
+    result = load("growth")
+    facts = result["facts"]
+    fits = [*result["fits"], *([result["large"]] if "large" in result else [])]
+    rows = [
+        [
+            f"{fit['rows']:.0e}".replace("e+0", "e"),
+            f"{fit['matrix_megabytes'] / 1e3:g}",
+            f"{fit['draws']}",
+            f"{fit['processor_seconds']:.1f}",
+            f"{fit['peak_megabytes']:.0f}",
+            f"{fit['numbers'][0]} x {fit['numbers'][1]}",
+            f"{fit['row_error']:g}",
+        ]
+        for fit in fits
+    ]
+    note = (
+        f"Blocks of the paper's first simulated set in {result['columns']} columns, float32, made "
+        f"on the fly. Processor time, that of making every row twice included, grows like the "
+        f"number of rows to the power {result['exponent']:.2f} up to "
+        f"{result['fits'][-1]['rows']:.0e} rows, and between two neighbouring sizes to the power "
+        f"{result['steepest_exponent']:.2f} at most; memory is the highest that the system saw, "
+        f"Python and its libraries ({fits[0]['megabytes_before']:.0f} MB) included, and grows by "
+        f"{100 * result['memory_growth']:.0f} % from 1e5 rows on. {facts['processor']}. Stored in "
+        f"`benchmarks/results/growth.json` by `python -m benchmarks.growth`, {facts['date']}."
+    )
+    heads = ["rows", "matrix (GB)", "draws", "seconds", "memory (MB)", "clusters", "row error"]
+    return table(heads, rows) + f"\n\n{note}"
+
+
+TABLES: dict[str, Callable[[], str]] = {"ccot_growth": ccot_growth}
