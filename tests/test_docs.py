@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from ccot.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -45,6 +48,28 @@ def test_first_steps_run(page, tmp_path, monkeypatch, capsys):
     finally:
         matplotlib.use(before)
     assert "in 3 clusters" in capsys.readouterr().out
+
+
+def test_tutorial_prints_what_it_says(tmp_path, monkeypatch):
+    """Commands and Python of the tutorial on files, in its order."""
+    monkeypatch.chdir(tmp_path)
+    page = DOCS / "tutorials" / "file.md"
+    printed = ""
+    for line in "".join(blocks_of(page, "sh")).splitlines():
+        if line == "head -n 4 D2.csv > new.csv":
+            head = Path("D2.csv").read_text().splitlines(keepends=True)[:4]
+            Path("new.csv").write_text("".join(head))
+            continue
+        command, *arguments = line.split()
+        assert command == "ccot"
+        outcome = CliRunner().invoke(app, arguments)
+        assert outcome.exit_code == 0, outcome.output
+        printed += outcome.output
+    printed += Path("D2-ccot/row_labels.csv").read_text()
+    for said in blocks_of(page, "text"):
+        assert " ".join(said.split()) in " ".join(printed.split())
+    (python,) = blocks_of(page, "python")
+    exec(python, {})
 
 
 @pytest.mark.parametrize(
