@@ -6,6 +6,7 @@ import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from distributed import Client, LocalCluster
 
 from ccot import TransportCoclustering, load_model
 from ccot.blocks import stream
@@ -111,6 +112,21 @@ def test_whatever_is_read_row_by_row_is_taken(small_pool, tmp_path):
     np.save(path, X)
     for source in (path, np.load(path, mmap_mode="r"), da.from_array(X, chunks=(90, 11))):
         assert_same(fit(source), expected)
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_what_threads_give(small_pool, tmp_path):
+    X = planted("gaussian")
+    blocks = da.from_array(X, chunks=(90, 30))
+    here = fit(blocks)
+    workers = LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=tmp_path
+    )
+    with workers, Client(workers):
+        there = fit(blocks)
+    np.testing.assert_array_equal(there.row_labels_, here.row_labels_)
+    np.testing.assert_array_equal(there.column_labels_, here.column_labels_)
+    np.testing.assert_array_equal(there.row_confidence_, here.row_confidence_)
 
 
 def test_few_rows_are_fitted_as_if_they_were_in_memory():
