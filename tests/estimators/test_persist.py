@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -9,6 +10,9 @@ import scipy.sparse as sp
 from ccot import CCOT, CCOTGW, TransportCoclustering, baselines, load_model
 from ccot.datasets import make_latent_blocks
 from ccot.io import ModelFileError
+from ccot.io.model_file import VERSION, write_values
+from tests.estimators.stored_models import FOLDER
+from tests.estimators.stored_models import MODELS as STORED
 
 BLOCKS = np.abs(make_latent_blocks([[1, 5, 9], [6, 1, 3]], 40, 30, sigma=0.3, random_state=0).data)
 
@@ -25,14 +29,16 @@ MODELS = {
     "gw": lambda: CCOTGW().fit(BLOCKS),
     "gw linear": lambda: CCOTGW(kernel="linear", reg=50.0).fit(BLOCKS),
     "gw kernels": lambda: CCOTGW().fit_kernels(np.cov(BLOCKS), np.cov(BLOCKS.T)),
-    "transport": lambda: TransportCoclustering(random_state=0).fit(BLOCKS),
-    "transport missing": lambda: TransportCoclustering(random_state=0).fit(
+    "transport": lambda: TransportCoclustering(n_init=2, random_state=0).fit(BLOCKS),
+    "transport missing": lambda: TransportCoclustering(n_init=2, random_state=0).fit(
         np.where(BLOCKS > 8.9, np.nan, BLOCKS)
     ),
-    "transport counts": lambda: TransportCoclustering(random_state=0).fit(sp.csr_array(counts())),
-    "transport frame": lambda: TransportCoclustering(random_state=np.random.default_rng(0)).fit(
-        pd.DataFrame(BLOCKS, [f"r{i}" for i in range(40)], [f"c{i}" for i in range(30)])
+    "transport counts": lambda: TransportCoclustering(n_init=2, random_state=0).fit(
+        sp.csr_array(counts())
     ),
+    "transport frame": lambda: TransportCoclustering(
+        n_init=2, random_state=np.random.default_rng(0)
+    ).fit(pd.DataFrame(BLOCKS, [f"r{i}" for i in range(40)], [f"c{i}" for i in range(30)])),
     **{
         name: lambda name=name: getattr(baselines, name)(2, 3, random_state=0, n_init=2).fit(BLOCKS)
         for name in baselines.__all__
@@ -87,13 +93,13 @@ def test_what_is_loaded_is_what_was_saved(name, tmp_path):
 
 def test_a_model_does_not_carry_its_matrix(tmp_path):
     X = np.random.default_rng(0).normal(size=(300, 200))
-    path = TransportCoclustering(random_state=0).fit(X).save(tmp_path / "model.ccot")
+    path = TransportCoclustering(n_init=2, random_state=0).fit(X).save(tmp_path / "model.ccot")
     assert path.stat().st_size < X.nbytes / 4
 
 
 def test_generators_are_not_kept_and_seeds_are(tmp_path):
     for given, kept in [(7, 7), (None, None), (np.random.default_rng(0), None)]:
-        model = TransportCoclustering(random_state=given).fit(BLOCKS)
+        model = TransportCoclustering(n_init=2, random_state=given).fit(BLOCKS)
         assert load_model(model.save(tmp_path / "m.ccot")).random_state == kept
 
 
@@ -129,8 +135,6 @@ def test_strangers_and_the_unfitted_are_not_saved(tmp_path):
     ],
 )
 def test_files_that_hold_no_model_are_refused(tmp_path, values):
-    from ccot.io.model_file import write_values
-
     path = write_values(tmp_path / "m.ccot", values, {}, "0")
     with pytest.raises(ModelFileError, match="holds"):
         load_model(path)
@@ -151,3 +155,17 @@ def test_another_process_in_another_folder_predicts_the_same(tmp_path):
         cwd=elsewhere, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert told.split() == [str(label) for label in model.predict(BLOCKS)]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ccot")), ids=lambda path: path.stem)
+def test_files_of_earlier_releases_are_read(path):
+    points = STORED[path.stem.rsplit("-v", 1)[0]][1]
+    expected = json.loads(path.with_suffix(".json").read_text())
+    model = load_model(path)
+    assert model.predict(points).tolist() == expected["rows"]
+    assert model.predict_columns(points.T).tolist() == expected["columns"]
+    assert model.summary() == expected["summary"]
+
+
+def test_every_estimator_has_a_stored_file():
+    assert {f"{name}-v{VERSION}" for name in STORED} <= {p.stem for p in FOLDER.glob("*.ccot")}

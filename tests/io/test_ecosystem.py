@@ -19,7 +19,7 @@ ROWS, COLUMNS = [f"r{i}" for i in range(40)], [f"c{i}" for i in range(30)]
 
 @pytest.fixture(scope="module")
 def framed():
-    return TransportCoclustering(random_state=0).fit(pd.DataFrame(VALUES, ROWS, COLUMNS))
+    return TransportCoclustering(n_init=2, random_state=0).fit(pd.DataFrame(VALUES, ROWS, COLUMNS))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -37,7 +37,7 @@ def test_results_come_with_the_names_of_the_frame(framed, library, tmp_path):
 
 
 def test_polars_frames_have_columns_names_only():
-    model = TransportCoclustering(random_state=0).fit(pl.DataFrame(VALUES, COLUMNS))
+    model = TransportCoclustering(n_init=2, random_state=0).fit(pl.DataFrame(VALUES, COLUMNS))
     assert list(model.to_frame("columns")["name"]) == COLUMNS
     assert list(model.to_frame()["name"]) == list(range(40))
     assert list(model.to_frame(names=ROWS)["name"]) == ROWS
@@ -58,7 +58,7 @@ def test_frames_that_cannot_be_made(framed, monkeypatch):
 
 
 def test_row_names_go_with_the_next_fit(framed):
-    model = TransportCoclustering(random_state=0).fit(pd.DataFrame(VALUES, ROWS, COLUMNS))
+    model = TransportCoclustering(n_init=2, random_state=0).fit(pd.DataFrame(VALUES, ROWS, COLUMNS))
     assert hasattr(model, "row_names_in_")
     assert not hasattr(model.fit(VALUES), "row_names_in_")
 
@@ -68,7 +68,7 @@ def test_annotated_data_get_their_clusters(kind):
     adata = anndata.AnnData(kind(VALUES), pd.DataFrame(index=ROWS), pd.DataFrame(index=COLUMNS))
     table = from_anndata(adata)
     assert (table.row_names, table.column_names) == (tuple(ROWS), tuple(COLUMNS))
-    model = TransportCoclustering(2, 3, random_state=0).fit(table.values)
+    model = TransportCoclustering(2, 3, n_init=2, random_state=0).fit(table.values)
     annotate(adata, model, "blocks")
     assert adata.obs["blocks"].astype(int).tolist() == model.row_labels_.tolist()
     assert adata.var["blocks_confidence"].tolist() == model.column_confidence_.tolist()
@@ -81,7 +81,7 @@ def test_annotated_data_get_their_clusters(kind):
 
 def test_annotated_data_survive_their_file(tmp_path):
     adata = anndata.AnnData(VALUES)
-    annotate(adata, TransportCoclustering(2, 3, random_state=0).fit(VALUES))
+    annotate(adata, TransportCoclustering(2, 3, n_init=2, random_state=0).fit(VALUES))
     adata.write_h5ad(tmp_path / "a.h5ad")
     assert anndata.read_h5ad(tmp_path / "a.h5ad").obs["ccot"].nunique() == 2
 
@@ -89,7 +89,7 @@ def test_annotated_data_survive_their_file(tmp_path):
 def test_grid_searches_choose_numbers():
     """Held-out rows tell too few column clusters from enough."""
     search = GridSearchCV(
-        TransportCoclustering(2, random_state=0), {"n_column_clusters": [1, 2, 3]}, cv=2
+        TransportCoclustering(2, n_init=2, random_state=0), {"n_column_clusters": [1, 2, 3]}, cv=2
     ).fit(VALUES)
     assert search.best_params_ == {"n_column_clusters": 3}
     assert search.best_estimator_.n_column_clusters_ == 3
