@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccot.io import InputError, read_matrix
-from ccot.io.text import TextOptions, read_text
+from ccot.io.layout import TextOptions
+from ccot.io.text import read_text
 
 VALUES = np.array([[1.5, -2.0, 0.0], [3.0, np.nan, 1e-3]])
 

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
+from ccot.io.layout import Column, find_column
 from ccot.io.long import collect_long
 from ccot.io.matrix import InputError, NamedMatrix, check_memory, named_matrix
-from ccot.io.text import Column, find_column
 
 # The shortest entry of a Matrix Market file is "1 1\\n"; of a dense one, "1\\n".
 _SHORTEST = {"coordinate": 4, "array": 2}

@@ -16,8 +16,9 @@ from typing import Any, BinaryIO
 
 from ccot.io.anndata import read_h5ad
 from ccot.io.binary import read_matrix_market, read_npy, read_npz, read_parquet
+from ccot.io.layout import Column, TextOptions
 from ccot.io.matrix import InputError, NamedMatrix
-from ccot.io.text import Column, TextOptions, read_text
+from ccot.io.text import read_text
 
 _MAGIC = {
     b"\x93NUMPY": "npy",
