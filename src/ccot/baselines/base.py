@@ -7,16 +7,18 @@ partitions off it.  :func:`run_start` is the only loop; the estimators translate
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
@@ -25,11 +27,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
+from ccot.arrays import one_blas_thread
 from ccot.randomness import RandomState, as_generator
 
 Matrix = Any
 
 COUNT = [Interval(Integral, 1, None, closed="left")]
+# Seconds of work from which it pays to start processes.
+_WORTH_PROCESSES = 2.0
 
 
 # Starts and the loop --------------------------------------------------------------------------
@@ -118,20 +123,41 @@ def run_start(method: Method, state: State, max_iter: int, tol: float) -> Start:
 
 
 def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None) -> list[Any]:
-    """Run all tasks, one or a few starts each, in threads.
+    """Run all tasks, one or a few starts each, side by side.
 
     The arithmetic libraries get one thread each, whatever ``n_jobs`` is: starts are the better
-    thing to share out, and sums come out the same to the last bit.
+    thing to share out, and sums come out the same to the last bit. Where the first task says that
+    the others will take long, they go to processes, which do not hold each other up as threads do.
     """
-    controller = ThreadpoolController()
+    with one_blas_thread():
+        begun = time.perf_counter()
+        first = _run_in_thread(run, tasks[0])
+        left = (time.perf_counter() - begun) * (len(tasks) - 1)
+        if effective_n_jobs(n_jobs) > 1 and left > _WORTH_PROCESSES:
+            others = Parallel(n_jobs=n_jobs, prefer="processes")(
+                delayed(_run_in_process)(run, task) for task in tasks[1:]
+            )
+        else:
+            others = Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(_run_in_thread)(run, task) for task in tasks[1:]
+            )
+    return [first, *others]
 
-    def alone(task: Any) -> Any:
-        # OpenMP counts its threads anew in every thread, so the limit is set in each of them.
-        with controller.limit(limits=1, user_api="openmp"):
-            return run(task)
 
-    with controller.limit(limits=1, user_api="blas"):
-        return Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(alone)(task) for task in tasks)
+def _run_in_thread(run: Callable[[Any], Any], task: Any) -> Any:
+    # OpenMP counts its threads anew in every thread, so the limit is set in each of them.
+    with _libraries().limit(limits=1, user_api="openmp"):
+        return run(task)
+
+
+def _run_in_process(run: Callable[[Any], Any], task: Any) -> Any:
+    with one_blas_thread():
+        return _run_in_thread(run, task)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 # Arithmetic of partitions ---------------------------------------------------------------------
