@@ -12,17 +12,7 @@ from ccot.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PUBLIC = (
-    "ccot",
-    "baselines",
-    "datasets",
-    "io",
-    "metrics",
-    "plotting",
-    "recommend",
-    "report",
-    "sources",
-)
+PUBLIC = ("ccot", "baselines", "datasets", "io", "metrics", "plotting", "recommend", "report")
 
 
 def blocks_of(page: Path, language: str) -> list[str]:
