@@ -1,6 +1,6 @@
 """Ratings: BlockRecommender beside rivals in the same folds of MovieLens-100K; new users online.
 
-Three parts, each stored as soon as it is done: errors of predicted ratings and quality of lists of
+Three parts, each stored in a file of its own: errors of predicted ratings and quality of lists of
 ten (5 folds; rivals from scikit-surprise and implicit where they are installed), agreement of
 online labels with a refit, and the time of one request.
 """
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.data import need_data
-from benchmarks.record import RESULTS, load, store
+from benchmarks.record import store
 from ccot import TransportCoclustering
 from ccot.datasets import fetch_movielens_100k
 from ccot.recommend import BlockRecommender
@@ -228,16 +228,13 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000)
     arguments = parser.parse_args()
     ratings = fetch_movielens_100k(need_data()).data
-    result = load("ratings") if (RESULTS / "ratings.json").exists() else {}
     for part in arguments.parts:
-        done = {
-            "compare": lambda: compare(ratings),
-            "agreement": lambda: agreement(ratings),
+        found = {
+            "compare": lambda: {"cells": compare(ratings)},
+            "agreement": lambda: {"cells": agreement(ratings)},
             "latency": lambda: latency(ratings, arguments.requests),
         }[part]()
-        result |= {part: done}
-        result.pop("facts", None)
-        print(f"stored {store('ratings', result)}: {part}", flush=True)
+        print(f"stored {store(f'ratings_{part}', found)}", flush=True)
 
 
 if __name__ == "__main__":

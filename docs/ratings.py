@@ -26,60 +26,61 @@ def source(name: str, result: dict, note: str) -> str:
 
 
 def ratings_errors() -> str:
-    result = load("ratings")
+    result = load("ratings_compare")
     rows = [
         [cell["method"], *(f"{cell[key]:.3f}" for key in ("rmse", "mae")), f"{cell['seconds']:.1f}"]
-        for cell in result["compare"]
+        for cell in result["cells"]
         if "rmse" in cell
     ]
-    note = "Errors of predicted ratings, and seconds of a fit."
-    return table(["method", "RMSE", "MAE", "seconds"], rows) + source("ratings", result, note)
+    note = "Errors of predicted ratings, and seconds of a fit on a machine that others used too."
+    return table(["method", "RMSE", "MAE", "seconds"], rows) + source(
+        "ratings_compare", result, note
+    )
 
 
 def ratings_lists() -> str:
-    result = load("ratings")
+    result = load("ratings_compare")
     rows = [
         [cell["method"], *(f"{cell[key]:.3f}" for key in ("precision", "ndcg"))]
-        for cell in result["compare"]
+        for cell in result["cells"]
         if "ndcg" in cell
     ]
     note = "Lists of ten unseen items; relevant is what the test fold rates 4 or 5."
     heads = ["method", "precision at 10", "NDCG at 10"]
-    return table(heads, rows) + source("ratings", result, note)
+    return table(heads, rows) + source("ratings_compare", result, note)
 
 
 def ratings_online() -> str:
-    result = load("ratings")
+    result = load("ratings_agreement")
     shown = ("all", "50", "20", "10")
     rows = []
-    for name in dict.fromkeys(cell["groups"] for cell in result["agreement"]):
-        cells = [cell for cell in result["agreement"] if cell["groups"] == name]
+    for name in dict.fromkeys(cell["groups"] for cell in result["cells"]):
+        cells = [cell for cell in result["cells"] if cell["groups"] == name]
         for what, of in (("mean", lambda x: sum(x) / len(x)), ("lowest", min)):
             seen = [of([cell[key] for cell in cells]) for key in ("old_users", *shown)]
             rows.append([f"{name}, {what}", *(f"{value:.2f}" for value in seen)])
-    n_splits = len({cell["seed"] for cell in result["agreement"]})
+    n_splits = len({cell["seed"] for cell in result["cells"]})
     note = (
         f"Adjusted Rand index with the refit, {n_splits} splits of the users; columns: users of "
         "both fits, then new users with so many of their ratings shown."
     )
     heads = ["", "users of both fits", *(f"new, {number} ratings" for number in shown)]
-    return table(heads, rows) + source("ratings", result, note)
+    return table(heads, rows) + source("ratings_agreement", result, note)
 
 
 def ratings_latency() -> str:
-    result = load("ratings")
-    seen = result["latency"]
+    result = load("ratings_latency")
     names = ("median", "p90", "p99", "p999", "largest")
     note = (
         f"Milliseconds from the ratings of a new user to a label and ten recommendations, "
-        f"{seen['requests']} requests on one core of {result['facts']['processor']}; the machine "
+        f"{result['requests']} requests on one core of {result['facts']['processor']}; the machine "
         "was busy with other work at the time, which the clock counts and processor time does not."
     )
     rows = [
-        [what, *(f"{seen[key][name]:.2f}" for name in names)]
+        [what, *(f"{result[key][name]:.2f}" for name in names)]
         for key, what in (("clock", "on the clock"), ("processor", "of processor time"))
     ]
-    return table(["", *names], rows) + source("ratings", result, note)
+    return table(["", *names], rows) + source("ratings_latency", result, note)
 
 
 def service() -> str:

@@ -166,7 +166,7 @@ def table_of_methods(study: dict[str, Any]) -> Table:
         "Clusters of users and movies by the authors' detector, and what a test leaves of them",
         ("method", "reg", "users x movies", "jumps significant", "by the default detector"),
         rows,
-        notes=[significance(study)],
+        notes=[significance(study), *_settings(study)],
     )
 
 
