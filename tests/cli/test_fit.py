@@ -114,6 +114,7 @@ def test_quiet_says_nothing_and_dry_runs_do_nothing(ccot, table, tmp_path):
     told = ccot("fit", table, "--dry-run", "--out", "new").stdout
     assert "40 x 30" in told
     assert "would write" in told
+    assert "the fit will take about" in told
     assert sorted(tmp_path.rglob("*")) == before
 
 

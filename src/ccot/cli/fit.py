@@ -19,7 +19,7 @@ import scipy.sparse as sp
 import typer
 from threadpoolctl import threadpool_limits
 
-from ccot import CCOT, CCOTGW, TransportCoclustering, __version__
+from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate
 from ccot.cli import reading
 from ccot.cli.errors import one_line
 from ccot.cli.progress import Progress, printed_as_news
@@ -34,6 +34,9 @@ from ccot.cli.results import (
 from ccot.io import InputError, NamedMatrix
 
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
+_METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
+# Parameters of the estimators that an estimate takes into account.
+_ESTIMATED = ("n_samplings", "n_support", "kernel_rank", "exact_refinement", "n_jobs")
 
 
 class Method(StrEnum):
@@ -220,7 +223,12 @@ def outlook(model: Any, table: NamedMatrix) -> list[str]:
     """Say what a fit will take, as far as it is known beforehand."""
     values = table.values
     held = values.data.nbytes + values.indices.nbytes if sp.issparse(values) else values.nbytes
-    return [f"the matrix takes {held / 1e6:.1f} MB"]
+    method = _METHOD_NAMES[type(model).__name__]
+    options = model.get_params(deep=False)
+    known = {name: options[name] for name in _ESTIMATED if name in options}
+    nnz = values.nnz if sp.issparse(values) else None
+    expected = estimate(values.shape, nnz, method, **known)
+    return [f"the matrix takes {held / 1e6:.1f} MB", f"the fit will take {expected}"]
 
 
 def fit_model(
