@@ -178,8 +178,10 @@ def bench_growth() -> str:
     ]  # fmt: skip
     note = (
         f"`CCOT` on {result['columns']} columns of float32 that are never stored. Processor time "
-        f"grows like the number of rows to the power {result['exponent']:.2f}; the peak of the "
-        f"process, interpreter included, by {100 * result['memory_growth']:.0f} % once out of core."
+        f"grows like the number of rows to the power {result['exponent']:.2f}, at the last step "
+        f"{result['last_exponent']:.2f} and at the steepest {result['steepest_exponent']:.2f}; the "
+        "peak of the process, interpreter included, by "
+        f"{100 * result['memory_growth']:.0f} % once out of core."
     )
     heads = ["rows", "seconds", "peak (MB)", "the matrix would be (MB)", "found", "row error"]
     return table(heads, rows) + source("growth", result, note)
@@ -232,6 +234,9 @@ def draw(axis: str, folder: Path = IMAGES) -> Path | None:
                 seen.sizes, seen.values, color=colour, linestyle=line, marker=marker,
                 linewidth=width, markersize=4, label=legend(rival, cells, axis),
             )  # fmt: skip
+        sizes = sorted({cell.size for cell in cells if cell.axis == axis})
+        panel.set_xticks(sizes, [short(size) for size in sizes])
+        panel.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
         panel.set_xlabel(f"{GROWING[axis]} of the matrix")
         panel.spines[["top", "right"]].set_visible(False)
         panel.grid(color="#dddddd", linewidth=0.5)
@@ -251,6 +256,10 @@ def draw(axis: str, folder: Path = IMAGES) -> Path | None:
     with matplotlib.rc_context({"svg.hashsalt": axis, "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None})
     return path
+
+
+def short(size: int) -> str:
+    return f"{size:.0e}".replace("e+0", "e") if size >= 1000 else str(size)
 
 
 def legend(rival: str, cells: list[Cell], axis: str) -> str:

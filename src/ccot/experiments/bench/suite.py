@@ -74,7 +74,7 @@ def profiles() -> dict[str, Profile]:
              *row_cases((300, 1_000, 3_000, 10_000, 30_000, 100_000), 100),
              *column_cases((50, 100, 200, 400, 800), 600),
              *nonzero_cases((30_000, 100_000, 300_000, 1_000_000))),
-            paper_seeds=3, repeats=2, limits=Limits(10, 4),
+            paper_seeds=3, repeats=2, limits=Limits(6, 4),
         ),
         Profile(
             "large",
