@@ -184,3 +184,14 @@ def test_evidence_of_counts_is_icl():
     problem = make_problem(np.random.default_rng(0).poisson(2.0, size=(20, 15)) * 1.0, "poisson")
     blocks = make_blocks(problem, np.arange(20) % 3, np.arange(15) % 2)
     assert evidence(problem, blocks) == icl(problem, blocks)
+
+
+def test_evidence_of_a_soft_plan_survives_large_values():
+    rng = np.random.default_rng(0)
+    rows, columns = np.arange(6000) % 3, np.arange(60) % 3
+    means = np.array([[4.0, 0.5, 1.5], [1.8, 4.5, 1.1], [1.5, 1.5, 5.5]])
+    matrix = means[rows][:, columns] + 0.003 * rng.normal(size=(6000, 60))
+    problem = make_problem(matrix, "gaussian")
+    finer = np.where((columns == 0) & (rng.random(60) < 0.5), 3, columns)
+    truth = make_blocks(problem, rows, columns)
+    assert evidence(problem, soft_from(problem, (rows, finer))) < evidence(problem, truth)

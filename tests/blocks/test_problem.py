@@ -213,3 +213,23 @@ def test_dispersion_may_be_summed_in_parts(make, monkeypatch):
     monkeypatch.setattr(problems, "_PART_ENTRIES", 100)
     parts = pearson_dispersion(problem), pearson_dispersion(problem, blocks)
     np.testing.assert_allclose(parts, whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
+@pytest.mark.parametrize("shape", [(90, 40), (40, 90)], ids=["tall", "wide"])
+def test_large_sparse_matrices_are_summed_the_same(shape, soft, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = sp.random_array(shape, density=0.3, rng=rng, format="csr")
+    partners = [
+        rng.dirichlet(np.ones(4), n) if soft else rng.integers(0, 4, n) for n in shape[::-1]
+    ]
+
+    def totals():
+        faces = make_problem(X, "poisson").faces
+        return [face.profiles(p, 4).total for face, p in zip(faces, partners, strict=True)]
+
+    at_once = totals()
+    monkeypatch.setattr(problems, "_CACHE_ENTRIES", 50)
+    monkeypatch.setattr(problems, "_CACHE_BYTES", 0)
+    for given, expected in zip(totals(), at_once, strict=True):
+        np.testing.assert_array_equal(given, expected)

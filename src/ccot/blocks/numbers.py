@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
+from ccot.blocks.families import Terms
 from ccot.blocks.hierarchy import Hierarchy
 from ccot.blocks.problem import BlockProblem, Blocks
 
@@ -76,25 +77,29 @@ def bic(problem: BlockProblem, blocks: Blocks) -> float:
 def evidence(problem: BlockProblem, blocks: Blocks) -> float:
     """Return the integrated likelihood of a co-clustering of real values, ICL of other families.
 
-    It is taken at the soft plans where there are any.
+    Soft plans and hard labels each bound it from below: the higher bound counts.
     """
     if problem.family != "gaussian":
         return icl(problem, blocks)
+    row_sizes, column_sizes = (np.bincount(labels) for labels in blocks.labels)
+    hard = _bound(problem, (blocks.total, blocks.exposure), (row_sizes, column_sizes))
     if blocks.plans is None:
-        table, label_terms = (blocks.total, blocks.exposure), 0.0
-        masses = [np.bincount(labels) for labels in blocks.labels]
-    else:
-        rows, columns = blocks.plans
-        table = problem.table(rows, columns, (rows.shape[1], columns.shape[1]))
-        label_terms = -sum(float(xlogy(plan, plan).sum()) for plan in blocks.plans)
-        masses = [plan.sum(axis=0) for plan in blocks.plans]
-    label_terms += sum(_log_shares(mass) for mass in masses)
-    label_terms -= sum(
+        return hard
+    rows, columns = blocks.plans
+    table = problem.table(rows, columns, (rows.shape[1], columns.shape[1]))
+    entropy = -sum(float(xlogy(plan, plan).sum()) for plan in blocks.plans)
+    return max(hard, _bound(problem, table, (rows.sum(axis=0), columns.sum(axis=0))) + entropy)
+
+
+def _bound(problem: BlockProblem, table: Terms, masses: tuple[np.ndarray, np.ndarray]) -> float:
+    """Return the evidence of assignments with these block statistics, without their entropy."""
+    likelihood = log_likelihood(problem, problem.information(*table).sum())
+    shares = sum(_log_shares(mass) for mass in masses)
+    price = sum(
         0.5 * (np.count_nonzero(mass > 0.5) - 1) * np.log(n)
         for mass, n in zip(masses, problem.shape, strict=True)
     )
-    likelihood = log_likelihood(problem, problem.information(*table).sum())
-    return float(likelihood + label_terms + _log_prior_of_means(problem, *table))
+    return float(likelihood + shares - price + _log_prior_of_means(problem, *table))
 
 
 def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -> float:

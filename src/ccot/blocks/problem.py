@@ -17,8 +17,9 @@ from ccot.blocks.families import FAMILIES, Terms
 
 Matrix = Any
 
-# Entries looked at together where something is kept of each.
-_PART_ENTRIES = 2**23
+# Entries looked at together where something is kept of each, and where it should stay in a cache.
+_PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
+_CACHE_BYTES = 2**22
 
 
 @dataclass(frozen=True)
@@ -75,19 +76,26 @@ class Face:
         The other side's factor.
     observed : array of shape (n, d) or None
         Exposure of every entry where some are missing; it replaces the product.
+    turned : CSR array of shape (d, n) or None
+        The values of a sparse matrix once more, stored by the other side.
     """
 
     values: Matrix
     exposure: np.ndarray
     partner_exposure: np.ndarray
     observed: np.ndarray | None = None
+    turned: Matrix | None = None
 
     def __len__(self) -> int:
         return self.values.shape[0]
 
     def profiles(self, partner: np.ndarray, n_partners: int) -> Profiles:
         """Collapse the other side to its clusters, given by labels or by soft assignments."""
-        total = _collapse(self.values, partner, n_partners)
+        values = self.values
+        if partner.ndim == 2 and self.turned is not None and partner.nbytes > _CACHE_BYTES:
+            # Where plans do not fit into a cache, the shorter of both tables is the one to jump in.
+            values = self.turned.T if len(partner) > len(self) else values
+        total = _collapse(values, partner, n_partners)
         if self.observed is not None:
             return Profiles(total, _collapse(self.observed, partner, n_partners), None)
         return Profiles(total, self.exposure, _pool(self.partner_exposure, partner, n_partners))
@@ -97,7 +105,8 @@ class Face:
         values = self.values
         values = sp.csr_array(values.T) if sp.issparse(values) else np.ascontiguousarray(values.T)
         observed = None if self.observed is None else np.ascontiguousarray(self.observed.T)
-        return Face(values, self.partner_exposure, self.exposure, observed)
+        turned = self.values if sp.issparse(values) else None
+        return Face(values, self.partner_exposure, self.exposure, observed, turned)
 
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""
@@ -194,7 +203,7 @@ def make_problem(values: Matrix, family: str, precision: np.ndarray | None = Non
         overall = 1.0 if row_degree.any() else 0.0
         # Frequencies are counts in a smaller unit: no entry is taken for less than one of it.
         unit = min(1.0, max(float(values.max()), 1e-300)) if overall else 1.0
-        faces = face, face.transposed()
+        faces = _both(face)
         return BlockProblem(family, faces, overall, n_rows * n_columns, dispersion=unit, unit=unit)
     weights = np.ones(n_columns) if precision is None else precision
     observed = None if sp.issparse(values) else np.isfinite(values)
@@ -207,11 +216,17 @@ def make_problem(values: Matrix, family: str, precision: np.ndarray | None = Non
         n_observed, exposure = int(observed.sum()), float((observed * weights).sum())
     return BlockProblem(
         family,
-        (face, face.transposed()),
+        _both(face),
         float(face.values.sum()) / max(exposure, 1e-300),
         n_observed,
         float(_sum_squares(values) @ weights) if family == "gaussian" else 0.0,
     )
+
+
+def _both(face: Face) -> tuple[Face, Face]:
+    """Return the faces of rows and columns; of a sparse matrix each knows how the other is kept."""
+    other = face.transposed()
+    return (replace(face, turned=other.values) if sp.issparse(other.values) else face), other
 
 
 @dataclass(frozen=True)
@@ -300,7 +315,8 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
     face = problem.faces[0]
     used = np.count_nonzero(face.exposure), np.count_nonzero(face.partner_exposure)
     n_free = (used[0] - 1) * (used[1] - 1) - (0 if blocks is None else blocks.total.size)
-    squares, count = np.sum([_pearson_sums(face, part, blocks) for part in _parts(face)], axis=0)
+    parts = _parts(face.values, _PART_ENTRIES)
+    squares, count = np.sum([_pearson_sums(face, part, blocks) for part in parts], axis=0)
     return float(max(squares - count, 1e-12 * float(np.clip(count, 1e-288, 1.0))) / max(n_free, 1))
 
 
@@ -316,11 +332,11 @@ def _pearson_sums(face: Face, part: slice, blocks: Blocks | None) -> tuple[float
     return float(squares.sum()), float(entries.data.sum())
 
 
-def _parts(face: Face) -> list[slice]:
-    """Cut the rows of a large matrix so that what is kept of each entry stays small."""
-    n_entries = face.values.nnz if sp.issparse(face.values) else face.values.size
-    step = max(1, len(face) * _PART_ENTRIES // max(n_entries, 1))
-    return [slice(start, start + step) for start in range(0, len(face), step)]
+def _parts(matrix: Matrix, size: int) -> list[slice]:
+    """Cut the rows of a matrix into parts of about so many entries."""
+    n_rows, n_entries = matrix.shape[0], matrix.nnz if sp.issparse(matrix) else matrix.size
+    step = max(1, n_rows * size // max(n_entries, 1))
+    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
 
 def _compact(labels: np.ndarray) -> np.ndarray:
@@ -366,11 +382,22 @@ def _collapse(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.nda
         return np.asarray(matrix @ assignment)
     if not sp.issparse(matrix):
         return matrix @ np.eye(n_clusters)[assignment]
-    # Entries renamed by cluster are summed where they meet. Names as long as the indices are not
-    # looked through for shorter ones.
+    # Names as long as the indices are not looked through for shorter ones.
     names = assignment.astype(matrix.indices.dtype, copy=False)
-    renamed = (matrix.data, names[matrix.indices], matrix.indptr)
-    return sp.csr_array(renamed, shape=(matrix.shape[0], n_clusters)).toarray()
+    if matrix.nnz <= _CACHE_ENTRIES:
+        return _rename(matrix, slice(0, matrix.shape[0]), names, n_clusters)
+    total = np.empty((matrix.shape[0], n_clusters), dtype=matrix.dtype)
+    for part in _parts(matrix, _CACHE_ENTRIES):
+        total[part] = _rename(matrix, part, names, n_clusters)
+    return total
+
+
+def _rename(matrix: sp.csr_array, part: slice, names: np.ndarray, n_names: int) -> np.ndarray:
+    """Return some rows with their columns renamed: entries of one name are summed."""
+    starts = matrix.indptr[part.start : part.stop + 1]
+    held = slice(starts[0], starts[-1])
+    renamed = (matrix.data[held], names[matrix.indices[held]], starts - starts[0])
+    return sp.csr_array(renamed, shape=(len(starts) - 1, n_names)).toarray()
 
 
 def _indicator(labels: np.ndarray, n_clusters: int) -> sp.csr_array:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ccot.blocks.problem import BlockProblem, Blocks, Profiles, make_blocks
 from ccot.transport.sinkhorn import sinkhorn
@@ -103,7 +102,9 @@ def log_marginal(assignment: np.ndarray, n_clusters: int) -> np.ndarray:
 def soft_plan(gain: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
     scaled = gain / temperature
-    return np.exp(scaled - logsumexp(scaled, axis=1, keepdims=True))
+    # Gains may be large beside their differences: shares are made to sum to one at the end.
+    plan = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return plan / plan.sum(axis=1, keepdims=True)
 
 
 def balanced_plan(gain: np.ndarray, temperature: float = 1.0) -> np.ndarray:
