@@ -147,30 +147,51 @@ def _place_everyone(
         log_scaling=np.empty(0, np.float32),
         jumps=np.zeros_like(voted.row.jumps),
     )
-    row, sums, _ = _append(nobody, crew.each_part(placer.place_part, known))
-    return row, _means(sums, row.sizes(), voted.column)
+    row, added = _append(nobody, crew.each_part(placer.place_part, known))
+    return row, _means(added, voted.column)
 
 
-def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, np.ndarray, int]:
-    """Add placed rows to a side; return it, the sums of their clusters, and the strangers."""
+@dataclass(frozen=True)
+class _Added:
+    """What rows that were added to a side make together.
+
+    Attributes
+    ----------
+    sizes : array of shape (n_clusters,)
+        How many there are in each cluster.
+    sums : array of shape (n_clusters, n_columns)
+        Sums of these.
+    strangers : int
+        How many have a scaling on none of the steps.
+    """
+
+    sizes: np.ndarray
+    sums: np.ndarray
+    strangers: int
+
+
+def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Added]:
+    """Add placed rows to a side."""
     columns = [Ledger(old.dtype) for old in (side.labels, side.confidence, side.log_scaling)]
     for ledger, old in zip(columns, (side.labels, side.confidence, side.log_scaling), strict=True):
         ledger.append(old)
-    below, sums, strangers = side.jumps, np.zeros(1), 0
+    below, sizes, sums, strangers = side.jumps, np.zeros(1), np.zeros(1), 0
     for part in parts:
         news = (part.labels, part.confidence, part.log_scaling)
         for ledger, new in zip(columns, news, strict=True):
             ledger.append(new)
+        # Counted as they come: a look back would bring the whole ledger into memory again.
+        sizes = sizes + np.bincount(part.labels, minlength=side.n_clusters)
         below, sums, strangers = below + part.below, sums + part.sums, strangers + part.strangers
     labels, confidence, log_scaling = (ledger.close() for ledger in columns)
     side = replace(side, labels=labels, confidence=confidence, log_scaling=log_scaling, jumps=below)
-    return side, sums, strangers
+    return side, _Added(sizes, sums, strangers)
 
 
-def _means(sums: np.ndarray, sizes: np.ndarray, column: StepSide) -> np.ndarray:
+def _means(added: _Added, column: StepSide) -> np.ndarray:
     by_column = np.eye(column.n_clusters)[column.labels]
-    cells = np.outer(sizes, by_column.sum(axis=0))
-    return np.divide(sums @ by_column, cells, out=np.full(cells.shape, np.nan), where=cells > 0)
+    sums, cells = added.sums @ by_column, np.outer(added.sizes, by_column.sum(axis=0))
+    return np.divide(sums, cells, out=np.full(cells.shape, np.nan), where=cells > 0)
 
 
 @dataclass(frozen=True)
@@ -218,15 +239,14 @@ def add_rows(
     placer = RowPlacer.of(found.row)
     with one_blas_thread():
         parts = crew.each_part(placer.place_part, [Known.none()] * len(source.parts))
-        row, sums, strangers = _append(found.row, parts)
-    new_sizes = row.sizes() - old_sizes
-    new_means = np.nan_to_num(_means(sums, new_sizes, found.column))
-    weight = (new_sizes / np.maximum(row.sizes(), 1))[:, None]
+        row, added = _append(found.row, parts)
+    new_means = np.nan_to_num(_means(added, found.column))
+    weight = (added.sizes / np.maximum(old_sizes + added.sizes, 1))[:, None]
     means = np.where(weight == 1, new_means, (1 - weight) * block_means + weight * new_means)
     column = found.column
     column = replace(column, placement=replace(column.placement, width=len(row.labels)))
     grown = replace(found, row=row, column=column)
-    return Grown(grown, means, strangers / source.shape[0])
+    return Grown(grown, means, added.strangers / source.shape[0])
 
 
 @dataclass(frozen=True)
