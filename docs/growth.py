@@ -5,13 +5,17 @@ from collections.abc import Callable
 from ratings import load, table
 
 
+def power(number: int) -> str:
+    return f"{number:.0e}".replace("e+0", "e")
+
+
 def ccot_growth() -> str:
     result = load("growth")
     facts = result["facts"]
-    fits = [*result["fits"], *([result["large"]] if "large" in result else [])]
+    fits = [*result["fits"], result["large"]]
     rows = [
         [
-            f"{fit['rows']:.0e}".replace("e+0", "e"),
+            power(fit["rows"]),
             f"{fit['matrix_megabytes'] / 1e3:g}",
             f"{fit['draws']}",
             f"{fit['processor_seconds']:.1f}",
@@ -25,10 +29,12 @@ def ccot_growth() -> str:
         f"Blocks of the paper's first simulated set in {result['columns']} columns, float32, made "
         f"on the fly. Processor time, that of making every row twice included, grows like the "
         f"number of rows to the power {result['exponent']:.2f} up to "
-        f"{result['fits'][-1]['rows']:.0e} rows, and between two neighbouring sizes to the power "
-        f"{result['steepest_exponent']:.2f} at most; memory is the highest that the system saw, "
+        f"{power(result['fits'][-1]['rows'])} rows, and between two neighbouring sizes to the "
+        f"power {result['steepest_exponent']:.2f} at most; memory is the highest that the system saw, "
         f"Python and its libraries ({fits[0]['megabytes_before']:.0f} MB) included, and grows by "
-        f"{100 * result['memory_growth']:.0f} % from 1e5 rows on. {facts['processor']}. Stored in "
+        f"{100 * result['memory_growth']:.0f} % from 1e5 rows to {power(fits[-2]['rows'])}. On the "
+        f"clock, {power(fits[-1]['rows'])} rows took {fits[-1]['seconds']:.0f} s with two threads. "
+        f"{facts['processor']}, {facts['cores']} cores. Stored in "
         f"`benchmarks/results/growth.json` by `python -m benchmarks.growth`, {facts['date']}."
     )
     heads = ["rows", "matrix (GB)", "draws", "seconds", "memory (MB)", "clusters", "row error"]
