@@ -31,9 +31,10 @@ def ccot_growth() -> str:
         f"number of rows to the power {result['exponent']:.2f} up to "
         f"{power(result['fits'][-1]['rows'])} rows, and between two neighbouring sizes to the "
         f"power {result['steepest_exponent']:.2f} at most; memory is the highest that the system "
-        f"saw, Python and its libraries ({fits[0]['megabytes_before']:.0f} MB) included, and grows by "
-        f"{100 * result['memory_growth']:.0f} % from 1e5 rows to {power(fits[-2]['rows'])}. On the "
-        f"clock, {power(fits[-1]['rows'])} rows took {fits[-1]['seconds']:.0f} s with two threads. "
+        f"saw, Python and its libraries ({fits[0]['megabytes_before']:.0f} MB) included, and grows "
+        f"by {100 * result['memory_growth']:.0f} % from 1e5 rows to {power(fits[-2]['rows'])}. On "
+        f"the clock, {power(fits[-1]['rows'])} rows took {fits[-1]['seconds']:.0f} s with two "
+        "threads. "
         f"{facts['processor']}, {facts['cores']} cores. Stored in "
         f"`benchmarks/results/growth.json` by `python -m benchmarks.growth`, {facts['date']}."
     )
