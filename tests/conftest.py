@@ -2,11 +2,20 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # No deadline: a shared machine may stall any single example.
 settings.register_profile("default", deadline=None)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
+# Thousands of mutants, each with the same few examples; a failure is enough, however large.
+settings.register_profile(
+    "mutation",
+    deadline=None,
+    max_examples=20,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 PROJECT = Path(__file__).parents[1]

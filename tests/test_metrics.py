@@ -66,6 +66,25 @@ def test_normalized_error_of_unequal_numbers_uses_the_larger():
     assert error == pytest.approx(1.0)
 
 
+def test_normalized_error_is_the_error_over_its_bound():
+    # 1 of 6 rows wrong, where three clusters can have 4 of 6 wrong.
+    rows = [0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 0]
+    error = normalized_classification_error(rows[0], [0, 1], rows[1], [0, 1])
+    assert error == pytest.approx(1 / 4)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 7, 49])
+def test_normalized_error_of_the_worst_is_exactly_one(n_clusters):
+    rows, columns = np.divmod(np.arange(n_clusters**2), n_clusters)
+    assert normalized_classification_error(rows, [0], columns, [0]) == 1.0
+
+
+def test_nmi_of_the_same_blocks_is_one_without_rounding():
+    # Information over entropy comes out a little less.
+    labels = [0, 0, 1, 1, 1]
+    assert coclustering_nmi(labels, labels, labels, labels) == 1.0
+
+
 def test_nmi_of_independent_partitions_is_zero():
     rows = [0, 0, 1, 1], [0, 1, 0, 1]
     assert coclustering_nmi(rows[0], rows[0], rows[1], rows[1]) == pytest.approx(0, abs=1e-15)

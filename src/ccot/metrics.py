@@ -284,12 +284,10 @@ def coclustering_nmi(
         _entropy(rows.true_sizes) + _entropy(columns.true_sizes),
         _entropy(rows.pred_sizes) + _entropy(columns.pred_sizes),
     )
-    if entropy == 0.0:
-        return 1.0
     if _is_bijection(rows) and _is_bijection(columns):
         return 1.0
     information = _mutual_information(rows) + _mutual_information(columns)
-    return min(max(information / entropy, 0.0), 1.0)
+    return max(information / entropy, 0.0)
 
 
 def _cross(true: ArrayLike, pred: ArrayLike, true_name: str, pred_name: str) -> _Crossing:
@@ -327,7 +325,7 @@ def _encode(labels: ArrayLike, name: str) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _error_rate(crossing: _Crossing) -> float:
-    table = np.zeros((len(crossing.true_sizes), len(crossing.pred_sizes)), dtype=np.int64)
+    table = np.zeros((len(crossing.true_sizes), len(crossing.pred_sizes)))
     table[crossing.true_codes, crossing.pred_codes] = crossing.counts
     matched = int(table[linear_sum_assignment(table, maximize=True)].sum())
     return (crossing.n_points - matched) / crossing.n_points
@@ -337,7 +335,7 @@ def _normalized_error_rate(crossing: _Crossing) -> float:
     n_clusters = max(len(crossing.true_sizes), len(crossing.pred_sizes))
     if n_clusters == 1:
         return 0.0
-    return min(_error_rate(crossing) * n_clusters / (n_clusters - 1), 1.0)
+    return _error_rate(crossing) * n_clusters / (n_clusters - 1)
 
 
 def _either(row_error: float, column_error: float) -> float:
