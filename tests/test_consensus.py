@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ccot.consensus import match_clusters, number_shares, vote, winning_number
+from ccot.consensus import _fill_empty, match_clusters, number_shares, vote, winning_number
 
 
 def make_draws(truth, n_draws, size, rng):
@@ -90,3 +90,36 @@ def test_a_cluster_that_won_nobody_gets_who_came_closest():
     np.testing.assert_array_equal(np.bincount(decision.labels, minlength=2), [3, 1])
     assert decision.labels[2] == 1
     assert decision.confidence[2] == pytest.approx(1 / 3)
+
+
+def test_one_vote_outweighs_the_reference():
+    members, labels = np.array([[0, 1, 2, 3, 4, 5]]), np.array([[0, 0, 0, 1, 1, 0]])
+    decision = vote(members, labels, np.array([True]), np.array([0, 0, 0, 1, 1, 1]))
+    np.testing.assert_array_equal(decision.labels, labels[0])
+    np.testing.assert_array_equal(decision.confidence, 1.0)
+
+
+def test_the_reference_stands_where_no_draw_agrees():
+    reference = np.array([0, 2, 1, 1])
+    decision = vote(np.array([[0, 1, 2]]), np.array([[0, 1, 1]]), np.array([False]), reference)
+    np.testing.assert_array_equal(decision.labels, reference)
+    np.testing.assert_array_equal(decision.confidence, 0.0)
+
+
+def test_draws_may_have_more_clusters_than_the_reference():
+    members, labels = np.tile(np.arange(5), (2, 1)), np.array([[0, 0, 0, 1, 1], [1, 1, 1, 0, 0]])
+    decision = vote(members, labels, np.ones(2, dtype=bool), np.zeros(5, dtype=int))
+    np.testing.assert_array_equal(decision.labels, [0, 0, 0, 1, 1])
+
+
+def test_who_is_alone_in_a_cluster_stays_there():
+    # The third point came closest to the empty cluster 2, but cluster 1 has nobody else.
+    winner, votes = np.array([0, 0, 1]), np.array([[3, 0, 0], [3, 0, 0], [0, 2, 1]])
+    _fill_empty(winner, votes, reference=np.array([0, 2, 1]))
+    np.testing.assert_array_equal(winner, [0, 2, 1])
+
+
+def test_a_vote_for_the_empty_cluster_counts_more_than_the_reference():
+    winner, votes = np.array([0, 0, 0]), np.array([[3, 0], [2, 1], [3, 0]])
+    _fill_empty(winner, votes, reference=np.array([0, 0, 1]))
+    np.testing.assert_array_equal(winner, [0, 1, 0])

@@ -86,7 +86,7 @@ def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) ->
     """Give a cluster that won nobody the point that came closest to it."""
     n_clusters = votes.shape[1]
     for cluster in np.flatnonzero(np.bincount(winner, minlength=n_clusters) == 0):
-        sizes = np.bincount(winner, minlength=n_clusters)
+        sizes = np.bincount(winner)
         closeness = votes[:, cluster] + 0.5 * (reference == cluster)
         winner[np.argmax(np.where(sizes[winner] > 1, closeness, -1.0))] = cluster
 
@@ -117,7 +117,7 @@ def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -
     shared = _count(cell, n_draws * n_clusters**2).reshape(n_draws, n_clusters, n_clusters)
     names = shared.argmax(axis=2)
     # Where each cluster's best name is another one's second best, the assignment is that simple.
-    clash = (np.sort(names, axis=1) != np.arange(n_clusters)).any(axis=1)
+    clash = (np.sort(names) != np.arange(n_clusters)).any(axis=1)
     for draw in np.flatnonzero(clash):
         names[draw] = linear_sum_assignment(shared[draw], maximize=True)[1]
     return np.take_along_axis(names, labels, axis=1)
