@@ -40,6 +40,22 @@ def test_batches_are_joined_in_order():
     assert joined.weakest.shape == (5,)
 
 
+def test_a_slice_of_steps_is_that_of_some_vectors():
+    values = np.random.default_rng(0).normal(size=(4, 9))
+    some = make_steps(values, [[1], [2], [3, 4], []])[1:3]
+    np.testing.assert_array_equal(some.labels, make_steps(values[1:3], [[2], [3, 4]]).labels)
+    np.testing.assert_array_equal(some.n_clusters, [2, 3])
+    np.testing.assert_array_equal(some.weakest, [9.0, 18.0])
+
+
+def test_a_single_point_stands_on_a_single_step():
+    steps = make_steps(np.array([[3.0], [4.0]]), [[], []])
+    np.testing.assert_array_equal(steps.labels, [[0], [0]])
+    np.testing.assert_array_equal(steps.n_clusters, [1, 1])
+    np.testing.assert_array_equal(steps.weakest, [np.inf, np.inf])
+    assert steps.weakest.dtype == np.float64
+
+
 def test_placing_the_values_themselves_gives_their_labels():
     values = np.random.default_rng(0).normal(size=50)
     positions = np.array([7, 21, 49])
@@ -62,6 +78,29 @@ def test_posterior_is_that_of_a_normal_mixture():
     joint = np.array([len(part) * norm.pdf(values, part.mean(), part.std()) for part in parts])
     slow = joint[labels, np.arange(100)] / joint.sum(axis=0)
     np.testing.assert_allclose(step_posterior(values, labels), slow, rtol=1e-12)
+
+
+def test_a_step_of_one_value_borrows_its_spread():
+    law = StepLaw.of(np.array([-1.0, 1.0, 50.0]), np.array([0, 0, 1]), 2)
+    np.testing.assert_allclose(law.variance, [1.0, 1e-3])
+    equal = StepLaw.of(np.array([0.0, 0.0, 7.0]), np.array([0, 0, 1]), 2)
+    np.testing.assert_allclose(equal.variance, [49e-12, 49e-12])
+
+
+def test_posterior_weighs_steps_by_their_sizes():
+    # Equal spreads, and a value halfway between: two against one.
+    law = StepLaw(
+        np.array([2, 1]), np.array([0.0, 4.0]), np.ones(2), np.array([0, 4]), np.array([0, 4])
+    )
+    posterior = law.posterior(np.array([2.0, 2.0]), np.array([0, 1]))
+    np.testing.assert_allclose(posterior, [2 / 3, 1 / 3])
+
+
+def test_posterior_of_a_value_far_from_every_step_adds_up_to_one():
+    law = StepLaw.of(np.array([0.0, 1.0, 9.0, 10.0]), np.array([0, 0, 1, 1]), 2)
+    values = np.array([0.5, 1e6])
+    on_each = [law.posterior(values, np.full(2, step)) for step in (0, 1)]
+    np.testing.assert_allclose(np.sum(on_each, axis=0), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +147,22 @@ def test_a_step_without_values_is_nobodys():
     assert (law.posterior(values, np.array([1, 1, 1])) == 0).all()
     assert (law.posterior(values, np.array([0, 0, 2])) > 0.5).all()
     np.testing.assert_array_equal(law.stands_on_none(values), [False, True, False])
+
+
+def test_the_last_steps_may_be_without_values():
+    law = StepLaw.of(np.array([0.0, 1.0, 9.0]), np.array([0, 0, 1]), 3)
+    np.testing.assert_array_equal(law.size, [2, 1, 0])
+    np.testing.assert_array_equal(law.posterior(np.array([0.0, 9.0]), np.array([2, 2])), [0, 0])
+
+
+def test_steps_end_where_a_quarter_of_the_jump_is_climbed():
+    values = np.array([0.0, 1.0, 5.0, 6.0, 20.0, 22.0])
+    law = StepLaw.of(values, np.array([0, 0, 1, 1, 2, 2]), 3)
+    ends = np.array([-1.0, 2.0, 4.0, 9.5, 16.5, 25.5])
+    outwards = np.tile([-0.01, 0.01], 3)
+    assert not law.stands_on_none(values).any()
+    assert not law.stands_on_none(ends).any()
+    assert law.stands_on_none(ends + outwards).all()
 
 
 def test_a_single_step_reaches_as_far_as_it_is_wide():
