@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccot.experiments.published import SOURCE
-from ccot.experiments.store import write_atomically
 from ccot.experiments.tables import Table
+from ccot.io.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,8 @@ def write_sections(
             _write_table(folder, table)
             parts.append(table.html())
     page = folder / f"{name}.html"
-    write_atomically(page, _page("".join(parts), settings).encode())
+    with write_atomically(page, "w") as file:
+        file.write(_page("".join(parts), settings))
     return page
 
 
@@ -98,7 +99,8 @@ def _write_table(folder: Path, table: Table) -> None:
         ("csv", table.csv()),
         ("tex", table.latex()),
     ):
-        write_atomically(folder / f"{table.name}.{suffix}", content.encode())
+        with write_atomically(folder / f"{table.name}.{suffix}", "w") as file:
+            file.write(content)
 
 
 def _write_picture(folder: Path, picture: Picture) -> str:
@@ -112,7 +114,8 @@ def _write_picture(folder: Path, picture: Picture) -> str:
             image = io.BytesIO()
             picture.figure.savefig(image, format=kind, dpi=150, metadata=metadata)
             images[kind] = image.getvalue()
-            write_atomically(folder / f"{picture.name}.{kind}", images[kind])
+            with write_atomically(folder / f"{picture.name}.{kind}") as file:
+                file.write(images[kind])
     code = base64.b64encode(images["png"]).decode()
     caption = escape(picture.caption)
     return f'<p><img alt="{caption}" src="data:image/png;base64,{code}"></p><p>{caption}</p>'

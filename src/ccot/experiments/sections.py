@@ -9,7 +9,6 @@ from ccot.experiments.figure2 import draw_figure2
 from ccot.experiments.figure3 import draw_figure3, make_figure3_counts
 from ccot.experiments.page import Picture, Section, write_sections
 from ccot.experiments.protocol import RIVALS, Protocol, Trial
-from ccot.experiments.store import write_atomically
 from ccot.experiments.summary import Cell, summarise
 from ccot.experiments.table1 import make_table1
 from ccot.experiments.table2 import (
@@ -19,6 +18,7 @@ from ccot.experiments.table2 import (
     make_table_of_p_values,
     make_table_of_seconds,
 )
+from ccot.io.atomic import write_atomically
 
 PARTS = ("table1", "table2", "figure2", "figure3")
 # Parts that rest on trials; the others need nothing but the matrices.
@@ -64,8 +64,8 @@ def write_part(name: str, protocol: Protocol, trials: Sequence[Trial], folder: P
     }
     sections = [make[part]() for part in (PARTS if name == "all" else (name,))]
     if name in ("all", "table2"):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / "table2_cells.csv", cells_csv(cells).encode())
+        with write_atomically(folder / "table2_cells.csv", "w") as file:
+            file.write(cells_csv(cells))
     stem = "paper" if name == "all" else name
     return write_sections(folder, stem, sections, _settings(protocol, trials))
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, get_type_hints
 
 from ccot.experiments.protocol import DATA_SETS, METHODS, OVERLAPS, Task, Trial
+from ccot.io.atomic import locked_folder, write_atomically
 
 JOURNAL, TRIALS, TIMINGS = "journal.jsonl", "trials.parquet", "timings.parquet"
 _MEASURED = ("seconds", "processor")
@@ -45,9 +47,8 @@ class TrialStore:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self.folder)
+        self._claim = ExitStack()
+        self.folder = self._claim.enter_context(locked_folder(folder))
         self.trials = _read(self.folder)
         self._journal = _open_journal(self.folder / JOURNAL)
 
@@ -90,9 +91,7 @@ class TrialStore:
         journal = self.folder / JOURNAL
         if journal.exists() and journal.stat().st_size == 0:
             journal.unlink()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._claim.close()
 
 
 def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
@@ -134,16 +133,6 @@ def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
     )
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is either the old or the new one at any moment."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-
-
 # Journal --------------------------------------------------------------------------------------
 
 
@@ -159,23 +148,6 @@ def _open_journal(path: Path) -> BinaryIO:
     journal = path.open("ab")
     journal.truncate(complete)
     return journal
-
-
-def _lock(folder: Path) -> int | None:
-    """Claim a folder, so that two runs do not write to one journal; freed when the process ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such lock.
-        return None
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise RuntimeError(
-            f"another run is writing to {folder}: wait for it, or choose another folder"
-        ) from None
-    return handle
 
 
 # Parquet --------------------------------------------------------------------------------------
@@ -209,7 +181,8 @@ def _write(path: Path, trials: Sequence[Trial], names: Sequence[str]) -> None:
     rows = [{name: getattr(trial, name) for name in names} for trial in trials]
     sink = pa.BufferOutputStream()
     pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
-    write_atomically(path, sink.getvalue().to_pybytes())
+    with write_atomically(path) as file:
+        file.write(sink.getvalue().to_pybytes())
 
 
 def _column(pa: Any, name: str, hint: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -43,12 +46,69 @@ def write_atomically(path: str | os.PathLike[str], mode: str = "wb") -> Iterator
     try:
         with os.fdopen(handle, mode, **text) as file:
             yield file
+            # On the disk before it has its name: after a power cut too it is the old or the new.
+            file.flush()
+            os.fsync(file.fileno())
         # mkstemp makes files for the owner alone; ours are for whom the folder's are.
         os.chmod(name, 0o666 & ~_umask())
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            raise OSError(
+                error.errno, f"{path} was not written, there is no room ({error.strerror})"
+            ) from error
         raise
+    _sync_folder(path.parent)
+
+
+@contextmanager
+def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Make a folder and claim it, so that no two processes write to it.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder. Whatever a process claims is free again when it ends, in whichever way.
+
+    Yields
+    ------
+    pathlib.Path
+        The folder.
+
+    Raises
+    ------
+    RuntimeError
+        If another process has claimed it.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such lock.
+        yield folder
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RuntimeError(
+                f"another run is writing to {folder}: wait for it, or choose another folder"
+            ) from None
+        yield folder
+    finally:
+        os.close(handle)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _umask() -> int:

@@ -1,0 +1,518 @@
+"""Finished pieces of a fit on disk, so that one that was stopped goes on where it was.
+
+Begun again with the same data, parameters and seed, a fit comes to the same pieces in the same
+order: batches of draws, sweeps, updates. So it asks for each piece before it makes it, and those
+that were finished last time are read instead of made.
+
+The pieces lie on a stack. One that is finished takes the place of those it was made of, and each
+state of a loop that of the one before; the whole fit, once finished, that of all. Every file of the
+folder holds a run of the stack, is written beside its place and moved there whole, and says in its
+name how high it begins: what lies as high or higher in earlier files is out of date. Whatever
+moment a process is killed at, the files make a stack that the fit once had.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, is_dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from array_api_compat import is_array_api_obj, is_torch_array
+from scipy.sparse import issparse
+
+from ccot.io.atomic import locked_folder, write_atomically
+from ccot.io.model_file import ModelFileError, read_values, write_values
+
+T = TypeVar("T")
+Send = Callable[[np.ndarray], Any]
+
+# Written not more often than every so many seconds, nor for more than such a share of the time;
+# sooner only where several pieces that wait take more memory than this.
+SECONDS, SHARE, WAITING_BYTES = 5.0, 0.01, 2**26
+_HEADER, _ENDING = "checkpoint.json", ".pieces"
+_KIND = {"format": "ccot-checkpoint", "version": 1}
+
+
+class Checkpoint:
+    """Has every piece of a fit made that it is asked for: this one keeps nothing.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> nowhere = Checkpoint()
+    >>> nowhere.piece("answer", lambda: 42)
+    42
+    >>> list(nowhere.series("letters", lambda n_kept: "abc"[n_kept:]))
+    ['a', 'b', 'c']
+    >>> list(islice(nowhere.loop("powers", 1, lambda state: 2 * state), 3))
+    [2, 4, 8]
+    """
+
+    def fit(self, make: Callable[[], T]) -> T:
+        """Return what the fit as a whole comes to.
+
+        Parameters
+        ----------
+        make : callable
+            Fits, and asks this checkpoint for the pieces.
+
+        Returns
+        -------
+        object
+            What ``make`` returns, or returned another time.
+        """
+        return make()
+
+    def piece(self, name: str, make: Callable[[], T], send: Send | None = None) -> T:
+        """Return one piece.
+
+        Parameters
+        ----------
+        name : str
+            What it is.
+        make : callable
+            Makes it, of smaller pieces perhaps.
+        send : callable, optional
+            Brings a NumPy array to where the piece has its arrays.
+
+        Returns
+        -------
+        object
+            What ``make`` returns, or returned another time.
+        """
+        return make()
+
+    def series(self, name: str, rest: Callable[[int], Iterable[T]]) -> Iterator[T]:
+        """Yield pieces that are made one after the other, and all needed.
+
+        A series is the last that a piece is made of: there is no telling where one ends and another
+        begins.
+
+        Parameters
+        ----------
+        name : str
+            What they are.
+        rest : callable
+            Takes the number of those that are kept, and makes the others.
+
+        Yields
+        ------
+        object
+            The pieces.
+        """
+        yield from rest(0)
+
+    def loop(
+        self, name: str, state: T, step: Callable[[T], T], send: Send | None = None
+    ) -> Iterator[T]:
+        """Yield the states of a loop without end, of which the last is enough to go on.
+
+        Whoever takes them stops by what they hold, not by how many came.
+
+        Parameters
+        ----------
+        name : str
+            What a step is.
+        state : object
+            Where the loop starts.
+        step : callable
+            Takes a state and returns the next, made of smaller pieces perhaps.
+        send : callable, optional
+            Brings a NumPy array to where the states have their arrays.
+
+        Yields
+        ------
+        object
+            The states after each step, from the last one that is kept.
+        """
+        while True:
+            state = step(state)
+            yield state
+
+
+NOWHERE = Checkpoint()
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A finished piece.
+
+    Attributes
+    ----------
+    name : str
+        What it is, after the names of those it is a part of.
+    height : int
+        Its place on the stack.
+    value : object
+        The piece itself.
+    generator : dict
+        State of the generator when it was finished.
+    n_bytes : int
+        Memory of its arrays.
+    """
+
+    name: str
+    height: int
+    value: Any
+    generator: dict
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class _File:
+    """A run of the stack on disk: where, the how many-th, and how high it begins."""
+
+    path: Path
+    number: int
+    lowest: int
+
+    @classmethod
+    def at(cls, path: Path) -> _File | None:
+        """Return what a file's name says; None: it is not one of ours."""
+        parts = re.fullmatch(r"(\d{6,})-(\d{6,})", path.stem)
+        return cls(path, int(parts[1]), int(parts[2])) if parts else None
+
+    @classmethod
+    def named(cls, folder: Path, number: int, lowest: int) -> _File:
+        """Return a file that may not be there yet."""
+        return cls(folder / f"{number:06d}-{lowest:06d}{_ENDING}", number, lowest)
+
+
+class CheckpointFolder(Checkpoint):
+    """Keeps the finished pieces of one fit in a folder.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where they are kept; made if it is not there.
+    about : mapping of str to str
+        What tells this fit from others: data, parameters, versions. Pieces of another one are not
+        taken, and only replaced if that one was finished.
+    types : mapping of str to type
+        Dataclasses and enums that the pieces may hold, by their names in the files.
+    rng : numpy.random.Generator
+        Whatever the fit draws from; with every piece that is kept it is put to where it stood.
+    seeded : bool, default=True
+        Whether the user said how the generator begins; if not, a fit goes on with the kept one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from ccot import checkpoint
+    >>> def fit(kept):
+    ...     return kept.fit(lambda: kept.piece("sum", lambda: print("adds up") or 42))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for _ in range(2):
+    ...         kept = CheckpointFolder(folder, {"data": "a"}, {}, np.random.default_rng(0))
+    ...         kept.pause = 0.0
+    ...         print(fit(kept))
+    adds up
+    42
+    42
+    """
+
+    def __init__(
+        self,
+        folder: Any,
+        about: Mapping[str, str],
+        types: Mapping[str, type],
+        rng: np.random.Generator,
+        *,
+        seeded: bool = True,
+    ) -> None:
+        self.folder = Path(folder)
+        self.pause = SECONDS
+        self._about, self._rng, self._seeded = dict(about), rng, seeded
+        self._types = {**types, _Piece.__name__: _Piece}
+        self._first_state = rng.bit_generator.state
+        # Names of the pieces that are being made, and where the next finished one goes.
+        self._inside: list[str] = []
+        self._height = 0
+        # On disk: files, those among them that are still to be read, and pieces read from them.
+        self._files: list[_File] = []
+        self._unread: deque[_File] = deque()
+        self._found: deque[_Piece] = deque()
+        # In memory: pieces that wait to be written.
+        self._waiting: list[_Piece] = []
+        self._full = False
+        self._begun = self._written = time.monotonic()
+
+    # What a fit asks for ----------------------------------------------------------------------
+
+    def fit(self, make: Callable[[], T]) -> T:
+        """Return what the fit as a whole comes to; once finished it is all that is kept."""
+        with _claimed(self.folder):
+            self._open()
+            self._begun = self._written = time.monotonic()
+            try:
+                found = self.piece("fit", make)
+            except BaseException:
+                self._close(finished=False)
+                raise
+            self._close(finished=True)
+        return found
+
+    def piece(self, name: str, make: Callable[[], T], send: Send | None = None) -> T:
+        """Return one piece; it takes the place of those it was made of."""
+        for value in self._kept(name, send):
+            return value
+        height = self._height
+        with self._making(name):
+            value = make()
+        self._keep(height, name, value)
+        return value
+
+    def series(self, name: str, rest: Callable[[int], Iterable[T]]) -> Iterator[T]:
+        """Yield pieces that are made one after the other, and all needed."""
+        n_kept = 0
+        for value in self._kept(name):
+            n_kept += 1
+            yield value
+        for value in rest(n_kept):
+            self._keep(self._height, name, value)
+            yield value
+
+    def loop(
+        self, name: str, state: T, step: Callable[[T], T], send: Send | None = None
+    ) -> Iterator[T]:
+        """Yield the states of a loop; each takes the place of the one before."""
+        height = self._height
+        for state in self._kept(name, send):
+            yield state
+            break
+        while True:
+            with self._making(name):
+                state = step(state)
+            self._keep(height, name, state)
+            yield state
+
+    @contextmanager
+    def _making(self, name: str) -> Iterator[None]:
+        """Let the pieces that are asked for be parts of another one."""
+        self._inside.append(name)
+        try:
+            yield
+        finally:
+            self._inside.pop()
+
+    # The stack --------------------------------------------------------------------------------
+
+    def _kept(self, name: str, send: Send | None = None) -> Iterator[Any]:
+        """Yield the next pieces that are kept, while they have this name."""
+        full_name = "/".join([*self._inside, name])
+        while (piece := self._next()) is not None and piece.name == full_name:
+            self._found.popleft()
+            self._height = piece.height + 1
+            self._rng.bit_generator.state = piece.generator
+            yield piece.value if send is None else _with_arrays(piece.value, send)
+
+    def _keep(self, height: int, name: str, value: Any) -> None:
+        """Put a finished piece on the stack, in the place of all that is as high or higher."""
+        self._forget_unread()
+        self._height = height + 1
+        if self._full:
+            return
+        full_name = "/".join([*self._inside, name])
+        state = dict(self._rng.bit_generator.state)
+        piece = _Piece(full_name, height, value, state, _count_bytes(value))
+        self._waiting = [lower for lower in self._waiting if lower.height < height] + [piece]
+        # A single large piece is no burden: the fit itself still has it.
+        burden = sum(piece.n_bytes for piece in self._waiting)
+        if self._is_time() or burden > max(WAITING_BYTES, 2 * piece.n_bytes):
+            self._write()
+
+    def _is_time(self) -> bool:
+        return time.monotonic() - self._written >= self.pause
+
+    def _next(self) -> _Piece | None:
+        """Return the next piece that is kept, without taking it."""
+        if not self._found and self._unread:
+            try:
+                self._found.extend(self._read(self._unread[0]))
+                self._unread.popleft()
+            except (ModelFileError, OSError) as error:
+                self._warn(error, "the fit goes on from the piece before it")
+                self._forget_unread()
+        return self._found[0] if self._found else None
+
+    def _read(self, file: _File) -> list[_Piece]:
+        """Return the pieces of a file that are not out of date."""
+        limit = self._unread[1].lowest if len(self._unread) > 1 else inf
+        pieces = [piece for piece in read_values(file.path, self._types) if piece.height < limit]
+        if [piece.height for piece in pieces] != [self._height + n for n in range(len(pieces))]:
+            raise ModelFileError(f"pieces are missing before or in {file.path}")
+        return pieces
+
+    def _forget_unread(self) -> None:
+        """Drop what is kept and cannot be used."""
+        self._found.clear()
+        while self._unread:
+            file = self._unread.pop()
+            self._files.remove(file)
+            file.path.unlink(missing_ok=True)
+
+    # The folder -------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        """Look at what is kept, and refuse pieces of another fit."""
+        for pattern in (f".*{_ENDING}.*.part", f".{_HEADER}.*.part"):
+            for half in self.folder.glob(pattern):
+                half.unlink()
+        header = self._header()
+        if header is None or self._is_another(header):
+            self._clear()
+            return
+        if not self._seeded:
+            self._rng.bit_generator.state = self._first_state = header["generator"]
+        files = (_File.at(path) for path in self.folder.glob(f"*{_ENDING}"))
+        for file in sorted(filter(None, files), key=lambda file: file.number):
+            self._push(file)
+        self._unread.extend(self._files)
+
+    def _header(self) -> dict[str, Any] | None:
+        """Return what the folder says of itself; None: nothing, or nothing that can be read."""
+        path = self.folder / _HEADER
+        try:
+            header = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            return self._warn(f"{path} cannot be read ({error})", "the fit begins anew")
+        if isinstance(header, dict) and _KIND.items() <= header.items():
+            return header
+        raise ValueError(f"{path} is not of a checkpoint of this version: pass another folder")
+
+    def _is_another(self, header: Mapping[str, Any]) -> bool:
+        """Tell whether a finished fit is another one; refuse one that is not finished."""
+        others = _differences(header["about"], self._about)
+        if others and not header["finished"]:
+            raise ValueError(
+                f"{self.folder} holds an unfinished fit with {others}: fit as then to go on with "
+                "it, pass another checkpoint, or remove this one"
+            )
+        return bool(others)
+
+    def _push(self, file: _File) -> None:
+        """Put a file on top; those it makes out of date go."""
+        while self._files and self._files[-1].lowest >= file.lowest:
+            self._files.pop().path.unlink(missing_ok=True)
+        self._files.append(file)
+
+    def _write(self) -> None:
+        """Bring the pieces that wait to the disk; where there is no room, keep no more of them."""
+        if not self._waiting:
+            return
+        begun = time.monotonic()
+        number = self._files[-1].number + 1 if self._files else 0
+        file = _File.named(self.folder, number, self._waiting[0].height)
+        pieces = [replace(one, value=_with_arrays(one.value, _to_host)) for one in self._waiting]
+        try:
+            if not self._files:
+                self._write_header(finished=False)
+            write_values(file.path, pieces, self._types, self._about.get("ccot", ""))
+        except OSError as error:
+            self._full, self._waiting = True, []
+            self._warn(error, "the fit goes on, and no more of it is kept")
+            return
+        self._push(file)
+        self._waiting, self._written = [], time.monotonic()
+        self.pause = max(SECONDS, (self._written - begun) / SHARE)
+
+    def _write_header(self, finished: bool) -> None:
+        header = {
+            **_KIND,
+            "finished": finished,
+            "about": self._about,
+            "generator": None if self._seeded else self._first_state,
+        }
+        with write_atomically(self.folder / _HEADER, "w") as file:
+            file.write(json.dumps(header, indent=1) + "\n")
+
+    def _close(self, finished: bool) -> None:
+        """Write what waits, unless the fit was so short that there is nothing to spare."""
+        if self._files or self._is_time():
+            self._write()
+        if not self._files:
+            self._clear()
+        elif finished and not self._full:
+            with suppress(OSError):
+                self._write_header(finished=True)
+
+    def _clear(self) -> None:
+        """Remove what is kept, and nothing else that may be there."""
+        files = (_File.at(path) for path in self.folder.glob(f"*{_ENDING}"))
+        for path in [self.folder / _HEADER, *(file.path for file in files if file)]:
+            path.unlink(missing_ok=True)
+
+    def _warn(self, problem: Any, consequence: str) -> None:
+        warnings.warn(f"checkpoint: {problem}; {consequence}", UserWarning, stacklevel=2)
+
+
+@contextmanager
+def _claimed(folder: Path) -> Iterator[None]:
+    """Claim a folder, and remove it if nothing is left in it."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: a checkpoint is a folder")
+    with locked_folder(folder):
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _differences(there: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """Say in which way another fit is not this one.
+
+    Examples
+    --------
+    >>> _differences({"reg": "0.2", "tol": "1"}, {"reg": "0.5", "tol": "1"})
+    'reg=0.2 instead of 0.5'
+    >>> _differences({"data": "e01f"}, {"data": "77ab"})
+    'other data'
+    """
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    return ", ".join(
+        "other data" if name == "data" else f"{name}={there.get(name)} instead of {here.get(name)}"
+        for name in names
+    )
+
+
+def _with_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a tree of values with every array changed."""
+    if is_array_api_obj(value):
+        return change(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return replace(value, **{k: _with_arrays(part, change) for k, part in parts.items()})
+    if isinstance(value, dict):
+        return {key: _with_arrays(part, change) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_with_arrays(part, change) for part in value)
+    return value
+
+
+def _to_host(array: Any) -> np.ndarray:
+    return array.cpu().numpy() if is_torch_array(array) else array
+
+
+def _count_bytes(value: Any) -> int:
+    """Return the memory of the arrays in a tree of values."""
+    if hasattr(value, "nbytes"):
+        return value.nbytes
+    if issparse(value):
+        return _count_bytes((value.data, value.indices, value.indptr))
+    if is_dataclass(value):
+        return sum(_count_bytes(getattr(value, field.name)) for field in fields(value))
+    parts = value.values() if isinstance(value, dict) else value
+    return sum(map(_count_bytes, parts)) if isinstance(value, dict | list | tuple) else 0
