@@ -4,7 +4,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from ccot.cost import square_costs, typical_cost
+from ccot.cost import CrossedCosts, square_costs, typical_cost
+from ccot.sampling import cross
 
 
 def make_squares(n_draws=3, size=7, seed=0):
@@ -66,3 +67,17 @@ def test_typical_cost_is_the_median_and_never_zero():
     assert np.median(costs.full()) == 0
     assert typical_cost(costs.full()) == costs.full().mean() > 0
     assert typical_cost(square_costs(np.zeros((1, 4, 4))).full()) == 1.0
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-12), (np.float32, 2e-5)])
+@pytest.mark.parametrize("size", [4, 7, 30])
+def test_crossings_cost_what_the_squares_themselves_do(size, dtype, rtol):
+    matrix = np.random.default_rng(size).normal(size=(3 * size, size)).astype(dtype)
+    crossed = CrossedCosts(size, dtype)
+    # The second call uses the memory of the first.
+    for draws in (np.arange(2 * size), np.arange(2 * size)[::-1]):
+        draws = cross(draws[:size], draws[size:])
+        got, expected = crossed(matrix[draws[[0, -1]]]), square_costs(matrix[draws])
+        for name in ("row_norms", "column_norms", "cross"):
+            one, other = getattr(got, name), getattr(expected, name)
+            np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * np.abs(other).max())

@@ -10,8 +10,8 @@ from ccot.draws import DrawSolver, join_ballots
 from ccot.sampling import draw_indices
 
 
-def make_draws(shape, n_draws, seed=0):
-    draws = draw_indices(*shape, "cover", np.random.default_rng(seed))
+def make_draws(shape, n_draws, seed=0, crossed=False):
+    draws = draw_indices(*shape, "cover", np.random.default_rng(seed), crossed)
     return np.array(list(islice(draws, n_draws)))
 
 
@@ -123,6 +123,20 @@ def test_chunks_and_threads_change_no_bit(blocks):
     for name in ("members", "n_iter", "converged"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
     np.testing.assert_array_equal(joined.column.labels, whole.column.labels)
+
+
+@pytest.mark.parametrize("name", ["D1", "D3", "D4"])
+def test_crossings_that_share_products_give_what_each_gives_alone(name):
+    matrix = load_simulated(name, random_state=2).data
+    draws = make_draws(matrix.shape, 40, crossed=True)
+    solver = make_solver(matrix, draws)
+    assert [len(chunk) for task in solver.tasks(draws, 1) for chunk in task] == [16, 16, 8]
+    shared = solver.ballots(draws, None, None)
+    # One draw at a time has nobody to share with.
+    alone = join_ballots([solver.ballots(draw[None], None, None) for draw in draws])
+    for one, other in ((shared.row, alone.row), (shared.column, alone.column)):
+        np.testing.assert_array_equal(one.n_clusters, other.n_clusters)
+        np.testing.assert_array_equal(one.labels, other.labels)
 
 
 def test_numbers_asked_for_are_found_in_every_draw(blocks):

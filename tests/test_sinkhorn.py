@@ -237,3 +237,16 @@ def test_one_loop_serves_every_array_library(library, dtype):
         np.testing.assert_allclose(given, getattr(expected, name), rtol=rtol, atol=atol)
     np.testing.assert_array_equal(np.asarray(answer.n_iter), expected.n_iter)
     assert answer.status is expected.status
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_known_reach_changes_no_scaling(dtype):
+    log_kernel = -np.random.default_rng(0).uniform(-3, 3, (4, 9, 7)).astype(dtype)
+    known, unknown = (
+        sinkhorn(log_kernel.copy(), reach=reach, overwrite=True) for reach in (3.0, np.inf)
+    )
+    # Scalings are defined up to a factor that goes from one side to the other.
+    couplings = [
+        answer.log_row[:, :, None] + answer.log_column[:, None, :] for answer in (known, unknown)
+    ]
+    np.testing.assert_allclose(*couplings, rtol=0, atol=1e-5)

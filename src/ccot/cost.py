@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
+
+from ccot.sampling import CROSSINGS, N_STRIPS, split_strips
 
 Array = Any
 
@@ -81,6 +84,67 @@ def _squared_norms(squares: Array, axis: int) -> Array:
         norms = np.einsum("bij,bij->bi" if axis == -1 else "bij,bij->bj", squares, squares)
         return norms.astype(np.float64)
     return xp.astype(xp.linalg.vector_norm(squares, axis=axis), xp.float64) ** 2
+
+
+class CrossedCosts:
+    """Costs of all crossings of two squares, summed from products that they share.
+
+    A strip of rows of ``D @ D`` is the sum, over the four strips of columns, of that part of the
+    rows times the rows opposite these columns. Both come from one of two squares, so four products
+    for each strip of columns serve all crossings: as much arithmetic as four of them. The sums over
+    the first two strips of columns, and over the last two, are shared as well.
+
+    Parameters
+    ----------
+    size : int
+        Rows of a square.
+    dtype : dtype
+        Precision of the products.
+    """
+
+    def __init__(self, size: int, dtype: Any) -> None:
+        self._products = np.empty((2, 2, size, size), dtype)
+        # Which half of the columns, the square of the rows, the squares opposite its two strips.
+        self._halves = np.empty((2, 2, 2, 2, size, size), dtype)
+        # The square that each strip comes from.
+        self._cross = np.empty((2, 2, 2, 2, size, size), dtype)
+        edges = np.cumsum([0, *(len(strip) for strip in split_strips(np.arange(size)))])
+        self._strips = [slice(start, stop) for start, stop in pairwise(edges)]
+
+    def __call__(self, squares: np.ndarray) -> SquareCosts:
+        """Return the costs of the crossings of two squares, in memory used again by every call."""
+        self._multiply(squares)
+        for place, strip in enumerate(self._strips):
+            for parent in range(2):
+                self._add_up(place, parent, strip)
+        size = squares.shape[-1]
+        lengths = [strip.stop - strip.start for strip in self._strips]
+        is_second = np.repeat(CROSSINGS, lengths, axis=1)
+        row_norms = _squared_norms(squares, -1)
+        strips = (_squared_norms(squares[:, strip], -2) for strip in self._strips)
+        column_norms = np.stack(list(strips), axis=1)[CROSSINGS, np.arange(N_STRIPS)]
+        return SquareCosts(
+            row_norms=np.where(is_second, row_norms[1], row_norms[0]),
+            column_norms=column_norms.sum(axis=1),
+            cross=self._cross.reshape(-1, size, size),
+        )
+
+    def _multiply(self, squares: np.ndarray) -> None:
+        for half, strips in enumerate((self._strips[:2], self._strips[2:])):
+            for square, sums in zip(squares, self._halves[half], strict=True):
+                for strip, products in zip(strips, self._products, strict=True):
+                    np.matmul(square[:, strip], squares[:, strip], out=products)
+                np.add(self._products[0, :, None], self._products[1], out=sums)
+
+    def _add_up(self, place: int, parent: int, strip: slice) -> None:
+        """Write that strip of all crossings which have it from that parent."""
+        left = self._halves[0, parent, :, :, strip][:, :, None, None]
+        right = self._halves[1, parent, :, :, strip][None, None]
+        is_here = [slice(None)] * N_STRIPS
+        is_here[place] = slice(parent, parent + 1)
+        left = left[tuple(is_here[:2])]
+        right = right[(slice(None), slice(None), *is_here[2:])]
+        np.add(left, right, out=self._cross[*is_here, strip])
 
 
 def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:

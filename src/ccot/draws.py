@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,9 +18,10 @@ from sklearn.utils import gen_batches
 
 from ccot.arrays import Backend, choose_backend, one_blas_thread
 from ccot.coclustering import StepPlacement
-from ccot.cost import SquareCosts, join_costs, square_costs, typical_cost
+from ccot.cost import CrossedCosts, SquareCosts, join_costs, square_costs, typical_cost
 from ccot.jumps import find_scaling_jumps
 from ccot.partition import Steps, join_steps, label_steps
+from ccot.sampling import CROSSINGS, are_crossings
 from ccot.transport.extend import extend_scaling
 from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
 
@@ -29,6 +31,8 @@ Matrix = Any
 _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
 # Chunks that one task solves before their steps are read together.
 _CHUNKS_A_TASK = 16
+# Smaller squares are multiplied as fast as looked up; the products of larger ones take much memory.
+_CROSSED_SIZES = range(96, 1025)
 # Sinkhorn iterations between two looks at the errors on another device than the CPU.
 _CHECK_EVERY = 8
 # About so many rows of a draw tell what costs are like.
@@ -210,12 +214,23 @@ class DrawSolver:
 
     def tasks(self, draws: np.ndarray, n_workers: int) -> list[list[np.ndarray]]:
         """Split draws into tasks of equal size, each a list of chunks that do not depend on it."""
-        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
-        chunk_size = max(1, self.backend.chunk_bytes // bytes_each)
+        at_once = self._at_once(draws)
+        crossed = self._shares_products(draws[: len(CROSSINGS)])
+        chunk_size = len(CROSSINGS) if crossed else at_once
         chunks = [draws[part] for part in gen_batches(len(draws), chunk_size)]
         n_tasks = min(len(chunks), n_workers * -(-len(chunks) // (n_workers * _CHUNKS_A_TASK)))
         edges = np.linspace(0, len(chunks), n_tasks + 1).astype(int)
         return [chunks[start:stop] for start, stop in pairwise(edges)]
+
+    def _at_once(self, draws: np.ndarray) -> int:
+        """Return how many draws make a batch of kernels."""
+        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
+        return max(1, self.backend.chunk_bytes // bytes_each)
+
+    def _shares_products(self, draws: np.ndarray) -> bool:
+        """Tell whether draws are crossings whose products had better be summed than computed."""
+        dense_here = self.backend.device is None and not sp.issparse(self.matrix)
+        return dense_here and draws.shape[1] in _CROSSED_SIZES and are_crossings(draws)
 
     def _apart(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
         """Return what another process needs for some draws: their rows, and draws of these."""
@@ -229,8 +244,7 @@ class DrawSolver:
         self, chunks: list[np.ndarray], n_row_clusters: int | None, n_column_clusters: int | None
     ) -> Ballots:
         """Solve the draws of one task and read the steps of their scalings."""
-        room = self._room(chunks[0])
-        answer = join_scalings([self.solve(draws, room=room) for draws in chunks])
+        answer = join_scalings(self._solve_chunks(chunks))
         row, column = self._steps(answer, n_row_clusters, n_column_clusters)
         return Ballots(
             members=np.concatenate(chunks),
@@ -240,31 +254,45 @@ class DrawSolver:
             converged=self.backend.fetch(answer.error) <= self.tol,
         )
 
-    def _room(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return memory for the squares and products of draws, to be used again and again.
+    def _solve_chunks(self, chunks: list[np.ndarray]) -> list[Scalings]:
+        """Solve chunks one after the other, in the same memory.
 
         Memory fresh from the system costs as much time as the transport itself.
         """
         if self.backend.device is not None or sp.issparse(self.matrix):
-            return None
-        shape = (*draws.shape, draws.shape[1])
-        dtype = self.products.dtype
-        return np.empty(shape, dtype), np.empty(shape, dtype)
+            return [self.solve(draws) for draws in chunks]
+        size, dtype = chunks[0].shape[1], self.products.dtype
+        shared: CrossedCosts | None = None
+        room: np.ndarray | None = None
+        answers = []
+        for draws in chunks:
+            if self._shares_products(draws):
+                shared = shared or CrossedCosts(size, dtype)
+                costs = shared(self.products[draws[[0, -1]]])
+            else:
+                room = np.empty((2, len(draws), size, size), dtype) if room is None else room
+                squares, cross = room[:, : len(draws)]
+                # "clip": the indices are known to be good, and NumPy need not buffer its answer.
+                np.take(self.products, draws, axis=0, out=squares, mode="clip")
+                costs = square_costs(squares, out=cross)
+            answers.append(self._scale(costs))
+        return answers
 
-    def solve(
-        self,
-        draws: np.ndarray,
-        precision: str | None = None,
-        room: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> Scalings:
+    def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
         """Return the scalings of rows and columns of draws, on the device."""
-        costs = self._costs(draws, precision, room)
+        return self._scale(self._costs(draws, precision))
+
+    def _scale(self, costs: SquareCosts) -> Scalings:
+        """Transport rows to columns; the memory of the products is used for the work."""
+        xp = array_namespace(costs.row_norms)
         answer = sinkhorn(
             costs.cross,
             max_iter=self.max_iter,
             tol=self.tol,
             check_every=1 if self.backend.device is None else _CHECK_EVERY,
             overwrite=True,
+            # Cauchy and Schwarz know how large a product can be.
+            reach=math.sqrt(float(xp.max(costs.row_norms)) * float(xp.max(costs.column_norms))),
         )
         # The norms were left out of the kernel: they belong to the scalings.
         return replace(
@@ -273,22 +301,12 @@ class DrawSolver:
             log_column=answer.log_column + costs.column_norms / 2,
         )
 
-    def _costs(
-        self,
-        draws: np.ndarray,
-        precision: str | None,
-        room: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> SquareCosts:
+    def _costs(self, draws: np.ndarray, precision: str | None) -> SquareCosts:
         send = self.backend.send
         if sp.issparse(self.matrix):
             dtype = precision or self.precision
             costs = join_costs([square_costs(self.matrix[draw], dtype) for draw in draws])
             return SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
-        if room is not None:
-            squares, cross = (memory[: len(draws)] for memory in room)
-            # "clip": the indices are known to be good, and NumPy need not buffer its answer.
-            np.take(self.products, draws, axis=0, out=squares, mode="clip")
-            return square_costs(squares, out=cross)
         if precision is None:
             return square_costs(self.products[send(draws.astype(np.int32))])
         return square_costs(send(self.matrix[draws].astype(precision, copy=False)))

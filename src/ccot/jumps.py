@@ -215,32 +215,40 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
     gap, flat = gaps[candidates], xp.reshape(values, (-1,))
     n_links = max(1, int(math.log2(n_values)) - 1)
     chained = xp.arange(gap.shape[0], device=device(values))
-    # Everything has two sides, first left, then right of the gap.
-    sides = xp.asarray([[-1], [1]], device=device(values))
-    log_chance = xp.zeros_like(xp.stack([gap, gap]))
+    log_chances = (xp.zeros_like(gap), xp.zeros_like(gap))
     totals, sizes = values, xp.ones_like(values[:1, :])
     for link in range(n_links):
         if link:
             totals, sizes = _pair(totals), _pair(sizes)
             peak = _is_peak(_cost(totals / sizes))
             # A jump at the border of two intervals shows in both: either may carry the chain.
-            carried = peak[vector, place >> link] | peak[vector, (place + 1) >> link]
-            (kept,) = xp.nonzero(carried)
-            chained, vector, place, gap = (of[kept] for of in (chained, vector, place, gap))
-        near = vector * n_values + place + (sides > 0)
-        room = xp.stack([place, n_gaps - 1 - place])
-        chance = log_chance[:, chained]
-        for window in (2 * 2**link, 3 * 2**link):
-            count = xp.where(room < window, room, window)
-            total = sides * (flat[near + sides * count] - flat[near])
-            # Equal values have no gaps at all: the ratio is limited, so that evidence stays finite.
-            ratio = gap / xp.maximum(total, 1e-15 * gap)
-            chance = xp.minimum(chance, -count * xp.log1p(ratio))
-        log_chance[:, chained] = chance
-    log_bound = xp.max(log_chance, axis=0) + math.log(max(1, n_gaps) * 2 * n_links)
+            (kept,) = xp.nonzero(
+                _pick(peak, vector, place >> link) | _pick(peak, vector, (place + 1) >> link)
+            )
+            chained, vector, place, gap = (
+                xp.take(of, kept) for of in (chained, vector, place, gap)
+            )
+        for side, log_chance in zip((-1, 1), log_chances, strict=True):
+            near = vector * n_values + place + (side > 0)
+            edge = xp.take(flat, near)
+            room = place if side < 0 else n_gaps - 1 - place
+            chance = xp.take(log_chance, chained)
+            for window in (2 * 2**link, 3 * 2**link):
+                count = xp.clip(room, None, window)
+                total = side * (xp.take(flat, near + side * count) - edge)
+                # Equal values have no gaps at all: a limit keeps the evidence finite.
+                ratio = gap / xp.maximum(total, 1e-15 * gap)
+                chance = xp.minimum(chance, -count * xp.log1p(ratio))
+            log_chance[chained] = chance
+    log_bound = xp.maximum(*log_chances) + math.log(max(1, n_gaps) * 2 * n_links)
     evidence = xp.zeros_like(gaps)
     evidence[candidates] = xp.clip(-log_bound, 0.0, None) / math.log(10)
     return evidence
+
+
+def _pick(table: Array, row: Array, column: Array) -> Array:
+    xp = array_namespace(table)
+    return xp.take(xp.reshape(table, (-1,)), row * table.shape[1] + column)
 
 
 def _pair(totals: Array) -> Array:

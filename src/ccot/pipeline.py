@@ -30,6 +30,8 @@ Matrix = Any
 
 # n_samplings="auto": everyone is drawn about this often at least, and at most.
 AUTO_FLOOR, AUTO_CEILING = 16, 128
+# Where everyone is drawn more often than this, draws are crossings.
+CROSSED_FROM = 64
 
 
 # Algorithm 1: CCOT ---------------------------------------------------------------------------
@@ -92,7 +94,9 @@ def _fit_tall(
     prepare: Callable[..., DrawSolver],
 ) -> StepCoclustering:
     n_rows, n_columns = matrix.shape
-    indices = draw_indices(n_rows, n_columns, settings.sampling, rng)
+    indices = draw_indices(
+        n_rows, n_columns, settings.sampling, rng, _worth_crossing(n_rows, n_columns, settings)
+    )
     rounds = _rounds(n_rows, n_columns, settings.n_samplings)
     draws = np.array(list(islice(indices, next(rounds))))
     solver = prepare(
@@ -117,6 +121,13 @@ def _fit_tall(
             break
     settings.report(_progress(found))
     return found
+
+
+def _worth_crossing(n_rows: int, n_columns: int, settings: CCOTSettings) -> bool:
+    """Tell whether so many draws are asked for that sharing products costs no variety."""
+    if settings.sampling != "cover" or settings.n_samplings == "auto":
+        return False
+    return int(settings.n_samplings) * n_columns >= CROSSED_FROM * n_rows
 
 
 def _rounds(n_rows: int, n_columns: int, n_samplings: int | str) -> Iterator[int]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -77,25 +77,34 @@ def join_scalings(parts: Sequence[Scalings]) -> Scalings:
 class _Kernel:
     """A Gibbs kernel with potentials absorbed, ``exp(log_kernel + log_row + log_column)``."""
 
-    def __init__(self, log_kernel: Array, overwrite: bool = False) -> None:
+    def __init__(self, log_kernel: Array, overwrite: bool, reach: float) -> None:
         self.xp = array_namespace(log_kernel)
         self._log_kernel = log_kernel
         range_limit = _NARROW["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
         # In a wider kernel two factors up to this do not bring back an entry that underflowed.
         self._highest = math.exp(range_limit / 2)
-        top = self.xp.max(log_kernel, axis=(-2, -1))[..., None]
-        bottom = self.xp.min(log_kernel, axis=(-2, -1))[..., None]
-        is_narrow = top - bottom <= range_limit
-        self.never_drifts = bool(self.xp.all(is_narrow))
-        if not self.never_drifts:
-            top = self.xp.where(is_narrow, top, self.xp.max(log_kernel, axis=-1))
-        self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]) - top)
+        self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]))
         self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
-        if overwrite and self.never_drifts:
-            log_kernel -= top[..., None]
-            self._kernel = self.xp.exp(log_kernel, out=log_kernel)
-        else:
-            self._kernel = self.xp.exp(log_kernel - top[..., None])
+        self.never_drifts = 2 * reach <= range_limit
+        if not self.never_drifts:
+            log_kernel = self._from_the_top(log_kernel, overwrite, range_limit)
+        in_place = {"out": log_kernel} if overwrite and self.never_drifts else {}
+        self._kernel = self.xp.exp(log_kernel, **in_place)
+
+    def _from_the_top(self, log_kernel: Array, overwrite: bool, range_limit: float) -> Array:
+        """Absorb the largest entry, or that of each row where the kernel is wide."""
+        xp = self.xp
+        top = xp.max(log_kernel, axis=(-2, -1))[..., None]
+        bottom = xp.min(log_kernel, axis=(-2, -1))[..., None]
+        is_narrow = top - bottom <= range_limit
+        self.never_drifts = bool(xp.all(is_narrow))
+        if not self.never_drifts:
+            top = xp.where(is_narrow, top, xp.max(log_kernel, axis=-1))
+        self.log_row = self.log_row - self._wide(top)
+        if not (overwrite and self.never_drifts):
+            return log_kernel - top[..., None]
+        log_kernel -= top[..., None]
+        return log_kernel
 
     def _wide(self, vector: Array) -> Array:
         return self.xp.astype(vector, self.xp.float64)
@@ -154,6 +163,20 @@ class _Kernel:
         sums = xp.sum(xp.exp(terms - top), axis=axis)
         return xp.log(self._wide(sums)) + self._wide(xp.squeeze(top, axis=axis))
 
+    def keep(self, row: Array, column: Array) -> tuple[Array, Array]:
+        """Return factors in a form that stays valid: as logarithms if others may be absorbed."""
+        return (row, column) if self.never_drifts else self.log_scalings(row, column)
+
+    def read(self, kept_row: Array, kept_column: Array) -> tuple[Array, Array]:
+        """Return the logarithms of the scalings that were kept."""
+        if self.never_drifts:
+            return self.log_scalings(kept_row, kept_column)
+        return kept_row, kept_column
+
+    def log_scalings(self, row: Array, column: Array) -> tuple[Array, Array]:
+        """Return the logarithms of the scalings; finite where a point has no mass."""
+        return self.log_scaling(row, self.log_row), self.log_scaling(column, self.log_column)
+
     def log_scaling(self, factor: Array, absorbed: Array) -> Array:
         """Return the logarithm of a scaling; finite where a point has no mass."""
         log_factor = self.xp.log(self._wide(factor))
@@ -170,6 +193,7 @@ def sinkhorn(
     tol: float = 1e-6,
     check_every: int = 1,
     overwrite: bool = False,
+    reach: float = math.inf,
 ) -> Scalings:
     r"""Scale a batch of Gibbs kernels to given marginals.
 
@@ -194,6 +218,9 @@ def sinkhorn(
         Iterations between two looks at the errors; on a GPU a look costs more than an iteration.
     overwrite : bool, default=False
         The memory of ``log_kernel`` may be used for the work (NumPy and PyTorch).
+    reach : float, optional
+        A bound on the magnitude of the kernel's logarithms, where one is known: small ones spare
+        the work of looking for it.
 
     Returns
     -------
@@ -214,7 +241,7 @@ def sinkhorn(
     >>> coupling.sum(axis=0), coupling.sum(axis=1)
     (array([0.5, 0.5]), array([0.5, 0.5]))
     """
-    kernel = _Kernel(log_kernel, overwrite and log_row_start is None)
+    kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
     xp = kernel.xp
     row_mass = kernel.mass(log_row_mass, log_kernel.shape[-2])
     column_mass = kernel.mass(log_column_mass, log_kernel.shape[-1])
@@ -248,30 +275,30 @@ def sinkhorn(
             converged = error <= tol
             if last or bool(xp.any(running & converged)):
                 # Who has converged is set aside: a batch gives what its members give.
-                now = Scalings(
-                    kernel.log_scaling(row, kernel.log_row),
-                    kernel.log_scaling(column, kernel.log_column),
-                    xp.zeros_like(error, dtype=xp.int64) + iteration,
-                    xp.astype(error, xp.float64),
-                    Status.CONVERGED,
-                )
+                n_iter = xp.zeros_like(error, dtype=xp.int64) + iteration
+                now = (*kernel.keep(row, column), n_iter, error)
                 found = now if found is None else _choose(running, now, found)
                 running = running & ~converged
-                if not bool(xp.any(running)):
-                    return found
-    assert found is not None, "max_iter is at least 1"
-    return replace(found, status=Status.MAX_ITER)
+                if last or not bool(xp.any(running)):
+                    break
+        assert found is not None, "max_iter is at least 1"
+        log_row, log_column = kernel.read(*found[:2])
+    return Scalings(
+        log_row=log_row,
+        log_column=log_column,
+        n_iter=found[2],
+        error=xp.astype(found[3], xp.float64),
+        status=Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED,
+    )
 
 
-def _choose(running: Array, now: Scalings, earlier: Scalings) -> Scalings:
+def _choose(running: Array, now: Sequence[Array], earlier: Sequence[Array]) -> tuple[Array, ...]:
     """Return the present answers of problems still running, the earlier ones of the others."""
     xp = array_namespace(running)
-    return Scalings(
-        xp.where(running[..., None], now.log_row, earlier.log_row),
-        xp.where(running[..., None], now.log_column, earlier.log_column),
-        xp.where(running, now.n_iter, earlier.n_iter),
-        xp.where(running, now.error, earlier.error),
-        now.status,
+    pairs = zip(now, earlier, strict=True)
+    return tuple(
+        xp.where(running if new.ndim == running.ndim else running[..., None], new, old)
+        for new, old in pairs
     )
 
 
