@@ -167,8 +167,8 @@ def load_simulated(
         Where randomness comes from. An integer always gives the same matrix.
     overlap : {"published", "calibrated"}, default="published"
         How noisy. The published parameters leave the blocks so far apart that K-means
-        makes no error; the calibrated ones are noisy enough that K-means makes errors of
-        about the size that the paper reports for it.
+        makes no error. The calibrated ones are noisy: block models, told the numbers, make
+        errors of about the size that the paper reports for them.
     sigma : float, optional
         Standard deviation of the noise; overrides `overlap`.
 
