@@ -70,11 +70,13 @@ def vote(
         Labels and confidence.
     """
     n_points, n_clusters = len(reference), int(reference.max()) + 1
-    n_clusters = max(n_clusters, int(labels[agrees].max(initial=0)) + 1)
-    matched = match_clusters(labels[agrees], reference[members[agrees]], n_clusters)
-    votes = _count(members[agrees] * n_clusters + matched, n_points * n_clusters)
-    votes = votes.reshape(n_points, n_clusters)
     drawn = _count(members, n_points)
+    if not agrees.all():
+        members, labels = members[agrees], labels[agrees]
+    n_clusters = max(n_clusters, int(labels.max(initial=0)) + 1)
+    matched = match_clusters(labels, reference[members], n_clusters)
+    votes = _count(members * n_clusters + matched, n_points * n_clusters)
+    votes = votes.reshape(n_points, n_clusters)
     voted = votes.max(axis=1) > 0
     winner = np.where(voted, votes.argmax(axis=1), reference)
     _fill_empty(winner, votes, reference)

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from ccot.sampling import CROSSINGS, N_STRIPS, split_strips
+from ccot.sampling import CROSSINGS, N_STRIPS, is_second, strips
 
 Array = Any
 
@@ -108,8 +107,7 @@ class CrossedCosts:
         self._halves = np.empty((2, 2, 2, 2, size, size), dtype)
         # The square that each strip comes from.
         self._cross = np.empty((2, 2, 2, 2, size, size), dtype)
-        edges = np.cumsum([0, *(len(strip) for strip in split_strips(np.arange(size)))])
-        self._strips = [slice(start, stop) for start, stop in pairwise(edges)]
+        self._strips = strips(size)
 
     def __call__(self, squares: np.ndarray) -> SquareCosts:
         """Return the costs of the crossings of two squares, in memory used again by every call."""
@@ -118,21 +116,18 @@ class CrossedCosts:
             for parent in range(2):
                 self._add_up(place, parent, strip)
         size = squares.shape[-1]
-        lengths = [strip.stop - strip.start for strip in self._strips]
-        is_second = np.repeat(CROSSINGS, lengths, axis=1)
         row_norms = _squared_norms(squares, -1)
-        strips = (_squared_norms(squares[:, strip], -2) for strip in self._strips)
-        column_norms = np.stack(list(strips), axis=1)[CROSSINGS, np.arange(N_STRIPS)]
+        by_strip = np.stack([_squared_norms(squares[:, s], -2) for s in self._strips], axis=1)
         return SquareCosts(
-            row_norms=np.where(is_second, row_norms[1], row_norms[0]),
-            column_norms=column_norms.sum(axis=1),
+            row_norms=np.where(is_second(size), row_norms[1], row_norms[0]),
+            column_norms=by_strip[CROSSINGS, np.arange(N_STRIPS)].sum(axis=1),
             cross=self._cross.reshape(-1, size, size),
         )
 
     def _multiply(self, squares: np.ndarray) -> None:
-        for half, strips in enumerate((self._strips[:2], self._strips[2:])):
+        for half, pair in enumerate((self._strips[:2], self._strips[2:])):
             for square, sums in zip(squares, self._halves[half], strict=True):
-                for strip, products in zip(strips, self._products, strict=True):
+                for strip, products in zip(pair, self._products, strict=True):
                     np.matmul(square[:, strip], squares[:, strip], out=products)
                 np.add(self._products[0, :, None], self._products[1], out=sums)
 

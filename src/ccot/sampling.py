@@ -11,6 +11,7 @@ strip from one or the other. All crossings of two squares share the products of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -89,17 +90,27 @@ def _parents(
     strip of the first, in another order.
     """
     given = size == n_points
-    for points in _cover(n_points, min(2 * size, n_points), rng):
+    old_strips, n_fresh = strips(size), min(size, n_points - size)
+    new_strips = strips(n_fresh)
+    for points in _cover(n_points, size + n_fresh, rng):
         first, fresh = (np.arange(n_points) if given else points[:size]), points[size:]
         given = False
-        pairs = zip(split_strips(first), np.array_split(fresh, N_STRIPS), strict=True)
-        filled = [np.concatenate([new, old[: len(old) - len(new)]]) for old, new in pairs]
+        pairs = zip((first[strip] for strip in old_strips), new_strips, strict=True)
+        filled = (np.concatenate([fresh[new], old[new.stop - new.start :]]) for old, new in pairs)
         yield first, np.concatenate([rng.permutation(strip) for strip in filled])
 
 
-def split_strips(square: np.ndarray, axis: int = 0) -> list[np.ndarray]:
-    """Cut a square, or the indices of its rows, into strips."""
-    return np.array_split(square, N_STRIPS, axis=axis)
+def strips(size: int) -> list[slice]:
+    """Cut a square of so many rows into strips, as equal as can be.
+
+    Examples
+    --------
+    >>> strips(10)
+    [slice(0, 3, None), slice(3, 6, None), slice(6, 8, None), slice(8, 10, None)]
+    """
+    least, more = divmod(size, N_STRIPS)
+    edges = [place * least + min(place, more) for place in range(N_STRIPS + 1)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -114,8 +125,13 @@ def cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
            [0, 1, 6, 3],
            [0, 1, 6, 7]])
     """
-    lengths = [len(strip) for strip in split_strips(first)]
-    return np.where(np.repeat(CROSSINGS, lengths, axis=1), second, first)
+    return np.where(is_second(len(first)), second, first)
+
+
+def is_second(size: int) -> np.ndarray:
+    """Tell, for each row of all crossings, whether it comes from the second square."""
+    lengths = [strip.stop - strip.start for strip in strips(size)]
+    return np.repeat(CROSSINGS == 1, lengths, axis=1)
 
 
 def are_crossings(draws: np.ndarray) -> bool:
