@@ -99,6 +99,16 @@ def test_n_jumps_are_the_strongest_and_nested():
         kept = positions
 
 
+def test_the_widest_gaps_are_taken_where_nothing_speaks_for_any():
+    rng = np.random.default_rng(0)
+    values = np.cumsum(1 + 0.1 * rng.uniform(size=200))
+    widest = np.sort(np.argsort(np.diff(values))[-4:]) + 1
+    positions, strength = detect_jumps(values, n_jumps=4, return_strength=True)
+    np.testing.assert_array_equal(strength, 0)
+    np.testing.assert_array_equal(positions, widest)
+    np.testing.assert_array_equal(detect_jumps([0.0, 1.0], n_jumps=1), [1])
+
+
 def test_n_jumps_is_obeyed_where_nothing_is_significant():
     values = np.sort(np.random.default_rng(0).normal(size=50))
     assert len(detect_jumps(values)) == 0
@@ -150,14 +160,15 @@ def test_equal_values_on_two_steps_are_two_steps():
     assert np.isfinite(strength).all()
 
 
+@pytest.mark.parametrize("n_jumps", [None, 3])
 @pytest.mark.parametrize("method", DETECTORS)
-def test_batch_gives_what_its_vectors_give(method):
+def test_batch_gives_what_its_vectors_give(method, n_jumps):
     vectors = np.stack([make_steps([70, 60], seed=1), make_steps([20, 90, 20], seed=2)])
     vectors = np.stack([vectors, np.sort(np.random.default_rng(0).normal(size=(2, 130)), axis=1)])
-    together = find_jumps(vectors, method)
+    together = find_jumps(vectors, method, n_jumps=n_jumps)
     assert together.mask.shape == together.strength.shape == (2, 2, 129)
     for index in np.ndindex(2, 2):
-        alone = find_jumps(vectors[index], method, resolution=None)
+        alone = find_jumps(vectors[index], method, n_jumps=n_jumps)
         np.testing.assert_array_equal(together.mask[index], alone.mask)
         np.testing.assert_allclose(together.strength[index], alone.strength)
 
@@ -172,6 +183,29 @@ def test_scalings_are_read_by_their_logarithms_or_as_they_are():
     np.testing.assert_array_equal(
         find_scaling_jumps(modest, "authors").mask, find_jumps(np.exp(modest), "authors").mask
     )
+    np.testing.assert_array_equal(
+        find_scaling_jumps(modest + 800, "authors").mask, find_jumps(np.exp(modest), "authors").mask
+    )
+    for method in DETECTORS:
+        assert find_scaling_jumps(modest, method, n_jumps=5).mask.sum() == 5
+    with pytest.raises(ValueError, match="unknown detector"):
+        find_scaling_jumps(modest, "wavelets")
+
+
+@pytest.mark.parametrize(("n_values", "place"), [(64, 22), (200, 48), (200, 160)])
+def test_the_authors_cut_up_to_some_distance_from_the_ends(n_values, place):
+    values = make_steps([place, n_values - place], noise=0.01)
+    np.testing.assert_allclose(detect_jumps(values, "authors"), [place], atol=1)
+
+
+def test_the_authors_compare_short_vectors_with_the_two_gaps_that_follow():
+    def jumps_after(*gaps):
+        return detect_jumps(np.cumsum([0.0, *gaps]), "authors").tolist()
+
+    assert jumps_after(1, 1, 1, 1, 1, 1, 1, 1, 9, 1, 1) == [9]
+    assert jumps_after(1, 1, 1, 1, 1, 5, 1, 9, 1, 1, 1) == [8]
+    assert jumps_after(1, 1, 1, 1, 1, 5, 9, 1, 1, 1, 1) == [7]
+    assert jumps_after(1, 1, 1, 1, 1, 5, 5, 1, 1, 1, 1) == [7]
 
 
 @pytest.mark.parametrize(

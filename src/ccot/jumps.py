@@ -322,14 +322,8 @@ def _authors_scale(values: np.ndarray, window: int) -> np.ndarray:
         higher_than_next = cost[i] > cost[i + 1 : i + 1 + window].max()
         if higher_than_next and cost[i - 1] > cost[i - 1 - window : i - 1].max():
             kept.append(i)
-    # Neighbouring candidates are one jump seen from both sides: keep the taller.
-    peaks, at = [], 0
-    while at < len(kept):
-        pair = at + 1 < len(kept) and kept[at + 1] == kept[at] + 1
-        taller = pair and cost[kept[at + 1]] >= cost[kept[at]]
-        peaks.append(kept[at + 1] if taller else kept[at])
-        at += 2 if pair else 1
-    return np.array(peaks, dtype=np.int64) + 1
+    # Neighbouring candidates are one jump seen from both sides; the first of them is the taller.
+    return np.array([i for i in kept if i - 1 not in kept], dtype=np.int64) + 1
 
 
 def _check_request(n_values: int, method: str, n_jumps: int | None) -> None:
