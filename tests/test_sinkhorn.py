@@ -5,7 +5,7 @@ import ot
 import pytest
 from scipy.special import logsumexp
 
-from ccot.transport.sinkhorn import Scalings, Status, sinkhorn
+from ccot.transport.sinkhorn import Scalings, Status, join_scalings, sinkhorn
 
 REGS = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3]
 LIBRARIES = {"numpy": np, "torch": array_api_compat.torch, "strict": array_api_strict}
@@ -250,3 +250,53 @@ def test_a_known_reach_changes_no_scaling(dtype):
         answer.log_row[:, :, None] + answer.log_column[:, None, :] for answer in (known, unknown)
     ]
     np.testing.assert_allclose(*couplings, rtol=0, atol=1e-5)
+
+
+def test_errors_may_be_looked_at_now_and_then():
+    log_kernel = -make_costs(3, 12, 9) / np.array([0.1, 0.3, 2.0])[:, None, None]
+    always, rarely = (sinkhorn(log_kernel, tol=1e-9, check_every=every) for every in (1, 7))
+    np.testing.assert_array_equal(rarely.n_iter % 7, 0)
+    np.testing.assert_array_equal(rarely.n_iter, -(-always.n_iter // 7) * 7)
+    for place, n_iter in enumerate(rarely.n_iter):
+        alone = sinkhorn(log_kernel[place], max_iter=int(n_iter), tol=1e-300)
+        np.testing.assert_allclose(rarely.log_row[place], alone.log_row, rtol=1e-12)
+        np.testing.assert_allclose(rarely.log_column[place], alone.log_column, rtol=1e-12)
+    stopped = sinkhorn(log_kernel, tol=1e-300, check_every=7, max_iter=10)
+    np.testing.assert_array_equal(stopped.n_iter, 10)
+    assert stopped.status is Status.MAX_ITER
+
+
+def test_wide_kernels_are_looked_at_every_time():
+    log_kernel = -make_costs(12, 9) / 1e-3
+    answers = [sinkhorn(log_kernel, max_iter=40, check_every=every) for every in (1, 7)]
+    np.testing.assert_array_equal(answers[0].log_row, answers[1].log_row)
+
+
+@pytest.mark.parametrize("reg", [1e-3, 1.0], ids=["wide", "narrow"])
+@pytest.mark.parametrize("start", [None, 0.0, 700.0], ids=["cold", "near", "far"])
+def test_only_memory_that_was_offered_is_used(reg, start):
+    log_kernel = -make_costs(8, 6) / reg
+    log_row = None if start is None else np.linspace(0, start, 8)
+    untouched = log_kernel.copy()
+    expected = sinkhorn(untouched, log_row_start=log_row, max_iter=50)
+    np.testing.assert_array_equal(untouched, log_kernel)
+    given = sinkhorn(log_kernel.copy(), log_row_start=log_row, max_iter=50, overwrite=True)
+    np.testing.assert_array_equal(given.log_row, expected.log_row)
+    np.testing.assert_array_equal(given.log_column, expected.log_column)
+
+
+def test_a_thousand_iterations_are_made_by_default():
+    answer = sinkhorn(-make_costs(30, 30) / 1e-3)
+    assert answer.n_iter == 1000
+    assert answer.status is Status.MAX_ITER
+
+
+def test_joined_answers_are_those_of_the_joined_batch():
+    log_kernel = -make_costs(3, 10, 8) / np.array([0.02, 1.0, 5.0])[:, None, None]
+    whole = sinkhorn(log_kernel, max_iter=15)
+    joined = join_scalings([sinkhorn(log_kernel[:1], max_iter=15), sinkhorn(log_kernel[1:])])
+    for name in ("log_row", "log_column", "n_iter", "error"):
+        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-9)
+    assert joined.status is whole.status is Status.MAX_ITER
+    easy = sinkhorn(log_kernel[1:])
+    assert join_scalings([easy, easy]).status is Status.CONVERGED
