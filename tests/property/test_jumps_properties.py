@@ -30,6 +30,43 @@ def stepped(draw):
     return np.concatenate(parts), np.cumsum(sizes)[:-1]
 
 
+def is_peak(heights, place):
+    return heights[place] == max(heights[max(place - 1, 0) : place + 2])
+
+
+def slow_strength(values):
+    """The test of the module's docstring, gap by gap."""
+    n_values, gaps = len(values), np.diff(values)
+    n_links = max(1, int(np.log2(n_values)) - 1)
+    costs = []
+    for link in range(n_links):
+        means = [values[at : at + 2**link].mean() for at in range(0, n_values, 2**link)]
+        steps = np.r_[0, np.diff(means), 0]
+        costs.append(steps[:-1] + steps[1:])
+    strength = np.zeros(len(gaps))
+    for place in np.flatnonzero(gaps):
+        if not is_peak(gaps, place):
+            continue
+        log_chance = np.zeros(2)
+        for link in range(n_links):
+            beside = place >> link, (place + 1) >> link
+            if link and not any(is_peak(costs[link], at) for at in beside):
+                break
+            for window in (2 * 2**link, 3 * 2**link):
+                parts = gaps[max(place - window, 0) : place], gaps[place + 1 :][:window]
+                for side, part in enumerate(parts):
+                    ratio = gaps[place] / max(part.sum(), 1e-15 * gaps[place])
+                    log_chance[side] = min(log_chance[side], -len(part) * np.log1p(ratio))
+        log_bound = log_chance.max() + np.log(len(gaps) * 2 * n_links)
+        strength[place] = max(-log_bound, 0) / np.log(10)
+    return strength
+
+
+@given(values=st.one_of(sorted_integers(2, 40), sorted_integers(60, 200)))
+def test_strength_is_that_of_the_slow_test(values):
+    np.testing.assert_allclose(find_jumps(values).strength, slow_strength(values), atol=1e-9)
+
+
 @each_detector
 @given(values=vectors, shift=st.integers(-(2**20), 2**20), power=st.integers(-30, 30))
 def test_shift_and_scale_change_nothing(method, values, shift, power):
