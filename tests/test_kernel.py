@@ -49,6 +49,24 @@ def test_sparse_points_are_as_similar_as_dense_ones():
     assert mean_distance(sp.csr_array(points)) == pytest.approx(mean_distance(points), rel=1e-12)
 
 
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_similarities_do_not_depend_on_where_the_points_lie(far):
+    """Far from the origin squared norms would leave nothing of the distances."""
+    points, anchors = make_points()
+    rtol = 1e-14 * far  # what float64 resolves of the shifted points
+    assert mean_distance(points + far) == pytest.approx(mean_distance(points), rel=rtol)
+    np.testing.assert_allclose(
+        gaussian_kernel(points + far, anchors + far, 1.7),
+        gaussian_kernel(points, anchors, 1.7),
+        rtol=10 * rtol,
+    )
+    np.testing.assert_allclose(
+        nystrom(points + far, np.arange(4), "rbf")[2] @ np.ones(4),
+        nystrom(points, np.arange(4), "rbf")[2] @ np.ones(4),
+        rtol=100 * rtol,
+    )
+
+
 def test_points_that_coincide_are_all_alike():
     points = np.ones((3, 4))
     assert mean_distance(points) == 0

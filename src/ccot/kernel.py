@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
 KernelSpec = str | Callable[..., Any]
 
 # Of the similarities of landmarks, directions weaker than this times the strongest are rounding.
 _WEAKEST = 1e-10
+# Points this many times as far from the origin as from one another are shifted to it.
+_FAR_FROM_ORIGIN = 1e3
 
 
 def mean_distance(points: Any) -> float:
@@ -25,7 +28,35 @@ def mean_distance(points: Any) -> float:
     >>> mean_distance([[0.0], [2.0]])
     1.0
     """
-    return float(np.mean(euclidean_distances(points)))
+    return float(np.mean(np.sqrt(squared_distances(points, points))))
+
+
+def squared_distances(points: Any, anchors: Any) -> np.ndarray:
+    """Return the squared Euclidean distances of all pairs, wherever the points lie.
+
+    Examples
+    --------
+    >>> squared_distances([[1e9], [1e9 + 2]], [[1e9 - 1]])
+    array([[1.],
+           [9.]])
+    """
+    own = anchors is points
+    points, anchors = near_origin(points, anchors)
+    return euclidean_distances(points, None if own else anchors, squared=True)
+
+
+def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
+    """Shift points and anchors that lie far from the origin to it; sparse ones stay where they are.
+
+    Products of points are quick to compute, but squared norms leave nothing of the distances far
+    from the origin.
+    """
+    if sp.issparse(points) or sp.issparse(anchors):
+        return points, anchors
+    centre, spread = np.mean(anchors, axis=0), np.std(anchors, axis=0)
+    if np.linalg.norm(centre) <= _FAR_FROM_ORIGIN * np.linalg.norm(spread):
+        return points, anchors
+    return np.asarray(points) - centre, np.asarray(anchors) - centre
 
 
 def gaussian_kernel(points: Any, anchors: Any, bandwidth: float) -> np.ndarray:
@@ -45,8 +76,7 @@ def gaussian_kernel(points: Any, anchors: Any, bandwidth: float) -> np.ndarray:
     """
     if bandwidth == 0:
         return np.ones((points.shape[0], anchors.shape[0]))
-    distances = euclidean_distances(points, anchors, squared=True)
-    return np.exp(-distances / (2 * bandwidth**2))
+    return np.exp(-squared_distances(points, anchors) / (2 * bandwidth**2))
 
 
 def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) -> np.ndarray:
@@ -85,7 +115,7 @@ def own_similarity(points: Any, kernel: KernelSpec) -> tuple[np.ndarray, float]:
     """
     if kernel != "rbf":
         return similarity(points, points, kernel, 0.0), 0.0
-    return _gaussian(euclidean_distances(points, squared=True))
+    return _gaussian(squared_distances(points, points))
 
 
 def nystrom(
@@ -117,7 +147,7 @@ def nystrom(
        machines. Advances in Neural Information Processing Systems 13.
     """
     if kernel == "rbf":
-        similar, bandwidth = _gaussian(euclidean_distances(points, points[chosen], squared=True))
+        similar, bandwidth = _gaussian(squared_distances(points, points[chosen]))
     else:
         similar, bandwidth = similarity(points, points[chosen], kernel, 0.0), 0.0
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)

@@ -17,7 +17,14 @@ import scipy.sparse as sp
 
 from ccot.arrays import Backend
 from ccot.coclustering import StepPlacement
-from ccot.kernel import KernelSpec, LogGaussian, nystrom, own_similarity, similarity
+from ccot.kernel import (
+    KernelSpec,
+    LogGaussian,
+    near_origin,
+    nystrom,
+    own_similarity,
+    similarity,
+)
 from ccot.transport.extend import extend_scaling
 from ccot.transport.products import LowRankKernel
 
@@ -176,7 +183,8 @@ class LowRankSimilarities:
         """Return what multiplies like the similarities, where the arithmetic happens."""
         logarithm = None
         if loss == "kl":
-            logarithm = LogGaussian(send_points(self.points, backend), self.landmarks.bandwidth)
+            points, _ = near_origin(self.points, self.landmarks.points)
+            logarithm = LogGaussian(send_points(points, backend), self.landmarks.bandwidth)
         return LowRankKernel(backend.send(self.factor), logarithm)
 
     def degrees(self) -> np.ndarray:
