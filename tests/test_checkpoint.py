@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from ccot import checkpoint
 from ccot.checkpoint import CheckpointFolder
+from tests.faults import no_room
 
 ABOUT = {"estimator": "Fit", "reg": "0.2", "data": "a1", "ccot": "1"}
 
@@ -293,19 +293,6 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "kept").write_text("mine")
     with pytest.raises(ValueError, match="is a file"):
         Fit(tmp_path / "kept").run()
-
-
-@contextmanager
-def no_room(n_bytes):
-    """Let no file grow beyond so many bytes: the system says so as it does of a full disk."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, before)
 
 
 @pytest.mark.parametrize("n_bytes", [0, 150, 1000, 1500])

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ccot.datasets.download import download
+from tests.faults import no_room
 
 CONTENT = bytes(range(256)) * 1000
 MD5 = hashlib.md5(CONTENT).hexdigest()
@@ -102,6 +103,34 @@ def test_file_that_is_there_is_not_fetched_again(fetch, server):
     fetch("whole")
     fetch("whole")
     assert len(server.ranges) == 1
+
+
+@pytest.mark.parametrize("damage", [b"", CONTENT[:1000], CONTENT[:-1] + b"x"])
+def test_damaged_file_is_fetched_again(fetch, server, damage):
+    fetch("whole")
+    fetch.target.write_bytes(damage)
+    with pytest.warns(UserWarning, match="is damaged: it is downloaded again"):
+        assert is_whole(fetch("whole"))
+    assert len(server.ranges) == 2
+
+
+def test_damaged_file_stays_where_no_better_one_is_to_be_had(fetch):
+    fetch("whole")
+    fetch.target.write_bytes(b"damaged")
+    with (
+        pytest.warns(UserWarning, match="is damaged"),
+        pytest.raises(OSError, match="put the file at"),
+    ):
+        fetch(503, n_tries=1)
+    assert fetch.target.read_bytes() == b"damaged"
+
+
+def test_full_disk_is_no_fault_of_the_server(fetch, server):
+    with no_room(100_000), pytest.raises(OSError, match=r"there is no room .* is kept"):
+        fetch("whole")
+    assert server.ranges == [None]
+    assert is_whole(fetch("whole"))
+    assert server.ranges[1] == "bytes=100000-"
 
 
 def test_broken_connection_is_resumed_where_it_broke(fetch, server):

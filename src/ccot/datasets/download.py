@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import warnings
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
+
+from ccot.io.atomic import NO_ROOM
 
 _CHUNK = 1 << 16
 # Answers that another try may improve; every other error of the server is final.
@@ -29,7 +32,7 @@ def download(
     delay: float = 1.0,
     timeout: float = 30.0,
 ) -> Path:
-    """Download a file unless it is there already.
+    """Download a file unless it is there already, as it should be.
 
     What has arrived is kept beside the file under the suffix ``.part``; the next try, or the next
     call, asks the server for the rest only. The file appears under its name when its checksum is
@@ -61,7 +64,10 @@ def download(
         If no try succeeded; the message says why and what to do.
     """
     if path.exists():
-        return path
+        if _is_good(path, md5):
+            return path
+        message = f"{path} is damaged: it is downloaded again"
+        warnings.warn(message, UserWarning, stacklevel=2)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     reason = ""
@@ -103,14 +109,32 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
             raise OSError(f"{url} answers {error.code} {error.reason}") from error
         raise _TryAgainError(f"the server answered {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            raise OSError(
+                error.errno,
+                f"there is no room for {part} ({error.strerror}): make some, or choose another "
+                "folder; what has arrived is kept",
+            ) from error
         raise _TryAgainError(f"the connection failed ({error})") from error
     if length is not None and arrived < have + int(length):
         raise _TryAgainError(f"the connection broke after {arrived} of {have + int(length)} bytes")
 
 
 def _check(part: Path, md5: str) -> None:
-    with part.open("rb") as file:
-        found = hashlib.file_digest(file, "md5").hexdigest()
+    found = _md5(part)
     if found != md5:
         part.unlink()
         raise _TryAgainError(f"the checksum of what arrived is {found}, not {md5}")
+
+
+def _is_good(path: Path, md5: str) -> bool:
+    """Tell whether a file can be read and is what it should be."""
+    try:
+        return _md5(path) == md5
+    except OSError:
+        return False
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
