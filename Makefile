@@ -8,7 +8,7 @@ SITE := docs/_build docs/api docs/auto_examples docs/sg_execution_times.rst
 # Small matrices: more BLAS threads than processes only get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install demo test test-all lint format bench docs clean
+.PHONY: help install demo test test-all lint format bench mutation docs clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -44,6 +44,13 @@ format: install  ## let ruff rewrite what it can
 
 bench: install  ## time, memory and error beside the rivals; renders docs/benchmarks.md
 	$(BIN)/python -m benchmarks.run --profile $(PROFILE)
+
+$(STAMP)-mutation: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
+	touch $@
+
+mutation: $(STAMP)-mutation  ## mutants of the numeric core, and which of them the tests notice; hours
+	$(BIN)/python -m benchmarks.mutation
 
 $(STAMP)-docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'

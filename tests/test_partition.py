@@ -53,7 +53,7 @@ def test_a_single_point_stands_on_a_single_step():
     np.testing.assert_array_equal(steps.labels, [[0], [0]])
     np.testing.assert_array_equal(steps.n_clusters, [1, 1])
     np.testing.assert_array_equal(steps.weakest, [np.inf, np.inf])
-    assert steps.weakest.dtype == np.float64
+    assert (steps.weakest.shape, steps.weakest.dtype) == ((2,), np.float64)
 
 
 def test_placing_the_values_themselves_gives_their_labels():

@@ -1,0 +1,262 @@
+"""Mutants of the numeric core, and which of them the tests notice.
+
+`mutmut` changes one thing at a time: an operator, a number, an argument, a default. A mutant is
+killed when one of the tests that reach the changed function fails, or no longer ends.
+What is not mutated: messages of errors, assertions (``strict=True`` of zip is one), docstrings,
+annotations, properties, constants of modules.
+The examples in docstrings do not take part, so the tests have to do it alone.
+
+Survivors carry a reason from `mutants.toml` beside this file: why no test can, or should, tell
+them from the original. Those without one are what the tests have yet to notice.
+"""
+
+import argparse
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+from mutmut.configuration import config
+from mutmut.mutation.file_mutation import mutate_file_contents
+
+from benchmarks.record import RESULTS, load, store
+
+PROJECT = Path(__file__).parents[1]
+REASONS = Path(__file__).with_name("mutants.toml")
+
+# What is mutated together, and the tests that should notice: fast ones, close to the code.
+GROUPS = {
+    "metrics": (
+        ["metrics.py"],
+        ["test_metrics.py", "property/test_metrics_properties.py", "golden/test_metrics_golden.py"],
+    ),
+    "consensus": (
+        ["consensus.py"],
+        ["test_consensus.py", "property/test_consensus_properties.py"],
+    ),
+    "partition": (["partition.py"], ["test_partition.py"]),
+    "jumps": (
+        ["jumps.py"],
+        [
+            "test_jumps.py",
+            "property/test_jumps_properties.py",
+            "golden/test_ccot_gw_golden.py::test_detector_is_the_authors",
+        ],
+    ),
+    "draws": (["cost.py", "sampling.py"], ["test_cost.py", "test_sampling.py"]),
+    "gromov": (
+        ["transport/gromov.py", "transport/losses.py"],
+        [
+            "test_gromov.py",
+            "golden/test_ccot_gw_golden.py::test_every_intermediate_is_the_authors[small_s0_g1_l2]",
+            "golden/test_ccot_gw_golden.py::test_every_intermediate_is_the_authors[small_s0_g1_kl]",
+        ],
+    ),
+    "products": (
+        ["transport/products.py", "transport/extend.py"],
+        ["test_products.py", "test_extend.py"],
+    ),
+    "sinkhorn": (
+        ["transport/sinkhorn.py"],
+        ["test_sinkhorn.py", "property/test_sinkhorn_properties.py"],
+    ),
+    "families": (["blocks/families.py"], ["blocks/test_families.py", "blocks/test_problem.py"]),
+    "hierarchy": (["blocks/hierarchy.py"], ["blocks/test_hierarchy.py"]),
+    "numbers": (["blocks/numbers.py"], ["blocks/test_numbers.py"]),
+    "choose": (["blocks/choose.py"], ["blocks/test_numbers.py", "blocks/test_fit.py"]),
+    "spectrum": (["blocks/spectrum.py"], ["blocks/test_spectrum.py"]),
+    "placement": (["blocks/placement.py"], ["blocks/test_placement.py"]),
+    "prepare": (["blocks/prepare.py"], ["blocks/test_prepare.py"]),
+    "problem": (
+        ["blocks/problem.py"],
+        ["blocks/test_problem.py", "property/test_blocks_properties.py"],
+    ),
+    "sweep": (
+        ["blocks/sweep.py", "blocks/start.py"],
+        ["blocks/test_sweep.py", "property/test_blocks_properties.py"],
+    ),
+    "refine": (["blocks/refine.py"], ["blocks/test_refine.py"]),
+    "fit": (["blocks/fit.py"], ["blocks/test_fit.py"]),
+    "stream": (["blocks/stream.py"], ["blocks/test_stream.py"]),
+}
+
+# Lines whose expressions are left alone.
+NOT_MUTATED = [r"^\s*raise ", r"^\s*assert "]
+
+
+def run_group(folder: Path, files: list[str], tests: list[str], again: bool) -> list[dict]:
+    """Make the mutants of some files in a copy of the project, and run the tests on each."""
+    known = read_verdicts(folder) if again else {}
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in ("src", "tests"):
+        shutil.copytree(PROJECT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "pyproject.toml", folder)
+    shutil.copy(Path(__file__).with_name("mutation_runner.py"), folder)
+    mutants = {file: mutate(folder / "src" / "ccot" / file) for file in files}
+    every = {name: change for file in files for name, change in mutants[file].items()}
+    # Whoever was killed in the last run stays dead while the function is the same.
+    dead = {name: "killed" for name in every if known.get(every[name]["text"]) == "killed"}
+    found = dead | run_tests(folder, [name for name in every if name not in dead], tests)
+    kept = {every[name]["text"]: verdict for name, verdict in found.items()}
+    (folder / "known.json").write_text(json.dumps(kept))
+    return [summarise(file, mutants[file], found) for file in files]
+
+
+def read_verdicts(folder: Path) -> dict[str, str]:
+    path = folder / "known.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def mutate(path: Path) -> dict[str, dict]:
+    """Put mutants beside the functions of a file; return what each of them changes, and where."""
+    config().do_not_mutate_patterns = NOT_MUTATED
+    source = path.read_text()
+    path.write_text(mutate_file_contents(path.name, source).code)
+    module = ".".join(path.with_suffix("").parts[path.parts.index("ccot") :])
+    changes = read_changes(source, path.read_text())
+    return {
+        f"{module}.{name}": change for name, change in changes.items() if not only_asserts(change)
+    }
+
+
+def run_tests(folder: Path, mutants: list[str], tests: list[str]) -> dict[str, str]:
+    """Return killed, timeout, survived or untested for every mutant."""
+    (folder / "mutants.json").write_text(json.dumps(mutants))
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "HYPOTHESIS_PROFILE": "mutation",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)]),
+    }
+    # Other tracebacks cost more than most tests: they parse the file, and mutants make it large.
+    options = ["-q", "--tb=native", "-m", "not slow", "-p", "mutation_runner"]
+    options += ["-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, *(f"tests/{test}" for test in tests)]
+    subprocess.run(command, cwd=folder, env=environment, check=True)
+    return json.loads((folder / "verdicts.json").read_text())
+
+
+def read_changes(source: str, mutated: str) -> dict[str, dict]:
+    """Return what each mutant changes, and where."""
+    functions, originals = read_functions(mutated), read_functions(source)
+    changes = {}
+    for mutant, (_, lines) in functions.items():
+        mangled, found, number = mutant.partition("__mutmut_")
+        if "." in mutant or not found or number == "orig":
+            continue
+        name = mangled.removeprefix("x_").removeprefix("xǁ").replace("ǁ", ".")
+        before = functions[f"{mangled}__mutmut_orig"][1]
+        # The first line names the function, differently in every mutant.
+        at = next((i for i in range(1, len(before)) if lines[i : i + 1] != before[i : i + 1]), 0)
+        tail = next((i for i in range(len(before) - at) if lines[-1 - i] != before[-1 - i]), 0)
+        changes[mutant] = {
+            "line": originals[name][0] + at,
+            "function": name,
+            "removed": text(before[at : len(before) - tail], mangled),
+            "added": text(lines[at : len(lines) - tail], mangled),
+            "text": text(lines, mangled),
+        }
+    return changes
+
+
+def read_functions(source: str) -> dict[str, tuple[int, list[str]]]:
+    """Return first line and text of every function, methods as ``Class.method`` too."""
+    lines, found = source.splitlines(), {}
+
+    def visit(nodes: list[ast.stmt], prefix: str) -> None:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef):
+                span = node.lineno, lines[node.lineno - 1 : node.end_lineno]
+                found[prefix + node.name] = found[node.name] = span
+            elif isinstance(node, ast.ClassDef):
+                visit(node.body, f"{node.name}.")
+
+    visit(ast.parse(source).body, "")
+    return found
+
+
+def text(lines: list[str], mangled: str) -> str:
+    joined = " ".join(line.strip() for line in lines)
+    return re.sub(rf"def {mangled}__mutmut_\w+\(", "def (", joined)
+
+
+def only_asserts(change: dict) -> bool:
+    """Tell whether a mutant only drops the promise that iterables are equally long."""
+    removed, added = (
+        re.sub(r",? ?strict=\w+", "", change[side]).replace(", )", ")")
+        for side in ("removed", "added")
+    )
+    return removed == added
+
+
+def summarise(file: str, changes: dict[str, dict], verdicts: dict[str, str]) -> dict:
+    counts = Counter(verdicts[mutant] for mutant in changes)
+    return {
+        "file": f"src/ccot/{file}",
+        "mutants": len(changes),
+        "killed": counts["killed"],
+        "timeout": counts["timeout"],
+        "survived": counts["survived"] + counts["untested"],
+        "share": (counts["killed"] + counts["timeout"]) / max(len(changes), 1),
+        "survivors": [
+            {key: change[key] for key in ("line", "function", "removed", "added")}
+            for mutant, change in changes.items()
+            if verdicts[mutant] in ("survived", "untested")
+        ],
+    }
+
+
+def with_reasons(files: list[dict]) -> list[dict]:
+    """Put today's reasons beside the survivors."""
+    reasons = {
+        (entry["file"], mutant): entry["reason"]
+        for entry in tomllib.loads(REASONS.read_text())["survivors"]
+        for mutant in entry["mutants"]
+    }
+    for file in files:
+        for mutant in file["survivors"]:
+            mutant["reason"] = reasons.get((file["file"], key(mutant)))
+        file["explained"] = sum(mutant["reason"] is not None for mutant in file["survivors"])
+    return files
+
+
+def key(mutant: dict) -> str:
+    """Return how `mutants.toml` names a mutant."""
+    return f"{mutant['function']}: {mutant['removed']} -> {mutant['added']}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
+    parser.add_argument("--reasons", action="store_true", help="only look up the reasons again")
+    parser.add_argument("--again", action="store_true", help="leave out who was killed last time")
+    parser.add_argument("--work", type=Path, default=PROJECT / "build" / "mutation")
+    arguments = parser.parse_args()
+    if arguments.reasons:
+        keep([])
+    else:
+        for group in arguments.groups or GROUPS:
+            keep(run_group(arguments.work.resolve() / group, *GROUPS[group], arguments.again))
+
+
+def keep(judged: list[dict]) -> None:
+    """Store these files in place of what was known of them, and print what is unexplained."""
+    known = load("mutation")["files"] if (RESULTS / "mutation.json").exists() else []
+    files = {file["file"]: file for file in [*known, *judged]}
+    store("mutation", {"files": with_reasons([files[name] for name in sorted(files)])})
+    for file in judged or files.values():
+        print(f"{file['share']:6.1%} of {file['mutants']:4} {file['file']}")
+        for mutant in file["survivors"]:
+            if mutant["reason"] is None:
+                print(f"       line {mutant['line']}, {key(mutant)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
