@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import scipy.sparse as sp
 
 from ccot.io.layout import Column, find_column
 from ccot.io.long import collect_long
-from ccot.io.matrix import InputError, NamedMatrix, check_memory, named_matrix
+from ccot.io.matrix import InputError, NamedMatrix, check_unfolded, named_matrix
+from ccot.io.npy import read_header
+from ccot.io.unfold import unfolded
 
 # The shortest entry of a Matrix Market file is "1 1\\n"; of a dense one, "1\\n".
 _SHORTEST = {"coordinate": 4, "array": 2}
@@ -69,9 +72,14 @@ def read_npz(path: Path) -> NamedMatrix:
     with damage_explained(path, "NPZ"):
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            check_memory(sum(member.file_size for member in archive.infolist()), str(path))
+            check_unfolded(sum(member.file_size for member in archive.infolist()), path)
+            for member in archive.infolist():
+                with archive.open(member) as stream:
+                    read_header(stream, member.file_size)
         if "format.npy" in names:
-            return named_matrix(sp.load_npz(path), None, None, "SciPy sparse matrix")
+            found = sp.load_npz(path)
+            check_unfolded(8 * found.shape[0], path)
+            return named_matrix(found, None, None, "SciPy sparse matrix")
         if len(names) != 1:
             raise InputError(
                 f"{path} holds {len(names)} arrays ({', '.join(names)[:60]}): save the matrix "
@@ -95,15 +103,17 @@ def read_matrix_market(path: Path) -> NamedMatrix:
         The matrix, without names.
     """
     with damage_explained(path, "Matrix Market"):
-        n_rows, _, n_entries, kind, field, _ = scipy.io.mminfo(path)
+        text = unfolded(path).read() if path.suffix == ".gz" else path.read_bytes()
+        n_rows, _, n_entries, kind, field, symmetry = scipy.io.mminfo(BytesIO(text))
         if field == "complex":
             raise InputError(f"{path} holds complex numbers: pass their real parts or moduli")
-        if path.suffix != ".gz" and n_entries * _SHORTEST[kind] > path.stat().st_size:
+        listed = n_entries if symmetry == "general" or kind == "coordinate" else n_entries // 3
+        if listed * _SHORTEST[kind] > len(text):
             raise InputError(
                 f"{path} announces {n_entries} entries and is too short for them: download it again"
             )
-        check_memory(16 * n_entries + 8 * (n_rows if kind == "coordinate" else 0), str(path))
-        found = scipy.io.mmread(path)
+        check_unfolded(16 * n_entries + 8 * (n_rows if kind == "coordinate" else 0), path)
+        found = scipy.io.mmread(BytesIO(text))
         return named_matrix(found, None, None, "Matrix Market")
 
 
@@ -128,16 +138,18 @@ def read_parquet(
     NamedMatrix
         The matrix.
     """
-    with damage_explained(path, "Parquet"), open_parquet(path) as file:
+    with open_parquet(path) as file:
         schema = file.schema_arrow
         if long is not False:
             return _read_long(file, schema.names, long, unlisted)
         columns, index = numeric_columns(schema, index_col)
+        check_unfolded(8 * file.metadata.num_rows * len(columns), path)
         return _read_wide(file, columns, index)
 
 
-def open_parquet(path: Path) -> Any:
-    """Open a Parquet file, or say what is not installed."""
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """Open a Parquet file, or say what is not installed; damage is explained until it is closed."""
     try:
         import pyarrow.parquet as pq
     except ImportError as missing:
@@ -145,7 +157,8 @@ def open_parquet(path: Path) -> Any:
             "Parquet files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
             "a CSV file"
         ) from missing
-    return pq.ParquetFile(path)
+    with damage_explained(path, "Parquet"), pq.ParquetFile(path) as file:
+        yield file
 
 
 def numeric_columns(
@@ -199,9 +212,7 @@ def _parquet_index(schema: Any, asked: Column | bool | None) -> str | None:
 
 
 def _read_wide(file: Any, columns: list[str], index: str | None) -> NamedMatrix:
-    n_rows = file.metadata.num_rows
-    check_memory(8 * n_rows * len(columns), "the matrix")
-    values = np.empty((n_rows, len(columns)))
+    values = np.empty((file.metadata.num_rows, len(columns)))
     names: list[Any] = []
     first = 0
     for batch in file.iter_batches(batch_size=4096):

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ import scipy.sparse as sp
 
 # Squares and their sums over any matrix stay within floating-point range below this.
 _LARGEST = 1e100
+
+# A file may unfold to so many times its size; whatever is smaller than _ALWAYS bytes may anyway.
+_UNFOLDED = 100
+_ALWAYS = 64 << 20
 
 
 class InputError(ValueError):
@@ -25,8 +30,8 @@ class NamedMatrix:
 
     Attributes
     ----------
-    values : ndarray or CSR array of shape (n_rows, n_columns)
-        Float64; NaN is missing.
+    values : ndarray or CSR array of shape (n_rows, n_columns), or RowSource
+        Float64; NaN is missing. The command line leaves large ones where they are.
     row_names, column_names : tuple of str, or None
         Names; None where the file has none.
     how : str
@@ -75,7 +80,9 @@ def named_matrix(
     if 0 in values.shape:
         raise InputError(f"the matrix is empty ({values.shape[0]} x {values.shape[1]}): pass data")
     _check_size_of_values(values.data if sp.issparse(values) else values)
-    return NamedMatrix(values, _unique(row_names, "rows"), _unique(column_names, "columns"), how)
+    return NamedMatrix(
+        values, unique_names(row_names, "rows"), unique_names(column_names, "columns"), how
+    )
 
 
 def check_memory(n_bytes: int, what: str) -> None:
@@ -91,6 +98,53 @@ def check_memory(n_bytes: int, what: str) -> None:
         )
 
 
+def unfolding_limit(size: int) -> int:
+    """Return how many bytes a file of a size may unfold to before it is taken for a trap.
+
+    Examples
+    --------
+    >>> unfolding_limit(10) // 2**20, unfolding_limit(10**9)
+    (64, 100000000000)
+    """
+    return max(_ALWAYS, _UNFOLDED * size)
+
+
+def check_unfolded(n_bytes: int, path: Path) -> None:
+    """Refuse a file that announces far more than its size, before anything is allocated."""
+    size = path.stat().st_size
+    if n_bytes > unfolding_limit(size):
+        raise InputError(
+            f"{path} has {size} bytes and would unfold to {n_bytes:.3g}, which may be a trap: if "
+            "you trust it, write it again without compression, or with fewer empty rows"
+        )
+    check_memory(n_bytes, str(path))
+
+
+def check_sparse(matrix: Any) -> None:
+    """Refuse a sparse matrix whose parts contradict each other: SciPy follows them blindly.
+
+    Parameters
+    ----------
+    matrix : sparse matrix
+        Of any format.
+
+    Raises
+    ------
+    ValueError
+        If an index points outside, or pointers do not go up.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> check_sparse(sp.eye_array(3, format="csr"))
+    """
+    if matrix.format in ("csr", "csc", "bsr"):
+        # Without entries, check_format looks at the last pointer alone.
+        if np.any(np.diff(matrix.indptr) < 0):
+            raise ValueError("index pointers of a sparse matrix must not go down")
+        matrix.check_format(full_check=True)
+
+
 def _float64(values: Any) -> Any:
     if not sp.issparse(values):
         values = np.asarray(values)
@@ -102,8 +156,8 @@ def _float64(values: Any) -> Any:
         )
     if not sp.issparse(values):
         return np.ascontiguousarray(values, dtype=np.float64)
+    check_sparse(values)
     matrix = sp.csr_array(values, dtype=np.float64)
-    matrix.check_format(full_check=True)
     matrix.sum_duplicates()
     return matrix
 
@@ -126,7 +180,8 @@ def _check_size_of_values(values: np.ndarray) -> None:
         )
 
 
-def _unique(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | None:
+def unique_names(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | None:
+    """Return names as text, or refuse those that name several."""
     if names is None:
         return None
     names = tuple(str(name) for name in names)

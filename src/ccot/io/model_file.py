@@ -25,6 +25,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.io.atomic import write_atomically
+from ccot.io.matrix import check_sparse
+from ccot.io.npy import read_header
 
 FORMAT, VERSION = "ccot-model", 1
 _TREE = "model.json"
@@ -228,26 +230,17 @@ class _Reader:
 def _read_array(content: bytes) -> np.ndarray:
     """Read one array, whose header must promise exactly what follows it."""
     stream = BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    reader = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }.get(version)
-    if reader is None:
-        raise _Damage(f"an array of version {version}")
-    shape, fortran, dtype = reader(stream)
+    shape, fortran, dtype = read_header(stream, len(content))
     body = stream.tell()
-    if dtype.kind not in _ARRAY_KINDS or any(size < 0 for size in shape):
+    if dtype.kind not in _ARRAY_KINDS:
         raise _Damage(f"an array of type {dtype}")
-    if math.prod(shape) * dtype.itemsize != len(content) - body:
-        raise _Damage("an array that is longer or shorter than it says")
     flat = np.frombuffer(content, dtype, offset=body)
     return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
 
 
 def _sparse(name: str, parts: tuple[np.ndarray, ...], shape: tuple[int, int]) -> Any:
     matrix = getattr(sp, name)(parts, shape=shape)
-    matrix.check_format(full_check=True)
+    check_sparse(matrix)
     return matrix
 
 
@@ -348,7 +341,9 @@ def _damage_explained(path: Path, file: BinaryIO) -> Iterator[None]:
         raise _foreign(path) from error
     except _Damage as damage:
         raise _damaged(path, f"it holds {damage}") from damage
-    except (ValueError, LookupError, TypeError, ArithmeticError, RuntimeError, OSError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # readers of damaged files raise whatever they stumble over
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import shutil
@@ -19,6 +18,7 @@ from ccot.io.binary import read_matrix_market, read_npy, read_npz, read_parquet
 from ccot.io.layout import Column, TextOptions
 from ccot.io.matrix import InputError, NamedMatrix
 from ccot.io.text import read_text
+from ccot.io.unfold import unfolded
 
 _MAGIC = {
     b"\x93NUMPY": "npy",
@@ -133,20 +133,20 @@ class _Reader:
                 return self.binary("mtx", path)
             tell = _share_teller(file, path.stat().st_size, self.progress)
             if kind == "gz":
-                return self.text(gzip.open(file), tell)
+                return self.text(unfolded(path, file), tell)
             return self.text(file, tell) if kind is None else self.binary(kind, path)
 
     def stream(self, stream: Any) -> NamedMatrix:
-        """Read text as it comes; formats that are read from both ends go through a file."""
+        """Read text as it comes; other formats, whose size must be known, go through a file."""
         buffered = io.BufferedReader(stream)
         kind = _kind(buffered.peek(8)[:8])
-        if kind in (None, "gz"):
-            return self.text(gzip.open(buffered) if kind else buffered, lambda: None)
+        if kind is None:
+            return self.text(buffered, lambda: None)
         with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
             path = Path(folder, f"stdin.{kind}")
             with path.open("wb") as file:
                 shutil.copyfileobj(buffered, file)
-            return self.binary(kind, path)
+            return self.file(path)
 
     def text(self, raw: Any, tell: Callable[[], None]) -> NamedMatrix:
         try:

@@ -1,0 +1,134 @@
+"""One process of one target: ``python -m fuzz.run TARGET --seconds N``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+# Memory that libraries reserve ahead would hide what a file makes them take.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+os.environ.setdefault("MALLOC_ARENA_MAX", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import atheris
+
+from fuzz.follow import follow
+from fuzz.targets import TARGETS, Target
+from fuzz.watch import Guard
+
+_LONGEST = 1 << 17
+_SLOW = 10  # seconds; a reader that takes longer for a file of 128 KiB hangs
+
+
+def main() -> None:
+    """Fuzz until the time is over or something is found."""
+    options = _options()
+    target = TARGETS[options.target]
+    warnings.simplefilter("ignore")
+    options.corpus.mkdir(parents=True, exist_ok=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for seed in target.seeds():
+        (options.corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="ccot-fuzz-", dir=shared))
+    follow()
+    attack = Attack(target, folder)
+    flags = [
+        sys.argv[0], str(options.corpus), f"-artifact_prefix={options.out}/",
+        f"-max_total_time={options.seconds}", f"-timeout={_SLOW}", f"-max_len={_LONGEST}",
+        "-rss_limit_mb=4096", "-print_final_stats=1", "-len_control=20",
+        f"-seed={options.seed}", "-reload=0",
+    ]  # fmt: skip
+    if options.replay:
+        flags = [sys.argv[0], *map(str, options.replay)]
+    atheris.Setup(flags, attack, custom_mutator=attack.mutate)
+    # The engine leaves by exit(), past everything that Python would do at its end.
+    import atexit
+
+    atexit.register(attack.tell, options.out / "watch.json")
+    atexit.register(shutil.rmtree, folder, True)
+    atheris.Fuzz()
+
+
+class Attack:
+    """Feeds one target and counts what happens."""
+
+    def __init__(self, target: Target, folder: Path) -> None:
+        self._target, self._path = target, folder / target.name
+        self._guard = Guard(folder)
+        self.executions = self.accepted = 0
+        self.slowest = 0.0
+        # What is loaded and cached at the first read is none of a file's doing.
+        for seed in target.seeds():
+            self._read(seed)
+
+    def __call__(self, data: bytes) -> None:
+        """Let the target read the bytes; whatever it may not raise goes through."""
+        self.executions += 1
+        self._path.write_bytes(data)
+        began = time.perf_counter()
+        try:
+            with self._guard.watch(len(data)):
+                self._target.read(self._path)
+            self.accepted += 1
+        except self._target.errors:
+            pass
+        self.slowest = max(self.slowest, time.perf_counter() - began)
+
+    def mutate(self, data: bytes, longest: int, seed: int) -> bytes:
+        """Return changed bytes: by the file's own structure, or by the engine's tricks."""
+        chance = random.Random(seed)
+
+        def change(part: bytes) -> bytes:
+            return atheris.Mutate(part, len(part) + chance.choice([0, 8, 256])) if part else b"0"
+
+        if self._target.mutators and chance.random() < 0.7:
+            changed = chance.choice(self._target.mutators)(data, chance, change)
+            if changed is not None and len(changed) <= longest:
+                return changed
+        return atheris.Mutate(data, longest)
+
+    def tell(self, path: Path) -> None:
+        """Write what was counted."""
+        seen = {
+            "executions": self.executions,
+            "accepted": self.accepted,
+            "slowest_s": round(self.slowest, 3),
+            "growth_mb": round(self._guard.growth / 1e6, 1),
+        }
+        path.write_text(json.dumps(seen) + "\n")
+
+    def _read(self, data: bytes) -> None:
+        self._path.write_bytes(data)
+        with contextlib.suppress(*self._target.errors):
+            self._target.read(self._path)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=sorted(TARGETS))
+    parser.add_argument("replay", nargs="*", type=Path, help="inputs to try instead of fuzzing")
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--corpus", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    base = Path(tempfile.gettempdir(), "ccot-fuzz")
+    options.corpus = options.corpus or base / options.target / "corpus"
+    options.out = options.out or base / options.target
+    return options
+
+
+if __name__ == "__main__":
+    main()

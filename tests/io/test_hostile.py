@@ -1,0 +1,226 @@
+"""Files made to harm: each is refused by its reader's own error, and takes little memory."""
+
+import gzip
+import io
+import json
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot import load_model
+from ccot.io import InputError, ModelFileError, read_matrix
+from ccot.io.matrix import check_sparse
+from ccot.sources import as_source
+
+HUGE = 2**53
+
+
+class Trap:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def refused(path, match):
+    with pytest.raises(InputError, match=match):
+        read_matrix(path)
+
+
+def npy(shape, kind="<f8", body=b""):
+    header = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + body
+
+
+def saved(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def archive(path, **members):
+    with zipfile.ZipFile(path, "w") as stored:
+        for name, content in members.items():
+            stored.writestr(
+                f"{name}.npy", content if isinstance(content, bytes) else saved(content)
+            )
+    return path
+
+
+def sparse(path, kind, **parts):
+    shape = parts.pop("shape", np.array([3, 3]))
+    return archive(path, format=np.array(kind), shape=shape, **parts)
+
+
+def test_array_of_an_archive_longer_than_its_member(tmp_path):
+    refused(archive(tmp_path / "a.npz", a=npy((HUGE, 1), "|b1")), "longer or shorter than it says")
+
+
+@pytest.mark.parametrize("pointers", [[0, 10**6, 0, 0], [0, 2, 1, 1]])
+@pytest.mark.parametrize("kind", ["csr", "csc"])
+def test_sparse_pointers_that_go_down(tmp_path, kind, pointers):
+    n = pointers[-1]
+    path = sparse(tmp_path / "a.npz", kind, data=np.ones(n), indices=np.zeros(n, np.int32),
+                  indptr=np.array(pointers, np.int32))  # fmt: skip
+    refused(path, "must not go down")
+
+
+def test_sparse_indices_outside(tmp_path):
+    path = sparse(tmp_path / "a.npz", "csc", data=np.ones(1), indices=np.array([10**6], np.int32),
+                  indptr=np.array([0, 1, 1, 1], np.int32))  # fmt: skip
+    refused(path, "no readable NPZ")
+
+
+def test_sparse_rows_without_end(tmp_path):
+    path = sparse(tmp_path / "a.npz", "coo", data=np.ones(1), row=np.array([0]), col=np.array([0]),
+                  shape=np.array([HUGE, 3]))  # fmt: skip
+    refused(path, "trap")
+
+
+def test_check_sparse_looks_at_matrices_without_entries():
+    matrix = sp.csr_array((3, 3))
+    matrix.indptr[1] = 7
+    matrix.check_format(full_check=True)  # is content
+    with pytest.raises(ValueError, match="must not go down"):
+        check_sparse(matrix)
+
+
+def test_archive_that_unfolds_to_very_much(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, np.zeros((1, 9 << 20)))
+    refused(path, "trap")
+
+
+def test_text_that_unfolds_to_very_much(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"0," * (33 << 20), 1))
+    refused(path, "trap")
+
+
+def test_market_that_unfolds_to_very_much(tmp_path):
+    path = tmp_path / "a.mtx.gz"
+    head = b"%%MatrixMarket matrix array real general\n4 4\n"
+    path.write_bytes(gzip.compress(head + b"1\n" * (33 << 20), 1))
+    refused(path, "trap")
+
+
+@pytest.mark.parametrize(
+    ("size", "match"),
+    [(b"900000000 9 1\n1 1 1\n", "trap"), (b"9 9 900000000\n1 1 1\n", "too short")],
+)
+@pytest.mark.parametrize("name", ["a.mtx", "a.mtx.gz"])
+def test_market_that_announces_very_much(tmp_path, size, match, name):
+    content = b"%%MatrixMarket matrix coordinate real general\n" + size
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    refused(tmp_path / name, match)
+
+
+def test_parquet_that_unfolds_to_very_much(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(9 << 20, np.int8)), pa.array([1.0]))
+    pq.write_table(pa.table({"a": column.cast("float64"), "b": column.cast("float64")}),
+                   tmp_path / "a.parquet")  # fmt: skip
+    refused(tmp_path / "a.parquet", "trap")
+
+
+@pytest.fixture
+def h5ad(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    anndata = pytest.importorskip("anndata")
+    path = tmp_path / "a.h5ad"
+    anndata.AnnData(np.ones((3, 2))).write_h5ad(path)
+    (tmp_path / "secret").write_bytes(bytes(48))
+    with h5py.File(path, "r+") as file:
+        del file["X"]
+        yield h5py, file, path
+
+
+def test_h5ad_whose_values_are_another_file(h5ad, tmp_path):
+    _, file, path = h5ad
+    file.create_dataset("X", (3, 2), "f8", external=[(str(tmp_path / "secret"), 0, 48)])
+    file["X"].attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+    file.close()
+    refused(path, "another place")
+
+
+def test_h5ad_with_a_link_to_another_file(h5ad, tmp_path):
+    h5py, file, path = h5ad
+    with h5py.File(tmp_path / "other.h5", "w") as other:
+        other["X"] = np.ones((3, 2))
+    file["X"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/X")
+    file.close()
+    refused(path, "another place")
+
+
+def test_h5ad_with_a_view_of_another_file(h5ad, tmp_path):
+    h5py, file, path = h5ad
+    layout = h5py.VirtualLayout((3, 2), "f8")
+    layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "X", (3, 2))
+    file.create_virtual_dataset("X", layout)
+    file.close()
+    refused(path, "another place")
+
+
+def test_h5ad_that_announces_very_much(h5ad):
+    _, file, path = h5ad
+    file.create_dataset("X", (HUGE, 2), "f8", chunks=(10, 2))
+    file.close()
+    refused(path, "trap")
+
+
+@pytest.mark.parametrize("header", [b"{'descr': (\n", b"{" * 300, b"\xff\n"])
+def test_model_whose_array_has_an_odd_header(tmp_path, header):
+    path = tmp_path / "a.ccot"
+    tree = {"format": "ccot-model", "version": 1, "ccot": "0", "values": {"array": 0}}
+    with zipfile.ZipFile(path, "w") as stored:
+        stored.writestr("model.json", json.dumps(tree))
+        length = len(header).to_bytes(2, "little")
+        stored.writestr("arrays/0.npy", b"\x93NUMPY\x01\x00" + length + header)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load_model(path)
+
+
+def test_zarr_array_that_would_run_code(tmp_path):
+    pytest.importorskip("zarr")
+    folder = tmp_path / "a.zarr"
+    folder.mkdir()
+    about = {"zarr_format": 2, "shape": [2, 2], "chunks": [2, 2], "order": "C", "fill_value": 0}
+    pickled = {"id": "pickle", "protocol": 5}
+    trap = pickle.dumps(Trap(tmp_path / "sprung"))
+    for kind, filters, compressor in (
+        ("|O", [pickled], None), ("<f8", [pickled], None), ("<f8", None, pickled),
+    ):  # fmt: skip
+        about |= {"dtype": kind, "filters": filters, "compressor": compressor}
+        (folder / ".zarray").write_text(json.dumps(about))
+        (folder / "0.0").write_bytes(trap)
+        with pytest.raises(ValueError, match="pickle"):
+            read_rows(folder)
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.npy", npy((HUGE, HUGE))),
+        ("a.npy", b"\x93NUMPY\x01\x00\x02\x00{("),
+        ("a.npy", b""),
+        ("a.parquet", b"PAR1"),
+        ("a.parquet", b"PAR1\x15\x00\x00\x00\x00\x00\x00\x7fPAR1"),
+    ],
+)
+def test_rows_of_damaged_files(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError):
+        read_rows(tmp_path / name)
+
+
+def read_rows(path):
+    source = as_source(path)
+    return source.read(source.parts[0])
