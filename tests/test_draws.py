@@ -128,9 +128,9 @@ def test_chunks_and_threads_change_no_bit(blocks):
 @pytest.mark.parametrize("name", ["D1", "D3", "D4"])
 def test_crossings_that_share_products_give_what_each_gives_alone(name):
     matrix = load_simulated(name, random_state=2).data
-    draws = make_draws(matrix.shape, 40, crossed=True)
+    draws = make_draws(matrix.shape, 72, crossed=True)
     solver = make_solver(matrix, draws)
-    assert [len(chunk) for task in solver.tasks(draws, 1) for chunk in task] == [16, 16, 8]
+    assert [len(chunk) for task in solver.tasks(draws, 1) for chunk in task] == [32, 32, 8]
     shared = solver.ballots(draws, None, None)
     # One draw at a time has nobody to share with.
     alone = join_ballots([solver.ballots(draw[None], None, None) for draw in draws])

@@ -11,7 +11,7 @@ solver sees the cross term alone and the norms are added to the logarithms of it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,10 +88,10 @@ def _squared_norms(squares: Array, axis: int) -> Array:
 class CrossedCosts:
     """Costs of all crossings of two squares, summed from products that they share.
 
-    A strip of rows of ``D @ D`` is the sum, over the four strips of columns, of that part of the
+    A strip of rows of ``D @ D`` is the sum, over the five strips of columns, of that part of the
     rows times the rows opposite these columns. Both come from one of two squares, so four products
     for each strip of columns serve all crossings: as much arithmetic as four of them. The sums over
-    the first two strips of columns, and over the last two, are shared as well.
+    the first two strips of columns, and over the last three, are shared as well.
 
     Parameters
     ----------
@@ -102,44 +102,51 @@ class CrossedCosts:
     """
 
     def __init__(self, size: int, dtype: Any) -> None:
-        self._products = np.empty((2, 2, size, size), dtype)
-        # Which half of the columns, the square of the rows, the squares opposite its two strips.
-        self._halves = np.empty((2, 2, 2, 2, size, size), dtype)
-        # The square that each strip comes from.
-        self._cross = np.empty((2, 2, 2, 2, size, size), dtype)
         self._strips = strips(size)
+        self._products = np.empty((3, 2, size, size), dtype)
+        self._two = np.empty((2, 2, size, size), dtype)
+        # First the square of the rows, then the squares opposite them, strip by strip.
+        self._left = np.empty((2, 2, 2, size, size), dtype)
+        self._right = np.empty((2, 2, 2, 2, size, size), dtype)
+        # The square that each strip comes from, those from the second on.
+        self._cross = np.empty((2, 2, 2, 2, size, size), dtype)
 
-    def __call__(self, squares: np.ndarray) -> SquareCosts:
-        """Return the costs of the crossings of two squares, in memory used again by every call."""
+    def __call__(self, squares: np.ndarray) -> Iterator[SquareCosts]:
+        """Yield the costs of the crossings of two squares, in two parts that use one memory."""
         self._multiply(squares)
-        for place, strip in enumerate(self._strips):
-            for parent in range(2):
-                self._add_up(place, parent, strip)
         size = squares.shape[-1]
         row_norms = _squared_norms(squares, -1)
+        row_norms = np.where(is_second(size), row_norms[1], row_norms[0])
         by_strip = np.stack([_squared_norms(squares[:, s], -2) for s in self._strips], axis=1)
-        return SquareCosts(
-            row_norms=np.where(is_second(size), row_norms[1], row_norms[0]),
-            column_norms=by_strip[CROSSINGS, np.arange(N_STRIPS)].sum(axis=1),
-            cross=self._cross.reshape(-1, size, size),
-        )
+        column_norms = by_strip[CROSSINGS, np.arange(N_STRIPS)].sum(axis=1)
+        half = len(CROSSINGS) // 2
+        for first, part in enumerate((slice(half), slice(half, None))):
+            self._add_up(first)
+            cross = self._cross.reshape(-1, size, size)
+            yield SquareCosts(row_norms[part], column_norms[part], cross)
 
     def _multiply(self, squares: np.ndarray) -> None:
-        for half, pair in enumerate((self._strips[:2], self._strips[2:])):
-            for square, sums in zip(squares, self._halves[half], strict=True):
-                for strip, products in zip(pair, self._products, strict=True):
-                    np.matmul(square[:, strip], squares[:, strip], out=products)
-                np.add(self._products[0, :, None], self._products[1], out=sums)
+        for parent, square in enumerate(squares):
+            self._multiply_strips(square, squares, self._strips[:2])
+            np.add(self._products[0, :, None], self._products[1], out=self._left[parent])
+            self._multiply_strips(square, squares, self._strips[2:])
+            np.add(self._products[0, :, None], self._products[1], out=self._two)
+            np.add(self._two[:, :, None], self._products[2], out=self._right[parent])
 
-    def _add_up(self, place: int, parent: int, strip: slice) -> None:
-        """Write that strip of all crossings which have it from that parent."""
-        left = self._halves[0, parent, :, :, strip][:, :, None, None]
-        right = self._halves[1, parent, :, :, strip][None, None]
-        is_here = [slice(None)] * N_STRIPS
-        is_here[place] = slice(parent, parent + 1)
-        left = left[tuple(is_here[:2])]
-        right = right[(slice(None), slice(None), *is_here[2:])]
-        np.add(left, right, out=self._cross[*is_here, strip])
+    def _multiply_strips(self, square: np.ndarray, squares: np.ndarray, some: list[slice]) -> None:
+        for strip, products in zip(some, self._products, strict=False):
+            np.matmul(square[:, strip], squares[:, strip], out=products)
+
+    def _add_up(self, first: int) -> None:
+        """Write all crossings that have their first strip from that square."""
+        for place, strip in enumerate(self._strips):
+            for parent in range(2) if place else (first,):
+                which = [slice(None)] * (N_STRIPS - 1)
+                if place:
+                    which[place - 1] = slice(parent, parent + 1)
+                left = self._left[parent, first, which[0], None, None, None, strip]
+                right = self._right[parent, *which[1:], strip]
+                np.add(left, right, out=self._cross[*which, strip])
 
 
 def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:

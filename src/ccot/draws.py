@@ -268,14 +268,14 @@ class DrawSolver:
         for draws in chunks:
             if self._shares_products(draws):
                 shared = shared or CrossedCosts(size, dtype)
-                costs = shared(self.products[draws[[0, -1]]])
-            else:
-                room = np.empty((2, len(draws), size, size), dtype) if room is None else room
-                squares, cross = room[:, : len(draws)]
-                # "clip": the indices are known to be good, and NumPy need not buffer its answer.
-                np.take(self.products, draws, axis=0, out=squares, mode="clip")
-                costs = square_costs(squares, out=cross)
-            answers.append(self._scale(costs))
+                parents = self.products[draws[[0, -1]]]
+                answers += [self._scale(costs) for costs in shared(parents)]
+                continue
+            room = np.empty((2, len(draws), size, size), dtype) if room is None else room
+            squares, cross = room[:, : len(draws)]
+            # "clip": the indices are known to be good, and NumPy need not buffer its answer.
+            np.take(self.products, draws, axis=0, out=squares, mode="clip")
+            answers.append(self._scale(square_costs(squares, out=cross)))
         return answers
 
     def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:

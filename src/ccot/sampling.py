@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 SAMPLINGS = ("cover", "uniform")
-N_STRIPS = 4
+N_STRIPS = 5
 # Strip p of crossing k comes from the first of two squares or the second: CROSSINGS[k, p].
 CROSSINGS = np.arange(2**N_STRIPS)[:, None] >> np.arange(N_STRIPS)[::-1] & 1
 
@@ -105,8 +105,8 @@ def strips(size: int) -> list[slice]:
 
     Examples
     --------
-    >>> strips(10)
-    [slice(0, 3, None), slice(3, 6, None), slice(6, 8, None), slice(8, 10, None)]
+    >>> [(strip.start, strip.stop) for strip in strips(12)]
+    [(0, 3), (3, 6), (6, 8), (8, 10), (10, 12)]
     """
     least, more = divmod(size, N_STRIPS)
     edges = [place * least + min(place, more) for place in range(N_STRIPS + 1)]
@@ -119,11 +119,11 @@ def cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> cross(np.array([0, 1, 2, 3]), np.array([4, 5, 6, 7]))[:4]
-    array([[0, 1, 2, 3],
-           [0, 1, 2, 7],
-           [0, 1, 6, 3],
-           [0, 1, 6, 7]])
+    >>> cross(np.array([0, 1, 2, 3, 4]), np.array([5, 6, 7, 8, 9]))[:4]
+    array([[0, 1, 2, 3, 4],
+           [0, 1, 2, 3, 9],
+           [0, 1, 2, 8, 4],
+           [0, 1, 2, 8, 9]])
     """
     return np.where(is_second(len(first)), second, first)
 
