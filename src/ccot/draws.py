@@ -32,7 +32,7 @@ _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
 # Chunks that one task solves before their steps are read together.
 _CHUNKS_A_TASK = 16
 # Smaller squares are multiplied as fast as looked up; the products of larger ones take much memory.
-_CROSSED_SIZES = range(96, 1025)
+_CROSSED_SIZES = range(96, 513)
 # Sinkhorn iterations between two looks at the errors on another device than the CPU.
 _CHECK_EVERY = 8
 # About so many rows of a draw tell what costs are like.
