@@ -19,3 +19,11 @@ def test_far_points_have_finite_scalings():
     log_kernel = np.array([[-1e6, -1e6 - 3.0], [0.0, -1e300]])
     scaling = extend_scaling(log_kernel, np.array([0.0, 700.0]), 0.5)
     np.testing.assert_allclose(scaling, [np.log(0.5) + 1e6 - 697, np.log(0.5)])
+
+
+def test_a_batch_gives_what_its_members_give():
+    log_kernel = -np.random.default_rng(0).uniform(0, 5, size=(3, 4, 6))
+    log_anchor_scaling = np.linspace(0, 1, 6)
+    together = extend_scaling(log_kernel, log_anchor_scaling, 0.5)
+    alone = [extend_scaling(member, log_anchor_scaling, 0.5) for member in log_kernel]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)

@@ -24,6 +24,7 @@ def test_products_multiply_and_add_like_matrices():
     np.testing.assert_allclose(
         join_products([one, other]).dense(), one.dense() + other.dense(), rtol=1e-12
     )
+    np.testing.assert_array_equal(join_products([one]).dense(), one.dense())
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-12])
@@ -49,8 +50,10 @@ def test_limits_are_obeyed_and_reported():
     assert plan.status is Status.MAX_ITER
 
 
-def test_constant_costs_have_the_product_coupling():
-    plan = transport_product(Product(np.ones((6, 1)), np.ones((4, 1))), np.zeros(6), 10, 1e-12)
+@pytest.mark.parametrize("rank", [1, 5, 9])
+def test_constant_costs_have_the_product_coupling(rank):
+    log_kernel = Product(np.ones((6, rank)), np.ones((4, rank)))
+    plan = transport_product(log_kernel, np.zeros(6), 10, 1e-12)
     assert plan is not None
     np.testing.assert_allclose(plan.coupling.dense(), 1 / 24, rtol=1e-14)
 
@@ -64,7 +67,18 @@ def test_what_spans_too_much_is_left_to_others(left, start):
     """A kernel of high rank, or scalings that differ by more than the range of a float."""
     rng = np.random.default_rng(0)
     log_kernel = Product(left * rng.normal(size=(40, 2)), rng.normal(size=(50, 2)))
-    assert transport_product(log_kernel, np.linspace(0, start, 40), 10, 1e-9) is None
+    assert transport_product(log_kernel, np.linspace(-start, start, 40), 10, 1e-9) is None
+
+
+@pytest.mark.parametrize(("size", "is_low"), [(20, True), (19, False)])
+def test_a_low_rank_is_up_to_a_quarter_of_the_size(size, is_low):
+    # The terms 1, x, ..., x^4 / 4! of the exponential count; x^5 / 5! is below 1e-15.
+    left = np.linspace(-2.4e-3, 2.4e-3, size)[:, None]
+    log_kernel = Product(left, np.array([[-1.0], [1.0]] * 10))
+    plan = transport_product(log_kernel, np.zeros(size), 10, 1e-9)
+    assert (plan is not None) == is_low
+    if plan is not None:
+        assert plan.coupling.left.shape == (20, 5)
 
 
 @pytest.mark.parametrize("xp", [array_api_compat.torch, array_api_strict], ids=["torch", "strict"])
