@@ -6,27 +6,14 @@ be stopped at any time: the same command goes on.
 
 import argparse
 import sys
-import time
 
 from benchmarks.record import RESULTS
 from ccot.experiments.protocol import METHODS, Protocol
 from ccot.experiments.runner import run_protocol
 from ccot.experiments.store import TrialStore
+from ccot.progress import Lines
 
 FOLDER = RESULTS / "paper"
-
-
-def reporter(seconds_between: float = 60.0):
-    last = 0.0
-
-    def report(done: int, total: int, left: float | None) -> None:
-        nonlocal last
-        if done == total or time.monotonic() - last > seconds_between:
-            last = time.monotonic()
-            to_go = "" if left is None else f", {left / 60:.0f} min to go"
-            print(f"{done} of {total} trials{to_go}", flush=True)
-
-    return report
 
 
 def main() -> int:
@@ -41,7 +28,7 @@ def main() -> int:
             store.forget(lambda trial: trial.method in arguments.methods)
     for n_init in arguments.starts:
         protocol = Protocol(n_init=n_init, methods=tuple(arguments.methods))
-        run_protocol(protocol, FOLDER, n_jobs=arguments.jobs, report=reporter())
+        run_protocol(protocol, FOLDER, n_jobs=arguments.jobs, report=Lines("paper"))
     return 0
 
 

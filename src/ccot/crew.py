@@ -11,6 +11,7 @@ from joblib import Parallel, delayed
 
 from ccot.distributed import find_cluster
 from ccot.draws import DrawSolver
+from ccot.progress import Report, counted, silent
 from ccot.sources import RowSource
 
 Matrix = Any
@@ -38,10 +39,11 @@ class Threads:
 
     source: RowSource
     n_jobs: int | None
+    report: Report = silent
 
     def gather(self, indices: np.ndarray) -> Matrix:
         """Return the rows at ascending indices."""
-        return self.source.rows(indices)
+        return self.source.rows(indices, self.report)
 
     def prepare(self, matrix: Matrix, draws: np.ndarray, **how: Any) -> DrawSolver:
         """Return the solver of draws of the gathered rows."""
@@ -51,12 +53,13 @@ class Threads:
         """Yield ``work(rows, extra)`` for every part of the source, in order."""
         parts = zip(self.source.parts, extras, strict=True)
         run = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
-        return run(delayed(self._work)(work, part, extra) for part, extra in parts)  # type: ignore
+        answers = run(delayed(self._work)(work, part, extra) for part, extra in parts)
+        return counted(answers, "parts read", self.report, len(self.source.parts))
 
     def _work(self, work: Callable[..., Any], part: slice, extra: Any) -> Any:
         return work(self.source.read(part), extra)
 
 
-def find_crew(source: RowSource, n_jobs: int | None) -> Crew:
+def find_crew(source: RowSource, n_jobs: int | None, report: Report = silent) -> Crew:
     """Return the workers that hold a Dask array, where a client is active; else threads."""
-    return find_cluster(source) or Threads(source, n_jobs)
+    return find_cluster(source, report) or Threads(source, n_jobs, report)

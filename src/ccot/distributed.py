@@ -16,6 +16,7 @@ import numpy as np
 
 from ccot.arrays import one_blas_thread
 from ccot.draws import Ballots, DrawSolver, cast_alone, join_ballots
+from ccot.progress import Report, counted, silent
 from ccot.sources import DaskSource, RowSource
 from ccot.sources.base import checked_rows, split_by_part, stack_rows
 
@@ -27,14 +28,14 @@ Future = Any
 _TASKS_A_THREAD = 4
 
 
-def find_cluster(source: RowSource) -> Cluster | None:
+def find_cluster(source: RowSource, report: Report = silent) -> Cluster | None:
     """Return the cluster whose client is active, if the source is a Dask array."""
     if not isinstance(source, DaskSource) or "distributed" not in sys.modules:
         return None
     from distributed import default_client
 
     try:
-        return Cluster(source, default_client())
+        return Cluster(source, default_client(), report)
     except ValueError:
         return None
 
@@ -48,10 +49,12 @@ class Cluster:
         The matrix.
     client : distributed.Client
         The client.
+    report : Report, optional
+        Told how far it is.
     """
 
-    def __init__(self, source: DaskSource, client: Client) -> None:
-        self.source, self.client = source, client
+    def __init__(self, source: DaskSource, client: Client, report: Report = silent) -> None:
+        self.source, self.client, self.report = source, client, report
         self._pool: Future = None
 
     def gather(self, indices: np.ndarray) -> Matrix:
@@ -84,7 +87,7 @@ class Cluster:
             for part, block, extra in zip(self.source.parts, self._blocks(), extras, strict=True)
         ]
         futures = self.client.compute(tasks)
-        while futures:
+        for _ in counted(range(len(tasks)), "parts read", self.report):
             # Let go of each answer as it is taken: neither side keeps them all.
             yield futures.pop(0).result()
 

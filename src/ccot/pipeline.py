@@ -21,6 +21,7 @@ from ccot.draws import Ballots, DrawSolver, join_ballots
 from ccot.jumps import find_scaling_jumps
 from ccot.kernel import KernelSpec
 from ccot.partition import Steps, label_steps, step_posterior, thresholds
+from ccot.progress import Report, silent
 from ccot.sampling import draw_indices
 from ccot.similarities import AnySimilarities, Similarities
 from ccot.transport.gromov import Alignment, Limits, gromov_barycentre
@@ -52,7 +53,7 @@ class CCOTSettings:
     tol: float = 1e-6
     n_jobs: int | None = None
     device: str | None = None
-    report: Callable[[str], None] = lambda message: None
+    report: Report = silent
 
 
 def fit_ccot(
@@ -110,10 +111,14 @@ def _fit_tall(
         tol=settings.tol,
         n_jobs=settings.n_jobs,
     )
+    # "auto" looks at the vote halfway, and makes as many draws again at least.
+    expected = len(draws) * (2 if settings.n_samplings == "auto" else 1)
+    settings.report("draws", 0, expected)
     ballots = [solver.ballots(draws, settings.n_row_clusters, settings.n_column_clusters)]
     found = decide(matrix, solver, join_ballots(ballots))
     for n_draws in rounds:
         settings.report(_progress(found))
+        settings.report("draws", found.n_draws, found.n_draws + n_draws)
         draws = np.array(list(islice(indices, n_draws)))
         ballots.append(solver.ballots(draws, settings.n_row_clusters, settings.n_column_clusters))
         previous, found = found, decide(matrix, solver, join_ballots(ballots))
@@ -219,7 +224,7 @@ class CCOTGWSettings:
     detector: str = "multiscale"
     limits: Limits = field(default_factory=Limits)
     device: str | None = None
-    report: Callable[[str], None] = lambda message: None
+    report: Report = silent
 
 
 def fit_ccot_gw(
@@ -253,6 +258,7 @@ def fit_ccot_gw(
         # Exact transport takes more than linear time, which landmarks are there to avoid.
         exact_refinement=settings.exact_refinement and all_pairs,
         limits=settings.limits,
+        report=settings.report,
     )
     row, column = (
         _align_side(backend, alignment, side, n_clusters, settings)

@@ -18,6 +18,7 @@ from scipy.stats import entropy
 from sklearn.metrics import adjusted_mutual_info_score
 
 from ccot.coclustering import StepCoclustering
+from ccot.progress import Report, counted, silent
 
 Matrix = Any
 # Halves with fewer points than two have nothing to partition.
@@ -46,7 +47,12 @@ class RegPath:
 
 
 def cross_validate(
-    fit: Fit, matrix: Matrix, grid: Sequence[float], rng: np.random.Generator, n_splits: int = 2
+    fit: Fit,
+    matrix: Matrix,
+    grid: Sequence[float],
+    rng: np.random.Generator,
+    n_splits: int = 2,
+    report: Report = silent,
 ) -> RegPath:
     """Choose a regularisation by the reproducibility of the partitions.
 
@@ -62,6 +68,8 @@ def cross_validate(
         Cuts the matrix into halves.
     n_splits : int, default=2
         How often the matrix is halved in each direction.
+    report : Report, optional
+        Told how far it is.
 
     Returns
     -------
@@ -76,12 +84,12 @@ def cross_validate(
         )
     splits = [(_halves(n_rows, rng), _halves(n_columns, rng)) for _ in range(n_splits)]
     ordered = sorted(grid, reverse=True)
-    scores = np.array(
-        [
-            np.concatenate([_reproduced(fit, matrix, reg, *split) for split in splits])
-            for reg in ordered
-        ]
-    )
+    tries = [(reg, split) for reg in ordered for split in splits]
+    seen = [
+        _reproduced(fit, matrix, reg, *split)
+        for reg, split in counted(tries, "comparisons for reg", report)
+    ]
+    scores = np.reshape(seen, (len(ordered), -1))
     best = ordered[int(np.argmax(scores.mean(axis=1).round(6)))]
     return RegPath(tuple(ordered), scores, best)
 

@@ -108,7 +108,7 @@ def fit_source(
         turned = replace(settings, n_row_clusters=numbers[0], n_column_clusters=numbers[1])
         choose_turned = choose and (lambda matrix: choose(matrix.T))
         return fit_source(source.transposed(), turned, rng, choose_turned).transposed()
-    crew = find_crew(source, settings.n_jobs)
+    crew = find_crew(source, settings.n_jobs, settings.report)
     n_rows, n_pool = source.shape[0], pool_size(source.shape, settings.n_samplings)
     whole = n_pool == n_rows
     pool = np.arange(n_rows) if whole else np.sort(rng.choice(n_rows, n_pool, replace=False))

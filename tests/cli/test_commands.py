@@ -1,5 +1,7 @@
 import csv
+import io
 import json
+import re
 import time
 
 import numpy as np
@@ -100,29 +102,52 @@ def test_help_and_version(ccot):
 
 
 @pytest.fixture
-def terminal(monkeypatch):
+def console(monkeypatch):
     monkeypatch.setattr(news, "_PATIENCE", 0.05)
-    return Console(force_terminal=True, width=120, record=True, force_interactive=True)
+    monkeypatch.setattr(news, "_BETWEEN_LINES", 0.05)
+    return lambda terminal: Console(file=io.StringIO(), force_terminal=terminal, width=120)
 
 
-def test_long_steps_show_a_bar_with_the_time_left(terminal, capsys):
+def wait_for(pattern, console):
+    deadline = time.monotonic() + 60
+    while not re.search(pattern, console.file.getvalue()):
+        assert time.monotonic() < deadline, console.file.getvalue()
+        time.sleep(0.01)
+
+
+def test_long_steps_show_a_bar_with_the_time_left(console):
+    terminal = console(True)
     with news.Progress(console=terminal).step("reading") as step:
-        for share in (0.2, 0.4, 0.6):
-            step.share(share)
-            time.sleep(0.1)
-        with news.printed_as_news(step):
-            print("[CCOT] 32 draws")
-        time.sleep(0.15)
-    shown = capsys.readouterr().out
-    assert "reading" in shown
-    assert "━" in shown
-    assert "0:00:0" in shown
-    assert "32 draws" in shown
+        step.share(0.2)
+        step.share(0.4)
+        wait_for(r"reading .*━.* 40%, \d+ s to go", terminal)
+        step("draws", 10, 20)
+        step("draws", 15, 20)
+        step("3 x 3 clusters")
+        wait_for(r"draws 15 of 20, \d+ s to go; 3 x 3 clusters", terminal)
 
 
-def test_short_steps_and_quiet_ones_show_nothing(terminal, capsys):
-    with news.Progress(console=terminal).step("reading"):
-        pass
+def test_without_a_terminal_a_line_now_and_then(console):
+    log = console(False)
+    with news.Progress(console=log).step("fitting") as step:
+        step("draws", 0, 20)
+        wait_for("^fitting: draws 0 of 20\n", log)
+        step("draws", 10, 20)
+        wait_for(r"\nfitting: draws 10 of 20, \d+ s to go\n$", log)
+
+
+def test_short_steps_and_quiet_ones_show_nothing(console, monkeypatch):
+    terminal = console(True)
     with news.Progress(quiet=True, console=terminal).step("reading"):
         time.sleep(0.1)
-    assert capsys.readouterr().out.strip("\n") == ""
+    monkeypatch.setattr(news, "_PATIENCE", 60)
+    with news.Progress(console=terminal).step("reading"):
+        pass
+    assert terminal.file.getvalue() == ""
+
+
+def test_a_fit_tells_how_far_it_is(ccot, table, monkeypatch):
+    told = []
+    monkeypatch.setattr(news.News, "__call__", lambda self, *what: told.append(what))
+    ccot("fit", table, "--method", "ccot", "--no-report")
+    assert ("draws", 0, 32) in told

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ccot import CCOT, CCOTGW, TransportCoclustering
+from ccot import CCOT, CCOTGW, TransportCoclustering, load_model
 from ccot.datasets import make_latent_blocks
 from ccot.metrics import error_rate
 
@@ -325,6 +325,27 @@ def test_verbose_prints_progress_and_silence_nothing(estimator, blocks, capsys):
     assert lines
     assert all(line.startswith(f"[{type(estimator).__name__}] ") for line in lines)
     assert "2 x 3 clusters" in lines[-1]
+
+
+@every_estimator
+def test_whoever_listens_is_told_how_far_a_fit_is(estimator, blocks, tmp_path, capsys):
+    told = []
+    model = fit(estimator, blocks.data, verbose=lambda *news: told.append(news))
+    assert capsys.readouterr().out == ""
+    stages = [news for news in told if len(news) == 3]
+    assert stages
+    for _, done, total in stages:
+        assert 0 <= done <= total
+    assert "2 x 3 clusters" in told[-1][0]
+    assert load_model(model.save(tmp_path / "m.ccot")).verbose == 0
+
+
+@each_estimator
+def test_the_choice_of_reg_tells_how_far_it_is(estimator, blocks):
+    told = []
+    fit(estimator, blocks.data, reg="cv", verbose=lambda *news: told.append(news))
+    compared = [news[1:] for news in told if news[0] == "comparisons for reg"]
+    assert compared == [(done, len(compared) - 1) for done in range(len(compared))]
 
 
 @each_estimator

@@ -77,7 +77,7 @@ def test_an_unknown_method_is_named(tmp_path):
 def test_a_folder_in_use_is_refused(tmp_path, made):
     with runner.TrialStore(tmp_path):
         answer = CliRunner().invoke(app, ["table2", "--out", str(tmp_path), *TINY])
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert "another run is writing" in answer.output
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -36,6 +35,7 @@ from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import confidence, settle, sweep
 from ccot.coclustering import Coclustering, Side
+from ccot.progress import Report, counted, silent
 
 Matrix = Any
 
@@ -56,7 +56,7 @@ class BlockSettings:
     n_init: int | None = None
     max_iter: int = 200
     tol: float = 1e-6
-    report: Callable[[str], None] = lambda message: None
+    report: Report = silent
 
     @property
     def given(self) -> Numbers:
@@ -187,7 +187,7 @@ def search_blocks(
         best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
         candidates = led_by(best, candidates)
     else:
-        views = _fit_by_cut(problem, starts, numbers, settings.balanced)
+        views = _fit_by_cut(problem, starts, numbers, settings)
     settings.report(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
     return Search(preparation, problem, views, starts[0].fine, starts[0].hierarchy, candidates)
 
@@ -210,7 +210,7 @@ def _begin(
         if preparation.row_effect is not None:
             problem = replace(problem, n_effects=sum(problem.shape) - 1)
         n_init = settings.n_init or _default_n_init(X)
-        fine = over_segment(problem, n_init, rng, candidate)
+        fine = over_segment(problem, n_init, rng, candidate, settings.report)
         fine.sort(key=lambda blocks: -information(problem, blocks))
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
@@ -256,7 +256,7 @@ def _fit_by_icl(
 
     given = settings.given
     leaders: dict[tuple[int, int], Blocks] = {}
-    for start in starts:
+    for start in counted(starts, "starts cut", settings.report):
         cuts = best_cuts(problem, start.fine, start.hierarchy, given)
         best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
         for cut in best:
@@ -268,7 +268,7 @@ def _fit_by_icl(
     free = given[0] is None, given[1] is None
     refined = [
         refine(problem, reach(problem, blocks, given), criterion, relax, free)
-        for blocks in best_first
+        for blocks in counted(best_first, "candidates refined", settings.report)
     ]
     best = reach(problem, max(refined, key=criterion), given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
@@ -278,15 +278,15 @@ def _fit_by_icl(
 
 
 def _fit_by_cut(
-    problem: BlockProblem, starts: list[Start], numbers: Numbers, balanced: bool
+    problem: BlockProblem, starts: list[Start], numbers: Numbers, settings: BlockSettings
 ) -> tuple[Blocks, Blocks]:
     """Cut each side against the finest clusters of the other, and reassign.
 
     The finest clusters of the other side hold more of what sets rows apart than its coarse ones,
     so rows and columns each keep a view of their own.
     """
-    views = []
-    for axis in (0, 1):
+    views, balanced = [], settings.balanced
+    for axis in counted((0, 1), "sides cut", settings.report):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
         cuts = [start.cut(target) for start in starts]
         cuts.sort(key=lambda blocks: -information(problem, blocks))

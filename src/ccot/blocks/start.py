@@ -19,6 +19,7 @@ from ccot.blocks.spectrum import (
     shrink,
 )
 from ccot.blocks.sweep import sweep
+from ccot.progress import Report, counted, silent
 
 Matrix = Any
 Scores = tuple[np.ndarray, np.ndarray]
@@ -38,6 +39,7 @@ def over_segment(
     n_init: int,
     rng: np.random.Generator,
     candidate: Scores | None = None,
+    report: Report = silent,
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves.
 
@@ -51,6 +53,8 @@ def over_segment(
         Seeds K-means.
     candidate : pair of label arrays, optional
         One more partition to start from.
+    report : Report, optional
+        Told how far it is.
 
     Returns
     -------
@@ -61,8 +65,10 @@ def over_segment(
     partitions = [(_segment(scores[0], rng), _segment(scores[1], rng)) for _ in range(n_init)]
     if candidate is not None:
         partitions.append(candidate)
-    starts = [make_blocks(problem, *partition) for partition in partitions]
-    return [sweep(problem, start, max_iter=_SWEEPS, tol=_TOL) for start in starts]
+    return [
+        sweep(problem, make_blocks(problem, *partition), max_iter=_SWEEPS, tol=_TOL)
+        for partition in counted(partitions, "starts", report)
+    ]
 
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:

@@ -23,6 +23,7 @@ from ccot.blocks.prepare import Preparation
 from ccot.blocks.problem import BlockProblem, Blocks, Face, Profiles, stack
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.crew import find_crew
+from ccot.progress import Report
 from ccot.sources import RowSource
 
 Matrix = Any
@@ -91,7 +92,7 @@ def fit_block_source(
     places = [[view is one for view in views].index(True) for one in asked]
     swept = _Sweep(found.problem, views)
     for n_passes in range(1, _MAX_PASSES + 1):
-        before, swept = swept, _sweep(source, swept, found.preparation)
+        before, swept = swept, _sweep(source, swept, found.preparation, settings.report)
         share = swept.share_moved(before)
         settings.report(f"pass {n_passes} over {source.shape[0]} rows: {share:.1%} moved")
         if share <= _TOL:
@@ -120,10 +121,10 @@ class _Sweep:
         )
 
 
-def _sweep(source: RowSource, before: _Sweep, preparation: Preparation) -> _Sweep:
+def _sweep(source: RowSource, before: _Sweep, preparation: Preparation, report: Report) -> _Sweep:
     """Read all rows past the blocks, then move the columns."""
     placements = tuple(place_side(before.problem, preparation, view, 0) for view in before.views)
-    crew = find_crew(source, None)
+    crew = find_crew(source, None, report)
     with one_blas_thread():
         parts = crew.each_part(_Reader(placements).read, [None] * len(source.parts))
         rows = _without_empty(_join(parts))

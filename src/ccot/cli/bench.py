@@ -58,14 +58,9 @@ def bench(
 
     command = shlex.join(["ccot", *sys.argv[1:]])
     with Progress(quiet).step("measuring") as news:
-
-        def report(done: int, total: int, name: str) -> None:
-            news.share(done / total)
-            news.message(name)
-
         try:
             result = run_suite(
-                profiles()[profile], out, only=rivals or (), command=command, report=report
+                profiles()[profile], out, only=rivals or (), command=command, report=news
             )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what was measured before is in {out}") from None

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate
 from ccot.cli import reading
 from ccot.cli.errors import one_line
-from ccot.cli.progress import Progress, printed_as_news
+from ccot.cli.progress import Progress
 from ccot.cli.results import (
     FILES,
     interruption_told,
@@ -237,13 +237,12 @@ def fit_model(
     """Fit, with news of it, and return what was warned of."""
     limit = threadpool_limits(jobs) if jobs and jobs > 0 else nullcontext()
     with (
-        progress.step(f"fitting {type(model).__name__}") as news,
-        printed_as_news(news),
+        progress.step("fitting") as news,
         limit,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        model.set_params(verbose=1).fit(table.values)
+        model.set_params(verbose=news).fit(table.values)
     model.set_params(verbose=0)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
     if table.column_names is not None:

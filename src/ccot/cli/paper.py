@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ccot.cli.errors import Commands
+from ccot.cli.progress import Progress
+
 if TYPE_CHECKING:
     from ccot.experiments.protocol import Protocol
 
 app = typer.Typer(
+    cls=Commands,
     help="The paper's tables and figures, computed again, beside the paper's own numbers.",
     no_args_is_help=True,
 )
-# Without a terminal to draw a bar in, a line now and then says how far it is.
-_SECONDS_BETWEEN_LINES = 30.0
 
 
 class Overlap(StrEnum):
@@ -105,17 +104,8 @@ def _movielens(
     from ccot.experiments.movielens import run
 
     folder = out or Path("results/paper-quick" if quick else "results/paper")
-    try:
-        page = run(
-            folder,
-            data_home=data_home,
-            seed=seed,
-            quick=quick,
-            report=lambda line: typer.echo(f"fitting {line}" if line != "page" else line, err=True),
-        )
-    except (ImportError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from None
+    with Progress().step("fitting") as news:
+        page = run(folder, data_home=data_home, seed=seed, quick=quick, report=news)
     typer.echo(f"{page}")
 
 
@@ -127,14 +117,13 @@ def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
     trials = []
     if name == "all" or name in WITH_TRIALS:
         try:
-            with _progress() as report:
-                trials = run_protocol(protocol, out, n_jobs=jobs, report=report)
+            with Progress().step("running") as news:
+                trials = run_protocol(protocol, out, n_jobs=jobs, report=news)
         except KeyboardInterrupt:
-            typer.echo(f"\nstopped; finished trials are kept in {out}. To go on:\n  {_again()}")
-            raise typer.Exit(130) from None
-        except (ImportError, RuntimeError) as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(1) from None
+            kept = f"finished trials are kept in {out}; to go on: {_again()}"
+            raise KeyboardInterrupt(kept) from None
+        except RuntimeError as busy:
+            raise ValueError(busy) from None
     page = write_part(name, protocol, trials, out)
     typer.echo(f"{page}")
 
@@ -160,60 +149,3 @@ def _again() -> str:
     program = Path(sys.argv[0]).name
     start = ["ccot"] if program == "ccot" else [Path(sys.executable).name, "-m", "ccot.cli"]
     return shlex.join([*start, *sys.argv[1:]])
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int, float | None], None]]:
-    """Show trials done, left, and the time they will take."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _lines()
-        return
-    columns = (
-        TextColumn("{task.completed} of {task.total} trials"),
-        BarColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("trials", total=None, left="")
-
-        def report(done: int, total: int, left: float | None) -> None:
-            text = f"{total - done} left, {_duration(left)}"
-            progress.update(bar, completed=done, total=total, left=text)
-
-        yield report
-
-
-def _lines() -> Callable[[int, int, float | None], None]:
-    last = 0.0
-
-    def report(done: int, total: int, left: float | None) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if done == total or now - last > _SECONDS_BETWEEN_LINES:
-            last = now
-            typer.echo(
-                f"{done} of {total} trials, {total - done} left, {_duration(left)}", err=True
-            )
-
-    return report
-
-
-def _duration(seconds: float | None) -> str:
-    """Return a time to go in words.
-
-    Examples
-    --------
-    >>> _duration(None), _duration(75), _duration(7500)
-    ('time to go not known yet', '1 min 15 s to go', '2 h 5 min to go')
-    """
-    if seconds is None:
-        return "time to go not known yet"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min to go"
-    return f"{minutes} min {rest} s to go" if minutes else f"{rest} s to go"

@@ -1,92 +1,107 @@
-"""News of long steps: a bar on the terminal once a step takes more than two seconds."""
+"""News of long steps: a bar on a terminal after two seconds, else a line now and then."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
-from io import TextIOBase
+from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bars
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
 
-_PATIENCE = 2.0
+from ccot.progress import Pace, duration
+
+# Seconds before a bar is shown; seconds between lines where there is no terminal to draw one on.
+_PATIENCE, _BETWEEN_LINES = 2.0, 30.0
+_WIDTH = 24
 
 
 class News:
-    """How a step gets on."""
+    """How a step gets on, as far as it was told; a :class:`~ccot.progress.Report`."""
 
-    def __init__(self, bars: Bars, task: TaskID) -> None:
-        self._bars, self._task = bars, task
+    def __init__(self, title: str) -> None:
+        self.title, self.pace, self.message = title, Pace(), ""
+        self.began = time.monotonic()
+
+    def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
+        """Take news."""
+        if total:
+            self.pace.see(message, done, total)
+        else:
+            self.message = message
 
     def share(self, done: float) -> None:
         """Say which share of the step is done."""
-        self._bars.update(self._task, completed=done, total=1.0)
+        self("", done, 1.0)
 
-    def message(self, text: str) -> None:
-        """Say what is going on."""
-        self._bars.update(self._task, message=text)
+    def __str__(self) -> str:
+        """Return the news in words."""
+        return "; ".join(filter(None, (str(self.pace), self.message)))
+
+
+class _Bar:
+    """News as one line of a terminal."""
+
+    def __init__(self, news: News) -> None:
+        self._news, self._spinner = news, Spinner("dots")
+
+    def __rich__(self) -> Table:
+        news = self._news
+        line = Table.grid(padding=(0, 1))
+        # The words at the end give way where the terminal is narrow.
+        for _ in range(4):
+            line.add_column(no_wrap=True)
+        words = Text(str(news), no_wrap=True, overflow="ellipsis")
+        last = news.pace.last
+        done, total = (0.0, None) if last is None else (last.done, last.total)
+        bar = ProgressBar(total=total, completed=done, width=_WIDTH)
+        elapsed = duration(time.monotonic() - news.began)
+        line.add_row(self._spinner, news.title, bar, elapsed, words)
+        return line
 
 
 class Progress:
-    """Shows steps on a terminal, and nothing where there is none or the user wants silence."""
+    """Shows how long steps get on, on the standard error.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    console : rich.console.Console, optional
+        Where; the standard error by default.
+    """
 
     def __init__(self, quiet: bool = False, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True)
-        self._shown = not quiet and self._console.is_terminal
+        self._quiet, self._console = quiet, console or Console(stderr=True)
 
     @contextmanager
     def step(self, title: str) -> Iterator[News]:
-        """Show a bar during a step that takes long; with the time left once shares are told."""
-        bars = Bars(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("{task.fields[message]}"),
-            console=self._console,
-            transient=True,
-            redirect_stdout=False,
-        )
-        task = bars.add_task(title, total=None, message="")
-        timer = threading.Timer(_PATIENCE, bars.start)
-        timer.daemon = True
-        if self._shown:
-            timer.start()
+        """Show a step if it takes long; with the time left once it is told how far it is."""
+        news, over = News(title), threading.Event()
+        if self._quiet:
+            yield news
+            return
+        show = _draw_bar if self._console.is_terminal else _print_lines
+        watch = threading.Thread(target=show, args=(news, self._console, over), daemon=True)
+        watch.start()
         try:
-            yield News(bars, task)
+            yield news
         finally:
-            timer.cancel()
-            if self._shown:
-                # A timer that went off at this very moment must not outlive the bar.
-                timer.join()
-                bars.stop()
+            over.set()
+            watch.join()
 
 
-class _Lines(TextIOBase):
-    """Hands what is printed to the news, line by line."""
-
-    def __init__(self, news: News) -> None:
-        self._news, self._rest = news, ""
-
-    def write(self, text: str, /) -> int:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._news.message(line.strip())
-        return len(text)
+def _draw_bar(news: News, console: Console, over: threading.Event) -> None:
+    if not over.wait(_PATIENCE):
+        with Live(_Bar(news), console=console, transient=True, redirect_stdout=False):
+            over.wait()
 
 
-@contextmanager
-def printed_as_news(news: News) -> Iterator[None]:
-    """Show as news what an estimator prints when it is verbose."""
-    with redirect_stdout(_Lines(news)):
-        yield
+def _print_lines(news: News, console: Console, over: threading.Event) -> None:
+    while not over.wait(_BETWEEN_LINES):
+        print(f"{news.title}: {news}", file=console.file, flush=True)

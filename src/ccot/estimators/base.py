@@ -17,6 +17,7 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Side, block_means
 from ccot.io.frames import make_frame, row_names
+from ccot.progress import Lines, Report, silent
 
 Matrix = Any
 
@@ -29,7 +30,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
 
     n_row_clusters: int | None
     n_column_clusters: int | None
-    verbose: int
+    verbose: int | Report
     _coclustering: Coclustering
     _allow_nan: bool = False
 
@@ -236,9 +237,12 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             self.block_means_ = block_means(X, found.row, found.column)
         return self
 
-    def _report(self, message: str) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {message}", flush=True)
+    @property
+    def _report(self) -> Report:
+        """Who is told how a fit gets on."""
+        if callable(self.verbose):
+            return self.verbose
+        return Lines(type(self).__name__) if self.verbose else silent
 
 
 NUMBER_OF_CLUSTERS = {

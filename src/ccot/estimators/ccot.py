@@ -19,6 +19,7 @@ from ccot.estimators.steps import BaseStepCoclustering
 from ccot.io.frames import row_names
 from ccot.jumps import DETECTORS
 from ccot.pipeline import CCOTSettings, fit_ccot
+from ccot.progress import Report, silent
 from ccot.randomness import RandomState, as_generator
 from ccot.regularisation import RegPath, cross_validate
 from ccot.sampling import SAMPLINGS
@@ -78,8 +79,9 @@ class CCOT(RowReader, BaseStepCoclustering):
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the draws.
-    verbose : int, default=0
-        Print progress if positive.
+    verbose : int or callable, default=0
+        Print progress if positive. A callable is told instead: ``verbose(message)``, and
+        ``verbose(stage, done, total)`` while a stage is under way.
 
     Attributes
     ----------
@@ -158,7 +160,7 @@ class CCOT(RowReader, BaseStepCoclustering):
         "n_jobs": [Integral, None],
         "device": [str, None],
         "random_state": "no_validation",
-        "verbose": ["verbose"],
+        "verbose": ["verbose", callable],
     }
 
     def __init__(
@@ -176,7 +178,7 @@ class CCOT(RowReader, BaseStepCoclustering):
         n_jobs: int | None = None,
         device: str | None = None,
         random_state: RandomState = None,
-        verbose: int = 0,
+        verbose: int | Report = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
         self.n_column_clusters = n_column_clusters
@@ -301,8 +303,9 @@ class CCOT(RowReader, BaseStepCoclustering):
 
         def fit_part(part: Any, reg: float) -> StepCoclustering:
             per_pass = math.ceil(max(part.shape) / min(part.shape))
-            short = replace(settings, reg=reg, n_samplings=_CV_PASSES * per_pass)
+            n_draws = _CV_PASSES * per_pass
+            short = replace(settings, reg=reg, n_samplings=n_draws, report=silent)
             # The same draws for every reg: differences are those of reg alone.
             return fit_ccot(part, short, np.random.default_rng(seed))
 
-        return cross_validate(fit_part, matrix, REG_GRID, rng)
+        return cross_validate(fit_part, matrix, REG_GRID, rng, report=settings.report)

@@ -17,6 +17,7 @@ from ccot.estimators.steps import BaseStepCoclustering
 from ccot.jumps import DETECTORS
 from ccot.kernel import KernelSpec
 from ccot.pipeline import CCOTGWSettings, fit_ccot_gw
+from ccot.progress import Report, silent
 from ccot.randomness import RandomState, as_generator
 from ccot.regularisation import RegPath, cross_validate
 from ccot.similarities import LowRankSimilarities, Similarities, check_memory, rank_of
@@ -84,8 +85,9 @@ class CCOTGW(BaseStepCoclustering):
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the halves of ``reg="cv"`` and of the landmarks; nothing else is random.
-    verbose : int, default=0
-        Print progress if positive.
+    verbose : int or callable, default=0
+        Print progress if positive. A callable is told instead: ``verbose(message)``, and
+        ``verbose(stage, done, total)`` while a stage is under way.
 
     Attributes
     ----------
@@ -161,7 +163,7 @@ class CCOTGW(BaseStepCoclustering):
         "sinkhorn_tol": [Interval(Real, 0, None, closed="neither")],
         "device": [str, None],
         "random_state": "no_validation",
-        "verbose": ["verbose"],
+        "verbose": ["verbose", callable],
     }
 
     def __init__(
@@ -184,7 +186,7 @@ class CCOTGW(BaseStepCoclustering):
         sinkhorn_tol: float = 1e-6,
         device: str | None = None,
         random_state: RandomState = None,
-        verbose: int = 0,
+        verbose: int | Report = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
         self.n_column_clusters = n_column_clusters
@@ -303,9 +305,10 @@ class CCOTGW(BaseStepCoclustering):
     ) -> RegPath:
         def fit_part(part: Any, reg: float) -> StepCoclustering:
             n_support = settings.n_support and min(settings.n_support, part.shape[0])
-            return _fit_matrix(part, replace(settings, reg=reg, n_support=n_support), rank, rng)
+            short = replace(settings, reg=reg, n_support=n_support, report=silent)
+            return _fit_matrix(part, short, rank, rng)
 
-        return cross_validate(fit_part, matrix, REG_GRID, rng)
+        return cross_validate(fit_part, matrix, REG_GRID, rng, report=settings.report)
 
 
 def _fit_matrix(

@@ -22,6 +22,7 @@ from ccot.coclustering import Side
 from ccot.estimators.base import NUMBER_OF_CLUSTERS
 from ccot.estimators.rows import RowReader
 from ccot.pipeline import CCOTSettings, fit_ccot
+from ccot.progress import Report
 from ccot.randomness import RandomState, as_generator
 from ccot.sources import is_source
 
@@ -64,8 +65,9 @@ class TransportCoclustering(RowReader):
         Share of rows and columns that may still move when the sweeps stop.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the starts.
-    verbose : int, default=0
-        Print progress if positive.
+    verbose : int or callable, default=0
+        Print progress if positive. A callable is told instead: ``verbose(message)``, and
+        ``verbose(stage, done, total)`` while a stage is under way.
 
     Attributes
     ----------
@@ -135,7 +137,7 @@ class TransportCoclustering(RowReader):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": "no_validation",
-        "verbose": ["verbose"],
+        "verbose": ["verbose", callable],
     }
 
     def __init__(
@@ -151,7 +153,7 @@ class TransportCoclustering(RowReader):
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: RandomState = None,
-        verbose: int = 0,
+        verbose: int | Report = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
         self.n_column_clusters = n_column_clusters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
 from ccot.io.atomic import write_atomically
 from ccot.jumps import LEVEL, detect_jumps
+from ccot.progress import Report, silent
 
 N_TITLES = 5
 # Titles that the paper lists as the best rated of its first and of its last movie cluster.
@@ -48,7 +48,7 @@ def run(
     data_home: str | os.PathLike[str] | None = None,
     seed: int = 0,
     quick: bool = False,
-    report: Callable[[str], None] = lambda line: None,
+    report: Report = silent,
 ) -> Path:
     """Make the study and write its page.
 
@@ -62,7 +62,7 @@ def run(
         Seed of draws, halves and starts.
     quick : bool, default=False
         Leave out the cross-validation of CCOT-GW, and take 32 draws instead of 500.
-    report : callable, optional
+    report : Report, optional
         Told what is being done.
 
     Returns
@@ -88,9 +88,7 @@ def run(
     return write_page(folder, study, movies, models["CCOT-GW"])
 
 
-def fit_models(
-    movies: Bunch, seed: int, quick: bool, report: Callable[[str], None]
-) -> dict[str, Any]:
+def fit_models(movies: Bunch, seed: int, quick: bool, report: Report) -> dict[str, Any]:
     """Fit everything that the study compares, missing ratings being zero as in the paper."""
     matrix = movies.data.toarray()
     models: dict[str, Any] = {
@@ -111,6 +109,7 @@ def fit_models(
         del models["CCOT-GW, cross-validated"]
     for name, model in models.items():
         report(name)
+        model.set_params(verbose=report)
         model.fit(movies.data if name == "TransportCoclustering" else matrix)
     return models
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from joblib import Parallel, delayed, parallel_config
@@ -11,8 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from ccot.experiments.protocol import Protocol, Task, Trial, run_task
 from ccot.experiments.store import TrialStore, sort_trials
-
-Report = Callable[[int, int, float | None], None]
+from ccot.progress import Report, silent
 
 
 def run_protocol(
@@ -20,7 +18,7 @@ def run_protocol(
     folder: str | Path,
     *,
     n_jobs: int = 1,
-    report: Report = lambda done, total, left: None,
+    report: Report = silent,
 ) -> list[Trial]:
     """Carry out what of a protocol a folder does not have yet, and return all of it.
 
@@ -32,8 +30,8 @@ def run_protocol(
         Where trials are kept; see :mod:`ccot.experiments.store`.
     n_jobs : int, default=1
         Processes, each with one thread. Results do not depend on it.
-    report : callable, optional
-        Called with the number of trials done, of all, and the seconds left (None: not known yet).
+    report : Report, optional
+        Told how many trials are done.
 
     Returns
     -------
@@ -54,12 +52,11 @@ def run_protocol(
     tasks = protocol.tasks()
     with TrialStore(folder) as store:
         missing = [task for task in tasks if task not in store.trials]
-        done, begun = len(tasks) - len(missing), time.monotonic()
-        report(done, len(tasks), None if missing else 0.0)
+        kept = len(tasks) - len(missing)
+        report("trials", kept, len(tasks))
         for number, trial in enumerate(_run(missing, n_jobs), start=1):
             store.add(trial)
-            pace = (time.monotonic() - begun) / number
-            report(done + number, len(tasks), pace * (len(missing) - number))
+            report("trials", kept + number, len(tasks))
         store.checkpoint()
         return sort_trials(store.trials[task] for task in tasks)
 

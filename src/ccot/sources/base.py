@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.progress import Report, counted, silent
+
 Matrix = Any
 
 # Rows are read in parts of about this many numbers.
@@ -55,20 +57,22 @@ class RowSource(ABC):
         """
         return checked_rows(self._read(part), self.allow_nan, lambda row: part.start + row)
 
-    def rows(self, indices: np.ndarray) -> Matrix:
+    def rows(self, indices: np.ndarray, report: Report = silent) -> Matrix:
         """Return chosen rows; no part is read twice.
 
         Parameters
         ----------
         indices : int array of shape (n_chosen,)
             Rows, ascending.
+        report : Report, optional
+            Told how far it is, where that takes long.
 
         Returns
         -------
         ndarray or CSR matrix of shape (n_chosen, n_columns)
             The rows, float64.
         """
-        chosen = split_by_part(indices, self.parts)
+        chosen = counted(split_by_part(indices, self.parts), "parts read", report)
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
 
     def transposed(self) -> RowSource:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.binary import numeric_columns, open_parquet
+from ccot.progress import Report, silent
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
 
@@ -35,7 +36,7 @@ class NpySource(RowSource):
         offset = self.offset + part.start * self._row_bytes
         return np.fromfile(self.path, self.dtype, count, offset=offset).reshape(-1, self.shape[1])
 
-    def rows(self, indices: np.ndarray) -> np.ndarray:
+    def rows(self, indices: np.ndarray, report: Report = silent) -> np.ndarray:
         """Return chosen rows, each read on its own."""
         chosen = np.empty((len(indices), self.shape[1]), self.dtype)
         with self.path.open("rb", buffering=0) as file:

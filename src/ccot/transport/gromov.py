@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
+from ccot.progress import Report, counted, silent
 from ccot.transport.losses import LOSSES, Loss
 from ccot.transport.products import LowRankKernel, Product, join_products, transport_product
 from ccot.transport.sinkhorn import Status, sinkhorn
@@ -148,6 +149,7 @@ def gromov_barycentre(
     loss: str = "square",
     exact_refinement: bool = True,
     limits: Limits | None = None,
+    report: Report = silent,
 ) -> Barycentre:
     r"""Compute the entropic Gromov-Wasserstein barycentre of similarity matrices [1]_.
 
@@ -170,6 +172,8 @@ def gromov_barycentre(
         paper's authors do.
     limits : Limits, optional
         Iteration limits and tolerances.
+    report : Report, optional
+        Told how far it is, of all updates that may be needed.
 
     Returns
     -------
@@ -187,7 +191,7 @@ def gromov_barycentre(
     support, side = start, rule.h2(start)
     objective, alignments, couplings = [], (), ()
     at_rest = False
-    for update in range(limits.max_updates):
+    for update in counted(range(limits.max_updates), "updates", report):
         if update:
             side = _weighted_mean(kernels, couplings, weights, rule)
             if not isinstance(side, Product):

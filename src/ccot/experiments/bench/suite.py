@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from ccot.experiments.bench.facts import machine_facts
 from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import Rival, rivals
 from ccot.io.atomic import write_atomically
+from ccot.progress import Report, counted, silent
 
 DONE = "done"
-Report = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def run_suite(
     *,
     only: Sequence[str] = (),
     command: str = "",
-    report: Report = lambda done, total, name: None,
+    report: Report = silent,
 ) -> dict[str, Any]:
     """Measure a profile and store what was seen.
 
@@ -117,8 +117,8 @@ def run_suite(
         Names of rivals; none named: all that are installed.
     command : str, optional
         The command line, which the file keeps.
-    report : callable, optional
-        Called before each case with the number of cases done, of all, and its name.
+    report : Report, optional
+        Told how many cases are done, and the name of the next.
 
     Returns
     -------
@@ -149,12 +149,11 @@ def run_suite(
         "trials": [],
     }
     out_of_race: dict[tuple[str, str], str] = {}
-    for number, case in enumerate(profile.cases):
-        report(number, len(profile.cases), case.name)
+    for case in counted(profile.cases, "cases", report):
+        report(case.name)
         result["cases"].append(_describe_case(case))
         result["trials"] += _take_turns(case, everyone, profile, out_of_race)
         _store(result, path)
-    report(len(profile.cases), len(profile.cases), "")
     result["facts"]["load_at_end"] = round(os.getloadavg()[0], 2)
     result["complete"] = True
     _store(result, path)
