@@ -83,6 +83,8 @@ class _Kernel:
         range_limit = _NARROW["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
         # In a wider kernel two factors up to this do not bring back an entry that underflowed.
         self._highest = math.exp(range_limit / 2)
+        # Sums of entries up to this are finite.
+        self._top = math.log(float(self.xp.finfo(log_kernel.dtype).max)) - 20
         self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]))
         self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
         self.never_drifts = 2 * reach <= range_limit
@@ -146,7 +148,8 @@ class _Kernel:
         self.never_drifts = False
         shifted = self._log_kernel + self.narrow(log_row)[..., :, None]
         shifted += self.narrow(log_column)[..., None, :]
-        self._kernel = self.xp.exp(shifted)
+        # Points without mass take no part, so their entries may be anything finite.
+        self._kernel = self.xp.exp(self.xp.clip(shifted, None, self._top))
 
     def log_row_sums(self, log_column: Array) -> Array:
         """Return ``log sum_j exp(log_kernel_ij + log_column_j)``."""
