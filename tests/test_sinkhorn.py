@@ -26,9 +26,9 @@ def coupling_of(answer, log_kernel):
     return np.exp(answer.log_row[..., :, None] + log_kernel + answer.log_column[..., None, :])
 
 
-def scale_slowly(log_kernel, log_row_mass, log_column_mass, n_iter):
+def scale_slowly(log_kernel, log_row_mass, log_column_mass, n_iter, start=None):
     """The obvious version: every sum in the log domain."""
-    log_row = -log_kernel.max(axis=1)
+    log_row = -log_kernel.max(axis=1) if start is None else start
     for _ in range(n_iter):
         log_column = log_column_mass - logsumexp(log_kernel + log_row[:, None], axis=0)
         log_row = log_row_mass - logsumexp(log_kernel + log_column, axis=1)
@@ -114,6 +114,35 @@ def test_iterates_are_those_of_the_log_domain(reg):
     np.testing.assert_allclose(answer.log_column, slow_column, rtol=0, atol=1e-13 * scale + 1e-11)
 
 
+@pytest.mark.parametrize("n_iter", [1, 2, 5])
+def test_columns_that_no_row_is_near_are_scaled_all_the_same(n_iter):
+    # e^-900 is zero to the arithmetic, and its scaling infinite.
+    log_kernel = np.array([[0.0, -900.0, -1.0], [-2.0, -950.0, 0.0], [-3.0, -999.0, -5.0]])
+    masses = np.log([0.2, 0.5, 0.3]), np.log([0.1, 0.6, 0.3])
+    answer = sinkhorn(
+        log_kernel, log_row_mass=masses[0], log_column_mass=masses[1], max_iter=n_iter, tol=1e-300
+    )
+    slow_row, slow_column = scale_slowly(log_kernel, *masses, n_iter)
+    np.testing.assert_allclose(answer.log_row, slow_row, atol=1e-10)
+    np.testing.assert_allclose(answer.log_column, slow_column, atol=1e-10)
+
+
+def test_a_far_start_brings_back_what_underflows():
+    # The second row counts in the second column: e^(590 - 800) is more than e^-300.
+    log_kernel, start = np.array([[0.0, -300.0], [0.0, -800.0]]), np.array([0.0, 590.0])
+    answer = sinkhorn(log_kernel, log_row_start=start, max_iter=1)
+    slow_row, slow_column = scale_slowly(log_kernel, log_uniform(2), log_uniform(2), 1, start)
+    np.testing.assert_allclose(answer.log_row, slow_row, rtol=1e-12)
+    np.testing.assert_allclose(answer.log_column, slow_column, rtol=1e-12)
+
+
+def test_narrow_kernels_start_from_a_constant():
+    log_kernel = -make_costs(7, 5)
+    constant = np.full(7, -log_kernel.max())
+    answers = [sinkhorn(log_kernel, log_row_start=given, max_iter=3) for given in (None, constant)]
+    np.testing.assert_allclose(answers[0].log_row, answers[1].log_row, rtol=1e-12)
+
+
 @pytest.mark.parametrize("reg", [0.02, 0.2, 5.0])
 def test_coupling_is_that_of_pot(reg):
     rng = np.random.default_rng(2)
@@ -184,6 +213,7 @@ def test_status_tells_what_to_do():
     stopped = sinkhorn(log_kernel, max_iter=7)
     assert stopped.status is Status.MAX_ITER
     assert stopped.n_iter == 7
+    assert np.issubdtype(stopped.n_iter.dtype, np.integer)
     assert stopped.error > 1e-6
     assert "raise max_iter, reg or tol" in stopped.status.value
     done = sinkhorn(log_kernel, max_iter=7, tol=2 * float(stopped.error))
@@ -299,4 +329,4 @@ def test_joined_answers_are_those_of_the_joined_batch():
         np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-9)
     assert joined.status is whole.status is Status.MAX_ITER
     easy = sinkhorn(log_kernel[1:])
-    assert join_scalings([easy, easy]).status is Status.CONVERGED
+    assert join_scalings([easy]).status is Status.CONVERGED
