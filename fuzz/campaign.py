@@ -7,6 +7,7 @@ Processes of one target search apart from one another and start from what all of
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -20,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -143,15 +145,11 @@ def _added_up(
 
 def _versions() -> dict[str, str]:
     """Return the versions of what was fuzzed."""
-    from importlib import import_module
-
     names = ("atheris", "numpy", "scipy", "pandas", "pyarrow", "h5py", "anndata", "fastapi")
     found = {}
     for name in names:
-        try:
-            found[name] = getattr(import_module(name), "__version__", "present")
-        except ImportError:
-            found[name] = "absent"
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,13 +37,14 @@ class Guard:
 
     def __init__(self, folder: Path) -> None:
         self.folder = str(folder)
+        temporary = tempfile.gettempdir()
+        self._writable = (self.folder, f"{temporary}/ccot-", f"{temporary}/tmp")
         self._readable = tuple(
             {self.folder, "/proc/", "/dev/null", sys.prefix, sys.base_prefix}
             | {os.path.abspath(place) for place in sys.path if place and place != "/"}
         )
         self._on = False
         self.growth = 0  # the most that one read added to the peak of the process, bytes
-        self.ratio_of_growth = 0.0
         sys.addaudithook(self._hook)
 
     @contextmanager
@@ -67,8 +69,10 @@ class Guard:
         if event == "open":
             self._check_open(args[0], args[1], args[2])
         elif event.startswith(_FORBIDDEN):
-            inside = args and str(args[0]).startswith((self.folder, "/tmp/ccot-", "/tmp/tmp"))
-            if not inside:
+            name = str(args[0]) if args else ""
+            # A name relative to an open folder belongs to a removal that was looked at before.
+            beside = not os.path.isabs(name) and args[-1:] != (-1,) and event == "os.remove"
+            if not (beside or name.startswith(self._writable)):
                 self._forbid(event, args)
 
     def _check_open(self, path: Any, mode: Any, flags: Any) -> None:
@@ -76,7 +80,7 @@ class Guard:
             return
         name = os.path.abspath(os.fsdecode(path))
         writes = bool((flags or 0) & (os.O_WRONLY | os.O_RDWR))
-        if name.startswith((self.folder, "/tmp/ccot-", "/tmp/tmp")) or "__pycache__" in name:
+        if name.startswith(self._writable) or "__pycache__" in name:
             return
         if writes or not name.startswith(self._readable):
             self._forbid("open", (name, mode))

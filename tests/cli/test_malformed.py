@@ -227,7 +227,7 @@ MODELS = {
             "m.ccot",
             archive({"model.json": tree(values={"array": 0}), "arrays/0.npy": npy((10**12,))}),
         ),
-        "damaged.*longer or shorter",
+        "damaged.*shorter than it says",
     ),
 }
 

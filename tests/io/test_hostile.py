@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from ccot import load_model
 from ccot.io import InputError, ModelFileError, read_matrix
 from ccot.io.matrix import check_sparse
+from ccot.io.model_file import write_values
 from ccot.sources import as_source
 
 HUGE = 2**53
@@ -60,7 +61,19 @@ def sparse(path, kind, **parts):
 
 
 def test_array_of_an_archive_longer_than_its_member(tmp_path):
-    refused(archive(tmp_path / "a.npz", a=npy((HUGE, 1), "|b1")), "longer or shorter than it says")
+    refused(archive(tmp_path / "a.npz", a=npy((HUGE, 1), "|b1")), "shorter than it says")
+
+
+def overstated(content):
+    """Return an archive whose directory says that its first member takes gigabytes."""
+    place = content.index(b"PK\x01\x02") + 20
+    return content[:place] + (2**31 - 1).to_bytes(4, "little") + content[place + 4 :]
+
+
+def test_archive_whose_member_is_longer_than_the_file(tmp_path):
+    path = archive(tmp_path / "a.npz", a=np.ones((2, 2)))
+    path.write_bytes(overstated(path.read_bytes()))
+    refused(path, "more than it holds")
 
 
 @pytest.mark.parametrize("pointers", [[0, 10**6, 0, 0], [0, 2, 1, 1]])
@@ -175,6 +188,13 @@ def test_h5ad_that_announces_very_much(h5ad):
     refused(path, "trap")
 
 
+def test_model_whose_member_is_longer_than_the_file(tmp_path):
+    path = write_values(tmp_path / "a.ccot", [1, np.ones(3)], {}, "0")
+    path.write_bytes(overstated(path.read_bytes()))
+    with pytest.raises(ModelFileError, match="more than fits"):
+        load_model(path)
+
+
 @pytest.mark.parametrize("header", [b"{'descr': (\n", b"{" * 300, b"\xff\n"])
 def test_model_whose_array_has_an_odd_header(tmp_path, header):
     path = tmp_path / "a.ccot"
@@ -211,6 +231,7 @@ def test_zarr_array_that_would_run_code(tmp_path):
         ("a.npy", npy((HUGE, HUGE))),
         ("a.npy", b"\x93NUMPY\x01\x00\x02\x00{("),
         ("a.npy", b""),
+        ("a.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}"),
         ("a.parquet", b"PAR1"),
         ("a.parquet", b"PAR1\x15\x00\x00\x00\x00\x00\x00\x7fPAR1"),
     ],

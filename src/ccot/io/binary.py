@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from ccot.io.layout import Column, find_column
 from ccot.io.long import collect_long
 from ccot.io.matrix import InputError, NamedMatrix, check_unfolded, named_matrix
-from ccot.io.npy import read_header
+from ccot.io.npy import map_array, read_header
 from ccot.io.unfold import unfolded
 
 # The shortest entry of a Matrix Market file is "1 1\\n"; of a dense one, "1\\n".
@@ -51,9 +51,7 @@ def read_npy(path: Path) -> NamedMatrix:
         The matrix, without names.
     """
     with damage_explained(path, "NumPy"):
-        # Mapped first: a header that promises more than the file holds is refused unallocated.
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
-        return named_matrix(mapped, None, None, "NumPy array")
+        return named_matrix(map_array(path), None, None, "NumPy array")
 
 
 def read_npz(path: Path) -> NamedMatrix:
@@ -72,6 +70,8 @@ def read_npz(path: Path) -> NamedMatrix:
     with damage_explained(path, "NPZ"):
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
+            if sum(member.compress_size for member in archive.infolist()) > path.stat().st_size:
+                raise InputError(f"{path} announces more than it holds: download it again")
             check_unfolded(sum(member.file_size for member in archive.infolist()), path)
             for member in archive.infolist():
                 with archive.open(member) as stream:

@@ -311,8 +311,11 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
             raise _Damage(f"{member.filename} compressed or encrypted")
-    if sum(member.file_size for member in members) > path.stat().st_size:
-        raise _Damage("more than fits into its size")
+    for sizes in zip(
+        *((member.file_size, member.compress_size) for member in members), strict=True
+    ):
+        if sum(sizes) > path.stat().st_size:
+            raise _Damage("more than fits into its size")
 
 
 def _check_version(version: Any, made_by: Any, path: Path) -> None:

@@ -1,16 +1,37 @@
-"""Headers of arrays of NumPy, which must promise exactly what follows them."""
+"""Arrays of NumPy, whose headers may not promise more than follows them."""
 
 from __future__ import annotations
 
 import math
+from io import BytesIO
+from pathlib import Path
 from typing import IO
 
 import numpy as np
 
+# How many bytes tell the length of a header, and who reads it.
 _HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
+    (1, 0): (2, np.lib.format.read_array_header_1_0),
+    (2, 0): (4, np.lib.format.read_array_header_2_0),
 }
+
+
+def map_array(path: Path) -> np.memmap:
+    """Map a file that holds an array.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+
+    Returns
+    -------
+    memmap
+        Its values, not read yet.
+    """
+    with path.open("rb") as file:
+        read_header(file, path.stat().st_size)
+    return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def read_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype]:
@@ -35,7 +56,7 @@ def read_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np
     Raises
     ------
     ValueError
-        If the values take more or fewer bytes than there are.
+        If header or values would take more bytes than there are.
 
     Examples
     --------
@@ -50,9 +71,15 @@ def read_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError(f"an array of version {version} is not known")
-    shape, fortran, dtype = _HEADERS[version](stream)
-    if any(length < 0 for length in shape):
+    n_digits, reader = _HEADERS[version]
+    digits = stream.read(n_digits)
+    length = int.from_bytes(digits, "little")
+    left = size - len(np.lib.format.MAGIC_PREFIX) - len(version) - n_digits - length
+    if left < 0:
+        raise ValueError("an array's header is longer than the file")
+    shape, fortran, dtype = reader(BytesIO(digits + stream.read(length)))
+    if any(axis < 0 for axis in shape):
         raise ValueError(f"an array of shape {shape} cannot be")
-    if math.prod(shape) * dtype.itemsize != size - stream.tell():
-        raise ValueError("an array is longer or shorter than it says")
+    if math.prod(shape) * dtype.itemsize > left:
+        raise ValueError("an array is shorter than it says")
     return shape, fortran, dtype
