@@ -57,6 +57,9 @@ class Checkpoint:
     [2, 4, 8]
     """
 
+    # Seconds of work that nobody minds to lose: larger pieces had better be cut up.
+    patience = inf
+
     def fit(self, make: Callable[[], T]) -> T:
         """Return what the fit as a whole comes to.
 
@@ -231,7 +234,7 @@ class CheckpointFolder(Checkpoint):
         seeded: bool = True,
     ) -> None:
         self.folder = Path(folder)
-        self.pause = SECONDS
+        self.patience = self.pause = SECONDS
         self._about, self._rng, self._seeded = dict(about), rng, seeded
         self._types = {**types, _Piece.__name__: _Piece}
         self._first_state = rng.bit_generator.state

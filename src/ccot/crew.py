@@ -28,8 +28,10 @@ class Crew(Protocol):
         """Return the solver of draws of the gathered rows."""
         ...
 
-    def each_part(self, work: Callable[..., Any], extras: Iterable[Any]) -> Iterator[Any]:
-        """Yield ``work(rows, extra)`` for every part of the source, in order."""
+    def each_part(
+        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
+    ) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every part of the source from the first, in order."""
         ...
 
 
@@ -49,9 +51,11 @@ class Threads:
         """Return the solver of draws of the gathered rows."""
         return DrawSolver.prepare(matrix, draws, **how)
 
-    def each_part(self, work: Callable[..., Any], extras: Iterable[Any]) -> Iterator[Any]:
-        """Yield ``work(rows, extra)`` for every part of the source, in order."""
-        parts = zip(self.source.parts, extras, strict=True)
+    def each_part(
+        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
+    ) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every part of the source from the first, in order."""
+        parts = zip(self.source.parts[first:], extras, strict=True)
         run = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
         answers = run(delayed(self._work)(work, part, extra) for part, extra in parts)
         return counted(answers, "parts read", self.report, len(self.source.parts))

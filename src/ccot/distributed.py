@@ -77,14 +77,16 @@ class Cluster:
         same = {field.name: getattr(here, field.name) for field in fields(DrawSolver)}
         return ClusterSolver(**same, client=self.client, there=there)
 
-    def each_part(self, work: Callable[..., Any], extras: Iterable[Any]) -> Iterator[Any]:
-        """Yield ``work(rows, extra)`` for every block of the array, in order."""
+    def each_part(
+        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
+    ) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every block of the array from the first, in order."""
         from dask.delayed import delayed
 
-        worker = delayed(work, pure=False)
+        worker, parts = delayed(work, pure=False), self.source.parts[first:]
         tasks = [
             delayed(_work)(worker, block, extra, part.start, self.source.allow_nan)
-            for part, block, extra in zip(self.source.parts, self._blocks(), extras, strict=True)
+            for part, block, extra in zip(parts, self._blocks()[first:], extras, strict=True)
         ]
         futures = self.client.compute(tasks)
         for _ in counted(range(len(tasks)), "parts read", self.report):

@@ -7,14 +7,19 @@ to one another here.
 from __future__ import annotations
 
 import math
+import time
+import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs, parallel_config
 
 from ccot.arrays import Backend, choose_backend, one_blas_thread
+from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.coclustering import StepCoclustering, StepPlacement, StepSide
 from ccot.consensus import number_shares, vote, winning_number
 from ccot.draws import Ballots, DrawSolver, join_ballots
@@ -54,6 +59,7 @@ class CCOTSettings:
     n_jobs: int | None = None
     device: str | None = None
     report: Report = silent
+    checkpoint: Checkpoint = NOWHERE
 
 
 def fit_ccot(
@@ -114,18 +120,71 @@ def _fit_tall(
     # "auto" looks at the vote halfway, and makes as many draws again at least.
     expected = len(draws) * (2 if settings.n_samplings == "auto" else 1)
     settings.report("draws", 0, expected)
-    ballots = [solver.ballots(draws, settings.n_row_clusters, settings.n_column_clusters)]
+    ballots = [_cast(solver, draws, settings)]
     found = decide(matrix, solver, join_ballots(ballots))
     for n_draws in rounds:
         settings.report(_progress(found))
         settings.report("draws", found.n_draws, found.n_draws + n_draws)
         draws = np.array(list(islice(indices, n_draws)))
-        ballots.append(solver.ballots(draws, settings.n_row_clusters, settings.n_column_clusters))
+        ballots.append(_cast(solver, draws, settings))
         previous, found = found, decide(matrix, solver, join_ballots(ballots))
         if _agree(previous.row, found.row) and _agree(previous.column, found.column):
             break
     settings.report(_progress(found))
     return found
+
+
+def _cast(solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings) -> Ballots:
+    """Have draws solved and their steps read; those that were solved before are kept."""
+
+    def make() -> Ballots:
+        ballots: list[Ballots] = []
+
+        def rest(_: int) -> Iterator[Ballots]:
+            n_done = sum(len(kept.members) for kept in ballots)
+            return _cast_in_batches(solver, draws[n_done:], settings)
+
+        for batch in settings.checkpoint.series("batch", rest):
+            ballots.append(batch)
+        return join_ballots(ballots)
+
+    return settings.checkpoint.piece("draws", make)
+
+
+def _cast_in_batches(
+    solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings
+) -> Iterator[Ballots]:
+    """Solve draws in batches that take about as long as nobody minds to lose.
+
+    A batch ends where a chunk does, so that nothing depends on how draws are batched.
+    """
+    patience = settings.checkpoint.patience
+    size = len(draws)
+    if patience < math.inf and size:
+        size = effective_n_jobs(settings.n_jobs) * sum(map(len, solver.tasks(draws, 1)[0]))
+    while len(draws):
+        begun = time.monotonic()
+        yield _cast_somewhere(solver, draws[:size], settings)
+        draws = draws[size:]
+        if time.monotonic() - begun < patience / 2:
+            size *= 2
+
+
+def _cast_somewhere(solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings) -> Ballots:
+    """Solve draws by whoever does so; by threads of this process if others are lost."""
+    numbers = settings.n_row_clusters, settings.n_column_clusters
+    n_jobs = effective_n_jobs(settings.n_jobs)
+    try:
+        return solver.ballots(draws, *numbers)
+    except BrokenProcessPool:
+        warnings.warn(
+            "a worker process was lost, perhaps for lack of memory: its draws are solved by "
+            "threads of this process",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    with parallel_config("threading", n_jobs=n_jobs):
+        return solver.ballots(draws, *numbers)
 
 
 def _worth_crossing(n_rows: int, n_columns: int, settings: CCOTSettings) -> bool:
@@ -225,6 +284,7 @@ class CCOTGWSettings:
     limits: Limits = field(default_factory=Limits)
     device: str | None = None
     report: Report = silent
+    checkpoint: Checkpoint = NOWHERE
 
 
 def fit_ccot_gw(
@@ -259,6 +319,7 @@ def fit_ccot_gw(
         exact_refinement=settings.exact_refinement and all_pairs,
         limits=settings.limits,
         report=settings.report,
+        checkpoint=settings.checkpoint,
     )
     row, column = (
         _align_side(backend, alignment, side, n_clusters, settings)

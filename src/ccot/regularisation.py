@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.stats import entropy
 from sklearn.metrics import adjusted_mutual_info_score
 
+from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.coclustering import StepCoclustering
 from ccot.progress import Report, counted, silent
 
@@ -53,6 +55,7 @@ def cross_validate(
     rng: np.random.Generator,
     n_splits: int = 2,
     report: Report = silent,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> RegPath:
     """Choose a regularisation by the reproducibility of the partitions.
 
@@ -70,6 +73,8 @@ def cross_validate(
         How often the matrix is halved in each direction.
     report : Report, optional
         Told how far it is.
+    checkpoint : Checkpoint, optional
+        Keeps comparisons that are finished.
 
     Returns
     -------
@@ -86,7 +91,7 @@ def cross_validate(
     ordered = sorted(grid, reverse=True)
     tries = [(reg, split) for reg in ordered for split in splits]
     seen = [
-        _reproduced(fit, matrix, reg, *split)
+        checkpoint.piece("comparison", partial(_reproduced, fit, matrix, reg, *split))
         for reg, split in counted(tries, "comparisons for reg", report)
     ]
     scores = np.reshape(seen, (len(ordered), -1))

@@ -7,19 +7,21 @@ and never held, and what a fit costs beyond these two passes does not depend on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ccot.arrays import one_blas_thread
+from ccot.checkpoint import Checkpoint
 from ccot.coclustering import StepCoclustering, StepPlacement, StepSide, block_means
 from ccot.crew import Crew, find_crew
 from ccot.draws import DrawPlacement
 from ccot.ledger import Ledger
 from ccot.partition import StepLaw, place
 from ccot.pipeline import CCOTSettings, fit_ccot
+from ccot.regularisation import RegPath
 from ccot.sources import RowSource
 
 Matrix = Any
@@ -68,22 +70,25 @@ class Tall:
         Means of the matrix over the blocks.
     reg : float
         The regularisation used.
+    reg_path : RegPath or None
+        What it was chosen from.
     """
 
     found: StepCoclustering
     block_means: np.ndarray
     reg: float
+    reg_path: RegPath | None = None
 
     def transposed(self) -> Tall:
         """Return the same of the transposed matrix."""
-        return Tall(self.found.transposed(), self.block_means.T, self.reg)
+        return replace(self, found=self.found.transposed(), block_means=self.block_means.T)
 
 
 def fit_source(
     source: RowSource,
     settings: CCOTSettings,
     rng: np.random.Generator,
-    choose: Callable[[Matrix], float] | None = None,
+    choose: Callable[[Matrix], RegPath] | None = None,
 ) -> Tall:
     """Co-cluster a matrix by its source.
 
@@ -113,16 +118,18 @@ def fit_source(
     whole = n_pool == n_rows
     pool = np.arange(n_rows) if whole else np.sort(rng.choice(n_rows, n_pool, replace=False))
     matrix = crew.gather(pool)
-    if choose is not None:
-        settings = replace(settings, reg=choose(matrix))
+    reg_path = choose and choose(matrix)
+    if reg_path is not None:
+        settings = replace(settings, reg=reg_path.best)
     voted = fit_ccot(matrix, settings, rng, crew.prepare)
     if whole:
-        return Tall(voted, block_means(matrix, voted.row, voted.column), settings.reg)
+        means = block_means(matrix, voted.row, voted.column)
+        return Tall(voted, means, settings.reg, reg_path)
     settings.report(f"{n_pool} of {n_rows} rows voted, the others are placed")
     del matrix
     with one_blas_thread():
-        row, means = _place_everyone(source, crew, voted, pool)
-    return Tall(_of_all(voted, row, pool), means, settings.reg)
+        row, means = _place_everyone(source, crew, voted, pool, settings.checkpoint)
+    return Tall(_of_all(voted, row, pool), means, settings.reg, reg_path)
 
 
 def _of_all(voted: StepCoclustering, row: StepSide, pool: np.ndarray) -> StepCoclustering:
@@ -135,11 +142,14 @@ def _of_all(voted: StepCoclustering, row: StepSide, pool: np.ndarray) -> StepCoc
 
 
 def _place_everyone(
-    source: RowSource, crew: Crew, voted: StepCoclustering, pool: np.ndarray
+    source: RowSource,
+    crew: Crew,
+    voted: StepCoclustering,
+    pool: np.ndarray,
+    checkpoint: Checkpoint,
 ) -> tuple[StepSide, np.ndarray]:
     """Return the side of all rows, and the block means."""
     placer = RowPlacer.of(voted.row)
-    known = (_known(voted.row, pool, part) for part in source.parts)
     nobody = replace(
         voted.row,
         labels=np.empty(0, np.int32),
@@ -147,7 +157,12 @@ def _place_everyone(
         log_scaling=np.empty(0, np.float32),
         jumps=np.zeros_like(voted.row.jumps),
     )
-    row, added = _append(nobody, crew.each_part(placer.place_part, known))
+
+    def rest(n_kept: int) -> Iterator[PlacedRows]:
+        known = (_known(voted.row, pool, part) for part in source.parts[n_kept:])
+        return crew.each_part(placer.place_part, known, n_kept)
+
+    row, added = _append(nobody, checkpoint.series("rows", rest))
     return row, _means(added, voted.column)
 
 

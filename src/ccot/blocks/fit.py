@@ -34,6 +34,7 @@ from ccot.blocks.refine import reach, refine
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import confidence, settle, sweep
+from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.coclustering import Coclustering, Side
 from ccot.progress import Report, counted, silent
 
@@ -57,6 +58,7 @@ class BlockSettings:
     max_iter: int = 200
     tol: float = 1e-6
     report: Report = silent
+    checkpoint: Checkpoint = NOWHERE
 
     @property
     def given(self) -> Numbers:
@@ -181,7 +183,8 @@ def search_blocks(
     preparation, problem, starts = _begin(X, family, settings, rng, candidate)
     settings.report(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
     problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
-    numbers, candidates = choose_numbers(problem, starts, settings.given, settings.criterion)
+    choose = partial(choose_numbers, problem, starts, settings.given, settings.criterion)
+    numbers, candidates = settings.checkpoint.piece("numbers", choose)
     if None in numbers:
         views = _fit_by_icl(problem, starts, settings)
         best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
@@ -210,7 +213,9 @@ def _begin(
         if preparation.row_effect is not None:
             problem = replace(problem, n_effects=sum(problem.shape) - 1)
         n_init = settings.n_init or _default_n_init(X)
-        fine = over_segment(problem, n_init, rng, candidate, settings.report)
+        told = settings.report, settings.checkpoint
+        make = partial(over_segment, problem, n_init, rng, candidate, *told)
+        fine = settings.checkpoint.piece("starts", make)
         fine.sort(key=lambda blocks: -information(problem, blocks))
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
@@ -254,25 +259,26 @@ def _fit_by_icl(
     def criterion(blocks: Blocks) -> float:
         return -np.inf if is_saturated(problem, blocks.shape) else score(problem, blocks)
 
-    given = settings.given
+    given, keep = settings.given, settings.checkpoint.piece
     leaders: dict[tuple[int, int], Blocks] = {}
     for start in counted(starts, "starts cut", settings.report):
         cuts = best_cuts(problem, start.fine, start.hierarchy, given)
         best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
         for cut in best:
-            settled = relax(start.cut(cut.numbers))
+            settled = keep("cut", partial(relax, start.cut(cut.numbers)))
             rival = leaders.get(settled.shape)
             if rival is None or criterion(settled) > criterion(rival):
                 leaders[settled.shape] = settled
     best_first = sorted(leaders.values(), key=criterion, reverse=True)[:4]
     free = given[0] is None, given[1] is None
+    how = criterion, relax, free, settings.checkpoint
     refined = [
-        refine(problem, reach(problem, blocks, given), criterion, relax, free)
+        keep("refined", partial(refine, problem, reach(problem, blocks, given), *how))
         for blocks in counted(best_first, "candidates refined", settings.report)
     ]
     best = reach(problem, max(refined, key=criterion), given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
-    settled = relax(best, max_iter=settings.max_iter, tol=settings.tol)
+    settled = keep("settled", partial(relax, best, max_iter=settings.max_iter, tol=settings.tol))
     best = settled if settled.shape == best.shape else best
     return best, best
 
@@ -286,18 +292,19 @@ def _fit_by_cut(
     so rows and columns each keep a view of their own.
     """
     views, balanced = [], settings.balanced
+    move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
     for axis in counted((0, 1), "sides cut", settings.report):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
         cuts = [start.cut(target) for start in starts]
         cuts.sort(key=lambda blocks: -information(problem, blocks))
         moved = [
-            sweep(problem, cut, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
+            settings.checkpoint.piece("cut", partial(move, cut))
             for cut in cuts[: max(2 - axis, len(cuts) // 2 - 1)]
         ]
         best = max(moved, key=lambda blocks: information(problem, blocks))
         reached = reach(problem, best, target)
         if balanced and reached is not best:
-            reached = sweep(problem, reached, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=True)
+            reached = move(reached)
         views.append(reached)
     return views[0], views[1]
 

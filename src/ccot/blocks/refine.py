@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ccot.blocks.problem import (
     make_blocks,
     relabel_side,
 )
+from ccot.checkpoint import NOWHERE, Checkpoint
 
 Labels = tuple[np.ndarray, np.ndarray]
 _MAX_MOVES = 30
@@ -24,12 +26,23 @@ _N_TRIED = 4
 _SPLIT_SWEEPS = 10
 
 
+@dataclass(frozen=True)
+class Moved:
+    """Blocks after some moves, their score, and whether these were the last."""
+
+    blocks: Blocks
+    score: float
+    n_moves: int = 0
+    is_last: bool = False
+
+
 def refine(
     problem: BlockProblem,
     blocks: Blocks,
     criterion: Callable[[Blocks], float],
     settle: Callable[[Blocks], Blocks],
     free: tuple[bool, bool],
+    checkpoint: Checkpoint = NOWHERE,
 ) -> Blocks:
     """Accept the best split or merge while the criterion improves.
 
@@ -45,22 +58,26 @@ def refine(
         Sweeps a proposal before it is judged.
     free : pair of bool
         Sides whose number of clusters may change.
+    checkpoint : Checkpoint, optional
+        Keeps the last move.
 
     Returns
     -------
     Blocks
         A co-clustering that no single split or merge improves.
     """
-    score = criterion(blocks)
-    for _ in range(_MAX_MOVES):
-        proposals = list(_moves(problem, blocks, free))
+
+    def move(last: Moved) -> Moved:
+        proposals = list(_moves(problem, last.blocks, free))
         proposals.sort(key=criterion, reverse=True)
-        best = max(map(settle, proposals[:_N_TRIED]), key=criterion, default=blocks)
-        best_score = criterion(best)
-        if not best_score > score + 1e-9 * abs(score):
-            return blocks
-        blocks, score = best, best_score
-    return blocks
+        best = max(map(settle, proposals[:_N_TRIED]), key=criterion, default=last.blocks)
+        score = criterion(best)
+        if not score > last.score + 1e-9 * abs(last.score):
+            return replace(last, is_last=True)
+        return Moved(best, score, last.n_moves + 1, is_last=last.n_moves + 1 == _MAX_MOVES)
+
+    states = checkpoint.loop("move", Moved(blocks, criterion(blocks)), move)
+    return next(state.blocks for state in states if state.is_last)
 
 
 def reach(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ccot.blocks.spectrum import (
     shrink,
 )
 from ccot.blocks.sweep import sweep
+from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.progress import Report, counted, silent
 
 Matrix = Any
@@ -40,6 +42,7 @@ def over_segment(
     rng: np.random.Generator,
     candidate: Scores | None = None,
     report: Report = silent,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves.
 
@@ -55,20 +58,28 @@ def over_segment(
         One more partition to start from.
     report : Report, optional
         Told how far it is.
+    checkpoint : Checkpoint, optional
+        Keeps starts that are finished.
 
     Returns
     -------
     list of Blocks
         One for each start.
     """
-    scores = embed(problem, rng)
-    partitions = [(_segment(scores[0], rng), _segment(scores[1], rng)) for _ in range(n_init)]
+    scores = checkpoint.piece("scores", partial(embed, problem, rng))
+    partitions = [
+        checkpoint.piece("segments", partial(_segment_both, scores, rng)) for _ in range(n_init)
+    ]
     if candidate is not None:
         partitions.append(candidate)
     return [
-        sweep(problem, make_blocks(problem, *partition), max_iter=_SWEEPS, tol=_TOL)
+        checkpoint.piece("start", partial(_sweep_from, problem, partition))
         for partition in counted(partitions, "starts", report)
     ]
+
+
+def _sweep_from(problem: BlockProblem, partition: Scores) -> Blocks:
+    return sweep(problem, make_blocks(problem, *partition), max_iter=_SWEEPS, tol=_TOL)
 
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
@@ -130,6 +141,10 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     faint = singular[:rank] * (_FAINT * shrunk[0] / singular[0] if shrunk[0] > 0 else 1.0)
     weight = np.maximum(shrunk[:rank], faint)
     return left[:, :rank] * weight, right[:, :rank] * weight
+
+
+def _segment_both(scores: Scores, rng: np.random.Generator) -> Scores:
+    return _segment(scores[0], rng), _segment(scores[1], rng)
 
 
 def _segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:

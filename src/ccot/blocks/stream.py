@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import add
 from typing import Any
 
@@ -19,7 +20,6 @@ import scipy.sparse as sp
 from ccot.arrays import one_blas_thread
 from ccot.blocks.fit import BlockCoclustering, BlockSettings, Search, collect, search_blocks
 from ccot.blocks.placement import BlockPlacement, place_side
-from ccot.blocks.prepare import Preparation
 from ccot.blocks.problem import BlockProblem, Blocks, Face, Profiles, stack
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.crew import find_crew
@@ -90,51 +90,69 @@ def fit_block_source(
     asked = (*found.views, found.finest)
     views = list({id(view): view for view in asked}.values())
     places = [[view is one for view in views].index(True) for one in asked]
-    swept = _Sweep(found.problem, views)
-    for n_passes in range(1, _MAX_PASSES + 1):
-        before, swept = swept, _sweep(source, swept, found.preparation, settings.report)
-        share = swept.share_moved(before)
-        settings.report(f"pass {n_passes} over {source.shape[0]} rows: {share:.1%} moved")
-        if share <= _TOL:
+    one_pass = partial(_sweep, source, found, settings.report)
+    for swept in settings.checkpoint.loop("pass", Sweep(tuple(views)), one_pass):
+        share = swept.share_moved
+        settings.report(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.1%} moved")
+        if share <= _TOL or swept.n_passes == _MAX_PASSES:
             break
     return _collect(found, swept, places)
 
 
 @dataclass(frozen=True)
-class _Sweep:
-    """Where a sweep ended: views of all rows and columns, with what was seen on the way."""
+class Sweep:
+    """Where a sweep ended: views of all rows and columns, with what was seen on the way.
 
-    problem: BlockProblem
-    views: list[Blocks]
-    rows: _Rows | None = None
+    Attributes
+    ----------
+    views : tuple of Blocks
+        The co-clusterings.
+    rows : Rows or None
+        What is kept of the rows; None: they were not read yet.
+    column_confidence : tuple of arrays
+        Of each view.
+    share_moved : float
+        Largest share of rows and columns that moved; the finest may go on moving.
+    n_passes : int
+        Passes over the matrix so far.
+    """
+
+    views: tuple[Blocks, ...]
+    rows: Rows | None = None
     column_confidence: tuple[np.ndarray, ...] = ()
+    share_moved: float = 1.0
+    n_passes: int = 0
 
-    def share_moved(self, before: _Sweep) -> float:
-        """Return the largest share of rows and columns that moved; the finest may go on moving."""
-        if before.rows is None:
-            return 1.0
-        asked = zip(self.views[:-1] or self.views, before.views, strict=False)
-        return max(
-            sum(np.count_nonzero(a != b) for a, b in zip(new.labels, old.labels, strict=True))
-            / sum(self.problem.shape)
-            for new, old in asked
-        )
+    def problem(self, sample: BlockProblem) -> BlockProblem:
+        """Return the problem of the rows that were read, or that of the sample before."""
+        return sample if self.rows is None else _whole_problem(sample, self.rows)
 
 
-def _sweep(source: RowSource, before: _Sweep, preparation: Preparation, report: Report) -> _Sweep:
+def _sweep(source: RowSource, found: Search, report: Report, before: Sweep) -> Sweep:
     """Read all rows past the blocks, then move the columns."""
-    placements = tuple(place_side(before.problem, preparation, view, 0) for view in before.views)
+    problem = before.problem(found.problem)
+    placements = tuple(place_side(problem, found.preparation, view, 0) for view in before.views)
     crew = find_crew(source, None, report)
     with one_blas_thread():
         parts = crew.each_part(_Reader(placements).read, [None] * len(source.parts))
         rows = _without_empty(_join(parts))
-    problem = _whole_problem(before.problem, rows)
+    problem = _whole_problem(found.problem, rows)
     moved = [_move_columns(problem, view, rows, place) for place, view in enumerate(before.views)]
-    return _Sweep(problem, [blocks for blocks, _ in moved], rows, tuple(sure for _, sure in moved))
+    views = tuple(blocks for blocks, _ in moved)
+    share = 1.0 if before.rows is None else _share_moved(before.views, views)
+    return Sweep(views, rows, tuple(sure for _, sure in moved), share, before.n_passes + 1)
+
+
+def _share_moved(before: tuple[Blocks, ...], after: tuple[Blocks, ...]) -> float:
+    return max(
+        sum(np.count_nonzero(a != b) for a, b in zip(new.labels, old.labels, strict=True))
+        / sum(map(len, new.labels))
+        for new, old in zip(after[:-1] or after, before, strict=False)
+    )
 
 
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """What is kept of rows that were read.
 
     Attributes
@@ -183,7 +201,7 @@ class _Reader:
 
     placements: tuple[BlockPlacement, ...]
 
-    def read(self, rows: Matrix, _: Any = None) -> _Rows:
+    def read(self, rows: Matrix, _: Any = None) -> Rows:
         """Return what is kept of some rows."""
         first = self.placements[0]
         face = first.face(rows)
@@ -193,7 +211,7 @@ class _Reader:
         missing = None if face.observed is None else (face.observed == 0).astype(np.float64)
         squares = (face.values * face.values).sum(axis=0)
         values = rows if missing is None else np.nan_to_num(rows)
-        return _Rows(
+        return Rows(
             labels=labels,
             confidence=excess_share(soft_plan(every[0]), labels[0], face.is_empty()),
             degree=np.asarray(face.values.sum(axis=1), dtype=np.float64).ravel(),
@@ -207,7 +225,7 @@ class _Reader:
         )
 
 
-def _join(parts: Iterable[_Rows]) -> _Rows:
+def _join(parts: Iterable[Rows]) -> Rows:
     """Put what was kept of the parts together."""
     kept, sums = [], None
     for part in parts:
@@ -215,7 +233,7 @@ def _join(parts: Iterable[_Rows]) -> _Rows:
         sums = part.sums if sums is None else tuple(map(add, sums, part.sums))
     assert sums is not None, "a source has rows"
     effects = [part.effect for part in kept if part.effect is not None]
-    return _Rows(
+    return Rows(
         labels=tuple(map(np.concatenate, zip(*(part.labels for part in kept), strict=True))),
         confidence=np.concatenate([part.confidence for part in kept]),
         degree=np.concatenate([part.degree for part in kept]),
@@ -224,7 +242,7 @@ def _join(parts: Iterable[_Rows]) -> _Rows:
     )
 
 
-def _without_empty(rows: _Rows) -> _Rows:
+def _without_empty(rows: Rows) -> Rows:
     """Drop clusters of the sample that no row goes to; the finest, in a hierarchy, stay."""
     labels, sums = list(rows.labels), list(rows.sums)
     for place in range(rows.n_views - 1):
@@ -244,7 +262,7 @@ class _Shape:
     shape: tuple[int, int]
 
 
-def _whole_problem(problem: BlockProblem, rows: _Rows) -> BlockProblem:
+def _whole_problem(problem: BlockProblem, rows: Rows) -> BlockProblem:
     """Return the problem of all rows that were read; the matrix itself is not in it."""
     total = rows.total(0)
     n_rows, n_columns = len(rows.degree), total.shape[1]
@@ -268,7 +286,7 @@ def _whole_problem(problem: BlockProblem, rows: _Rows) -> BlockProblem:
     )
 
 
-def _column_profiles(problem: BlockProblem, rows: _Rows, place: int) -> Profiles:
+def _column_profiles(problem: BlockProblem, rows: Rows, place: int) -> Profiles:
     """Return totals and exposures of the columns over the row clusters of a view."""
     total, missing = rows.total(place), rows.missing(place)
     column, row = problem.faces[1].exposure, problem.faces[0].exposure
@@ -280,7 +298,7 @@ def _column_profiles(problem: BlockProblem, rows: _Rows, place: int) -> Profiles
 
 
 def _move_columns(
-    problem: BlockProblem, view: Blocks, rows: _Rows, place: int
+    problem: BlockProblem, view: Blocks, rows: Rows, place: int
 ) -> tuple[Blocks, np.ndarray]:
     """Send the columns to their best clusters; return the blocks and the columns' confidence."""
     profiles = _column_profiles(problem, rows, place)
@@ -296,8 +314,8 @@ def _move_columns(
     return blocks, excess_share(soft_plan(gain), labels, empty)
 
 
-def _collect(found: Search, swept: _Sweep, places: list[int]) -> Streamed:
-    rows, problem = swept.rows, swept.problem
+def _collect(found: Search, swept: Sweep, places: list[int]) -> Streamed:
+    rows, problem = swept.rows, swept.problem(found.problem)
     assert rows is not None, "there was at least one pass"
     row, column, finest = (swept.views[place] for place in places)
     preparation = found.preparation

@@ -15,6 +15,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
+from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.coclustering import Coclustering, Side, block_means
 from ccot.io.frames import make_frame, row_names
 from ccot.progress import Lines, Report, silent
@@ -30,6 +31,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
 
     n_row_clusters: int | None
     n_column_clusters: int | None
+    checkpoint: str | os.PathLike[str] | None
     verbose: int | Report
     _coclustering: Coclustering
     _allow_nan: bool = False
@@ -204,6 +206,15 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         """Return new rows as float64, with the columns of the fitted matrix."""
         checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
         return _finite(checked, self._allow_nan)
+
+    def _keep(self, rng: np.random.Generator, *data: Any) -> Checkpoint:
+        """Return what keeps the finished pieces of a fit."""
+        if self.checkpoint is None:
+            return NOWHERE
+        # Like a model file, a checkpoint may hold values of every estimator.
+        from ccot.estimators.resume import open_checkpoint
+
+        return open_checkpoint(self, data, rng)
 
     def _forget(self) -> None:
         """Drop what an earlier fit left behind and the next one may not set."""

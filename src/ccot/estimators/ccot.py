@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -63,8 +65,9 @@ class CCOT(RowReader, BaseStepCoclustering):
         vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
         where they are wide), a random pool of that many is drawn from; see the notes.
     sampling : {"cover", "uniform"}, default="cover"
-        ``"cover"`` draws everyone equally often; ``"uniform"`` makes the paper's independent
-        draws. For a square matrix there is nothing to draw: the first draw is the matrix as it
+        ``"cover"`` draws everyone equally often, and where that is 64 times or more, many draws
+        share most of their arithmetic; ``"uniform"`` makes the paper's independent draws. For a
+        square matrix there is nothing to draw: the first draw is the matrix as it
         is, later ones pair its rows and columns in another order.
     detector : {"multiscale", "authors"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
@@ -79,6 +82,9 @@ class CCOT(RowReader, BaseStepCoclustering):
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the draws.
+    checkpoint : path-like or None, default=None
+        Folder in which finished pieces of a fit are kept. Stopped at any moment, by whatever, the
+        same fit goes on from there and comes to the same result; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive. A callable is told instead: ``verbose(message)``, and
         ``verbose(stage, done, total)`` while a stage is under way.
@@ -160,6 +166,7 @@ class CCOT(RowReader, BaseStepCoclustering):
         "n_jobs": [Integral, None],
         "device": [str, None],
         "random_state": "no_validation",
+        "checkpoint": [str, PathLike, None],
         "verbose": ["verbose", callable],
     }
 
@@ -178,6 +185,7 @@ class CCOT(RowReader, BaseStepCoclustering):
         n_jobs: int | None = None,
         device: str | None = None,
         random_state: RandomState = None,
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int | Report = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
@@ -192,6 +200,7 @@ class CCOT(RowReader, BaseStepCoclustering):
         self.n_jobs = n_jobs
         self.device = device
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> CCOT:
@@ -217,14 +226,13 @@ class CCOT(RowReader, BaseStepCoclustering):
         # A draw has as many rows as columns, so neither can have more clusters than the fewer.
         self._check_numbers(min(source.shape), min(source.shape), "in each square draw")
         rng = as_generator(self.random_state)
-        settings = self._settings()
-
-        def choose_reg(matrix: Any) -> float:
-            self.reg_path_ = self._choose_reg(matrix, settings, rng)
-            return self.reg_path_.best
-
-        fitted = fit_source(source, settings, rng, choose_reg if self.reg == "cv" else None)
+        checkpoint = self._keep(rng, source)
+        settings = replace(self._settings(), checkpoint=checkpoint)
+        choose = partial(self._choose_reg, settings, rng) if self.reg == "cv" else None
+        fitted = checkpoint.fit(lambda: fit_source(source, settings, rng, choose))
         self.reg_, self.n_samplings_ = fitted.reg, fitted.found.n_draws
+        if fitted.reg_path is not None:
+            self.reg_path_ = fitted.reg_path
         self.block_means_ = fitted.block_means
         return self._adopt(fitted.found)
 
@@ -298,7 +306,7 @@ class CCOT(RowReader, BaseStepCoclustering):
             report=self._report,
         )
 
-    def _choose_reg(self, matrix: Any, settings: CCOTSettings, rng: np.random.Generator) -> RegPath:
+    def _choose_reg(self, settings: CCOTSettings, rng: np.random.Generator, matrix: Any) -> RegPath:
         seed = int(rng.integers(2**31))
 
         def fit_part(part: Any, reg: float) -> StepCoclustering:
@@ -308,4 +316,5 @@ class CCOT(RowReader, BaseStepCoclustering):
             # The same draws for every reg: differences are those of reg alone.
             return fit_ccot(part, short, np.random.default_rng(seed))
 
-        return cross_validate(fit_part, matrix, REG_GRID, rng, report=settings.report)
+        told = {"report": settings.report, "checkpoint": settings.checkpoint}
+        return cross_validate(fit_part, matrix, REG_GRID, rng, **told)

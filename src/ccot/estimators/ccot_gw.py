@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,6 +86,9 @@ class CCOTGW(BaseStepCoclustering):
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the halves of ``reg="cv"`` and of the landmarks; nothing else is random.
+    checkpoint : path-like or None, default=None
+        Folder in which finished pieces of a fit are kept. Stopped at any moment, by whatever, the
+        same fit goes on from there and comes to the same result; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive. A callable is told instead: ``verbose(message)``, and
         ``verbose(stage, done, total)`` while a stage is under way.
@@ -163,6 +167,7 @@ class CCOTGW(BaseStepCoclustering):
         "sinkhorn_tol": [Interval(Real, 0, None, closed="neither")],
         "device": [str, None],
         "random_state": "no_validation",
+        "checkpoint": [str, PathLike, None],
         "verbose": ["verbose", callable],
     }
 
@@ -186,6 +191,7 @@ class CCOTGW(BaseStepCoclustering):
         sinkhorn_tol: float = 1e-6,
         device: str | None = None,
         random_state: RandomState = None,
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int | Report = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
@@ -205,6 +211,7 @@ class CCOTGW(BaseStepCoclustering):
         self.sinkhorn_tol = sinkhorn_tol
         self.device = device
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> CCOTGW:
@@ -229,11 +236,23 @@ class CCOTGW(BaseStepCoclustering):
         rng = as_generator(self.random_state)
         rank = rank_of(self.kernel_rank, self.n_support, matrix.shape)
         check_memory(matrix.shape, self.n_support, rank)
-        if self.reg == "cv":
-            self.reg_path_ = self._choose_reg(matrix, settings, rank, rng)
-            settings = replace(settings, reg=self.reg_path_.best)
+        checkpoint = self._keep(rng, matrix)
+        settings = replace(settings, checkpoint=checkpoint)
+        found, reg_path = checkpoint.fit(lambda: self._solve(matrix, settings, rank, rng))
         self.reg_ = settings.reg
-        return self._adopt(_fit_matrix(matrix, settings, rank, rng), matrix)
+        if reg_path is not None:
+            self.reg_path_, self.reg_ = reg_path, reg_path.best
+        return self._adopt(found, matrix)
+
+    def _solve(
+        self, matrix: Any, settings: CCOTGWSettings, rank: int | None, rng: np.random.Generator
+    ) -> tuple[StepCoclustering, RegPath | None]:
+        """Return what was found, and what the regularisation was chosen from."""
+        reg_path = None
+        if self.reg == "cv":
+            reg_path = self._choose_reg(matrix, settings, rank, rng)
+            settings = replace(settings, reg=reg_path.best)
+        return _fit_matrix(matrix, settings, rank, rng), reg_path
 
     def fit_kernels(self, row_kernel: Any, column_kernel: Any) -> CCOTGW:
         """Co-cluster from similarities that are already there.
@@ -258,11 +277,11 @@ class CCOTGW(BaseStepCoclustering):
         row_kernel = _check_kernel("row_kernel", row_kernel)
         column_kernel = _check_kernel("column_kernel", column_kernel)
         self._check_numbers(len(row_kernel), len(column_kernel))
-        settings = self._settings(len(row_kernel))
+        checkpoint = self._keep(as_generator(self.random_state), row_kernel, column_kernel)
+        settings = replace(self._settings(len(row_kernel)), checkpoint=checkpoint)
         self.n_features_in_ = len(row_kernel)
-        found = fit_ccot_gw(
-            Similarities.given(row_kernel), Similarities.given(column_kernel), settings
-        )
+        sides = Similarities.given(row_kernel), Similarities.given(column_kernel)
+        found = checkpoint.fit(lambda: fit_ccot_gw(*sides, settings))
         self.reg_ = settings.reg
         return self._adopt(found, None)
 
@@ -308,7 +327,8 @@ class CCOTGW(BaseStepCoclustering):
             short = replace(settings, reg=reg, n_support=n_support, report=silent)
             return _fit_matrix(part, short, rank, rng)
 
-        return cross_validate(fit_part, matrix, REG_GRID, rng, report=settings.report)
+        told = {"report": settings.report, "checkpoint": settings.checkpoint}
+        return cross_validate(fit_part, matrix, REG_GRID, rng, **told)
 
 
 def _fit_matrix(

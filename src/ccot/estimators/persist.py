@@ -37,7 +37,7 @@ _ESTIMATORS: dict[str, type[Any]] = {
         *(getattr(baselines, name) for name in baselines.__all__),
     )
 }
-_VALUES = {
+VALUES = {
     known.__name__: known
     for known in (
         BlockCoclustering,
@@ -85,7 +85,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
     given = {key: _plain(name, key, value) for key, value in estimator.get_params().items()}
     fitted = {key: value for key, value in vars(estimator).items() if key not in given}
     return write_values(
-        path, {"estimator": name, "given": given, "fitted": fitted}, _VALUES, __version__
+        path, {"estimator": name, "given": given, "fitted": fitted}, VALUES, __version__
     )
 
 
@@ -120,7 +120,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> bool((again.predict(matrix) == model.predict(matrix)).all())
     True
     """
-    values = read_values(path, _VALUES)
+    values = read_values(path, VALUES)
     match values:
         case {"estimator": str(name), "given": dict(given), "fitted": dict(fitted)} if (
             name in _ESTIMATORS
@@ -147,6 +147,8 @@ def _plain(estimator: str, name: str, value: Any) -> Any:
     """Return a parameter as a file can hold it."""
     if name == "random_state" and not isinstance(value, int | None):
         # A generator has moved on since the fit: there is no seed left to write down.
+        return None
+    if name == "checkpoint":
         return None
     if name == "verbose" and callable(value):
         return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,8 @@ from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.prepare import choose_family
-from ccot.blocks.stream import fit_block_source, pool_size
+from ccot.blocks.stream import Streamed, fit_block_source, pool_size
+from ccot.checkpoint import Checkpoint
 from ccot.coclustering import Side
 from ccot.estimators.base import NUMBER_OF_CLUSTERS
 from ccot.estimators.rows import RowReader
@@ -65,6 +67,9 @@ class TransportCoclustering(RowReader):
         Share of rows and columns that may still move when the sweeps stop.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the starts.
+    checkpoint : path-like or None, default=None
+        Folder in which finished pieces of a fit are kept. Stopped at any moment, by whatever, the
+        same fit goes on from there and comes to the same result; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive. A callable is told instead: ``verbose(message)``, and
         ``verbose(stage, done, total)`` while a stage is under way.
@@ -137,6 +142,7 @@ class TransportCoclustering(RowReader):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": "no_validation",
+        "checkpoint": [str, PathLike, None],
         "verbose": ["verbose", callable],
     }
 
@@ -153,6 +159,7 @@ class TransportCoclustering(RowReader):
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: RandomState = None,
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int | Report = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
@@ -165,6 +172,7 @@ class TransportCoclustering(RowReader):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     def __sklearn_tags__(self):
@@ -208,27 +216,40 @@ class TransportCoclustering(RowReader):
                 "clusters of equal size need all rows at once: read X into memory, or leave "
                 "balanced=False"
             )
-        pool = np.sort(rng.choice(n_rows, n_pool, replace=False))
-        sample = source.rows(pool)
-        self._settle_family(sample)
-        self._report(f"{n_pool} of {n_rows} rows are searched for blocks")
-        streamed = fit_block_source(source, sample, self.family_, self._settings(), rng)
+        checkpoint = self._keep(rng, source)
+
+        def make() -> tuple[str, str, Streamed]:
+            pool = np.sort(rng.choice(n_rows, n_pool, replace=False))
+            sample = source.rows(pool)
+            family, reason = self._settle_family(sample)
+            self._report(f"{n_pool} of {n_rows} rows are searched for blocks")
+            settings = self._settings(checkpoint)
+            return family, reason, fit_block_source(source, sample, family, settings, rng)
+
+        self.family_, self.family_reason_, streamed = checkpoint.fit(make)
         self._adopt(streamed.found, None)
         self.block_means_ = streamed.block_means
         return self
 
     def _fit_matrix(self, matrix: Any, rng: np.random.Generator) -> TransportCoclustering:
-        self._settle_family(matrix)
-        steps = _steps_of(matrix, rng)
-        return self._adopt(fit_blocks(matrix, self.family_, self._settings(), rng, steps), matrix)
+        family, self.family_reason_ = self._settle_family(matrix)
+        self.family_ = family
+        checkpoint = self._keep(rng, matrix)
 
-    def _settle_family(self, matrix: Any) -> None:
+        def make() -> BlockCoclustering:
+            steps = checkpoint.piece("steps", lambda: _steps_of(matrix, rng))
+            return fit_blocks(matrix, family, self._settings(checkpoint), rng, steps)
+
+        return self._adopt(checkpoint.fit(make), matrix)
+
+    def _settle_family(self, matrix: Any) -> tuple[str, str]:
         if not sp.issparse(matrix) and np.isnan(matrix).all():
             raise ValueError("X contains NaN only: there is nothing to co-cluster")
-        self.family_, self.family_reason_ = self._choose_family(matrix)
-        self._report(f"family {self.family_}: {self.family_reason_}")
+        family, reason = self._choose_family(matrix)
+        self._report(f"family {family}: {reason}")
+        return family, reason
 
-    def _settings(self) -> BlockSettings:
+    def _settings(self, checkpoint: Checkpoint) -> BlockSettings:
         return BlockSettings(
             n_row_clusters=self.n_row_clusters,
             n_column_clusters=self.n_column_clusters,
@@ -239,6 +260,7 @@ class TransportCoclustering(RowReader):
             max_iter=self.max_iter,
             tol=self.tol,
             report=self._report,
+            checkpoint=checkpoint,
         )
 
     def cut(self, n_row_clusters: int, n_column_clusters: int) -> Bunch:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ccot._version import __version__
+from ccot.io.atomic import write_atomically
 from ccot.plotting import PALETTE
 from ccot.report.content import compare_models, describe_model
 from ccot.report.pack import pack_matrix, pack_text
@@ -89,7 +89,8 @@ def write_report(
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
     content = _content(named, matrix, row_names, column_names, title)
     path = Path(path)
-    _write_whole(path, _page(content))
+    with write_atomically(path, "w") as file:
+        file.write(_page(content))
     return path
 
 
@@ -175,20 +176,3 @@ def embed(content: Any) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file that is either the old one or wholly the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        # A temporary file is its owner's alone; a page is as open as other files are.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(draft, 0o666 & ~umask)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.io.digest import digest
 from ccot.progress import Report, counted, silent
 
 Matrix = Any
@@ -74,6 +75,17 @@ class RowSource(ABC):
         """
         chosen = counted(split_by_part(indices, self.parts), "parts read", report)
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
+
+    def digest(self) -> str:
+        """Return what tells this matrix from others, without reading all of it.
+
+        Returns
+        -------
+        str
+            The shape, and a checksum of the first and the last part.
+        """
+        ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
+        return " ".join([str(self.shape), *ends])
 
     def transposed(self) -> RowSource:
         """Return the source of the columns, where they can be read as well as the rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,10 @@ class NpySource(RowSource):
                 file.seek(self.offset + index * self._row_bytes)
                 file.readinto(row.data)
         return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))
+
+    def digest(self) -> str:
+        """Return what tells this matrix from others: when its file was written too."""
+        return f"{super().digest()} {_written([self.path])}"
 
     def transposed(self) -> ArraySource:
         """Return the source of the columns, which are gathered from all over the file."""
@@ -91,6 +96,17 @@ class ParquetSource(RowSource):
         for place, column in enumerate(table.itercolumns()):
             values[:, place] = column.cast("float64", safe=False).to_numpy()
         return values
+
+    def digest(self) -> str:
+        """Return what tells this matrix from others: when its files were written too."""
+        files = dict.fromkeys(file for file, _ in self._groups.values())
+        return f"{super().digest()} {_written(files)}"
+
+
+def _written(files: Iterable[Path]) -> str:
+    """Say when files were written, and how long they are."""
+    known = (file.stat() for file in files)
+    return " ".join(f"{one.st_size}@{one.st_mtime_ns}" for one in known)
 
 
 class ZarrSource(RowSource):

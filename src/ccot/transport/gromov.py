@@ -20,15 +20,16 @@ Arrays may come from any library with the array API; the exact refinement is POT
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from ccot.progress import Report, counted, silent
+from ccot.checkpoint import NOWHERE, Checkpoint
+from ccot.progress import Report, silent
 from ccot.transport.losses import LOSSES, Loss
 from ccot.transport.products import LowRankKernel, Product, join_products, transport_product
 from ccot.transport.sinkhorn import Status, sinkhorn
@@ -140,6 +141,25 @@ class Barycentre:
         return rule.average(mean.dense() if isinstance(mean, Product) else mean)
 
 
+@dataclass(frozen=True)
+class Update:
+    """Where an update of a barycentre ended: all that the next one needs.
+
+    Attributes
+    ----------
+    alignments : tuple of Alignment
+        Entropic alignments with the support before it.
+    couplings : tuple of arrays or Products
+        Those that make the next support.
+    objective : tuple of float
+        Of this update and all before it.
+    """
+
+    alignments: tuple[Alignment, ...] = ()
+    couplings: tuple[Any, ...] = ()
+    objective: tuple[float, ...] = ()
+
+
 def gromov_barycentre(
     kernels: Sequence[Array],
     weights: Sequence[float],
@@ -150,6 +170,7 @@ def gromov_barycentre(
     exact_refinement: bool = True,
     limits: Limits | None = None,
     report: Report = silent,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> Barycentre:
     r"""Compute the entropic Gromov-Wasserstein barycentre of similarity matrices [1]_.
 
@@ -174,6 +195,8 @@ def gromov_barycentre(
         Iteration limits and tolerances.
     report : Report, optional
         Told how far it is, of all updates that may be needed.
+    checkpoint : Checkpoint, optional
+        Keeps alignments and updates that are finished.
 
     Returns
     -------
@@ -188,44 +211,58 @@ def gromov_barycentre(
     limits = limits or Limits()
     rule = LOSSES[loss]
     constants = [_mean_f1(kernel, rule) for kernel in kernels]
-    support, side = start, rule.h2(start)
-    objective, alignments, couplings = [], (), ()
-    at_rest = False
-    for update in counted(range(limits.max_updates), "updates", report):
-        if update:
-            side = _weighted_mean(kernels, couplings, weights, rule)
+    send = _sender(start)
+
+    def update(last: Update) -> Update:
+        side: Array | Product
+        support, side = start, rule.h2(start)
+        if last.couplings:
+            side = _weighted_mean(kernels, last.couplings, weights, rule)
             if not isinstance(side, Product):
                 support = rule.average(side)
                 side = rule.h2(support)
         mean_f2 = _mean_f2(support, side, rule)
+        how = reg, limits, not exact_refinement, checkpoint
         alignments = tuple(
-            _align(kernel, side, constant + mean_f2, reg, limits, products=not exact_refinement)
-            for kernel, constant in zip(kernels, constants, strict=True)
+            checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *how), send)
+            for kernel, c in zip(kernels, constants, strict=True)
         )
-        couplings, values = zip(
-            *(
-                refine(kernel, support, a.coupling, rule, limits)
-                if exact_refinement
-                else (a.coupling, a.value)
-                for kernel, a in zip(kernels, alignments, strict=True)
-            ),
-            strict=True,
-        )
-        objective.append(sum(w * v for w, v in zip(weights, values, strict=True)))
-        at_rest = _at_rest(objective, limits)
-        if at_rest:
+        ends = [(found.coupling, found.value) for found in alignments]
+        if exact_refinement:
+            how = rule, limits, checkpoint
+            ends = [
+                checkpoint.piece("refinement", partial(refine, kernel, support, start, *how), send)
+                for kernel, (start, _) in zip(kernels, ends, strict=True)
+            ]
+        couplings, values = zip(*ends, strict=True)
+        value = sum(w * v for w, v in zip(weights, values, strict=True))
+        return Update(alignments, couplings, (*last.objective, value))
+
+    report("updates", 0, limits.max_updates)
+    for last in checkpoint.loop("update", Update(), update, send):
+        at_rest = _at_rest(last.objective, limits)
+        report("updates", len(last.objective), limits.max_updates)
+        if at_rest or len(last.objective) == limits.max_updates:
             break
-    converged = at_rest and all(a.status is Status.CONVERGED for a in alignments)
+    converged = at_rest and all(a.status is Status.CONVERGED for a in last.alignments)
     status = Status.CONVERGED if converged else Status.MAX_ITER
     return Barycentre(
-        alignments,
+        last.alignments,
         tuple(kernels),
         tuple(weights),
-        tuple(couplings),
+        last.couplings,
         loss,
-        tuple(objective),
+        last.objective,
         status,
     )
+
+
+def _sender(like: Array) -> Callable[[np.ndarray], Array] | None:
+    """Return what brings arrays of NumPy to where another array is."""
+    if isinstance(like, np.ndarray):
+        return None
+    xp, where = array_namespace(like), device(like)
+    return lambda array: xp.asarray(array, device=where)
 
 
 def align(
@@ -244,27 +281,34 @@ def _align(
     reg: float,
     limits: Limits,
     products: bool,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> Alignment:
     """Linearise, solve, and linearise again, with products while their rank is low."""
     # The product coupling has a potential of rank one.
     column_means = _column_means(side)
     xp = array_namespace(column_means)
-    log_row = xp.zeros(kernel.shape[0], dtype=column_means.dtype, device=device(column_means))
-    uniform = (log_row + 1 / kernel.shape[0])[:, None]
-    potential: Array | Product = Product(uniform, column_means[:, None])
-    values: list[float] = []
-    while True:
+    zeros = xp.zeros(kernel.shape[0], dtype=column_means.dtype, device=device(column_means))
+    first = Product((zeros + 1 / kernel.shape[0])[:, None], column_means[:, None])
+
+    def linearise(last: _Linearised) -> _Linearised:
+        before, values = last
+        log_row, potential = zeros, first
+        if before is not None:
+            log_row, potential = before.log_row, _potential(before.coupling, side)
         cost = _linear_cost(kernel, potential)
         step = _solve_product(cost, reg, log_row, limits) if products else None
         step = step or _solve_written(cost, reg, log_row, limits)
-        log_row = step.log_row
-        values.append(constant + step.value)
-        if _at_rest(values, limits) or len(values) == limits.max_gromov_iter:
-            break
-        potential = _potential(step.coupling, side)
-    return Alignment(
-        log_row, step.log_column, potential, step.shift, step.coupling, values[-1], step.status
-    )
+        value = constant + step.value
+        found = Alignment(
+            step.log_row, step.log_column, potential, step.shift, step.coupling, value, step.status
+        )
+        return found, (*values, value)
+
+    states = checkpoint.loop("linearisation", (None, ()), linearise, _sender(zeros))
+    return next(found for found, values in states if found and _is_over(values, limits))
+
+
+_Linearised = tuple[Alignment | None, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -323,7 +367,12 @@ def _potential(coupling: Array | Product, side: Array | Product) -> Array | Prod
 
 
 def refine(
-    kernel: Array, support: Array, coupling: Array, rule: Loss, limits: Limits
+    kernel: Array,
+    support: Array,
+    coupling: Array,
+    rule: Loss,
+    limits: Limits,
+    checkpoint: Checkpoint = NOWHERE,
 ) -> tuple[Array, float]:
     """Continue an alignment without entropy: each linearisation is solved exactly."""
     # POT loads every array library it finds; nobody else has to wait for that.
@@ -334,14 +383,17 @@ def refine(
     row_mass, column_mass = np.full(n_points, 1 / n_points), np.full(n_support, 1 / n_support)
     support_side = rule.h2(support)
     constant = _mean_f1(kernel, rule) + _mean_f2(support, support_side, rule)
-    values: list[float] = []
-    while not _at_rest(values, limits) and len(values) < limits.max_gromov_iter:
+
+    def linearise(last: tuple[Array, tuple[float, ...]]) -> tuple[Array, tuple[float, ...]]:
+        coupling, values = last
         cost = -(kernel @ (coupling @ support_side))
         on_host = np.asarray(cost.cpu() if hasattr(cost, "cpu") else cost)
         exact = ot.emd(row_mass, column_mass, on_host - on_host.min(), numItermax=10_000_000)
         coupling = xp.asarray(exact, device=getattr(cost, "device", None))
-        values.append(constant + float(xp.sum(cost * coupling)))
-    return coupling, values[-1]
+        return coupling, (*values, constant + float(xp.sum(cost * coupling)))
+
+    states = checkpoint.loop("linearisation", (coupling, ()), linearise, _sender(coupling))
+    return next((found, values[-1]) for found, values in states if _is_over(values, limits))
 
 
 def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:
@@ -383,6 +435,11 @@ def _weighted_mean(
     if all(isinstance(part, Product) for part in parts):
         return join_products(parts)
     return sum(part.dense() if isinstance(part, Product) else part for part in parts)
+
+
+def _is_over(values: Sequence[float], limits: Limits) -> bool:
+    """Tell whether linearisations came to rest, or to their limit."""
+    return _at_rest(values, limits) or len(values) == limits.max_gromov_iter
 
 
 def _at_rest(values: Sequence[float], limits: Limits) -> bool:

@@ -1,0 +1,113 @@
+"""Fits that are really killed, disks that are really full, workers that are really lost."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from joblib.externals.loky import get_reusable_executor
+
+from benchmarks.faults import CASES, stress
+from ccot import CCOT, TransportCoclustering
+from ccot.datasets import make_latent_blocks
+from ccot.report import write_report
+from tests.faults import no_room
+
+needs_kill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
+
+
+@needs_kill
+@pytest.mark.parametrize("case", ["CCOTGW, landmarks", "TransportCoclustering"])
+def test_killed_a_few_times_a_fit_comes_to_the_same(case):
+    counts = stress(case, n_kills=3)
+    assert counts["n_kills"] == 3
+    assert counts["n_identical"] == counts["n_fits"]
+
+
+@needs_kill
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_killed_many_times_a_fit_comes_to_the_same(case):
+    counts = stress(case, n_kills=25, seed=1)
+    assert counts["n_identical"] == counts["n_fits"]
+
+
+# Disks ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model():
+    matrix = make_latent_blocks([[4, 0], [1, 5]], 300, 40, sigma=0.05, random_state=0).data
+    return TransportCoclustering(n_init=2, random_state=0).fit(matrix)
+
+
+@pytest.mark.parametrize(
+    "write", [TransportCoclustering.save, lambda m, path: write_report(path, m)]
+)
+@pytest.mark.parametrize("n_bytes", [0, 3000])
+def test_on_a_full_disk_the_old_file_stays(write, n_bytes, model, tmp_path):
+    path = tmp_path / "old"
+    path.write_text("what was there")
+    with no_room(n_bytes), pytest.raises(OSError, match="old was not written, there is no room"):
+        write(model, path)
+    assert path.read_text() == "what was there"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_long_labels_on_a_full_disk(monkeypatch, tmp_path):
+    monkeypatch.setattr("ccot.ledger.MEMORY_BYTES", 1000)
+    monkeypatch.setattr("ccot.tall.POOL_ROWS", 100)
+    matrix = make_latent_blocks([[4, 0], [1, 5]], 5000, 20, sigma=0.05, random_state=0).data
+    fit = CCOT(n_samplings=10, random_state=0).fit
+    with no_room(2000), pytest.raises(OSError, match="set TMPDIR to a folder with more room"):
+        fit(matrix)
+
+
+# Workers --------------------------------------------------------------------------------------
+
+
+def kill_a_worker(marker, killed):
+    """Kill the process that says it is at work."""
+    while not marker.exists() or not marker.read_text():
+        time.sleep(0.01)
+    os.kill(int(marker.read_text()), signal.SIGKILL)
+    killed.append(True)
+
+
+@needs_kill
+def test_a_lost_process_costs_time_and_not_the_result(tmp_path, monkeypatch):
+    matrix = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 400, 60, sigma=0.05, random_state=0).data
+    expected = CCOT(n_samplings=200, random_state=0).fit(matrix)
+    marker, killed = tmp_path / "at-work", []
+    monkeypatch.setattr("ccot.draws.cast_alone", Slowly(str(marker)))
+    killer = threading.Thread(target=kill_a_worker, args=(marker, killed), daemon=True)
+    killer.start()
+    try:
+        with (
+            parallel_config("loky", n_jobs=2),
+            pytest.warns(RuntimeWarning, match="a worker process was lost"),
+        ):
+            model = CCOT(n_samplings=200, random_state=0).fit(matrix)
+    finally:
+        get_reusable_executor().shutdown(kill_workers=True)
+    assert killed
+    np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
+    np.testing.assert_array_equal(model.row_confidence_, expected.row_confidence_)
+
+
+class Slowly:
+    """Casts the votes of draws in another process, after saying that it is at it."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __call__(self, *arguments):
+        from ccot.draws import cast_alone
+
+        with open(self.marker, "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(2)
+        return cast_alone(*arguments)
