@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,3 +114,64 @@ class Slowly:
             file.write(str(os.getpid()))
         time.sleep(2)
         return cast_alone(*arguments)
+
+
+# Memory ---------------------------------------------------------------------------------------
+
+# Fits with chunks of draws that are as large as those of a GPU, in less memory than these take.
+CRAMPED = """
+import resource, sys
+import numpy as np
+from ccot import CCOT, arrays, draws
+from ccot.datasets import make_latent_blocks
+
+matrix = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 600, 400, sigma=0.05, random_state=0).data
+model = CCOT(n_samplings=200, random_state=0, device="cpu")
+model.fit(matrix[:, :50])  # whatever is loaded once is loaded
+arrays._CPU_CHUNK_BYTES = 2**30
+sizes = []
+solve = draws.DrawSolver.solve
+def counted(self, some, *precision):
+    sizes.append(len(some))
+    return solve(self, some, *precision)
+draws.DrawSolver.solve = counted
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 200 * 2**20, resource.RLIM_INFINITY))
+model.fit(matrix)
+print(*sizes)
+print(*model.row_labels_)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs to limit memory")
+def test_a_chunk_for_which_there_is_no_memory_is_solved_in_parts():
+    pytest.importorskip("torch")
+    told = subprocess.run(
+        [sys.executable, "-c", CRAMPED], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    sizes = [int(size) for size in told[0].split()]
+    assert sizes[:2] == [200, 100], "the first chunk was to be too large"
+    matrix = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 600, 400, sigma=0.05, random_state=0).data
+    expected = CCOT(n_samplings=200, random_state=0).fit(matrix)
+    assert told[1].split() == expected.row_labels_.astype(str).tolist()
+
+
+def test_one_draw_for_which_there_is_no_memory_is_an_error(monkeypatch):
+    def refuse(self, draws, precision=None):
+        raise MemoryError("no room for a square")
+
+    monkeypatch.setattr("ccot.draws.DrawSolver.solve", refuse)
+    matrix = make_latent_blocks([[4, 0], [1, 5]], 60, 40, sigma=0.05, random_state=0).data
+    with pytest.raises(MemoryError, match="no room for a square"):
+        CCOT(n_samplings=4, random_state=0, device="cpu").fit(matrix)
+
+
+def test_other_errors_of_pytorch_are_not_taken_for_lack_of_memory(monkeypatch):
+    def refuse(self, draws, precision=None):
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr("ccot.draws.DrawSolver.solve", refuse)
+    matrix = make_latent_blocks([[4, 0], [1, 5]], 60, 40, sigma=0.05, random_state=0).data
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        CCOT(n_samplings=4, random_state=0, device="cpu").fit(matrix)

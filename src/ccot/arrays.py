@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
 
 # A chunk of kernels that stays in a CPU's cache; one that keeps a GPU busy.
 _CPU_CHUNK_BYTES = 2**21
@@ -91,6 +94,46 @@ def _chunk_bytes(torch: Any, device: str) -> int:
     if device.startswith("cuda"):
         return min(_GPU_CHUNK_BYTES, torch.cuda.mem_get_info(device)[0] // _GPU_SHARE)
     return _GPU_CHUNK_BYTES // _GPU_SHARE
+
+
+def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
+    """Do some work on all items at once, or on parts of them where memory does not suffice.
+
+    Parameters
+    ----------
+    work : callable
+        Takes items.
+    items : sequence
+        The items; halved, and halved again, down to one at a time.
+
+    Returns
+    -------
+    list
+        What ``work`` returned for each part, in order.
+
+    Examples
+    --------
+    >>> def add_up(items):
+    ...     if len(items) > 2:
+    ...         raise MemoryError
+    ...     return sum(items)
+    >>> in_parts_that_fit(add_up, [1, 2, 3, 4, 5])
+    [3, 3, 9]
+    """
+    try:
+        return [work(items)]
+    except (MemoryError, RuntimeError) as error:
+        if len(items) < 2 or not _is_lack_of_memory(error):
+            raise
+    # The error is gone by now, and with it the frames that held what did fit.
+    half = len(items) // 2
+    return [*in_parts_that_fit(work, items[:half]), *in_parts_that_fit(work, items[half:])]
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """Tell so of NumPy's error and of PyTorch's, which has no type of its own on every device."""
+    words = "out of memory", "can't allocate memory", "alloc_failed"
+    return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils import gen_batches
 
-from ccot.arrays import Backend, choose_backend, one_blas_thread
+from ccot.arrays import Backend, choose_backend, in_parts_that_fit, one_blas_thread
 from ccot.coclustering import StepPlacement
 from ccot.cost import CrossedCosts, SquareCosts, join_costs, square_costs, typical_cost
 from ccot.jumps import find_scaling_jumps
@@ -260,7 +260,8 @@ class DrawSolver:
         Memory fresh from the system costs as much time as the transport itself.
         """
         if self.backend.device is not None or sp.issparse(self.matrix):
-            return [self.solve(draws) for draws in chunks]
+            parts = [in_parts_that_fit(self.solve, draws) for draws in chunks]
+            return [answer for some in parts for answer in some]
         size, dtype = chunks[0].shape[1], self.products.dtype
         shared: CrossedCosts | None = None
         room: np.ndarray | None = None
