@@ -14,12 +14,13 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for figures and their page.")] = Path(
-        "demo-output"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of the reports.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of matrices and draws.")] = 0,
 ) -> None:
-    """Co-cluster a few matrices, print the blocks, write figures and a page that shows them."""
+    """Co-cluster four matrices, say what was found, write a report of each.
+
+    Needs no data and no network. index.html in the folder leads to the reports.
+    """
     from ccot.demo import main
 
     main(["--out", str(out), "--seed", str(seed)])

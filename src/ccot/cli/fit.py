@@ -20,9 +20,9 @@ import typer
 from threadpoolctl import threadpool_limits
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate
-from ccot.cli import reading
 from ccot.cli.errors import one_line
 from ccot.cli.progress import Progress
+from ccot.cli.reading import Reading, Source, reads
 from ccot.cli.results import (
     FILES,
     interruption_told,
@@ -31,8 +31,12 @@ from ccot.cli.results import (
     write_json,
     write_labels,
 )
+from ccot.estimators.rows import RowReader
 from ccot.io import InputError, NamedMatrix
+from ccot.sources import RowSource
 
+# Of more, the page would be too large for a browser.
+MAX_MEMBERS = 1_000_000
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
 # Parameters of the estimators that an estimate takes into account.
@@ -62,8 +66,9 @@ def register(app: typer.Typer) -> None:
     app.command("fit")(fit)
 
 
+@reads
 def fit(
-    source: reading.Source,
+    source: Source,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of the results. [default: INPUT-ccot, here]"),
@@ -94,15 +99,8 @@ def fit(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print run.json instead of words.")
     ] = False,
-    index_col: reading.IndexCol = None,
-    delimiter: reading.Delimiter = None,
-    header: reading.Header = None,
-    decimal: reading.Decimal = None,
-    encoding: reading.Encoding = "utf-8-sig",
-    long: reading.Long = False,
-    long_columns: reading.LongColumns = None,
-    unlisted: reading.Unlisted = "zero",
-    layer: reading.Layer = None,
+    *,
+    read: Reading,
 ) -> None:
     """Co-cluster the rows and columns of a table.
 
@@ -119,10 +117,9 @@ def fit(
     say = (lambda text: None) if quiet or as_json else typer.echo
     progress = Progress(quiet)
     started = time.perf_counter()
-    read = reading.Reading(
-        index_col, delimiter, header, decimal, encoding, long, long_columns, unlisted, layer
-    )
     model, reason = choose(method, rows, columns, seed, reg, family, jobs)
+    if not isinstance(model, RowReader):
+        read = read.as_whole("--by-row is for --method transport and ccot")
     table = read.read(source, progress)
     times = {"read": time.perf_counter() - started}
     out = out or default_folder(source)
@@ -222,13 +219,20 @@ def _check(table: NamedMatrix) -> None:
 def outlook(model: Any, table: NamedMatrix) -> list[str]:
     """Say what a fit will take, as far as it is known beforehand."""
     values = table.values
-    held = values.data.nbytes + values.indices.nbytes if sp.issparse(values) else values.nbytes
+    by_row = isinstance(values, RowSource)
+    held = f"the matrix takes {_bytes_held(values) / 1e6:.1f} MB"
     method = _METHOD_NAMES[type(model).__name__]
     options = model.get_params(deep=False)
     known = {name: options[name] for name in _ESTIMATED if name in options}
     nnz = values.nnz if sp.issparse(values) else None
-    expected = estimate(values.shape, nnz, method, **known)
-    return [f"the matrix takes {held / 1e6:.1f} MB", f"the fit will take {expected}"]
+    expected = estimate(values.shape, nnz, method, out_of_core=by_row, **known)
+    return [held + (", and stays in its file" if by_row else ""), f"the fit will take {expected}"]
+
+
+def _bytes_held(values: Any) -> int:
+    if sp.issparse(values):
+        return values.data.nbytes + values.indices.nbytes
+    return 8 * values.shape[0] * values.shape[1]
 
 
 def fit_model(
@@ -270,6 +274,12 @@ def write_results(
     model.save(folder / "model.ccot")
     if not report:
         return []
+    if max(table.shape) > MAX_MEMBERS:
+        side = "rows" if table.shape[0] > MAX_MEMBERS else "columns"
+        return [
+            f"no report.html: a page holds at most {MAX_MEMBERS} {side}, this matrix has "
+            f"{max(table.shape)}; fit a part of them to see one"
+        ]
     with progress.step("writing the report"):
         try:
             from ccot.report import write_report

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from ccot.cli import reading
 from ccot.cli.progress import Progress
+from ccot.cli.reading import Reading, Source, reads
 from ccot.cli.results import write_rows
 from ccot.estimators.persist import load_model
 from ccot.io import InputError, NamedMatrix
 from ccot.io.atomic import write_atomically
 from ccot.io.matrix import align
+from ccot.progress import counted
+from ccot.sources import RowSource
 
 Model = Annotated[
     Path, typer.Argument(help="Model file of `ccot fit` or save().", show_default=False)
@@ -30,9 +34,10 @@ def register(app: typer.Typer) -> None:
     app.command("predict")(predict)
 
 
+@reads
 def predict(
     model: Model,
-    source: reading.Source,
+    source: Source,
     out: Annotated[
         Path | None, typer.Option(help="CSV file to write. [default: standard output]")
     ] = None,
@@ -45,15 +50,8 @@ def predict(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
-    index_col: reading.IndexCol = None,
-    delimiter: reading.Delimiter = None,
-    header: reading.Header = None,
-    decimal: reading.Decimal = None,
-    encoding: reading.Encoding = "utf-8-sig",
-    long: reading.Long = False,
-    long_columns: reading.LongColumns = None,
-    unlisted: reading.Unlisted = "zero",
-    layer: reading.Layer = None,
+    *,
+    read: Reading,
 ) -> None:
     """Place new rows (or columns) into the clusters of a fitted model.
 
@@ -69,11 +67,11 @@ def predict(
         raise InputError(
             f"{type(fitted).__name__} cannot place new points: fit ccot, ccot-gw or transport"
         )
-    read = reading.Reading(
-        index_col, delimiter, header, decimal, encoding, long, long_columns, unlisted, layer
-    )
-    table = read.read(source, Progress(quiet))
-    values, left_out = _aligned(fitted, table, columns)
+    if columns:
+        read = read.as_whole("--by-row reads rows: leave it out with --columns")
+    progress = Progress(quiet)
+    table = read.read(source, progress)
+    places, left_out = _aligned(fitted, table, columns)
     if left_out and not quiet:
         what = "rows" if columns else "columns"
         typer.echo(
@@ -81,10 +79,13 @@ def predict(
             f"{left_out[0]!r})",
             err=True,
         )
-    with warnings.catch_warnings():
+    predict = fitted.predict_columns if columns else fitted.predict
+    values = table.values.T if columns else table.values
+    with progress.step("placing") as news, warnings.catch_warnings():
         # Names were matched here.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        labels = fitted.predict_columns(values) if columns else fitted.predict(values)
+        parts = counted(_parts(values), "parts", news)
+        labels = np.concatenate([predict(_taken(read_part(), places)) for read_part in parts])
     names = table.column_names if columns else table.row_names
     pairs = list(zip(names or range(len(labels)), labels.tolist(), strict=True))
     with write_atomically(out, "w") if out is not None else nullcontext(sys.stdout) as file:
@@ -96,14 +97,24 @@ def predict(
         typer.echo(f"wrote {out}")
 
 
-def _aligned(fitted: Any, table: NamedMatrix, columns: bool) -> tuple[Any, list[str]]:
-    """Return the new points as rows, in the order of the fitted matrix, and what was left out."""
-    values = table.values.T if columns else table.values
+def _aligned(fitted: Any, table: NamedMatrix, columns: bool) -> tuple[np.ndarray | None, list[str]]:
+    """Return where the values that the model knows are (None: in their places), and the others."""
     names = table.row_names if columns else table.column_names
     known = getattr(fitted, "row_names_in_" if columns else "feature_names_in_", None)
     if names is None or known is None:
-        return values, []
+        return None, []
     places, left_out = align(names, list(known), "rows" if columns else "columns")
-    if np.array_equal(places, np.arange(values.shape[1])):
-        return values, []
-    return (values.tocsc() if hasattr(values, "tocsc") else values)[:, places], left_out
+    return (None if np.array_equal(places, np.arange(len(names))) else places), left_out
+
+
+def _parts(values: Any) -> list[Callable[[], Any]]:
+    """Return the new points as functions that return some of them."""
+    if isinstance(values, RowSource):
+        return [partial(values.read, part) for part in values.parts]
+    return [lambda: values]
+
+
+def _taken(values: Any, places: np.ndarray | None) -> Any:
+    if places is None:
+        return values
+    return (values.tocsc() if hasattr(values, "tocsc") else values)[:, places]

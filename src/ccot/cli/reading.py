@@ -1,114 +1,198 @@
-"""Options of all commands that read a matrix."""
+"""Options of all commands that read a matrix, and how it is read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
 
+import numpy as np
 import typer
 
-from ccot.cli.progress import Progress
-from ccot.io import NamedMatrix, read_matrix
+from ccot.cli.progress import News, Progress
+from ccot.io import InputError, NamedMatrix, read_matrix
+from ccot.io.binary import damage_explained
+from ccot.io.matrix import named_matrix, unique_names
+from ccot.similarities import free_bytes
+from ccot.sources import RowSource, as_source
 
-_PANEL = "Reading the input"
+# A fit holds its matrix up to this often; one of which so many do not fit is read row by row.
+COPIES = 4
 
 Source = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="CSV, TSV, Parquet, .npy, .npz, Matrix Market or .h5ad file; `-` is the standard "
-        "input.",
+        help="CSV, TSV, Parquet, .npy, .npz, Matrix Market or .h5ad file, or a Zarr array; `-` is "
+        "the standard input.",
         show_default=False,
     ),
 ]
-IndexCol = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of row names, by name or position from 0; `none`: there is none. "
-        "[default: found]",
-        rich_help_panel=_PANEL,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(help="Between cells; `tab` is a tab. [default: found]", rich_help_panel=_PANEL),
-]
-Header = Annotated[
-    bool | None,
-    typer.Option(
-        "--header/--no-header",
-        help="Whether the first line names the columns. [default: found]",
-        rich_help_panel=_PANEL,
-    ),
-]
-Decimal = Annotated[
-    str | None, typer.Option(help="Decimal point. [default: found]", rich_help_panel=_PANEL)
-]
-Encoding = Annotated[str, typer.Option(help="Of a text file.", rich_help_panel=_PANEL)]
-Long = Annotated[
-    bool,
-    typer.Option(
-        "--long",
-        help="The table lists cells, one a line: row, column, value; or pairs, which are counted.",
-        rich_help_panel=_PANEL,
-    ),
-]
-LongColumns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ROW,COLUMN[,VALUE]",
-        help="The same, with these columns. [default: the first three]",
-        rich_help_panel=_PANEL,
-    ),
-]
-Unlisted = Annotated[
-    str,
-    typer.Option(
-        metavar="zero|missing",
-        help="What cells are that a long table does not list.",
-        rich_help_panel=_PANEL,
-    ),
-]
-Layer = Annotated[
-    str | None, typer.Option(help="Layer of an .h5ad file. [default: X]", rich_help_panel=_PANEL)
-]
+
+
+def _option(*flags: str, **how: Any) -> Any:
+    return typer.Option(*flags, rich_help_panel="Reading the input", **how)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the user said about the input.
+    """What the user said about the input: every attribute is an option of the command line."""
 
-    Attributes
-    ----------
-    index_col, delimiter, header, decimal, encoding, long, long_columns, unlisted, layer
-        As on the command line.
-    """
+    index_col: Annotated[
+        str | None,
+        _option(
+            help="Column of row names, by name or position from 0; `none`: there is none. "
+            "[default: found]"
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None, _option(help="Between cells; `tab` is a tab. [default: found]")
+    ] = None
+    header: Annotated[
+        bool | None,
+        _option(
+            "--header/--no-header",
+            help="Whether the first line names the columns. [default: found]",
+        ),
+    ] = None
+    decimal: Annotated[str | None, _option(help="Decimal point. [default: found]")] = None
+    encoding: Annotated[str, _option(help="Of a text file.")] = "utf-8-sig"
+    long: Annotated[
+        bool,
+        _option(
+            "--long",
+            help="The table lists cells, one a line: row, column, value; or pairs, which are "
+            "counted.",
+        ),
+    ] = False
+    long_columns: Annotated[
+        str | None,
+        _option(
+            metavar="ROW,COLUMN[,VALUE]",
+            help="The same, with these columns. [default: the first three]",
+        ),
+    ] = None
+    unlisted: Annotated[
+        str,
+        _option(metavar="zero|missing", help="What cells are that a long table does not list."),
+    ] = "zero"
+    layer: Annotated[str | None, _option(help="Layer of an .h5ad file. [default: X]")] = None
+    by_row: Annotated[
+        bool | None,
+        _option(
+            "--by-row/--in-memory",
+            help="Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row "
+            f"where {COPIES} times the matrix is more than the free memory]",
+        ),
+    ] = None
 
-    index_col: str | None = None
-    delimiter: str | None = None
-    header: bool | None = None
-    decimal: str | None = None
-    encoding: str = "utf-8-sig"
-    long: bool = False
-    long_columns: str | None = None
-    unlisted: str = "zero"
-    layer: str | None = None
+    def as_whole(self, refusal: str) -> Reading:
+        """Return the same without rows; who asked for them is told why not."""
+        if self.by_row:
+            raise typer.BadParameter(refusal)
+        return replace(self, by_row=False)
 
     def read(self, source: str, progress: Progress) -> NamedMatrix:
-        """Read the input, showing how far it is."""
+        """Read the input, showing how far it is; or open it, if it had better be read by rows."""
+        stored = self._open(source)
+        if stored is not None and self._wants_rows(stored):
+            return NamedMatrix(
+                stored,
+                unique_names(stored.row_names(), "rows"),
+                unique_names(stored.column_names, "columns"),
+                "read row by row",
+            )
+        with progress.step(f"reading {source}") as news:
+            if stored is not None and Path(source).is_dir():
+                values = stored.rows(np.arange(stored.shape[0]), news)
+                names = stored.row_names(), stored.column_names
+                return named_matrix(values, *names, "a folder, read as a whole")
+            return self._read_whole(source, news)
+
+    def _open(self, source: str) -> RowSource | None:
+        """Return the rows of an input that is kept in a way to be read by rows."""
+        path = Path(source)
+        listed = self.long or self.long_columns is not None
+        if listed or not _keeps_rows(path):
+            if self.by_row:
+                raise typer.BadParameter("--by-row is for .npy, Parquet and Zarr files")
+            return None
+        try:
+            with damage_explained(path, "matrix"):
+                return as_source(path, allow_nan=True, index_col=self._index_col)
+        except InputError:
+            if self.by_row or path.is_dir():
+                raise
+            # Those who read files as a whole say better what is wrong.
+            return None
+
+    def _wants_rows(self, stored: RowSource) -> bool:
+        if self.by_row is not None:
+            return self.by_row
+        n_bytes, free = 8 * stored.shape[0] * stored.shape[1], free_bytes()
+        return free is not None and COPIES * n_bytes > free
+
+    @property
+    def _index_col(self) -> str | bool | None:
+        return False if self.index_col == "none" else self.index_col
+
+    def _read_whole(self, source: str, news: News) -> NamedMatrix:
         long: Any = self.long
         if self.long_columns is not None:
             long = [name.strip() for name in self.long_columns.split(",")]
-        with progress.step(f"reading {source}") as news:
-            return read_matrix(
-                source,
-                index_col=False if self.index_col == "none" else self.index_col,
-                delimiter={"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
-                header=self.header,
-                decimal=self.decimal,
-                encoding=self.encoding,
-                long=long,
-                unlisted=self.unlisted,
-                layer=self.layer,
-                progress=news.share,
-            )
+        return read_matrix(
+            source,
+            index_col=self._index_col,
+            delimiter={"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
+            header=self.header,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            long=long,
+            unlisted=self.unlisted,
+            layer=self.layer,
+            progress=news.share,
+        )
+
+
+def _keeps_rows(path: Path) -> bool:
+    """Tell whether a path is that of a file or folder that can be read by rows."""
+    if not path.is_dir():
+        return path.is_file() and path.suffix in (".npy", ".parquet", ".pq")
+    zarr = any((path / name).is_file() for name in ("zarr.json", ".zarray"))
+    return zarr or next(path.glob("*.parquet"), None) is not None
+
+
+def reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :class:`Reading`, which it gets together as ``read``.
+
+    Parameters
+    ----------
+    command : callable
+        Takes a keyword argument ``read``.
+
+    Returns
+    -------
+    callable
+        The same with an option for every attribute.
+    """
+    hints = get_type_hints(Reading, include_extras=True)
+    own = [
+        one for one in signature(command, eval_str=True).parameters.values() if one.name != "read"
+    ]
+    options = [
+        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        for one in fields(Reading)
+    ]
+
+    @wraps(command)
+    def with_options(*given: Any, **named: Any) -> None:
+        said = {one.name: named.pop(one.name) for one in fields(Reading) if one.name in named}
+        command(*given, **named, read=Reading(**said))
+
+    everything = [*own, *options]
+    with_options.__signature__ = Signature(everything)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {one.name: one.annotation for one in everything}
+    return with_options

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ccot.cli import reading
 from ccot.cli.progress import Progress
+from ccot.cli.reading import Reading, reads
 from ccot.estimators.persist import load_model
 from ccot.io import InputError
 
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     app.command("report")(report)
 
 
+@reads
 def report(
     models: Annotated[
         list[Path],
@@ -31,15 +32,8 @@ def report(
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
-    index_col: reading.IndexCol = None,
-    delimiter: reading.Delimiter = None,
-    header: reading.Header = None,
-    decimal: reading.Decimal = None,
-    encoding: reading.Encoding = "utf-8-sig",
-    long: reading.Long = False,
-    long_columns: reading.LongColumns = None,
-    unlisted: reading.Unlisted = "zero",
-    layer: reading.Layer = None,
+    *,
+    read: Reading,
 ) -> None:
     """Write a self-contained page of fitted models, for a browser without a network.
 
@@ -59,9 +53,6 @@ def report(
     }
     matrix = None
     if data is not None:
-        read = reading.Reading(
-            index_col, delimiter, header, decimal, encoding, long, long_columns, unlisted, layer
-        )
         table = read.read(data, progress)
         for name, model in fitted.items():
             shape = len(model.row_labels_), len(model.column_labels_)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 FILES = (
     "row_labels.csv",
@@ -24,6 +25,7 @@ FILES = (
     "report.html",
     "run.json",
 )
+_PART = 2**20
 
 
 @contextmanager
@@ -101,20 +103,32 @@ def write_labels(
 ) -> None:
     """Write names (or positions), clusters and confidence."""
     places: Sequence[Any] = range(len(labels)) if names is None else names
-    sure = (f"{share:.4f}" for share in confidence)
-    rows = zip(places, labels.tolist(), sure, strict=True)
+    # Part by part: as objects of Python, long labels would take many times their memory.
+    rows = (
+        (name, label, f"{share:.4f}")
+        for part in gen_batches(len(labels), _PART)
+        for name, label, share in zip(
+            places[part], labels[part].tolist(), confidence[part].tolist(), strict=True
+        )
+    )
     _write_csv(path, ("name", "cluster", "confidence"), rows)
 
 
 def write_blocks(path: Path, model: Any) -> None:
     """Write one line a block: its clusters, its size, its mean."""
-    row_sizes = np.bincount(model.row_labels_, minlength=model.n_row_clusters_)
-    column_sizes = np.bincount(model.column_labels_, minlength=model.n_column_clusters_)
+    row_sizes = _sizes(model.row_labels_, model.n_row_clusters_)
+    column_sizes = _sizes(model.column_labels_, model.n_column_clusters_)
     rows = (
         (i, j, int(row_sizes[i]), int(column_sizes[j]), float(mean))
         for (i, j), mean in np.ndenumerate(model.block_means_)
     )
     _write_csv(path, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
+
+
+def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    parts = gen_batches(len(labels), _PART)
+    counts = [np.bincount(labels[part], minlength=n_clusters) for part in parts]
+    return np.sum(counts, axis=0)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.sources import RowSource
+
 # A page of the largest matrix is about 12 MB.
 MAX_ENTRIES = 4_000_000
 # From here on four digits have to do: in full they would double the page.
@@ -82,8 +84,8 @@ def pack_matrix(
 
     Parameters
     ----------
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        The data; NaN is missing.
+    matrix : ndarray, sparse matrix or RowSource of shape (n_rows, n_columns)
+        The data; NaN is missing. Of a source no more is read than can travel.
     row_labels, column_labels : int arrays
         Clusters, each of which a part of the matrix must show.
     max_entries : int
@@ -96,18 +98,25 @@ def pack_matrix(
         ``exact``, ``signed`` (both signs are common), ``amounts`` (nothing is below zero), and for
         a sparse matrix ``lengths`` of its rows and ``gaps`` between column indices.
     """
-    matrix = _as_sparse(matrix)
-    n_entries = matrix.nnz if sp.issparse(matrix) else matrix.size
+    if not isinstance(matrix, RowSource):
+        matrix = _as_sparse(matrix)
+    n_entries = getattr(matrix, "nnz", matrix.shape[0] * matrix.shape[1])
     keep = _largest_side(matrix.shape, n_entries, max_entries)
-    parts = [
+    rows, columns = (
         None if len(labels) <= keep else spread(labels, keep)
         for labels in (row_labels, column_labels)
-    ]
-    for axis, part in enumerate(parts):
-        if part is not None:
-            matrix = matrix[part] if axis == 0 else matrix[:, part]
-    rows, columns = (None if part is None else pack_integers(part) for part in parts)
-    packed = {"shape": list(matrix.shape), "rows": rows, "columns": columns}
+    )
+    if isinstance(matrix, RowSource):
+        matrix = _as_sparse(matrix.rows(np.arange(matrix.shape[0]) if rows is None else rows))
+    elif rows is not None:
+        matrix = matrix[rows]
+    if columns is not None:
+        matrix = matrix[:, columns]
+    packed = {
+        "shape": list(matrix.shape),
+        "rows": None if rows is None else pack_integers(rows),
+        "columns": None if columns is None else pack_integers(columns),
+    }
     if sp.issparse(matrix):
         matrix = sp.csr_array(matrix)
         matrix.sort_indices()

@@ -18,6 +18,7 @@ from ccot.io.atomic import write_atomically
 from ccot.plotting import PALETTE
 from ccot.report.content import compare_models, describe_model
 from ccot.report.pack import pack_matrix, pack_text
+from ccot.sources import RowSource
 
 # In the order in which they build on each other; the page runs them as one module.
 SCRIPTS = (
@@ -59,7 +60,7 @@ def write_report(
         complete.
     models : estimator or mapping of str to estimator
         Fitted to the same matrix. Several are compared.
-    matrix : ndarray, sparse matrix or data frame of shape (n_rows, n_columns), optional
+    matrix : ndarray, sparse matrix, data frame or RowSource of shape (n_rows, n_columns), optional
         The data. Without it there is no picture of the matrix, and nothing that has to be
         computed from it.
     row_names, column_names : sequence of str, optional
@@ -113,7 +114,8 @@ def _content(
     }
     packed = None
     if matrix is not None:
-        matrix = matrix if hasattr(matrix, "nnz") else np.asarray(matrix)
+        if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
+            matrix = np.asarray(matrix)
         _check_shape("matrix", matrix.shape, shape)
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_)
     return {

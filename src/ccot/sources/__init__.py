@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ccot.io.binary import damage_explained
+from ccot.io.npy import map_array
 from ccot.sources.base import RowSource
 from ccot.sources.blocks import DaskSource
 from ccot.sources.files import NpySource, ParquetSource, ZarrSource, map_source
@@ -36,7 +38,9 @@ def is_source(X: Any) -> bool:
     return isinstance(X, kinds) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
 
 
-def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
+def as_source(
+    X: Any, *, allow_nan: bool = False, index_col: str | int | bool | None = None
+) -> RowSource:
     """Return the source of a matrix's rows.
 
     Parameters
@@ -45,6 +49,8 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
         A path leads to a ``.npy`` file, a Parquet file or a folder of them, or a Zarr array.
     allow_nan : bool, default=False
         Let NaN pass.
+    index_col : str, int, False or None, default=None
+        Column of row names of a Parquet file, as in :func:`ccot.io.read_matrix`.
 
     Returns
     -------
@@ -59,16 +65,16 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
     array([[0., 1., 0., 0., 0.],
            [0., 0., 0., 0., 1.]])
     """
-    source = _make_source(X)
+    source = _make_source(X, index_col)
     source.allow_nan = allow_nan
     return source
 
 
-def _make_source(X: Any) -> RowSource:
+def _make_source(X: Any, index_col: str | int | bool | None = None) -> RowSource:
     if isinstance(X, RowSource):
         return X
     if isinstance(X, str | os.PathLike):
-        return _open_path(Path(X))
+        return _open_path(Path(X), index_col)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):
@@ -78,14 +84,16 @@ def _make_source(X: Any) -> RowSource:
     return ZarrSource(X) if _comes_from(X, "zarr") else ArraySource(X)
 
 
-def _open_path(path: Path) -> RowSource:
+def _open_path(path: Path, index_col: str | int | bool | None) -> RowSource:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check the path")
     if path.suffix == ".npy":
-        return _make_source(np.load(path, mmap_mode="r", allow_pickle=False))
+        with damage_explained(path, "NumPy"):
+            mapped = map_array(path)
+        return _make_source(mapped)
     parquet = path.suffix in (".parquet", ".pq")
     if parquet or (path.is_dir() and next(path.rglob("*.parquet"), None)):
-        return ParquetSource(path)
+        return ParquetSource(path, index_col)
     if path.is_dir():
         return ZarrSource.open(path)
     raise ValueError(

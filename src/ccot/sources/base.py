@@ -76,6 +76,10 @@ class RowSource(ABC):
         chosen = counted(split_by_part(indices, self.parts), "parts read", report)
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
 
+    def row_names(self) -> list[str] | None:
+        """Return the names of all rows, where the format has them."""
+        return None
+
     def digest(self) -> str:
         """Return what tells this matrix from others, without reading all of it.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.binary import numeric_columns, open_parquet
+from ccot.io.matrix import InputError, check_unfolded
 from ccot.progress import Report, silent
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
@@ -69,17 +70,24 @@ class ParquetSource(RowSource):
     """Rows of a Parquet file, or of all in a folder in the order of their names.
 
     A part is a row group: that much must fit into memory, several times over.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file, or the folder.
+    index_col : str, int, False or None, default=None
+        Column of row names, as in :func:`ccot.io.read_matrix`.
     """
 
-    def __init__(self, path: Path) -> None:
-        files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    def __init__(self, path: Path, index_col: str | int | bool | None = None) -> None:
+        self._files = files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         groups: list[tuple[Path, int]] = []
         heights: list[int] = []
         for file in files:
             with open_parquet(file) as opened:
-                columns, _ = numeric_columns(opened.schema_arrow)
+                columns, self._index = numeric_columns(opened.schema_arrow, index_col)
                 if groups and list(columns) != self.column_names:
-                    raise ValueError(f"{file} has other columns than {files[0]}")
+                    raise InputError(f"{file} has other columns than {files[0]}")
                 self.column_names = list(columns)
                 count = opened.metadata.num_row_groups
                 groups += [(file, group) for group in range(count)]
@@ -91,11 +99,23 @@ class ParquetSource(RowSource):
     def _read(self, part: slice) -> np.ndarray:
         file, group = self._groups[part.start]
         with open_parquet(file) as opened:
+            check_unfolded(8 * (part.stop - part.start) * self.shape[1], file)
             table = opened.read_row_group(group, columns=list(self.column_names or ()))
         values = np.empty(table.shape)
         for place, column in enumerate(table.itercolumns()):
             values[:, place] = column.cast("float64", safe=False).to_numpy()
         return values
+
+    def row_names(self) -> list[str] | None:
+        """Return the names of all rows, if a column holds them."""
+        if self._index is None:
+            return None
+        names: list[str] = []
+        for file in self._files:
+            with open_parquet(file) as opened:
+                for batch in opened.iter_batches(columns=[self._index]):
+                    names += map(str, batch.column(0).to_pylist())
+        return names
 
     def digest(self) -> str:
         """Return what tells this matrix from others: when its files were written too."""

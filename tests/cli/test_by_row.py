@@ -1,0 +1,120 @@
+"""Large files are left where they are, and read row by row."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+
+from ccot import load_model
+from ccot.cli import fit as fit_command
+from ccot.cli import reading
+
+
+def column(path, name):
+    with path.open() as file:
+        return [line[name] for line in csv.DictReader(file)]
+
+
+@pytest.fixture
+def stored(blocks, tmp_path):
+    """The same matrix as files of every kind that has rows."""
+    frame = pd.DataFrame(blocks.values, index=blocks.rows, columns=blocks.columns)
+    np.save(tmp_path / "array.npy", blocks.values)
+    frame.to_parquet(tmp_path / "table.parquet")
+    (tmp_path / "tables").mkdir()
+    frame[:25].to_parquet(tmp_path / "tables" / "a.parquet")
+    frame[25:].to_parquet(tmp_path / "tables" / "b.parquet")
+    zarr.save_array(str(tmp_path / "array.zarr"), blocks.values)
+    return tmp_path
+
+
+@pytest.mark.parametrize("method", ["transport", "ccot"])
+@pytest.mark.parametrize("name", ["array.npy", "table.parquet", "tables", "array.zarr"])
+def test_reading_by_row_changes_nothing(name, method, ccot, stored, blocks):
+    how = ("--method", method, "--no-report")
+    ccot("fit", "array.npy", *how, "--out", "whole", "--in-memory")
+    told = ccot("fit", name, *how, "--out", "rows", "--by-row").stdout
+    assert "40 x 30; read row by row" in told
+    for file in ("row_labels.csv", "column_labels.csv"):
+        whole, rows = (column(stored / folder / file, "cluster") for folder in ("whole", "rows"))
+        assert rows == whole
+    named = name.startswith("table")
+    names = blocks.rows if named else [str(place) for place in range(40)]
+    assert column(stored / "rows" / "row_labels.csv", "name") == names
+    model = load_model(stored / "rows" / "model.ccot")
+    assert hasattr(model, "row_names_in_") == named
+    assert hasattr(model, "feature_names_in_") == named
+
+
+def test_files_that_would_fill_the_memory_are_read_by_row(ccot, stored, monkeypatch):
+    enough = reading.COPIES * 8 * 40 * 30
+    monkeypatch.setattr(reading, "free_bytes", lambda: enough)
+    assert "NumPy array" in ccot("fit", "array.npy", "--dry-run").stdout
+    monkeypatch.setattr(reading, "free_bytes", lambda: enough - 1)
+    told = ccot("fit", "array.npy", "--dry-run").stdout
+    assert "read row by row" in told
+    assert "and stays in its file" in told
+    assert "NumPy array" in ccot("fit", "array.npy", "--dry-run", "--in-memory").stdout
+    assert "NumPy array" in ccot("fit", "array.npy", "--dry-run", "--method", "ccot-gw").stdout
+
+
+@pytest.mark.parametrize("name", ["tables", "array.zarr"])
+def test_folders_can_be_read_as_a_whole(name, ccot, stored, blocks):
+    told = ccot("fit", name, "--method", "ccot-gw", "--out", "out", "--json", "--no-report").stdout
+    assert json.loads(told)["input"]["how"] == "a folder, read as a whole"
+    assert len(column(stored / "out" / "row_labels.csv", "name")) == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (("array.npy", "--method", "ccot-gw"), "--method transport and ccot"),
+        (("genes.csv",), ".npy, Parquet and Zarr files"),
+        (("table.parquet", "--long"), ".npy, Parquet and Zarr files"),
+    ],
+)
+def test_not_everything_has_rows(options, remedy, ccot, stored, table):
+    outcome = ccot("fit", *options, "--by-row", code=2)
+    assert remedy in outcome.stderr
+
+
+def test_damaged_files_are_refused_by_row_too(ccot, stored):
+    whole = (stored / "table.parquet").read_bytes()
+    (stored / "bad.parquet").write_bytes(whole[: len(whole) // 2])
+    (stored / "bad.npy").write_bytes(b"")
+    (stored / "bad.zarr").mkdir()
+    (stored / "bad.zarr" / "zarr.json").write_text("{")
+    for name in ("bad.parquet", "bad.npy", "bad.zarr"):
+        complaint = ccot("fit", name, "--by-row", code=2).stderr
+        assert len(complaint.splitlines()) == 1
+        assert "again" in complaint
+
+
+def test_the_report_of_rows_shows_them(ccot, stored):
+    ccot("fit", "table.parquet", "--by-row", "--out", "rows")
+    ccot("fit", "table.parquet", "--in-memory", "--out", "whole")
+    rows, whole = ((stored / folder / "report.html").read_text() for folder in ("rows", "whole"))
+    assert rows == whole
+    ccot("report", "rows/model.ccot", "--data", "table.parquet", "--by-row", "--title", "table")
+    assert (stored / "report.html").read_text() == rows
+
+
+def test_no_report_of_more_rows_than_a_browser_bears(ccot, stored, monkeypatch):
+    monkeypatch.setattr(fit_command, "MAX_MEMBERS", 39)
+    outcome = ccot("fit", "array.npy", "--out", "out")
+    assert "no report.html: a page holds at most 39 rows, this matrix has 40" in outcome.stderr
+    assert not (stored / "out" / "report.html").exists()
+    assert (stored / "out" / "model.ccot").exists()
+
+
+def test_new_rows_are_placed_by_row(ccot, stored, blocks, model_file):
+    expected = ccot("predict", model_file, "table.parquet", "--in-memory").stdout
+    assert ccot("predict", model_file, "table.parquet", "--by-row").stdout == expected
+    turned = pd.read_parquet(stored / "table.parquet")[blocks.columns[::-1]]
+    turned.to_parquet(stored / "turned.parquet")
+    assert ccot("predict", model_file, "turned.parquet", "--by-row").stdout == expected
+    outcome = ccot("predict", model_file, "array.npy", "--by-row", "--columns", code=2)
+    assert "leave it out with --columns" in outcome.stderr
