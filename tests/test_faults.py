@@ -15,6 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from benchmarks.faults import CASES, stress
 from ccot import CCOT, TransportCoclustering
+from ccot.baselines.base import run_all
 from ccot.datasets import make_latent_blocks
 from ccot.report import write_report
 from tests.faults import no_room
@@ -99,6 +100,25 @@ def test_a_lost_process_costs_time_and_not_the_result(tmp_path, monkeypatch):
     assert killed
     np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
     np.testing.assert_array_equal(model.row_confidence_, expected.row_confidence_)
+
+
+def dies_elsewhere(task):
+    """Do a task in this process; in any other, be killed."""
+    here, number = task
+    if os.getpid() != here:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+
+@needs_kill
+def test_starts_of_a_lost_process_are_made_here(monkeypatch):
+    monkeypatch.setattr("ccot.baselines.base._WORTH_PROCESSES", -1.0)
+    tasks = [(os.getpid(), number) for number in range(6)]
+    try:
+        with pytest.warns(RuntimeWarning, match="a worker process was lost"):
+            assert run_all(dies_elsewhere, tasks, n_jobs=2) == [0, 1, 4, 9, 16, 25]
+    finally:
+        get_reusable_executor().shutdown(kill_workers=True)
 
 
 class Slowly:

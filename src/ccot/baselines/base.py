@@ -10,6 +10,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -127,20 +128,29 @@ def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None)
 
     The arithmetic libraries get one thread each, whatever ``n_jobs`` is: starts are the better
     thing to share out, and sums come out the same to the last bit. Where the first task says that
-    the others will take long, they go to processes, which do not hold each other up as threads do.
+    the others will take long, they go to processes, which do not hold each other up as threads do;
+    if one of these is lost, to threads again.
     """
     with one_blas_thread():
         begun = time.perf_counter()
         first = _run_in_thread(run, tasks[0])
         left = (time.perf_counter() - begun) * (len(tasks) - 1)
         if effective_n_jobs(n_jobs) > 1 and left > _WORTH_PROCESSES:
-            others = Parallel(n_jobs=n_jobs, prefer="processes")(
-                delayed(_run_in_process)(run, task) for task in tasks[1:]
-            )
-        else:
-            others = Parallel(n_jobs=n_jobs, require="sharedmem")(
-                delayed(_run_in_thread)(run, task) for task in tasks[1:]
-            )
+            try:
+                others = Parallel(n_jobs=n_jobs, prefer="processes")(
+                    delayed(_run_in_process)(run, task) for task in tasks[1:]
+                )
+                return [first, *others]
+            except BrokenProcessPool:
+                warnings.warn(
+                    "a worker process was lost, perhaps for lack of memory: all starts are made by "
+                    "threads of this process",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        others = Parallel(n_jobs=n_jobs, require="sharedmem")(
+            delayed(_run_in_thread)(run, task) for task in tasks[1:]
+        )
     return [first, *others]
 
 
