@@ -21,8 +21,10 @@ class Loss:
     """A loss that splits into products, :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)`.
 
     ``h1`` is the identity in both losses offered, so alignments are linear in ``K``. ``average``
-    maps weighted means of ``forward(K)`` to the best support, whose ``h2`` are these means
-    themselves. ``mean_f1`` and ``low_rank_forward`` are for similarities of low rank.
+    maps weighted means of ``forward(K)`` to the next support, whose ``h2`` are these means
+    themselves: the best one for the square loss; for KL, as the authors have it, the best one for
+    the divergence taken the other way round. ``mean_f1`` and ``low_rank_forward`` are for
+    similarities of low rank.
     """
 
     f1: Callable[[Array], Array]
