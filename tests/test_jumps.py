@@ -109,6 +109,14 @@ def test_the_widest_gaps_are_taken_where_nothing_speaks_for_any():
     np.testing.assert_array_equal(detect_jumps([0.0, 1.0], n_jumps=1), [1])
 
 
+def test_the_strongest_jump_need_not_be_the_widest():
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(0, 1e-6, 30), rng.normal(1, 1e-6, 30), rng.normal(9, 0.3, 40)]
+    values = np.sort(np.concatenate(parts))
+    np.testing.assert_array_equal(detect_jumps(values, n_jumps=1), [30])
+    np.testing.assert_array_equal(detect_jumps(values, n_jumps=2), [30, 60])
+
+
 def test_n_jumps_is_obeyed_where_nothing_is_significant():
     values = np.sort(np.random.default_rng(0).normal(size=50))
     assert len(detect_jumps(values)) == 0
@@ -173,6 +181,23 @@ def test_batch_gives_what_its_vectors_give(method, n_jumps):
         np.testing.assert_allclose(together.strength[index], alone.strength)
 
 
+@pytest.mark.parametrize("method", DETECTORS)
+def test_a_batch_may_be_empty(method):
+    jumps = find_jumps(np.empty((0, 9)), method)
+    assert jumps.mask.shape == jumps.strength.shape == (0, 8)
+
+
+@pytest.mark.parametrize("method", DETECTORS)
+def test_whole_numbers_are_as_good_as_floats(method):
+    values = [*range(40), *range(1000, 1060)]
+    found, expected = (
+        detect_jumps(given, method, return_strength=True)
+        for given in (values, np.array(values, float))
+    )
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
 def test_scalings_are_read_by_their_logarithms_or_as_they_are():
     # On the scalings themselves all steps but the last one vanish.
     log_scaling = make_steps([60, 60, 60], noise=0.01, heights=[-800, -400, 0])
@@ -188,6 +213,8 @@ def test_scalings_are_read_by_their_logarithms_or_as_they_are():
     )
     for method in DETECTORS:
         assert find_scaling_jumps(modest, method, n_jumps=5).mask.sum() == 5
+    with pytest.raises(ValueError, match="180 values cannot have 180 jumps"):
+        find_jumps(modest, n_jumps=180)
     with pytest.raises(ValueError, match="unknown detector"):
         find_scaling_jumps(modest, "wavelets")
 

@@ -69,6 +69,26 @@ def test_blocks_at_the_edge_of_the_range_have_finite_terms(family, total):
     assert np.isfinite(FAMILIES[family].information(np.array([total]), np.array([20.0]))).all()
 
 
+@pytest.mark.parametrize("overall", [0.0, 1.0])
+def test_matrices_of_one_value_have_finite_terms(family, overall):
+    assert np.isfinite(
+        FAMILIES[family].terms(np.array([20 * overall]), np.array([20.0]), overall)
+    ).all()
+
+
+def test_blocks_of_little_exposure_hold_something():
+    little = np.array([0.25]), np.array([0.5])
+    assert FAMILIES["gaussian"].information(*little) == pytest.approx(0.0625)
+    assert FAMILIES["poisson"].information(*little) == pytest.approx(0.25 * np.log(0.5))
+    assert FAMILIES["bernoulli"].information(*little) == pytest.approx(0.5 * np.log(0.5))
+
+
+def test_rounding_beyond_the_range_holds_nothing():
+    total, exposure = np.array([-1e-17, 3.0 + 1e-15]), np.array([3.0, 3.0])
+    held = FAMILIES["bernoulli"].information(total, exposure)
+    np.testing.assert_allclose(held, 0, atol=1e-12)
+
+
 def test_empty_blocks_hold_nothing(family):
     assert FAMILIES[family].information(np.zeros(1), np.zeros(1)) == 0
     assert np.isfinite(FAMILIES[family].terms(np.zeros(1), np.zeros(1), 0.0)).all()

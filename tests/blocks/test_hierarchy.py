@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ccot.blocks.hierarchy import build_hierarchy, pair_costs, share_kept
+from ccot.blocks.hierarchy import Start, build_hierarchy, pair_costs, share_kept
 from ccot.blocks.problem import information, make_blocks, make_problem
 from ccot.metrics import error_rate
 
@@ -39,6 +39,8 @@ def test_costs_add_up_to_all_information(fine, axis):
     assert hierarchy.costs(axis).sum() == pytest.approx(lost, rel=1e-6)
     assert len(hierarchy.costs(axis)) == blocks.shape[axis] - 1
     assert (hierarchy.costs(axis) >= 0).all()
+    # The last merge, of two clusters into one, comes first.
+    assert hierarchy.costs(axis)[0] == hierarchy.side(axis)[-1].cost
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -96,6 +98,30 @@ def test_share_kept_goes_from_one_to_nothing(fine):
     )
     assert 0.8 < share_kept(problem, blocks, make_blocks(problem, row_cut, column_cut)) < 1
     assert share_kept(problem, single, single) == 1
+    assert share_kept(problem, make_blocks(problem, row_cut, column_cut), blocks) == 1
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"], indirect=True)
+def test_rounding_is_nothing_to_keep(family):
+    rng = np.random.default_rng(0)
+    level = 1e8 + rng.normal(size=(40, 30))
+    product = np.outer(rng.uniform(1, 9, 40), rng.uniform(1, 9, 30))
+    problem = make_problem(level if family == "gaussian" else product, family)
+    blocks = make_blocks(problem, np.arange(40) % 4, np.arange(30) % 3)
+    single = make_blocks(problem, np.zeros(40, int), np.zeros(30, int))
+    assert share_kept(problem, blocks, single) == 1
+
+
+@pytest.mark.parametrize("numbers", [(2, 3), (None, 3), (2, None), (None, None)])
+def test_a_start_is_cut_where_a_number_is_given(fine, numbers):
+    problem, blocks = fine
+    start = Start(blocks, build_hierarchy(problem, blocks))
+    wanted = [blocks.shape[axis] if n is None else n for axis, n in enumerate(numbers)]
+    cut = start.cut(numbers)
+    assert cut.shape == tuple(wanted)
+    for axis, number in enumerate(wanted):
+        expected = start.hierarchy.cut(axis, number)[blocks.labels[axis]]
+        np.testing.assert_array_equal(cut.labels[axis], expected)
 
 
 def test_merged_blocks_are_those_of_the_merged_labels(fine):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ccot import detect_jumps
@@ -62,7 +62,9 @@ def slow_strength(values):
     return strength
 
 
-@given(values=st.one_of(sorted_integers(2, 40), sorted_integers(60, 200)))
+@given(values=st.one_of(sorted_integers(2, 40), stepped().map(lambda case: case[0])))
+@example(values=np.repeat([0.0, 9.0], 3))
+@example(values=np.repeat([0.0, 1.0, 4.0], [11, 17, 9]) + np.linspace(0, 0.1, 37))
 def test_strength_is_that_of_the_slow_test(values):
     np.testing.assert_allclose(find_jumps(values).strength, slow_strength(values), atol=1e-9)
 

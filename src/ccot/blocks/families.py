@@ -84,7 +84,9 @@ def _bernoulli_terms(total: np.ndarray, exposure: np.ndarray, overall: float) ->
 
 
 def _bernoulli_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-    mean = np.clip(_ratio(total, exposure), 0.0, 1.0)
+    # A total that rounding put outside of its range would hold an infinite amount.
+    total = np.clip(total, 0.0, exposure)
+    mean = _ratio(total, exposure)
     return xlogy(total, mean) + xlogy(exposure - total, 1.0 - mean)
 
 

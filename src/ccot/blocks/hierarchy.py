@@ -61,7 +61,7 @@ class Hierarchy:
         labels = np.arange(self.shape[axis])
         for merge in self.side(axis)[: max(self.shape[axis] - n_clusters, 0)]:
             labels[labels == merge.second] = merge.first
-        return np.unique(labels, return_inverse=True)[1].reshape(-1)
+        return np.unique(labels, return_inverse=True)[1]
 
     def nodes(self, axis: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
         """Return all nodes of one side's tree.
