@@ -106,9 +106,25 @@ def test_a_given_number_leads_whatever_the_jumps_say(smooth):
     assert numbers == (2, 9)
     assert candidates[0].numbers == (2, 9)
     # Nine is beyond the upper half of the tree: no jump speaks for or against it.
-    alone = jump_scores(mean_costs([start.hierarchy for start in starts], 0), 12)
-    assert candidates[0].score == pytest.approx(alone[2])
+    alone = [
+        jump_scores(mean_costs([start.hierarchy for start in starts], axis), 12) for axis in (0, 1)
+    ]
+    assert candidates[0].score == pytest.approx(alone[0][2])
+    numbers, candidates = choose_numbers(problem, starts, (11, None), "jump")
+    assert numbers == candidates[0].numbers == (11, 2)
+    assert candidates[0].score == pytest.approx(alone[1][2])
     assert choose_numbers(problem, starts, (None, None), "icl")[0] == (None, None)
+
+
+def test_where_icl_is_trusted_on_one_side_only_that_side_is_its(clear):
+    problem, starts = clear
+    assert trust_icl(problem, starts[1:])[1] == (True, False)
+    numbers, candidates = choose_numbers(problem, starts[1:], (None, None), "jump")
+    scores = jump_scores(starts[1].hierarchy.costs(1), 3)
+    assert numbers == (2, max(scores, key=lambda k: scores[k]))
+    assert {candidate.numbers[0] for candidate in candidates} == {2}
+    for candidate in candidates:
+        assert candidate.score == pytest.approx(scores[candidate.numbers[1]])
 
 
 def test_icl_is_trusted_up_to_a_quarter_of_the_finest_or_two(clear):

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from scipy.stats import bernoulli, norm, poisson
 
 from ccot.blocks.placement import place_side
-from ccot.blocks.prepare import Preparation
+from ccot.blocks.prepare import Preparation, with_effects
 from ccot.blocks.problem import make_blocks, make_problem
 from tests.blocks.matrices import draw
 
@@ -63,6 +63,7 @@ def test_missing_entries_are_left_out_of_likelihoods():
     rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
     X = draw("gaussian", rows, columns, rng)
     X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    X[5, 1:] = np.nan
     problem = make_problem(X, "gaussian")
     blocks = make_blocks(problem, rows, columns)
     placement = place_side(problem, Preparation("gaussian"), blocks, 0)
@@ -82,3 +83,62 @@ def test_points_with_nothing_to_go_by_join_the_largest_cluster():
     counts = make_problem(X, "poisson")
     placed = place_side(counts, Preparation("poisson"), make_blocks(counts, *labels), 0)
     np.testing.assert_array_equal(placed.labels(np.zeros((2, 4))), 0)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "missing"])
+def test_columns_count_by_their_precision(kind):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
+    X, precision = draw("gaussian", rows, columns, rng), rng.uniform(0.2, 3.0, 30)
+    if kind == "missing":
+        X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    given = sp.csr_array(X) if kind == "sparse" else X
+    problem = make_problem(given, "gaussian", precision)
+    blocks = make_blocks(problem, rows, columns)
+    placement = place_side(problem, Preparation("gaussian"), blocks, 0)
+    means = blocks.total / blocks.exposure
+    cost = [np.nansum(precision * (X - mean[columns]) ** 2 / 2, axis=1) for mean in means]
+    noise = np.nanmean(precision * (X - means[rows][:, columns]) ** 2)
+    gain = np.log(np.bincount(rows) / 40) - np.transpose(cost) / noise
+    found = placement.gains(placement.profiles(placement.face(given)))
+    np.testing.assert_allclose(found[:, 0] - found[:, 1], gain[:, 0] - gain[:, 1], rtol=1e-9)
+    counted = np.isfinite(X).sum(axis=1)
+    slow = -np.min(cost, axis=0) / noise / counted - np.log(2 * np.pi * noise) / 2
+    np.testing.assert_allclose(placement.log_likelihood(given), slow, rtol=1e-9)
+
+
+def test_points_are_prepared_as_those_of_their_side():
+    rng = np.random.default_rng(0)
+    rows, columns = np.arange(40) % 2, np.arange(30) % 3
+    X = draw("gaussian", rows, columns, rng) + rng.normal(size=(40, 1)) + rng.normal(size=30)
+    preparation = with_effects(Preparation("gaussian"), X)
+    problem = make_problem(preparation.matrix(X), "gaussian")
+    blocks = make_blocks(problem, rows, columns)
+    by_row, by_column = (place_side(problem, preparation, blocks, axis) for axis in (0, 1))
+    np.testing.assert_array_equal(by_row.labels(X + 50 * rng.normal(size=(40, 1))), rows)
+    shifted = (X + 50 * rng.normal(size=30)).T
+    np.testing.assert_array_equal(by_column.labels(shifted), by_column.labels(X.T))
+
+
+def test_rare_columns_and_empty_rows_have_their_likelihood():
+    rng = np.random.default_rng(0)
+    rows, columns = np.arange(40) % 2, np.arange(30) % 3
+    X = draw("poisson", rows, columns, rng)
+    X[:, 0], X[-1] = 0, 0
+    X[3, 0] = 1
+    problem = make_problem(X, "poisson")
+    blocks = make_blocks(problem, rows, columns)
+    placement = place_side(problem, Preparation("poisson"), blocks, 0)
+    lift = (blocks.total + 0.5) / (blocks.exposure + 0.5)
+    expected = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum() * lift[rows][:, columns]
+    slow = poisson.logpmf(X, expected).mean(axis=1)
+    np.testing.assert_allclose(placement.log_likelihood(X), slow, rtol=1e-9)
+
+
+def test_small_amounts_go_where_large_ones_go():
+    rng = np.random.default_rng(0)
+    rows, columns = np.arange(40) % 2, np.arange(30) % 3
+    X = 1e-9 * draw("poisson", rows, columns, rng)
+    problem = make_problem(X, "poisson")
+    placement = place_side(problem, Preparation("poisson"), make_blocks(problem, rows, columns), 0)
+    np.testing.assert_array_equal(placement.labels(X), rows)
