@@ -124,6 +124,28 @@ def test_weights_choose_between_the_kernels():
 
 
 @each_loss
+@pytest.mark.parametrize("exact_refinement", [True, False])
+def test_objective_is_the_weighted_sum_of_the_values(loss, exact_refinement):
+    kernels, weights, start = [make_kernel(12, 0), make_kernel(9, 1)], (0.3, 0.7), make_kernel(7, 2)
+    told, expected, limits = [], 0.0, Limits()
+    answer = gromov_barycentre(
+        kernels,
+        weights,
+        start,
+        reg=0.5,
+        loss=loss,
+        exact_refinement=exact_refinement,
+        report=lambda *news: told.append(news),
+    )
+    for kernel, weight in zip(kernels, weights, strict=True):
+        found = align(kernel, start, 0.5, LOSSES[loss], limits)
+        refined = refine(kernel, start, found.coupling, LOSSES[loss], limits)
+        expected += weight * (refined[1] if exact_refinement else found.value)
+    assert answer.objective[0] == pytest.approx(expected)
+    assert told == [("updates", done, 10) for done in range(len(answer.objective) + 1)]
+
+
+@each_loss
 @pytest.mark.parametrize("n_support", [1, 4, 20])
 def test_support_may_have_any_size(loss, n_support):
     kernels = [make_kernel(12, 0), make_kernel(9, 1)]
