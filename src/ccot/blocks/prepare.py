@@ -212,9 +212,13 @@ def _floor(X: Matrix) -> float:
 def _offset(X: Matrix) -> float:
     if sp.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
         return 0.0
-    values = X.data if sp.issparse(X) else X
-    mean = float(np.nanmean(values))
-    return mean if abs(mean) > _FAR_FROM_ZERO * float(np.nanstd(values)) else 0.0
+    # Part by part: NumPy would copy the matrix to look past what is missing.
+    values = (X.data if sp.issparse(X) else X).ravel(order="K")
+    parts = [values[part] for part in gen_batches(values.size, _CELLS_AT_ONCE)]
+    count = max(sum(np.count_nonzero(~np.isnan(part)) for part in parts), 1)
+    mean = float(sum(np.nansum(part) for part in parts) / count)
+    spread = float(sum(np.nansum((part - mean) ** 2) for part in parts) / count) ** 0.5
+    return mean if abs(mean) > _FAR_FROM_ZERO * spread else 0.0
 
 
 def _is_table_of_traits(X: np.ndarray) -> bool:

@@ -26,6 +26,8 @@ MAX_EXACT = 1_000_000
 # A dense matrix with fewer non-zero entries than this share is shorter as a sparse one.
 _SPARSE_SHARE = 0.3
 _MAX_TABLE = 65_536
+# So many values, taken evenly, tell signs, and that there are too many different ones for a table.
+_ENOUGH = 2**18
 _ROUNDED_BITS = 12
 
 
@@ -56,7 +58,7 @@ def pack_array(values: np.ndarray) -> dict[str, Any]:
     """
     flat = np.ascontiguousarray(values).ravel()
     planes = flat.view(np.uint8).reshape(len(flat), flat.itemsize).T
-    return {"type": flat.dtype.name, "bytes": _deflate(np.ascontiguousarray(planes).tobytes())}
+    return {"type": flat.dtype.name, "bytes": _deflate(np.ascontiguousarray(planes).data)}
 
 
 def unpack_array(packed: dict[str, Any]) -> np.ndarray:
@@ -106,23 +108,29 @@ def pack_matrix(
         None if len(labels) <= keep else spread(labels, keep)
         for labels in (row_labels, column_labels)
     )
+    return {
+        "rows": None if rows is None else pack_integers(rows),
+        "columns": None if columns is None else pack_integers(columns),
+        **_pack_part(_part(matrix, rows, columns)),
+    }
+
+
+def _part(matrix: Any, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
     if isinstance(matrix, RowSource):
         matrix = _as_sparse(matrix.rows(np.arange(matrix.shape[0]) if rows is None else rows))
     elif rows is not None:
         matrix = matrix[rows]
-    if columns is not None:
-        matrix = matrix[:, columns]
-    packed = {
-        "shape": list(matrix.shape),
-        "rows": None if rows is None else pack_integers(rows),
-        "columns": None if columns is None else pack_integers(columns),
-    }
-    if sp.issparse(matrix):
-        matrix = sp.csr_array(matrix)
-        matrix.sort_indices()
-        packed |= {"lengths": pack_integers(np.diff(matrix.indptr)), "gaps": _pack_gaps(matrix)}
-        return packed | _pack_values(matrix.data)
-    return packed | _pack_values(np.asarray(matrix, dtype=np.float64))
+    return matrix if columns is None else matrix[:, columns]
+
+
+def _pack_part(matrix: Any) -> dict[str, Any]:
+    packed: dict[str, Any] = {"shape": list(matrix.shape)}
+    if not sp.issparse(matrix):
+        return packed | _pack_values(matrix)
+    matrix = sp.csr_array(matrix)
+    matrix.sort_indices()
+    packed |= {"lengths": pack_integers(np.diff(matrix.indptr)), "gaps": _pack_gaps(matrix)}
+    return packed | _pack_values(matrix.data)
 
 
 def spread(labels: np.ndarray, keep: int) -> np.ndarray:
@@ -143,7 +151,7 @@ def spread(labels: np.ndarray, keep: int) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def _deflate(content: bytes) -> str:
+def _deflate(content: bytes | memoryview) -> str:
     return base64.b64encode(zlib.compress(content)).decode("ascii")
 
 
@@ -180,23 +188,44 @@ def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:
 
 def _pack_values(values: np.ndarray) -> dict[str, Any]:
     flat = np.asarray(values, dtype=np.float64).ravel()
-    low, high = np.nanquantile(flat, (0.05, 0.95)) if np.isfinite(flat).any() else (0.0, 0.0)
-    # Noise around zero is no sign: what is below must be more than a tenth of what is above.
-    signed = low < 0 < high and min(-low, high) > 0.1 * max(-low, high)
-    facts = {"signed": bool(signed), "amounts": not (flat < 0).any()}
-    table, codes = np.unique(flat, return_inverse=True)
-    if len(table) <= min(_MAX_TABLE, max(len(flat) // 4, 256)):
-        # NaN, if any, is the last entry, and JSON knows no NaN.
-        numbers = [None if np.isnan(value) else value for value in table.tolist()]
-        return facts | {"exact": True, "values": pack_integers(codes), "table": numbers}
+    some = flat[:: -(-len(flat) // _ENOUGH) or 1]
+    facts = {"signed": _is_signed(some), "amounts": not np.fmin.reduce(flat, initial=0.0) < 0}
+    few = min(_MAX_TABLE, max(len(flat) // 4, 256))
+    # Sorting a large matrix takes several times its memory: not where some tell that it is vain.
+    if len(np.unique(some)) <= few:
+        table, codes = np.unique(flat, return_inverse=True)
+        if len(table) <= few:
+            # NaN, if any, is the last entry, and JSON knows no NaN.
+            numbers = [None if np.isnan(value) else value for value in table.tolist()]
+            return facts | {"exact": True, "values": pack_integers(codes), "table": numbers}
+    exact = len(flat) <= MAX_EXACT
     with np.errstate(over="ignore"):
         singles = flat.astype(np.float32)
-    exact = len(flat) <= MAX_EXACT
-    return facts | {"exact": exact, "values": pack_array(singles if exact else _rounded(singles))}
+    if not exact:
+        _round(singles)
+    return facts | {"exact": exact, "values": pack_array(singles)}
 
 
-def _rounded(singles: np.ndarray) -> np.ndarray:
-    """Return 32-bit floats rounded to the leading bits of their mantissa."""
-    mantissa, exponent = np.frexp(singles)
-    scale = np.float32(2**_ROUNDED_BITS)
-    return np.ldexp(np.round(mantissa * scale) / scale, exponent).astype(np.float32)
+def _is_signed(values: np.ndarray) -> bool:
+    low, high = np.nanquantile(values, (0.05, 0.95)) if np.isfinite(values).any() else (0.0, 0.0)
+    # Noise around zero is no sign: what is below must be more than a tenth of what is above.
+    return bool(low < 0 < high and min(-low, high) > 0.1 * max(-low, high))
+
+
+def _round(singles: np.ndarray) -> None:
+    """Round finite 32-bit floats to the leading bits of their mantissa, in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccot.report.pack import _round
+    >>> third = np.array([1 / 3], dtype=np.float32)
+    >>> _round(third)
+    >>> float(third[0]).hex()
+    '0x1.5560000000000p-2'
+    """
+    dropped = 24 - _ROUNDED_BITS
+    bits = singles.view(np.uint32)
+    # Half of the last bit that stays; a carry goes into the exponent, where it belongs.
+    bits += np.uint32(2 ** (dropped - 1))
+    bits &= np.uint32(2**32 - 2**dropped)

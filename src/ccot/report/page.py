@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -91,7 +91,7 @@ def write_report(
     content = _content(named, matrix, row_names, column_names, title)
     path = Path(path)
     with write_atomically(path, "w") as file:
-        file.write(_page(content))
+        file.writelines(_page(content))
     return path
 
 
@@ -149,20 +149,24 @@ def _names(side: str, number: int, *sources: Any) -> list[str]:
     return names
 
 
-def _page(content: Mapping[str, Any]) -> str:
+def _page(content: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the page in pieces: together they would be one more copy of the matrix."""
     assets = resources.files("ccot.report") / "assets"
 
     def read(name: str) -> str:
         return (assets / name).read_text(encoding="utf-8")
 
     summaries = "\n\n".join(model["summary"] or model["name"] for model in content["models"])
-    return Template(read("page.html")).substitute(
-        title=html.escape(content["title"]),
-        summary=html.escape(summaries),
-        style=read("style.css"),
-        script="\n".join(read(name) for name in SCRIPTS),
-        content=embed(content),
-    )
+    fields = {
+        "title": html.escape(content["title"]),
+        "summary": html.escape(summaries),
+        "style": read("style.css"),
+        "script": "\n".join(read(name) for name in SCRIPTS),
+    }
+    before, after = read("page.html").split("$content")
+    yield Template(before).substitute(fields)
+    yield embed(content)
+    yield Template(after).substitute(fields)
 
 
 def embed(content: Any) -> str:
