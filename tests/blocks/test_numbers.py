@@ -1,10 +1,11 @@
 from dataclasses import replace
+from math import factorial
 
 import numpy as np
 import pytest
 from scipy.stats import bernoulli, norm
 
-from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.hierarchy import Hierarchy, Merge, build_hierarchy
 from ccot.blocks.numbers import (
     best_cuts,
     bic,
@@ -86,6 +87,18 @@ def test_given_numbers_are_not_chosen(planted, family):
     found = best_cuts(problem, fine, hierarchy, (3, None))
     assert {c.numbers for c in found} == {(3, m) for m in range(1, 6)}
     assert [c.numbers for c in best_cuts(problem, fine, hierarchy, (2, 4))] == [(2, 4)]
+    # There are no more clusters than the finest ones.
+    assert [c.numbers for c in best_cuts(problem, fine, hierarchy, (9, 5))] == [(6, 5)]
+
+
+def test_saturated_cuts_are_left_out_unless_asked_for(family):
+    problem = make_problem(np.random.default_rng(0).integers(0, 2, (4, 4)) * 1.0, family)
+    fine = make_blocks(problem, np.arange(4), np.arange(4))
+    hierarchy = build_hierarchy(problem, fine)
+    free = {c.numbers for c in best_cuts(problem, fine, hierarchy)}
+    assert free == {(g, m) for g in range(1, 5) for m in range(1, 5) if g * m <= 8}
+    assert best_cuts(problem, fine, hierarchy, (4, None))[-1].numbers[0] == 4
+    assert len(best_cuts(problem, fine, hierarchy, (4, None))) == 4
 
 
 def test_planted_numbers_have_the_best_icl(planted, family):
@@ -122,6 +135,35 @@ def test_without_a_jump_no_number_stands_out():
     assert np.isfinite(list(jump_scores(np.zeros(9), limit=5).values())).all()
 
 
+def test_scores_compare_three_costs_on_either_side():
+    costs = np.random.default_rng(0).uniform(1, 9, 11)
+    level = np.log(costs * np.arange(1, 12))
+    scores = jump_scores(costs, limit=9)
+    assert set(scores) == {2, 3, 4, 5, 6}
+    assert scores[2] == pytest.approx(level[0] - level[1:4].mean())
+    assert scores[3] == pytest.approx(level[:2].mean() - level[2:5].mean())
+    assert scores[6] == pytest.approx(level[2:5].mean() - level[5:8].mean())
+    assert set(jump_scores(costs, limit=4)) == {2, 3, 4}
+
+
+def make_chain(*costs):
+    """A hierarchy of rows whose merges cost so much, the last one first."""
+    merges = tuple(Merge(0, 0, k + 1, cost) for k, cost in enumerate(costs[::-1]))
+    return Hierarchy((len(costs) + 1, 1), merges)
+
+
+def test_costs_of_nothing_have_a_floor():
+    np.testing.assert_allclose(
+        mean_costs([make_chain(8.0, 0.0), make_chain(2.0, 4.0, 1.0)], 0), [4.0, np.sqrt(4 * 8e-12)]
+    )
+    assert len(mean_costs([make_chain(8.0), make_chain()], 0)) == 0
+    assert np.isfinite(np.log(mean_costs([make_chain(0.0, 0.0)], 0))).all()
+    level = np.log([1.0, 1e-12, 1e-12]) + np.log([1, 2, 3])
+    assert jump_scores(np.array([1.0, 0.0, 0.0]), 9)[2] == pytest.approx(
+        level[0] - level[1:].mean()
+    )
+
+
 def test_costs_of_several_starts_are_averaged_geometrically(planted, family):
     problem = make_problem(planted[0], family)
     trees = [
@@ -149,6 +191,54 @@ def test_evidence_of_a_hard_plan_is_that_of_its_labels(noisy):
     one_hot = tuple(np.eye(labels.max() + 1)[labels] for labels in hard.labels)
     soft = replace(hard, plans=one_hot)
     assert evidence(problem, soft) == pytest.approx(evidence(problem, hard), rel=1e-12)
+
+
+def explicit_bound(X, rows, columns):
+    """The formula of the module for soft plans, term by term, with their entropy."""
+    masses = rows.sum(axis=0), columns.sum(axis=0)
+    total, exposure = rows.T @ X @ columns, np.outer(*masses)
+    noise = (np.sum(X**2) - np.sum(total**2 / exposure)) / X.size
+    partition = sum(np.sum(mass * np.log(mass / mass.sum())) for mass in masses)
+    price = sum((len(m) - 1) * np.log(n) for m, n in zip(masses, X.shape, strict=True)) / 2
+    orders = sum(np.log(factorial(len(mass))) for mass in masses)
+    variance, deviation = noise / exposure, (total / exposure - X.mean()) ** 2
+    largest = max(deviation.max(), variance.min())
+    prior = max(
+        -0.5 * np.sum(np.log(1 + tau / variance) + deviation / (tau + variance))
+        for tau in np.geomspace(variance.min() / 1000, largest, 60)
+    ) - 0.5 * np.log(exposure.size)
+    entropy = -sum(np.sum(plan * np.log(np.maximum(plan, 1e-300))) for plan in (rows, columns))
+    return -X.size / 2 * np.log(noise) + partition - price + orders + prior + entropy
+
+
+def test_evidence_is_its_formula(noisy):
+    problem = make_problem(noisy.data, "gaussian")
+    hard = make_blocks(problem, noisy.row_labels, noisy.column_labels)
+    one_hot = [np.eye(labels.max() + 1)[labels] for labels in hard.labels]
+    assert evidence(problem, hard) == pytest.approx(explicit_bound(noisy.data, *one_hot))
+    soft = soft_from(problem, hard.labels)
+    bound = explicit_bound(noisy.data, *soft.plans)
+    assert bound > evidence(problem, replace(soft, plans=None)) + 1
+    assert evidence(problem, soft) == pytest.approx(bound)
+    # A vague plan says less than the labels read off it.
+    vague = replace(hard, plans=tuple(0.5 * plan + 0.5 / plan.shape[1] for plan in one_hot))
+    assert evidence(problem, vague) == evidence(problem, hard)
+
+
+def test_evidence_of_a_single_block_has_no_prior():
+    X = np.random.default_rng(0).normal(size=(9, 8)) + 3
+    problem = make_problem(X, "gaussian")
+    flat = make_blocks(problem, np.zeros(9, int), np.zeros(8, int))
+    assert evidence(problem, flat) == pytest.approx(-36 * np.log(X.var()))
+
+
+def test_a_perfect_fit_has_a_finite_likelihood():
+    X = np.repeat([[0.0, 3.0], [5.0, 1.0]], 4, axis=1)
+    problem = make_problem(X, "gaussian")
+    perfect = make_blocks(problem, np.arange(2), np.repeat([0, 1], 4))
+    held = log_likelihood(problem, information(problem, perfect))
+    assert held == pytest.approx(-8 * np.log(1e-12 * np.sum(X**2) / 16))
+    assert np.isfinite(evidence(problem, perfect))
 
 
 def test_evidence_sees_clusters_that_icl_misses_under_noise(noisy):
