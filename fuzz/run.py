@@ -28,7 +28,6 @@ from fuzz.targets import TARGETS, Target
 from fuzz.watch import Guard
 
 _LONGEST = 1 << 17
-_SLOW = 10  # seconds; a reader that takes longer for a file of 128 KiB hangs
 
 
 def main() -> None:
@@ -46,7 +45,7 @@ def main() -> None:
     attack = Attack(target, folder)
     flags = [
         sys.argv[0], str(options.corpus), f"-artifact_prefix={options.out}/",
-        f"-max_total_time={options.seconds}", f"-timeout={_SLOW}", f"-max_len={_LONGEST}",
+        f"-max_total_time={options.seconds}", f"-timeout={target.seconds}", f"-max_len={_LONGEST}",
         "-rss_limit_mb=4096", "-print_final_stats=1", "-len_control=20",
         f"-seed={options.seed}", "-reload=0",
     ]  # fmt: skip

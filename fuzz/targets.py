@@ -42,6 +42,8 @@ class Target:
         Returns valid inputs to start from.
     mutators : sequence of callables
         Structure-aware changes, tried beside those of the engine.
+    seconds : int
+        A reader that takes longer hangs.
     """
 
     read: Callable[[Path], Any]
@@ -49,6 +51,7 @@ class Target:
     errors: tuple[type[Exception], ...]
     seeds: Callable[[], list[bytes]]
     mutators: Sequence[mutate.Mutator] = ()
+    seconds: int = 10
 
 
 def read_text(path: Path) -> None:
@@ -158,7 +161,7 @@ TARGETS = {
     "mtx": Target(read_matrix, "a.mtx", _INPUT, seeds.markets, (mutate.lines,)),
     "mtx-gzip": Target(read_matrix, "a.mtx.gz", _INPUT, seeds.gzipped_markets, (mutate.gzipped,)),
     "parquet": Target(read_parquet, "a.parquet", _INPUT, seeds.parquets, (mutate.footer,)),
-    "h5ad": Target(read_matrix, "a.h5ad", _INPUT, seeds.anndatas, (mutate.words,)),
+    "h5ad": Target(read_matrix, "a.h5ad", _INPUT, seeds.anndatas, (mutate.words,), 60),
     "stdin": Target(read_stdin, "a", _INPUT, seeds.anything, (mutate.archive, mutate.lines)),
     "rows-npy": Target(read_rows, "a.npy", (ValueError,), seeds.arrays, (mutate.array_header,)),
     "rows-parquet": Target(read_rows, "a.parquet", (ValueError,), seeds.parquets, (mutate.footer,)),

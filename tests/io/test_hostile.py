@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from ccot import load_model
-from ccot.io import InputError, ModelFileError, read_matrix
+from ccot.io import InputError, ModelFileError, h5ad, read_matrix
 from ccot.io.matrix import check_sparse
 from ccot.io.model_file import write_values
 from ccot.sources import as_source
@@ -135,6 +135,34 @@ def test_market_that_announces_very_much(tmp_path, size, match, name):
     refused(tmp_path / name, match)
 
 
+@pytest.mark.parametrize("text", [b"2 2 1\n1 1 1\0\n", b"2 2 1\n1 1 1\x8b\0e-"])
+def test_market_with_bytes_that_are_no_text(tmp_path, text):
+    """SciPy's reader crashes on these."""
+    (tmp_path / "a.mtx").write_bytes(b"%%MatrixMarket matrix coordinate integer general\n" + text)
+    refused(tmp_path / "a.mtx", "no text")
+
+
+def test_parquet_that_announces_other_rows_than_it_holds(tmp_path):
+    """Places that were never written to must not pass for data."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]}), path)
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    # The number of rows is the first zigzag 3 (field 3 of the footer, type i64) after the schema.
+    footer = content[start:]
+    for place in [k for k, byte in enumerate(footer[:-1]) if footer[k : k + 2] == b"\x16\x06"]:
+        changed = footer[: place + 1] + b"\x0a" + footer[place + 2 :]
+        path.write_bytes(content[:start] + changed)
+        for read in (read_matrix, read_rows):
+            try:
+                found = read(path)
+            except InputError:
+                continue
+            values = getattr(found, "values", found)
+            np.testing.assert_array_equal(values, [[1, 4], [2, 5], [3, 6]])
+
+
 def test_parquet_that_unfolds_to_very_much(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(9 << 20, np.int8)), pa.array([1.0]))
@@ -144,7 +172,7 @@ def test_parquet_that_unfolds_to_very_much(tmp_path):
 
 
 @pytest.fixture
-def h5ad(tmp_path):
+def without_values(tmp_path):
     h5py = pytest.importorskip("h5py")
     anndata = pytest.importorskip("anndata")
     path = tmp_path / "a.h5ad"
@@ -155,16 +183,16 @@ def h5ad(tmp_path):
         yield h5py, file, path
 
 
-def test_h5ad_whose_values_are_another_file(h5ad, tmp_path):
-    _, file, path = h5ad
+def test_h5ad_whose_values_are_another_file(without_values, tmp_path):
+    _, file, path = without_values
     file.create_dataset("X", (3, 2), "f8", external=[(str(tmp_path / "secret"), 0, 48)])
     file["X"].attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
     file.close()
     refused(path, "another place")
 
 
-def test_h5ad_with_a_link_to_another_file(h5ad, tmp_path):
-    h5py, file, path = h5ad
+def test_h5ad_with_a_link_to_another_file(without_values, tmp_path):
+    h5py, file, path = without_values
     with h5py.File(tmp_path / "other.h5", "w") as other:
         other["X"] = np.ones((3, 2))
     file["X"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/X")
@@ -172,8 +200,8 @@ def test_h5ad_with_a_link_to_another_file(h5ad, tmp_path):
     refused(path, "another place")
 
 
-def test_h5ad_with_a_view_of_another_file(h5ad, tmp_path):
-    h5py, file, path = h5ad
+def test_h5ad_with_a_view_of_another_file(without_values, tmp_path):
+    h5py, file, path = without_values
     layout = h5py.VirtualLayout((3, 2), "f8")
     layout[:] = h5py.VirtualSource(str(tmp_path / "other.h5"), "X", (3, 2))
     file.create_virtual_dataset("X", layout)
@@ -181,8 +209,8 @@ def test_h5ad_with_a_view_of_another_file(h5ad, tmp_path):
     refused(path, "another place")
 
 
-def test_h5ad_that_announces_very_much(h5ad):
-    _, file, path = h5ad
+def test_h5ad_that_announces_very_much(without_values):
+    _, file, path = without_values
     file.create_dataset("X", (HUGE, 2), "f8", chunks=(10, 2))
     file.close()
     refused(path, "trap")
@@ -193,6 +221,20 @@ def test_model_whose_member_is_longer_than_the_file(tmp_path):
     path.write_bytes(overstated(path.read_bytes()))
     with pytest.raises(ModelFileError, match="more than fits"):
         load_model(path)
+
+
+@pytest.mark.parametrize("end", ["os.abort()", "[0 for _ in iter(int, 1)]", "[b' ' * 10**10] * 2"])
+def test_h5ad_that_hdf5_falls_over(tmp_path, monkeypatch, end):
+    """The program that reads the file crashes, turns in a circle, or wants all memory."""
+    program = tmp_path / "program.py"
+    code = h5ad._PROGRAM.read_text().replace(
+        "with h5py.File(path", f"{end}\n        with File(path"
+    )
+    program.write_text("import os\n" + code.replace("from __future__ import annotations", ""))
+    monkeypatch.setattr(h5ad, "_PROGRAM", program)
+    monkeypatch.setattr(h5ad, "_SECONDS", 2)
+    (tmp_path / "a.h5ad").write_bytes(b"\x89HDF\r\n\x1a\n")
+    refused(tmp_path / "a.h5ad", "no readable h5ad")
 
 
 @pytest.mark.parametrize("header", [b"{'descr': (\n", b"{" * 300, b"\xff\n"])
@@ -232,6 +274,8 @@ def test_zarr_array_that_would_run_code(tmp_path):
         ("a.npy", b"\x93NUMPY\x01\x00\x02\x00{("),
         ("a.npy", b""),
         ("a.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}"),
+        ("a.npy", npy((0, HUGE))),
+        ("a.npy", npy((3, 0))),
         ("a.parquet", b"PAR1"),
         ("a.parquet", b"PAR1\x15\x00\x00\x00\x00\x00\x00\x7fPAR1"),
     ],

@@ -104,6 +104,9 @@ def read_matrix_market(path: Path) -> NamedMatrix:
     """
     with damage_explained(path, "Matrix Market"):
         text = unfolded(path).read() if path.suffix == ".gz" else path.read_bytes()
+        if b"\0" in text:
+            # SciPy's reader crashes where a line ends in one.
+            raise InputError(f"{path} holds bytes that are no text: download it again")
         n_rows, _, n_entries, kind, field, symmetry = scipy.io.mminfo(BytesIO(text))
         if field == "complex":
             raise InputError(f"{path} holds complex numbers: pass their real parts or moduli")
@@ -222,6 +225,8 @@ def _read_wide(file: Any, columns: list[str], index: str | None) -> NamedMatrix:
         if index is not None:
             names += batch.column(index).to_pylist()
         first += len(batch)
+    if first != len(values):
+        raise InputError(f"{first} rows were found where {len(values)} are announced")
     how = "Parquet, " + ("no row names" if index is None else f"row names from column {index!r}")
     return named_matrix(values, None if index is None else names, columns, how)
 

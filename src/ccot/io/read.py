@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ccot.io.anndata import read_h5ad
 from ccot.io.binary import read_matrix_market, read_npy, read_npz, read_parquet
+from ccot.io.h5ad import read_h5ad
 from ccot.io.layout import Column, TextOptions
 from ccot.io.matrix import InputError, NamedMatrix
 from ccot.io.text import read_text

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.binary import damage_explained
+from ccot.io.matrix import InputError
 from ccot.io.npy import map_array
 from ccot.sources.base import RowSource
 from ccot.sources.blocks import DaskSource
@@ -74,7 +75,10 @@ def _make_source(X: Any, index_col: str | int | bool | None = None) -> RowSource
     if isinstance(X, RowSource):
         return X
     if isinstance(X, str | os.PathLike):
-        return _open_path(Path(X), index_col)
+        source = _open_path(Path(X), index_col)
+        if 0 in source.shape:
+            raise InputError(f"the matrix in {X} is empty: pass data")
+        return source
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):

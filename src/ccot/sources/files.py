@@ -101,6 +101,8 @@ class ParquetSource(RowSource):
         with open_parquet(file) as opened:
             check_unfolded(8 * (part.stop - part.start) * self.shape[1], file)
             table = opened.read_row_group(group, columns=list(self.column_names or ()))
+        if table.num_rows != part.stop - part.start:
+            raise InputError(f"{file} holds other numbers of rows than it says: write it again")
         values = np.empty(table.shape)
         for place, column in enumerate(table.itercolumns()):
             values[:, place] = column.cast("float64", safe=False).to_numpy()
