@@ -1,9 +1,12 @@
+from collections import Counter
+
 import array_api_compat.torch
 import array_api_strict
 import numpy as np
 import ot
 import pytest
 
+from ccot.checkpoint import Checkpoint
 from ccot.kernel import gaussian_kernel, mean_distance
 from ccot.transport import gromov
 from ccot.transport.gromov import LOSSES, Limits, align, gromov_barycentre, refine
@@ -169,6 +172,64 @@ def test_limits_are_obeyed_and_reported():
     assert 3 <= len(easy.objective) <= 10
 
 
+def test_every_sinkhorn_has_its_limit():
+    kernel, support = make_kernel(12, 0), make_kernel(8, 1)
+    few, many = (
+        align(kernel, support, 0.05, LOSSES["square"], Limits(max_gromov_iter=1, max_iter=max_iter))
+        for max_iter in (1, 1000)
+    )
+    assert few.status is Status.MAX_ITER
+    assert many.status is Status.CONVERGED
+    assert np.abs(few.coupling.sum(axis=0) - 1 / 8).max() > 1e-4
+
+
+def test_equal_similarities_are_at_rest_at_once():
+    kernels = [np.ones((6, 6)), np.ones((5, 5))]
+    answer = gromov_barycentre(kernels, (0.5, 0.5), np.ones((4, 4)), reg=1.0)
+    assert answer.status is Status.CONVERGED
+    assert len(answer.objective) == Limits().min_rounds
+    np.testing.assert_allclose(answer.objective, 0, atol=1e-15)
+
+
+def test_gains_are_compared_with_the_first_value():
+    assert gromov._at_rest([10.0, 1.0, 0.9995], Limits(tol=1e-4))
+    assert not gromov._at_rest([10.0, 1.0, 0.998], Limits(tol=1e-4))
+    # What matters is the gain over the best value so far.
+    assert gromov._at_rest([10.0, 1.0, 5.0, 1.0], Limits(tol=1e-4))
+
+
+class Witness(Checkpoint):
+    """Keeps nothing but the names of the pieces, and what brings arrays back."""
+
+    def __init__(self):
+        self.names, self.senders = Counter(), []
+
+    def piece(self, name, make, send=None):
+        self.names[name] += 1
+        self.senders.append(send)
+        return super().piece(name, make, send)
+
+    def loop(self, name, state, step, send=None):
+        self.names[name] += 1
+        self.senders.append(send)
+        return super().loop(name, state, step, send)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_pieces_of_a_barycentre_are_named_and_come_back_where_they_were(library):
+    xp = np if library == "numpy" else array_api_compat.torch
+    kernels, seen = [xp.asarray(make_kernel(9, 0)), xp.asarray(make_kernel(7, 1))], Witness()
+    answer = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], reg=1.0, checkpoint=seen)
+    n_updates = len(answer.objective)
+    assert seen.names["update"] == 1
+    assert seen.names["alignment"] == seen.names["refinement"] == 2 * n_updates
+    assert seen.names["linearisation"] == 4 * n_updates
+    for send in seen.senders:
+        brought = np.arange(3.0) if send is None else send(np.arange(3.0))
+        assert type(brought) is type(kernels[0])
+        np.testing.assert_array_equal(np.asarray(brought), np.arange(3.0))
+
+
 @each_loss
 @pytest.mark.parametrize("reg", [1e-3, 1e-2, 1.0, 1e3])
 def test_no_entropy_weight_breaks_the_arithmetic(reg, loss):
@@ -218,6 +279,7 @@ def test_products_give_what_written_couplings_give(loss, reg, n_support, monkeyp
     np.testing.assert_allclose(products.support, written.support, rtol=1e-10)
     assert products.status is written.status
     for one, other in zip(products.alignments, written.alignments, strict=True):
+        assert one.shift == 0
         np.testing.assert_allclose(one.log_row, other.log_row, atol=1e-11)
         np.testing.assert_allclose(one.coupling.dense(), other.coupling, rtol=1e-10)
         # The shift of the cost is in the scaling of the support or beside it.
