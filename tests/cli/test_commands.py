@@ -7,9 +7,11 @@ import time
 import numpy as np
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from ccot import __version__, load_model
 from ccot.baselines import TwoSidedKMeans
+from ccot.cli import app
 from ccot.cli import progress as news
 from ccot.datasets import load_simulated
 from ccot.io import read_matrix
@@ -92,10 +94,24 @@ def test_help_and_version(ccot):
     told = ccot("--help").stdout
     assert "Exit codes" in told
     assert "130" in told
-    for command in ("fit", "predict", "report", "simulate", "demo"):
+    for command in ("fit", "predict", "report", "simulate", "fit-ratings", "recommend", "serve",
+                    "bench", "demo", "paper"):  # fmt: skip
         assert command in told
-        assert "ccot" in ccot(command, "--help").stdout
-    assert "genes.csv" in ccot("fit", "--help").stdout
+        shown = ccot(command, "--help").stdout
+        assert "For example:" in shown, command
+        assert f"ccot {command} " in shown.split("For example:")[1], command
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("ccot pre", "predict"), ("ccot fit --met", "--method")]
+)
+def test_shells_complete_commands_and_options(typed, offered, ccot, monkeypatch):
+    """As bash asks: the program is called with the line so far in its environment."""
+    monkeypatch.setenv("_CCOT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    outcome = CliRunner().invoke(app, prog_name="ccot")
+    assert offered in outcome.stdout.split()
 
 
 # Progress --------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ app = typer.Typer(
     epilog="Exit codes: "
     + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
     + ".",
-    help="Co-clustering through optimal transport: from a file to blocks of rows and columns.",
+    help="Co-clustering through optimal transport: from a file to blocks of rows and columns.\n\n"
+    "Begin with `ccot demo`, or with `ccot fit TABLE.csv`; `ccot COMMAND --help` has examples.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,7 +41,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _ccot(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     pass

@@ -20,6 +20,10 @@ def demo(
     """Co-cluster four matrices, say what was found, write a report of each.
 
     Needs no data and no network. index.html in the folder leads to the reports.
+
+    For example:
+
+    - `ccot demo --out look`
     """
     from ccot.demo import main
 

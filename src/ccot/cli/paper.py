@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     cls=Commands,
-    help="The paper's tables and figures, computed again, beside the paper's own numbers.",
+    help="The paper's tables and figures, computed again, beside the paper's own numbers.\n\n"
+    "For example: `ccot paper all --quick`. Stopped, the same command goes on where it was.",
     no_args_is_help=True,
 )
 

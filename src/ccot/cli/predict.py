@@ -25,7 +25,8 @@ from ccot.progress import counted
 from ccot.sources import RowSource
 
 Model = Annotated[
-    Path, typer.Argument(help="Model file of `ccot fit` or save().", show_default=False)
+    Path,
+    typer.Argument(metavar="MODEL", help="Model file of `ccot fit` or save().", show_default=False),
 ]
 
 

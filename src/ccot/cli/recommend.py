@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ccot.cli.progress import Progress
 
 if TYPE_CHECKING:
     from ccot.recommend import BlockRecommender
@@ -32,28 +35,42 @@ def fit_ratings(
     ratings: Annotated[
         str,
         typer.Argument(
+            metavar="RATINGS",
             help="Table of user, item and rating, text or Parquet; `-` for the standard input; or "
-            f"`{MOVIELENS}`, which is downloaded unless it is here."
+            f"`{MOVIELENS}`, which is downloaded unless it is here.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("ratings.ccot"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the co-clustering.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
-    """Co-cluster users and items, and keep a recommender."""
+    """Co-cluster users and items, and keep a recommender.
+
+    For example:
+
+    - `ccot fit-ratings ratings.csv --out films.ccot`
+    - `ccot fit-ratings movielens-100k`
+    """
     from ccot.recommend import BlockRecommender
 
-    matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings)
-    model = BlockRecommender(random_state=seed)
-    model.fit(matrix, user_names=users, item_names=items)
+    progress = Progress(quiet)
+    with progress.step(f"reading {ratings}") as news:
+        matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings, news.share)
+    with progress.step("fitting") as news:
+        model = BlockRecommender(random_state=seed, verbose=news)
+        model.fit(matrix, user_names=users, item_names=items)
     path = model.save(out)
     shape = model.block_means_.shape
-    typer.echo(
-        f"{len(users)} users in {shape[0]} clusters, {len(items)} items in {shape[1]}: {path}"
-    )
+    if not quiet:
+        typer.echo(
+            f"{len(users)} users in {shape[0]} clusters, {len(items)} items in {shape[1]}: {path}"
+        )
 
 
 def recommend(
-    model: Annotated[Path, typer.Argument(help="Model file of `ccot fit-ratings`.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")
+    ],
     user: Annotated[str | None, typer.Option(help="Name of a user of the fit.")] = None,
     rate: Annotated[
         list[str] | None,
@@ -69,7 +86,13 @@ def recommend(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither)."""
+    """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither).
+
+    For example:
+
+    - `ccot recommend ratings.ccot --user 42`
+    - `ccot recommend ratings.ccot --rate "Fargo (1996)=5" --rate "Heat (1995)=2" -n 5`
+    """
     from ccot.recommend import load_recommender
 
     if user is not None and rate:
@@ -126,8 +149,8 @@ def _movielens() -> tuple[Any, list[str], list[str]]:
     return found.data, [str(number) for number in range(1, found.data.shape[0] + 1)], names
 
 
-def _read(source: str) -> tuple[Any, list[str], list[str]]:
+def _read(source: str, progress: Callable[[float], None]) -> tuple[Any, list[str], list[str]]:
     from ccot.io import read_matrix
 
-    table = read_matrix(source, long=True)
+    table = read_matrix(source, long=True, progress=progress)
     return table.values, list(table.row_names or ()), list(table.column_names or ())

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 def report(
     models: Annotated[
         list[Path],
-        typer.Argument(metavar="MODEL...", help="One model file or several.", show_default=False),
+        typer.Argument(metavar="MODEL", help="One model file or several.", show_default=False),
     ],
     data: Annotated[
         str | None,

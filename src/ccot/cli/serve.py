@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    model: Annotated[Path, typer.Argument(help="Model file of `ccot fit-ratings`.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")
+    ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
@@ -26,7 +28,12 @@ def serve(
         "warning"
     ),
 ) -> None:
-    """Serve labels, recommendations and explanations over HTTP; /docs describes them."""
+    """Serve labels, recommendations and explanations over HTTP; /docs describes them.
+
+    For example:
+
+    - `ccot serve ratings.ccot --port 8080 --workers 4`
+    """
     # A model that cannot be served is better refused here than in every worker.
     load_app(model)
     import uvicorn

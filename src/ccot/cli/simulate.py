@@ -36,7 +36,9 @@ def register(app: typer.Typer) -> None:
 
 
 def simulate(
-    name: Annotated[Dataset, typer.Argument(help="Which of the paper's sets.")] = Dataset.D2,
+    name: Annotated[Dataset, typer.Argument(metavar="NAME", help="Which of the paper's sets.")] = (
+        Dataset.D2
+    ),
     out: Annotated[
         Path | None, typer.Option(help="CSV file to write. [default: NAME.csv, here]")
     ] = None,

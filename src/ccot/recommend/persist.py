@@ -20,7 +20,8 @@ _KIND = "BlockRecommender"
 
 def save_recommender(model: BlockRecommender, path: str | os.PathLike[str]) -> Path:
     """Write a fitted recommender to a file; see :meth:`BlockRecommender.save`."""
-    given = model.get_params(deep=False) | {"coclustering": None, "like": model.like_}
+    given = model.get_params(deep=False)
+    given |= {"coclustering": None, "like": model.like_, "verbose": 0}
     if not isinstance(given["random_state"], int | None):
         given["random_state"] = None
     with tempfile.TemporaryDirectory() as folder:

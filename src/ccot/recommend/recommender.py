@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.estimators.transport import TransportCoclustering
+from ccot.progress import Report
 from ccot.randomness import RandomState
 from ccot.recommend.names import as_names
 from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
@@ -63,6 +64,8 @@ class BlockRecommender(BaseEstimator):
         The same for the share of a group who liked an item, shrunk towards that of everybody.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the co-clustering that is made where none is given.
+    verbose : int or callable, default=0
+        That of this co-clustering: print progress, or who is told of it.
 
     Attributes
     ----------
@@ -114,6 +117,7 @@ class BlockRecommender(BaseEstimator):
         "block_shrinkage": _POSITIVE,
         "liking_shrinkage": _POSITIVE,
         "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose", callable],
     }
 
     def __init__(
@@ -127,6 +131,7 @@ class BlockRecommender(BaseEstimator):
         block_shrinkage: float = 30.0,
         liking_shrinkage: float = 10.0,
         random_state: RandomState = None,
+        verbose: int | Report = 0,
     ):
         self.coclustering = coclustering
         self.view = view
@@ -136,6 +141,7 @@ class BlockRecommender(BaseEstimator):
         self.block_shrinkage = block_shrinkage
         self.liking_shrinkage = liking_shrinkage
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,
@@ -341,7 +347,9 @@ class BlockRecommender(BaseEstimator):
         """Return the co-clustering, fitted if it is not."""
         given = self.coclustering
         if not hasattr(given, "row_labels_"):
-            model = TransportCoclustering(n_init=_N_INIT, random_state=self.random_state)
+            model = TransportCoclustering(
+                n_init=_N_INIT, random_state=self.random_state, verbose=self.verbose
+            )
             return (model if given is None else clone(given)).fit(self._seen(ratings))
         shape = len(given.row_labels_), len(given.column_labels_)
         if shape != ratings.shape:
