@@ -115,6 +115,15 @@ def test_blocks_of_single_entries_are_saturated():
     assert not is_saturated(problem, (2, 4))
     single = make_problem(np.where(np.eye(2) * [1, 0], 1.0, np.nan), "gaussian")
     assert not is_saturated(single, (1, 1))
+    three = make_problem(np.array([[1.0, 2.0], [3.0, np.nan]]), "gaussian")
+    assert is_saturated(three, (1, 2))
+
+
+def test_effects_have_their_price():
+    problem = make_problem(np.random.default_rng(0).normal(size=(9, 8)), "gaussian")
+    blocks = make_blocks(problem, np.arange(9) % 2, np.arange(8) % 2)
+    priced = replace(problem, n_effects=7)
+    assert bic(priced, blocks) == pytest.approx(bic(problem, blocks) - 3.5 * np.log(72))
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 7])
@@ -144,6 +153,7 @@ def test_scores_compare_three_costs_on_either_side():
     assert scores[3] == pytest.approx(level[:2].mean() - level[2:5].mean())
     assert scores[6] == pytest.approx(level[2:5].mean() - level[5:8].mean())
     assert set(jump_scores(costs, limit=4)) == {2, 3, 4}
+    assert set(jump_scores(costs[:10], limit=9)) == {2, 3, 4, 5}
 
 
 def make_chain(*costs):
@@ -225,6 +235,18 @@ def test_evidence_is_its_formula(noisy):
     assert evidence(problem, vague) == evidence(problem, hard)
 
 
+@pytest.mark.parametrize("sizes", [(1, 11), (6, 6), (3, 4, 5)], ids=str)
+@pytest.mark.parametrize("height", [0.0, 2.0])
+def test_evidence_of_few_blocks_is_its_formula(sizes, height):
+    """A cluster of one, two blocks alone, and clusters that are none."""
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    X = height * rows[:, None] + np.random.default_rng(0).normal(size=(12, 8))
+    problem = make_problem(X, "gaussian")
+    blocks = make_blocks(problem, rows, np.zeros(8, int))
+    expected = explicit_bound(X, np.eye(len(sizes))[rows], np.ones((8, 1)))
+    assert evidence(problem, blocks) == pytest.approx(expected)
+
+
 def test_evidence_of_a_single_block_has_no_prior():
     X = np.random.default_rng(0).normal(size=(9, 8)) + 3
     problem = make_problem(X, "gaussian")
@@ -267,6 +289,7 @@ def test_evidence_differences_do_not_depend_on_unit_or_origin(noisy):
         return evidence(problem, truth) - evidence(problem, flat)
 
     assert gap(1e-3 * noisy.data) == pytest.approx(gap(noisy.data), rel=1e-6)
+    assert gap(1e-9 * noisy.data) == pytest.approx(gap(noisy.data), rel=1e-6)
     assert gap(noisy.data + 100) == pytest.approx(gap(noisy.data), rel=1e-4)
 
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ccot.blocks.spectrum import leading_vectors, low_rank, noise_level, shrink
+from ccot.blocks import spectrum as spectra
+from ccot.blocks.spectrum import leading_vectors, low_rank, noise_level, rank_to_look_at, shrink
 
 SHAPES = [(200, 100), (100, 200), (150, 150)]
 
@@ -66,3 +67,52 @@ def test_leading_vectors_rebuild_matrices_of_low_rank(make):
 def test_rank_is_at_most_that_of_the_shape():
     left, values, right = leading_vectors(np.ones((3, 8)), 20, np.random.default_rng(0))
     assert (left.shape, values.shape, right.shape) == ((3, 3), (3,), (8, 3))
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (40, 60)], ids=str)
+def test_a_search_finds_the_vectors_of_the_full_decomposition(shape, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(shape[0], 4)) @ np.diag([9.0, 6.0, 4.0, 2.0]) @ rng.normal(
+        size=(4, shape[1])
+    ) + 0.01 * rng.normal(size=shape)
+    left, values, right = np.linalg.svd(X)
+    monkeypatch.setattr(spectra, "_FULL_SIZE", 39)
+    found = leading_vectors(X, 4, np.random.default_rng(0))
+    np.testing.assert_allclose(found[1], values[:4], rtol=1e-10)
+    np.testing.assert_allclose(np.abs(found[0]), np.abs(left[:, :4]), atol=1e-7)
+    np.testing.assert_allclose(np.abs(found[2]), np.abs(right[:4].T), atol=1e-7)
+    # Of two vectors that differ by their sign, the one whose largest entry is positive.
+    assert (found[0][np.abs(found[0]).argmax(axis=0), np.arange(4)] > 0).all()
+    np.testing.assert_allclose((found[0] * found[1]) @ found[2].T, X, atol=0.1)
+
+
+def test_a_search_is_seeded(monkeypatch):
+    monkeypatch.setattr(spectra, "_FULL_SIZE", 9)
+    X = np.random.default_rng(0).normal(size=(30, 25))
+    one, same, other = (leading_vectors(X, 3, np.random.default_rng(s))[0] for s in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    np.testing.assert_array_equal(low_rank(X), low_rank(X))
+
+
+def test_all_values_are_looked_at_where_they_come_anyway():
+    assert rank_to_look_at((400, 9000)) == 400
+    assert rank_to_look_at((9000, 7)) == 7
+    assert rank_to_look_at((401, 500)) == 40
+
+
+def test_shrinkage_of_rectangles_follows_its_formula():
+    noise, scaled = 2.0, np.array([5.0, 1.6, 1.51, 1.49, 0.3])
+    values = scaled * noise * 20
+    edge = np.array([True, True, True, False, False])
+    inner = np.maximum((scaled**2 - 1.25) ** 2 - 1, 0)
+    expected = np.where(edge, np.sqrt(inner) / scaled, 0) * noise * 20
+    for shape in ((100, 400), (400, 100)):
+        np.testing.assert_allclose(shrink(values, shape, noise), expected)
+
+
+def test_noise_is_what_the_leading_values_leave():
+    X = np.random.default_rng(0).normal(size=(30, 20))
+    rest = spectrum(X)[5:]
+    assert noise_level(X, spectrum(X)[:5]) == pytest.approx(np.sqrt(np.sum(rest**2) / (30 * 15)))
+    assert noise_level(np.zeros((9, 8)), np.ones(3)) == 0
