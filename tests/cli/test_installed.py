@@ -2,6 +2,8 @@
 
 import csv
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -78,7 +80,8 @@ def test_a_fresh_installation_goes_from_file_to_labels(tmp_path):
         assert load_model(folder / "model.ccot").predict(data).tolist() == placed
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path):
+@pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM])
+def test_who_is_stopped_leaves_nothing_behind(request_to_end, tmp_path):
     np.save(tmp_path / "big.npy", np.random.default_rng(0).normal(size=(4000, 1000)))
     fitting = subprocess.Popen(
         [CCOT, "fit", "big.npy"],
@@ -89,11 +92,45 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     assert fitting.stdout is not None
     while not fitting.stdout.readline().startswith("TransportCoclustering"):
         assert fitting.poll() is None
-    fitting.send_signal(signal.SIGINT)
+    fitting.send_signal(request_to_end)
     _, complaint = fitting.communicate(timeout=120)
     assert complaint == "interrupted: nothing was written\n"
     assert fitting.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["big.npy"]
+
+
+def test_ctrl_c_on_a_terminal_takes_the_bar_away(tmp_path):
+    np.save(tmp_path / "big.npy", np.random.default_rng(0).normal(size=(8000, 1000)))
+    (tmp_path / "big-ccot").mkdir()
+    (tmp_path / "big-ccot" / "run.json").write_text("{}")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(tmp_path)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.execve(CCOT, ["ccot", "fit", "big.npy"], {**ONE_THREAD, "TERM": "xterm"})
+    shown = read_until(terminal, rb"fitting .*\d+ s to go")
+    os.write(terminal, b"\x03")
+    shown += read_until(terminal, None)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
+    # The cursor is back, and the line of the bar is empty before anything else is said.
+    assert shown.endswith(
+        b"\x1b[?25h\r\x1b[1A\x1b[2Kinterrupted: nothing was written, and what was in big-ccot "
+        b"before is as it was\r\n"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["big-ccot", "big.npy"]
+    assert (tmp_path / "big-ccot" / "run.json").read_text() == "{}"
+
+
+def read_until(terminal, pattern):
+    """Return what a terminal shows until a pattern is seen, or until the program ends."""
+    shown = b""
+    while pattern is None or not re.search(pattern, shown):
+        try:
+            shown += os.read(terminal, 2**16)
+        except OSError:
+            assert pattern is None, shown
+            break
+    return shown
 
 
 # Peak memory of a process before and after it runs the command line.

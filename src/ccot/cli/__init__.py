@@ -6,6 +6,7 @@ A module of this package either has a function ``register(app)`` that adds its c
 
 from __future__ import annotations
 
+import signal
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated
@@ -64,5 +65,6 @@ for _name in COMMANDS:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; asked to end, it cleans up as after Ctrl-C."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()

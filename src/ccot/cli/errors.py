@@ -13,7 +13,7 @@ EXIT_CODES = {
     0: "done",
     1: "a failure that is not the input's: please report it",
     REFUSED: "the command, a file or its content was refused; the message says what to do",
-    INTERRUPTED: "stopped by Ctrl-C",
+    INTERRUPTED: "stopped by Ctrl-C or a request to end",
 }
 
 
