@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from ccot.blocks import refine as refinement
 from ccot.blocks.numbers import icl
 from ccot.blocks.problem import information, make_blocks, make_problem
-from ccot.blocks.refine import reach, refine
+from ccot.blocks.refine import _leading_half, _splits, reach, refine
 from ccot.blocks.sweep import sweep
 from ccot.metrics import error_rate
 
@@ -67,3 +68,47 @@ def test_the_best_split_is_taken(planted, family):
     split = reach(problem, blocks, (2, None))
     truth = make_blocks(problem, rows, columns)
     assert information(problem, split) == pytest.approx(information(problem, truth), rel=0.01)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_moves_are_limited(planted, family, most, monkeypatch):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    fine = make_blocks(problem, 3 * rows + np.arange(40) % 3, 2 * columns + np.arange(30) % 2)
+    monkeypatch.setattr(refinement, "_MAX_MOVES", most)
+    found = refine(problem, fine, lambda blocks: icl(problem, blocks), lambda b: b, (True, True))
+    assert sum(found.shape) == 6 + 6 - most
+
+
+def test_two_clusters_of_noise_are_merged():
+    problem = make_problem(np.random.default_rng(0).normal(size=(30, 20)), "gaussian")
+    blocks = make_blocks(problem, np.arange(30) % 2, np.arange(20) % 2)
+    assert refined(problem, blocks).shape == (1, 1)
+
+
+def test_clusters_of_two_are_split_and_single_points_are_not(family):
+    X = np.array([[9.0, 1.0, 9.0, 1.0], [1.0, 9.0, 1.0, 9.0], [9.0, 9.0, 1.0, 1.0]])
+    problem = make_problem((X > 5) * 1.0 if family == "bernoulli" else X, family)
+    blocks = make_blocks(problem, np.array([0, 0, 1]), np.arange(4))
+    (split,) = _splits(problem, blocks, 0)
+    assert len(np.unique(split.labels[0])) == 3
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "missing", "poisson"])
+def test_splits_follow_the_leading_direction_of_the_residuals(kind):
+    rng = np.random.default_rng(0)
+    columns = rng.integers(0, 3, 30)
+    X = rng.poisson(rng.gamma(2.0, 3.0, size=(25, 1)) * rng.gamma(2.0, 1.0, size=30)) * 1.0
+    if kind == "missing":
+        X[rng.uniform(size=X.shape) < 0.4] = np.nan
+    problem = make_problem(X, "poisson" if kind == "poisson" else "gaussian")
+    exposure = np.where(np.isnan(X), 0.0, 1.0)
+    if kind == "poisson":
+        exposure = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()
+    total, seen = (np.nan_to_num(part) @ np.eye(3)[columns] for part in (X, exposure))
+    mean = total.sum(axis=0) / seen.sum(axis=0)
+    residual = (total - seen * mean) / np.sqrt(np.maximum(seen, 1e-300))
+    residual /= np.sqrt(mean) if kind == "poisson" else 1.0
+    leading = np.linalg.svd(residual - residual.mean(axis=0))[0][:, 0]
+    half = _leading_half(problem, problem.faces[0].profiles(columns, 3))
+    np.testing.assert_array_equal(half, leading > np.median(leading))
