@@ -16,7 +16,7 @@ from atheris.instrument_bytecode import instrument_func
 _FOLLOWED = (
     "anndata._io", "ccot.estimators.persist", "ccot.io", "ccot.recommend", "ccot.sources", "gzip",
     "numpy.lib._format_impl", "numpy.lib._npyio_impl", "pyarrow.parquet.core",
-    "scipy.io._fast_matrix_market", "scipy.sparse._matrix_io", "scipy.sparse._compressed",
+    "scipy.sparse._matrix_io", "scipy.sparse._compressed",
     "scipy.sparse._coo", "zipfile",
 )  # fmt: skip
 

@@ -82,7 +82,7 @@ class Guard:
             return
         name = os.path.abspath(os.fsdecode(path))
         writes = bool((flags or 0) & (os.O_WRONLY | os.O_RDWR))
-        if name.startswith(self._writable) or "__pycache__" in name:
+        if name.startswith((*self._writable, os.devnull)) or "__pycache__" in name:
             return
         if writes or not name.startswith(self._readable):
             self._forbid("open", (name, mode))

@@ -135,11 +135,27 @@ def test_market_that_announces_very_much(tmp_path, size, match, name):
     refused(tmp_path / name, match)
 
 
-@pytest.mark.parametrize("text", [b"2 2 1\n1 1 1\0\n", b"2 2 1\n1 1 1\x8b\0e-"])
-def test_market_with_bytes_that_are_no_text(tmp_path, text):
-    """SciPy's reader crashes on these."""
-    (tmp_path / "a.mtx").write_bytes(b"%%MatrixMarket matrix coordinate integer general\n" + text)
-    refused(tmp_path / "a.mtx", "no text")
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"coordinate integer general\n2 2 1\n1 1 1\0\n",
+        b"coordinate integer general\n2 2 1\n1 1 1\x8b\0e-",
+        b"array integer symmetric\n3 3\n3 3",
+        b"array real general\n%\n0 3\n#\n3\n1\nix 0\n8\n",
+        b"array real general\n2 2\n1\n2\n3\n",
+        b"array real general\n2 2\n1\n2\n3\n4\n5\n",
+        b"coordinate real general\n2 2 2\n1 1 5 2\n2 5\n",
+        b"coordinate real general\n2 2 1\n1.5 1 5\n",
+        b"coordinate real general\n2 2 1\n0 1 5\n",
+        b"coordinate real symmetric\n2 3 1\n1 1 5\n",
+        b"coordinate real general\n2 2\n",
+        b"coordinate real general",
+    ],
+)
+def test_damaged_markets(tmp_path, text):
+    """SciPy's reader crashes on some of them."""
+    (tmp_path / "a.mtx").write_bytes(b"%%MatrixMarket matrix " + text)
+    refused(tmp_path / "a.mtx", "no readable Matrix Market|too short")
 
 
 def test_parquet_that_announces_other_rows_than_it_holds(tmp_path):
