@@ -4,7 +4,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from ccot.cost import CrossedCosts, square_costs, typical_cost
+from ccot.cost import CrossedCosts, join_costs, square_costs, typical_cost
 from ccot.sampling import cross
 
 
@@ -80,6 +80,39 @@ def test_crossings_cost_what_the_squares_themselves_do(size, dtype, rtol):
         parts = zip(crossed(matrix[draws[[0, -1]]]), np.split(draws, 2), strict=True)
         for got, part in parts:
             expected = square_costs(matrix[part])
+            assert got.cross.dtype == dtype
             for name in ("row_norms", "column_norms", "cross"):
                 one, other = getattr(got, name), getattr(expected, name)
                 np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol * np.abs(other).max())
+
+
+def test_products_are_put_where_they_are_wanted():
+    squares = make_squares()
+    where = np.empty_like(squares)
+    assert square_costs(squares, out=where).cross is where
+    np.testing.assert_allclose(where, squares @ squares)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "sparse"])
+def test_norms_are_double_whatever_the_precision_of_the_draws(kind):
+    square = make_squares(n_draws=1).astype(np.float32)
+    make = {
+        "numpy": np.asarray,
+        "torch": array_api_compat.torch.asarray,
+        "sparse": lambda squares: sp.csr_array(squares[0]),
+    }[kind]
+    costs = square_costs(make(square))
+    for norms, axis in ((costs.row_norms, 2), (costs.column_norms, 1)):
+        norms = np.asarray(norms)
+        assert norms.dtype == np.float64
+        np.testing.assert_allclose(norms, (square**2).sum(axis=axis), rtol=1e-6)
+    assert np.asarray(costs.cross).dtype == np.float32
+    assert np.asarray(costs.full()).dtype == np.float64
+
+
+def test_costs_of_several_batches_are_joined():
+    squares = make_squares(5)
+    joined = join_costs([square_costs(squares[:2]), square_costs(squares[2:])])
+    whole = square_costs(squares)
+    for name in ("row_norms", "column_norms", "cross"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
