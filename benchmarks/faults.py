@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.record import store
+from benchmarks.record import RESULTS, load, store
 from ccot import CCOT, CCOTGW, TransportCoclustering, checkpoint
 from ccot.blocks import stream
 from ccot.datasets import make_latent_blocks
@@ -258,19 +258,22 @@ def fit_timed(name: str, folder: Path, answer: Any) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--kills", type=int, default=50, help="of each case")
-    parser.add_argument("--only", help="one case")
-    parser.add_argument("--no-price", action="store_true")
+    parser.add_argument("--kills", type=int, default=50, help="of each case; 0: none")
+    parser.add_argument("--only", choices=CASES, help="one case")
+    parser.add_argument("--no-prices", action="store_true", help="kill only")
     options = parser.parse_args()
-    cases, prices = {}, {}
-    for name in CASES if options.only is None else [options.only]:
-        cases[name] = stress(name, options.kills)
-        print(name, cases[name], flush=True)
-    for name in [] if options.no_price else CASES:
-        prices[name] = price(name)
-        print(name, prices[name], flush=True)
-    if options.only is None and prices:
-        store(NAME, {"cases": cases, "prices": prices})
+    names = list(CASES) if options.only is None else [options.only]
+    # What was measured before stays, unless it is measured again.
+    stored = load(NAME) if (RESULTS / f"{NAME}.json").exists() else {}
+    result = {part: stored.get(part, {}) for part in ("cases", "prices")}
+    for name in names:
+        if options.kills:
+            result["cases"][name] = stress(name, options.kills)
+            print(name, result["cases"][name], flush=True)
+        if not options.no_prices:
+            result["prices"][name] = price(name)
+            print(name, result["prices"][name], flush=True)
+        store(NAME, result)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import commands
+import faults
 import growth
 import large
 import ratings
@@ -356,7 +357,7 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
                  real, real_sets, robust, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, growth, large, ratings, reproduction, suite):
+for module in (commands, faults, growth, large, ratings, reproduction, suite):
     TABLES |= module.TABLES
 
 

@@ -5,10 +5,10 @@ order: batches of draws, sweeps, updates. So it asks for each piece before it ma
 that were finished last time are read instead of made.
 
 The pieces lie on a stack. One that is finished takes the place of those it was made of, and each
-state of a loop that of the one before; the whole fit, once finished, that of all. Every file of the
-folder holds a run of the stack, is written beside its place and moved there whole, and says in its
-name how high it begins: what lies as high or higher in earlier files is out of date. Whatever
-moment a process is killed at, the files make a stack that the fit once had.
+state of a loop that of the one before. Every file of the folder holds a run of the stack, is
+written beside its place and moved there whole, and says in its name how high it begins: what lies
+as high or higher in earlier files is out of date. Whatever moment a process is killed at, the files
+make a stack that the fit once had.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Checkpoint:
     >>> nowhere = Checkpoint()
     >>> nowhere.piece("answer", lambda: 42)
     42
-    >>> list(nowhere.series("letters", lambda n_kept: "abc"[n_kept:]))
+    >>> list(nowhere.series("letters", 3, lambda n_kept: "abc"[n_kept:]))
     ['a', 'b', 'c']
     >>> list(islice(nowhere.loop("powers", 1, lambda state: 2 * state), 3))
     [2, 4, 8]
@@ -94,18 +94,25 @@ class Checkpoint:
         """
         return make()
 
-    def series(self, name: str, rest: Callable[[int], Iterable[T]]) -> Iterator[T]:
+    def series(
+        self,
+        name: str,
+        total: int,
+        rest: Callable[[int], Iterable[T]],
+        count: Callable[[T], int] = lambda piece: 1,
+    ) -> Iterator[T]:
         """Yield pieces that are made one after the other, and all needed.
-
-        A series is the last that a piece is made of: there is no telling where one ends and another
-        begins.
 
         Parameters
         ----------
         name : str
             What they are.
+        total : int
+            How many items they have together.
         rest : callable
-            Takes the number of those that are kept, and makes the others.
+            Takes the number of items that are kept, and makes the pieces of the others.
+        count : callable, optional
+            Takes a piece and returns how many items it has; by default it is one itself.
 
         Yields
         ------
@@ -253,12 +260,12 @@ class CheckpointFolder(Checkpoint):
     # What a fit asks for ----------------------------------------------------------------------
 
     def fit(self, make: Callable[[], T]) -> T:
-        """Return what the fit as a whole comes to; once finished it is all that is kept."""
+        """Return what the fit as a whole comes to."""
         with _claimed(self.folder):
             self._open()
             self._begun = self._written = time.monotonic()
             try:
-                found = self.piece("fit", make)
+                found = make()
             except BaseException:
                 self._close(finished=False)
                 raise
@@ -267,21 +274,28 @@ class CheckpointFolder(Checkpoint):
 
     def piece(self, name: str, make: Callable[[], T], send: Send | None = None) -> T:
         """Return one piece; it takes the place of those it was made of."""
-        for value in self._kept(name, send):
-            return value
+        if self._has(name):
+            return self._take(send)
         height = self._height
         with self._making(name):
             value = make()
         self._keep(height, name, value)
         return value
 
-    def series(self, name: str, rest: Callable[[int], Iterable[T]]) -> Iterator[T]:
+    def series(
+        self,
+        name: str,
+        total: int,
+        rest: Callable[[int], Iterable[T]],
+        count: Callable[[T], int] = lambda piece: 1,
+    ) -> Iterator[T]:
         """Yield pieces that are made one after the other, and all needed."""
         n_kept = 0
-        for value in self._kept(name):
-            n_kept += 1
+        while n_kept < total and self._has(name):
+            value = self._take()
+            n_kept += count(value)
             yield value
-        for value in rest(n_kept):
+        for value in rest(n_kept) if n_kept < total else ():
             self._keep(self._height, name, value)
             yield value
 
@@ -290,9 +304,9 @@ class CheckpointFolder(Checkpoint):
     ) -> Iterator[T]:
         """Yield the states of a loop; each takes the place of the one before."""
         height = self._height
-        for state in self._kept(name, send):
+        if self._has(name):
+            state = self._take(send)
             yield state
-            break
         while True:
             with self._making(name):
                 state = step(state)
@@ -310,14 +324,17 @@ class CheckpointFolder(Checkpoint):
 
     # The stack --------------------------------------------------------------------------------
 
-    def _kept(self, name: str, send: Send | None = None) -> Iterator[Any]:
-        """Yield the next pieces that are kept, while they have this name."""
-        full_name = "/".join([*self._inside, name])
-        while (piece := self._next()) is not None and piece.name == full_name:
-            self._found.popleft()
-            self._height = piece.height + 1
-            self._rng.bit_generator.state = piece.generator
-            yield piece.value if send is None else _with_arrays(piece.value, send)
+    def _has(self, name: str) -> bool:
+        """Tell whether the next piece that is kept has this name."""
+        piece = self._next()
+        return piece is not None and piece.name == "/".join([*self._inside, name])
+
+    def _take(self, send: Send | None = None) -> Any:
+        """Return the next piece that is kept."""
+        piece = self._found.popleft()
+        self._height = piece.height + 1
+        self._rng.bit_generator.state = piece.generator
+        return piece.value if send is None else _with_arrays(piece.value, send)
 
     def _keep(self, height: int, name: str, value: Any) -> None:
         """Put a finished piece on the stack, in the place of all that is as high or higher."""

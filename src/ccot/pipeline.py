@@ -137,18 +137,11 @@ def _fit_tall(
 def _cast(solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings) -> Ballots:
     """Have draws solved and their steps read; those that were solved before are kept."""
 
-    def make() -> Ballots:
-        ballots: list[Ballots] = []
+    def rest(n_kept: int) -> Iterator[Ballots]:
+        return _cast_in_batches(solver, draws[n_kept:], settings)
 
-        def rest(_: int) -> Iterator[Ballots]:
-            n_done = sum(len(kept.members) for kept in ballots)
-            return _cast_in_batches(solver, draws[n_done:], settings)
-
-        for batch in settings.checkpoint.series("batch", rest):
-            ballots.append(batch)
-        return join_ballots(ballots)
-
-    return settings.checkpoint.piece("draws", make)
+    batches = settings.checkpoint.series("draws", len(draws), rest, lambda one: len(one.members))
+    return join_ballots(list(batches))
 
 
 def _cast_in_batches(

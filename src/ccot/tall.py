@@ -7,14 +7,17 @@ and never held, and what a fit costs beyond these two passes does not depend on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from ccot.arrays import one_blas_thread
-from ccot.checkpoint import Checkpoint
+from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.coclustering import StepCoclustering, StepPlacement, StepSide, block_means
 from ccot.crew import Crew, find_crew
 from ccot.draws import DrawPlacement
@@ -29,6 +32,8 @@ Matrix = Any
 # Rows that vote: at most so many, of at most so many numbers together, but at least so many draws.
 POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
 _VALUES_FOR_LAW = 2**20
+# Placed rows are kept in runs of at most about so many.
+_RUN_ROWS = 2**21
 
 
 def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
@@ -160,10 +165,37 @@ def _place_everyone(
 
     def rest(n_kept: int) -> Iterator[PlacedRows]:
         known = (_known(voted.row, pool, part) for part in source.parts[n_kept:])
-        return crew.each_part(placer.place_part, known, n_kept)
+        parts = crew.each_part(placer.place_part, known, n_kept)
+        return parts if checkpoint is NOWHERE else _in_runs(parts, checkpoint.patience)
 
-    row, added = _append(nobody, checkpoint.series("rows", rest))
+    runs = checkpoint.series("rows", len(source.parts), rest, lambda run: len(run.sums))
+    row, added = _append(nobody, runs)
     return row, _means(added, voted.column)
+
+
+def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRows]:
+    """Join what is placed within a few seconds: a few long arrays are written faster than many."""
+    run: list[PlacedRows] = []
+    begun = time.monotonic()
+    for part in parts:
+        run.append(part)
+        n_rows = sum(len(one.labels) for one in run)
+        if n_rows >= _RUN_ROWS or time.monotonic() - begun >= patience:
+            yield _join(run)
+            run, begun = [], time.monotonic()
+    if run:
+        yield _join(run)
+
+
+def _join(parts: Sequence[PlacedRows]) -> PlacedRows:
+    return PlacedRows(
+        labels=np.concatenate([part.labels for part in parts]),
+        confidence=np.concatenate([part.confidence for part in parts]),
+        log_scaling=np.concatenate([part.log_scaling for part in parts]),
+        sums=np.concatenate([part.sums for part in parts]),
+        below=np.sum([part.below for part in parts], axis=0),
+        strangers=sum(part.strangers for part in parts),
+    )
 
 
 @dataclass(frozen=True)
@@ -197,7 +229,9 @@ def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Add
             ledger.append(new)
         # Counted as they come: a look back would bring the whole ledger into memory again.
         sizes = sizes + np.bincount(part.labels, minlength=side.n_clusters)
-        below, sums, strangers = below + part.below, sums + part.sums, strangers + part.strangers
+        below, strangers = below + part.below, strangers + part.strangers
+        # In the order of the parts, however they were joined: sums are the same to the last bit.
+        sums = reduce(add, part.sums, sums)
     labels, confidence, log_scaling = (ledger.close() for ledger in columns)
     side = replace(side, labels=labels, confidence=confidence, log_scaling=log_scaling, jumps=below)
     return side, _Added(sizes, sums, strangers)
@@ -297,8 +331,8 @@ class PlacedRows:
     ----------
     labels, confidence, log_scaling : arrays of shape (n_rows,)
         As in :class:`~ccot.coclustering.StepSide`.
-    sums : array of shape (n_clusters, n_columns)
-        Sums of the rows of each cluster.
+    sums : array of shape (n_parts, n_clusters, n_columns)
+        Sums of the rows of each cluster, in each of the parts they were read in.
     below : int array of shape (n_clusters - 1,)
         How many scalings lie below each threshold.
     strangers : int
@@ -353,7 +387,7 @@ class RowPlacer:
             labels=labels.astype(np.int32),
             confidence=confidence.astype(np.float32),
             log_scaling=scaling.astype(np.float32),
-            sums=np.eye(len(self.law.size))[:, labels] @ rows,
+            sums=(np.eye(len(self.law.size))[:, labels] @ rows)[None],
             below=below,
             strangers=int(self.law.stands_on_none(scaling).sum()),
         )

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ccot import CCOT, CCOTGW, TransportCoclustering, checkpoint, tall
+from ccot import CCOT, CCOTGW, TransportCoclustering, checkpoint, draws, tall
 from ccot.blocks import stream
 from ccot.checkpoint import CheckpointFolder
 from ccot.datasets import load_simulated, make_latent_blocks
@@ -25,8 +25,9 @@ def every_piece_is_written(monkeypatch):
 
 
 @pytest.fixture
-def small_pools(monkeypatch):
-    """Let few rows vote or be searched, so that matrices of a few hundred are tall."""
+def all_small(monkeypatch):
+    """Let few rows vote or be searched, and few draws be a batch."""
+    monkeypatch.setattr(draws, "_CHUNKS_A_TASK", 1)
     monkeypatch.setattr(tall, "POOL_ROWS", 120)
     monkeypatch.setattr(stream, "POOL_ROWS", 120)
     monkeypatch.setattr(stream, "POOL_ENTRIES", 2)
@@ -101,9 +102,9 @@ CASES = {
     "CCOT, cv": (CCOT(reg="cv"), lambda: crisp(30, 20).data),
     "CCOT, sparse": (CCOT(), counts),
     "CCOT, row by row": (CCOT(n_samplings=20), streamed),
-    "CCOTGW": (CCOTGW(), lambda: crisp().data),
+    "CCOTGW": (CCOTGW(), lambda: crisp(30, 24).data),
     "CCOTGW, landmarks": (CCOTGW(n_support=10, kernel_rank=15), lambda: crisp().data),
-    "CCOTGW, cv": (CCOTGW(reg="cv", max_updates=2, max_gromov_iter=3), lambda: crisp(12, 10).data),
+    "CCOTGW, cv": (CCOTGW(reg="cv", max_updates=1, max_gromov_iter=1), lambda: crisp(12, 10).data),
     "TransportCoclustering": (TransportCoclustering(n_init=3), noisy),
     "TransportCoclustering, counts": (TransportCoclustering(n_init=2), counts),
     "TransportCoclustering, holes": (TransportCoclustering(n_init=2), with_holes),
@@ -121,11 +122,11 @@ def fit(case, folder=None, random_state=0):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_model_is_the_same_byte_for_byte(case, tmp_path, stop_after, small_pools):
+def test_the_model_is_the_same_byte_for_byte(case, tmp_path, stop_after, all_small):
     expected = fit(case).save(tmp_path / "undisturbed").read_bytes()
     whole = fit(case, tmp_path / "whole")
     assert whole.save(tmp_path / "kept").read_bytes() == expected
-    stop_after.every = max(2, stop_after.n_finished // 3)
+    stop_after.every = max(1, stop_after.n_finished // 3)
     stop_after.n_finished = 0
     for _ in range(20):
         try:
@@ -157,7 +158,7 @@ def test_similarities_go_on_too(tmp_path, stop_after):
 
 
 def stopped(model, X, stop_after):
-    stop_after.every, stop_after.n_finished = 3, 0
+    stop_after.every, stop_after.n_finished = 1, 0
     with pytest.raises(Stopped):
         clone(model).fit(X)
     stop_after.every = 10**9
@@ -165,7 +166,7 @@ def stopped(model, X, stop_after):
 
 def test_another_fit_is_refused(tmp_path, stop_after):
     X = noisy()
-    model = TransportCoclustering(random_state=0, checkpoint=tmp_path)
+    model = TransportCoclustering(n_init=2, random_state=0, checkpoint=tmp_path)
     stopped(model, X, stop_after)
     changed = X.copy()
     changed[3, 4] += 1e-9
@@ -196,7 +197,9 @@ def test_seeds_of_all_kinds(make_seed, tmp_path, stop_after):
     X = noisy()
     models = []
     for folder in ("one", "other"):
-        model = TransportCoclustering(random_state=make_seed(), checkpoint=tmp_path / folder)
+        model = TransportCoclustering(
+            n_init=2, random_state=make_seed(), checkpoint=tmp_path / folder
+        )
         if folder == "one":
             stopped(model, X, stop_after)
             header = (tmp_path / "one" / "checkpoint.json").read_text()
@@ -212,12 +215,12 @@ def test_seeds_of_all_kinds(make_seed, tmp_path, stop_after):
         np.testing.assert_array_equal(models[0].row_confidence_, models[1].row_confidence_)
 
 
-def test_more_workers_go_on_where_fewer_were(tmp_path, stop_after, small_pools):
+def test_more_workers_go_on_where_fewer_were(tmp_path, stop_after, all_small):
     source = streamed()
     model = CCOT(n_samplings=40, random_state=0)
     expected = clone(model).fit(source)
     kept = clone(model).set_params(checkpoint=tmp_path)
-    stop_after.every = 4
+    stop_after.every = 2
     with pytest.raises(Stopped):
         kept.fit(source)
     stop_after.every = 10**9
@@ -228,7 +231,7 @@ def test_more_workers_go_on_where_fewer_were(tmp_path, stop_after, small_pools):
     )
 
 
-def test_a_file_that_was_written_again_is_other_data(tmp_path, stop_after, small_pools):
+def test_a_file_that_was_written_again_is_other_data(tmp_path, stop_after, all_small):
     path = tmp_path / "rows.npy"
     rows = crisp(700, 30).data
     np.save(path, rows)

@@ -1,0 +1,32 @@
+"""Tables of what faults cost, which ``docs/render.py`` puts in."""
+
+from collections.abc import Callable
+
+from ratings import load, table
+
+
+def checkpoint_prices() -> str:
+    result = load("faults")
+    facts = result["facts"]
+    rows = [
+        [
+            name,
+            " x ".join(f"{size:,}" for size in price["shape"]),
+            f"{price['seconds']:.0f}",
+            f"{price['seconds_checkpoint']:.2f}",
+            f"{100 * price['share']:.2f} %",
+            f"{price['n_writes']}",
+            f"{price['megabytes_written']:.0f}",
+        ]
+        for name, price in result["prices"].items()
+    ]
+    heads = ["fit", "matrix", "seconds", "of them checkpoint", "share", "writes", "MB written"]
+    note = (
+        "Seconds on the clock, with the usual time between writes; those of the checkpoint include "
+        f"a checksum of the data. {facts['processor']}, {facts['cores']} cores. Stored in "
+        f"`benchmarks/results/faults.json` by `{facts['command']}`, {facts['date']}."
+    )
+    return table(heads, rows) + f"\n\n{note}"
+
+
+TABLES: dict[str, Callable[[], str]] = {"checkpoint_prices": checkpoint_prices}
