@@ -21,8 +21,8 @@ from _pytest.runner import runtestprotocol
 from mutmut.state import state
 
 SWITCH = "MUTANT_UNDER_TEST"
-# Tests that take longer are left out.
-LONGEST = 2.0
+# Tests that take longer, in seconds, are left out.
+LONGEST = 0.5
 
 
 @pytest.hookimpl(tryfirst=True)
