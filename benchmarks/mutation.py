@@ -87,13 +87,14 @@ GROUPS = {
         ],
     ),
     "sweep": (
-        ["blocks/sweep.py", "blocks/start.py"],
+        ["blocks/sweep.py"],
         [
             "blocks/test_sweep.py",
             "blocks/test_device.py",
             "property/test_blocks_properties.py",
         ],
     ),
+    "start": (["blocks/start.py"], ["blocks/test_start.py", "blocks/test_device.py"]),
     "refine": (["blocks/refine.py"], ["blocks/test_refine.py", "blocks/test_device.py"]),
 }
 

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot.blocks.problem import make_blocks, make_problem
+from ccot.blocks.spectrum import noise_level, shrink
+from ccot.blocks.start import _segment, embed, over_segment
+from ccot.blocks.sweep import sweep
+from ccot.metrics import error_rate
+
+
+def assert_same_up_to_signs(found, expected):
+    """Vectors of a decomposition have no sign of their own; inner products do not see it."""
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-9 * np.abs(other).max())
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("family", ["poisson", "bernoulli"], indirect=True)
+def test_scores_of_counts_are_directions_of_the_matrix_scaled_by_degrees(planted, family, make):
+    X = planted[0]
+    X[4] = 0
+    degrees = X.sum(axis=1), X.sum(axis=0)
+    rows, columns = (1 / np.sqrt(degree + degree.mean() / 2) for degree in degrees)
+    left, singular, right = np.linalg.svd(rows[:, None] * X * columns, full_matrices=False)
+    scores = left[:, :21] * singular[:21], right[:21].T * singular[:21]
+    lengths = [np.linalg.norm(side, axis=1, keepdims=True) for side in scores]
+    expected = [side / np.maximum(n, 1e-12) for side, n in zip(scores, lengths, strict=True)]
+    found = embed(make_problem(make(X), family), np.random.default_rng(0))
+    # A search among random vectors is as good as they come.
+    tolerance = 1e-9 if make is np.asarray else 1e-3
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one @ one.T, other @ other.T, atol=tolerance)
+
+
+@pytest.mark.parametrize("height", [0.0, 1.0], ids=["noise", "blocks"])
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_of_real_values_are_weighed_by_what_is_signal(height, missing, weighted):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
+    X = height * 4.0 * np.outer(rows, columns == 1) + rng.normal(size=(40, 30)) + 0.5
+    precision = rng.uniform(0.5, 2.0, 30) if weighted else np.ones(30)
+    if missing:
+        X[rng.uniform(size=X.shape) < 0.2] = np.nan
+    seen = np.where(np.isnan(X), 0.0, precision)
+    mean = np.nansum(X * seen) / seen.sum()
+    values = np.where(np.isnan(X), mean, X) * np.sqrt(precision)
+    left, singular, right = np.linalg.svd(values, full_matrices=False)
+    shrunk = shrink(singular, values.shape, noise_level(values, singular))
+    rank = min(np.count_nonzero(shrunk) + 1, 20)
+    weight = np.maximum(shrunk, shrunk[0] / 4 * singular / singular[0])[:rank]
+    expected = left[:, :rank] * weight, right[:rank].T * weight
+    problem = make_problem(X, "gaussian", precision if weighted else None)
+    assert_same_up_to_signs(embed(problem, np.random.default_rng(0)), expected)
+
+
+def test_without_signal_the_strongest_direction_is_kept():
+    X = np.random.default_rng(1).normal(size=(30, 30))
+    X /= np.linalg.svd(X, compute_uv=False)[0]
+    left, singular, right = np.linalg.svd(X)
+    assert shrink(singular, X.shape, noise_level(X, singular))[0] == 0
+    expected = left[:, :1] * singular[0], right[:1].T * singular[0]
+    found = embed(make_problem(X, "gaussian"), np.random.default_rng(0))
+    assert_same_up_to_signs(found, expected)
+
+
+def test_sparse_real_values_are_not_shrunk():
+    rng = np.random.default_rng(0)
+    X, precision = rng.normal(size=(40, 15)), rng.uniform(0.5, 2.0, 15)
+    left, singular, right = np.linalg.svd(X * np.sqrt(precision), full_matrices=False)
+    problem = make_problem(sp.csr_array(X), "gaussian", precision)
+    found = embed(problem, np.random.default_rng(0))
+    assert_same_up_to_signs(found, (left * singular, right.T * singular))
+
+
+@pytest.mark.parametrize(
+    ("n_points", "n_segments"), [(1, 1), (9, 9), (50, 16), (100, 20), (101, 21), (500, 40)]
+)
+def test_segments_are_many_but_not_too_many(n_points, n_segments):
+    scores = np.random.default_rng(0).normal(size=(n_points, 3))
+    labels = _segment(scores, np.random.default_rng(0))
+    assert len(np.unique(labels)) == n_segments
+    np.testing.assert_array_equal(labels, _segment(scores, np.random.default_rng(0)))
+
+
+def test_equal_scores_are_one_segment():
+    np.testing.assert_array_equal(_segment(np.ones((30, 2)), np.random.default_rng(0)), 0)
+    twice = np.repeat([[0.0, 1.0], [5.0, 5.0]], 15, axis=0)
+    assert error_rate(np.repeat([0, 1], 15), _segment(twice, np.random.default_rng(0))) == 0
+
+
+def test_starts_are_swept_and_a_candidate_is_one_more(planted, family):
+    X, rows, columns = planted
+    problem, told = make_problem(X, family), []
+    found = over_segment(
+        problem, 2, np.random.default_rng(0), (rows, columns), lambda *news: told.append(news)
+    )
+    assert len(found) == 3
+    swept = sweep(problem, make_blocks(problem, rows, columns), max_iter=6, tol=1e-2)
+    for one, other in zip(found[2].labels, swept.labels, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert found[0].shape[0] > 2
+    assert all(blocks.n_sweeps > 0 for blocks in found)
+    assert told[-1] == ("starts", 3, 3)
+    assert len(over_segment(problem, 2, np.random.default_rng(0))) == 2
