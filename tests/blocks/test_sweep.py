@@ -4,9 +4,12 @@ import scipy.sparse as sp
 
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import (
+    _mass_moved,
     balanced_plan,
     confidence,
+    excess_share,
     log_marginal,
+    settle,
     share_out,
     soft_plan,
     sweep,
@@ -113,3 +116,72 @@ def test_confidence_of_a_single_cluster_is_full_but_for_empty_points():
     problem = make_problem(X, "poisson")
     blocks = make_blocks(problem, np.zeros(4, int), np.zeros(3, int))
     np.testing.assert_array_equal(confidence(problem, blocks, 0), [1, 0, 1, 1])
+
+
+def test_a_soft_sweep_moves_rows_by_their_gains_then_columns(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    start = make_blocks(problem, rows, columns, n_sweeps=5)
+    swept = sweep(problem, start, temperatures=(7.0,), max_iter=1)
+    assert swept.n_sweeps == 6
+    plans = [np.eye(2)[rows], np.eye(3)[columns]]
+    for axis, values in enumerate((X, X.T)):
+        table = problem.table(*plans, (2, 3))
+        terms = [term if axis == 0 else term.T for term in problem.terms(*table)]
+        face, partner = problem.faces[axis], plans[1 - axis]
+        exposure = np.outer(face.exposure, face.partner_exposure)
+        gain = values @ partner @ terms[0].T - exposure @ partner @ terms[1].T
+        shares = plans[axis].mean(axis=0)
+        gain = gain / problem.noise(*table) + np.log(np.maximum(shares, 1e-300))
+        plans[axis] = soft_plan(gain, 7.0)
+        np.testing.assert_allclose(swept.plans[axis], plans[axis], rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(swept.labels[axis], plans[axis].argmax(axis=1))
+
+
+def test_sweeps_stop_where_little_enough_moves(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    spoiled = rows.copy()
+    spoiled[:4] = 1 - spoiled[:4]
+    start = make_blocks(problem, spoiled, columns)
+    # Four of seventy points move in the first sweep, and none in the second.
+    assert sweep(problem, start).n_sweeps == 2
+    assert sweep(problem, start, tol=4 / 70).n_sweeps == 1
+    assert sweep(problem, start, tol=3.9 / 70).n_sweeps == 2
+
+
+def test_mass_moved_is_half_of_what_changed():
+    assert _mass_moved(np.array([0, 1, 1]), np.array([0, 0, 1])) == 1
+    assert _mass_moved(np.eye(3), np.eye(3)) == 0
+    assert _mass_moved(np.eye(3)[[0, 1]], np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])) == 1.5
+    assert _mass_moved(np.array([0, 1]), np.eye(2)) == np.inf
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_settling_is_a_soft_sweep(planted, family, balanced):
+    problem = make_problem(planted[0], family)
+    start = make_blocks(problem, np.arange(40) % 3, np.arange(30) % 3)
+    settled = settle(problem, start, balanced=balanced)
+    swept = sweep(problem, start, temperatures=(1.0,), max_iter=30, tol=1e-3, balanced=balanced)
+    assert settled.n_sweeps == swept.n_sweeps
+    for one, other in zip(settled.plans, swept.plans, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_surest_points_choose_first():
+    plan = np.array([[0.6, 0.4], [0.9, 0.1], [0.7, 0.3], [0.8, 0.2]])
+    np.testing.assert_array_equal(share_out(plan), [1, 0, 1, 0])
+    # One of five is left over, and goes where it likes.
+    np.testing.assert_array_equal(share_out(np.vstack([plan, [0.55, 0.45]])), [1, 0, 0, 0, 1])
+
+
+def test_balanced_plans_have_a_temperature():
+    gain = np.random.default_rng(0).normal(size=(20, 3))
+    np.testing.assert_allclose(balanced_plan(gain, 2.0), balanced_plan(gain / 2))
+
+
+def test_excess_is_the_share_beyond_chance():
+    plan = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [1.0, 0.0, 0.0]])
+    found = excess_share(plan, np.array([0, 0, 2, 0]), np.array([False, False, False, True]))
+    np.testing.assert_allclose(found, [(0.7 - 1 / 3) * 1.5, 0.0, 0.7, 0.0])
+    np.testing.assert_array_equal(excess_share(np.ones((2, 1)), np.zeros(2, int), np.zeros(2)), 1)
