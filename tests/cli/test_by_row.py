@@ -110,6 +110,13 @@ def test_no_report_of_more_rows_than_a_browser_bears(ccot, stored, monkeypatch):
     assert (stored / "out" / "model.ccot").exists()
 
 
+def test_columns_are_left_out_by_row_too(ccot, stored, blocks):
+    frame = pd.read_parquet(stored / "table.parquet").assign(kind="x")
+    frame.to_parquet(stored / "kinds.parquet")
+    told = ccot("fit", "kinds.parquet", "--drop", "kind", "--by-row", "--dry-run").stdout
+    assert "40 x 30; read row by row" in told
+
+
 def test_new_rows_are_placed_by_row(ccot, stored, blocks, model_file):
     expected = ccot("predict", model_file, "table.parquet", "--in-memory").stdout
     assert ccot("predict", model_file, "table.parquet", "--by-row").stdout == expected

@@ -169,6 +169,17 @@ def test_warnings_are_told_and_kept(ccot, table, tmp_path, monkeypatch):
     assert run["result"]["warnings"] == ["take care: mind the step"]
 
 
+@pytest.mark.parametrize(("factor", "told"), [(1, False), (100, True)])
+def test_a_column_that_outweighs_the_others_is_named(factor, told, ccot, blocks, tmp_path):
+    values = blocks.values[:, :5].copy()
+    values[:, 3] *= factor
+    lines = ["age,height,hue,income,kind,size", *(",".join([*map(str, row[:4]), "x", str(row[4])])
+             for row in values.tolist())]  # fmt: skip
+    (tmp_path / "units.csv").write_text("\n".join(lines))
+    outcome = ccot("fit", "units.csv", "--drop", "kind", "--no-report")
+    assert ("warning: column 'income' has " in outcome.stderr) == told
+
+
 def test_folders_that_cannot_be_written(ccot, table, tmp_path):
     (tmp_path / "taken").write_text("mine")
     outcome = ccot("fit", table, "--out", "taken", code=2)

@@ -72,6 +72,36 @@ def test_what_is_said_goes_before_what_is_found():
     check(read("1~2\n3~4\n", delimiter="~"), SMALL)
 
 
+@pytest.mark.parametrize(
+    ("text", "drop", "rows", "columns"),
+    [
+        ("a,kind,b\n1,red,2\n3,blue,4\n", ["kind"], None, "ab"),
+        ("a,kind,b\n1,red,2\n3,blue,4\n", [1], None, "ab"),
+        ("kind,a,b\nred,1,2\nblue,3,4\n", ["0"], None, "ab"),
+        ("gene,a,kind,b,more\nx,1,red,2,\ny,3,blue,4,?\n", ["more", "kind"], "xy", "ab"),
+        ("a\tkind\tb\nx\t1\tred\t2\ny\t3\tblue\t4\n", ["kind"], "xy", "ab"),
+    ],
+)
+def test_columns_can_be_left_out(text, drop, rows, columns, tmp_path):
+    check(read(text, drop=drop), SMALL, rows, columns)
+
+
+def test_columns_of_parquet_can_be_left_out(tmp_path):
+    frame = pd.DataFrame({"a": [1.0, 3], "kind": ["x", "y"], "b": [2.0, 4]}, index=["r", "s"])
+    frame.to_parquet(tmp_path / "t.parquet")
+    check(read_matrix(tmp_path / "t.parquet", drop=["kind"]), SMALL, "rs", "ab")
+    with pytest.raises(InputError, match="leave it out by --drop"):
+        read_matrix(tmp_path / "t.parquet")
+
+
+def test_not_everything_has_columns_to_leave_out(tmp_path):
+    np.save(tmp_path / "x.npy", np.eye(3))
+    with pytest.raises(InputError, match="a npy file has no columns to leave out"):
+        read_matrix(tmp_path / "x.npy", drop=["a"])
+    with pytest.raises(InputError, match="a long table has no columns to leave out"):
+        read("a,b,1\n", long=True, drop=[0])
+
+
 @pytest.mark.parametrize("mark", ["", "NA", "nan", "NaN", "null", "?", "  ", "n/a"])
 def test_missing_cells_are_nan(mark):
     check(read(f"a,b\n1,{mark}\n3,4\n"), [[1, np.nan], [3, 4]], None, "ab")
@@ -85,7 +115,7 @@ def test_missing_cells_are_nan(mark):
         ("a\n1\n2\n", "only one column was found"),
         ("a,b\n", r"the matrix is empty \(0 x 2\)"),
         ("a,b\n1,2\n3\n", "line 3 has 1 cells where 2 are expected: complete"),
-        ("a,b\n1,2\n3,x\n", r"line 3, column 'b': 'x' is no number: drop the column"),
+        ("a,b\n1,2\n3,x\n", r"line 3, column 'b': 'x' is no number: leave the column out"),
         ("1,2\n3,1_000\n", "line 2, value 2: '1_000' is no number"),
         ("a;b\n2;1.5\n2;1,5\n", "pass --decimal ,"),
         ("a,b,c\n1,2;3,4\n5,6;7,8\n", "pass --delimiter if that is several cells"),

@@ -39,6 +39,8 @@ from ccot.sources import RowSource
 MAX_MEMBERS = 1_000_000
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
+# A column with this share of the variance leaves nothing to the others; so many values tell.
+_OVERWHELMING, _ENOUGH = 0.95, 2**20
 # Parameters of the estimators that an estimate takes into account.
 _ESTIMATED = ("n_samplings", "n_support", "kernel_rank", "exact_refinement", "n_jobs")
 
@@ -134,7 +136,7 @@ def fit(
         return
     # The folder comes before the fit: better to hear at once that it cannot be written.
     with interruption_told(out), result_folder(out) as folder:
-        seen = fit_model(model, table, progress, jobs)
+        seen = fit_model(model, table, progress, jobs) + doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
         seen += write_results(folder, model, table, progress, report, default_title(source))
         times["write"] = time.perf_counter() - started - sum(times.values())
@@ -255,6 +257,26 @@ def fit_model(
         model.row_names_in_ = np.array(table.row_names, dtype=object)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))  # type: ignore[arg-type]
+
+
+def doubts(model: Any, table: NamedMatrix) -> list[str]:
+    """Say if one column outweighs all others, as it does where units differ."""
+    values = table.values
+    if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
+        return []
+    some = values[:: -(-values.size // _ENOUGH)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value
+        variance = np.nan_to_num(np.nanvar(some, axis=0))
+    largest = int(variance.argmax())
+    share = variance[largest] / max(variance.sum(), 1e-300)
+    if len(variance) < 3 or share < _OVERWHELMING:
+        return []
+    name = repr(table.column_names[largest]) if table.column_names else str(largest + 1)
+    return [
+        f"column {name} has {share:.1%} of the variance of all columns, and the others hardly "
+        "count: if units differ, standardise the columns first"
+    ]
 
 
 def write_results(

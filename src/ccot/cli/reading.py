@@ -15,9 +15,10 @@ import typer
 from ccot.cli.progress import News, Progress
 from ccot.io import InputError, NamedMatrix, read_matrix
 from ccot.io.binary import damage_explained
+from ccot.io.layout import check_drop
 from ccot.io.matrix import named_matrix, unique_names
 from ccot.similarities import free_bytes
-from ccot.sources import RowSource, as_source
+from ccot.sources import ParquetSource, RowSource, as_source
 
 # A fit holds its matrix up to this often; one of which so many do not fit is read row by row.
 COPIES = 4
@@ -47,6 +48,10 @@ class Reading:
             help="Column of row names, by name or position from 0; `none`: there is none. "
             "[default: found]"
         ),
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        _option(help="Column to leave out, by name or position from 0; can be repeated."),
     ] = None
     delimiter: Annotated[
         str | None, _option(help="Between cells; `tab` is a tab. [default: found]")
@@ -122,7 +127,12 @@ class Reading:
             return None
         try:
             with damage_explained(path, "matrix"):
-                return as_source(path, allow_nan=True, index_col=self._index_col)
+                if not _is_parquet(path):
+                    check_drop(self.drop or (), str(path))
+                    return as_source(path, allow_nan=True)
+                stored = ParquetSource(path, self._index_col, self.drop or ())
+                stored.allow_nan = True
+                return stored
         except InputError:
             if self.by_row or path.is_dir():
                 raise
@@ -146,6 +156,7 @@ class Reading:
         return read_matrix(
             source,
             index_col=self._index_col,
+            drop=self.drop or (),
             delimiter={"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
             header=self.header,
             decimal=self.decimal,
@@ -160,9 +171,15 @@ class Reading:
 def _keeps_rows(path: Path) -> bool:
     """Tell whether a path is that of a file or folder that can be read by rows."""
     if not path.is_dir():
-        return path.is_file() and path.suffix in (".npy", ".parquet", ".pq")
+        return path.is_file() and (path.suffix == ".npy" or _is_parquet(path))
     zarr = any((path / name).is_file() for name in ("zarr.json", ".zarray"))
-    return zarr or next(path.glob("*.parquet"), None) is not None
+    return zarr or _is_parquet(path)
+
+
+def _is_parquet(path: Path) -> bool:
+    if path.is_dir():
+        return next(path.glob("*.parquet"), None) is not None
+    return path.suffix in (".parquet", ".pq")
 
 
 def reads(command: Callable[..., None]) -> Callable[..., None]:

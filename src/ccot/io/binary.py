@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.layout import Column, find_column
+from ccot.io.layout import Column, check_drop, find_column
 from ccot.io.long import collect_long
 from ccot.io.market import parse_market
 from ccot.io.matrix import InputError, NamedMatrix, check_unfolded, named_matrix
@@ -107,6 +107,7 @@ def read_parquet(
     path: Path,
     *,
     index_col: Column | bool | None = None,
+    drop: Sequence[Column] = (),
     long: bool | Sequence[Column] = False,
     unlisted: str = "zero",
 ) -> NamedMatrix:
@@ -116,7 +117,7 @@ def read_parquet(
     ----------
     path : pathlib.Path
         The file.
-    index_col, long, unlisted
+    index_col, drop, long, unlisted
         As in :func:`ccot.io.read_matrix`.
 
     Returns
@@ -127,8 +128,9 @@ def read_parquet(
     with open_parquet(path) as file:
         schema = file.schema_arrow
         if long is not False:
+            check_drop(drop, "a long table")
             return _read_long(file, schema.names, long, unlisted)
-        columns, index = numeric_columns(schema, index_col)
+        columns, index = numeric_columns(schema, index_col, drop)
         check_unfolded(8 * file.metadata.num_rows * len(columns), path)
         return _read_wide(file, columns, index)
 
@@ -148,7 +150,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 
 def numeric_columns(
-    schema: Any, index_col: Column | bool | None = None
+    schema: Any, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
 ) -> tuple[list[str], str | None]:
     """Return the columns of a Parquet table that make up the matrix, and that of row names.
 
@@ -156,24 +158,27 @@ def numeric_columns(
     ----------
     schema : pyarrow.Schema
         The table's.
-    index_col : str, int, False or None, default=None
+    index_col, drop
         As in :func:`ccot.io.read_matrix`.
 
     Returns
     -------
     columns : list of str
-        All columns but that of row names, every one of them numeric.
+        All other columns that are not left out, every one of them numeric.
     index : str or None
         Column of row names.
     """
     index = _parquet_index(schema, index_col)
-    columns = [name for name in schema.names if name != index]
+    places = (find_column(one, schema.names, len(schema.names), "--drop") for one in drop)
+    dropped = {schema.names[place] for place in places}
+    index = None if index in dropped else index
+    columns = [name for name in schema.names if name != index and name not in dropped]
     for name in columns:
         kind = schema.field(name).type
         if not _is_numeric(kind):
             raise InputError(
-                f"column {name[:40]!r} is of type {kind}, not a number: drop it, or name it by "
-                "--index-col"
+                f"column {name[:40]!r} is of type {kind}, not a number: leave it out by "
+                "--drop, or name it by --index-col"
             )
     return columns, index
 

@@ -35,12 +35,15 @@ class TextOptions:
         Name or position (from 0) of the column of row names; False: there is none.
     decimal : str or None
         The decimal point.
+    drop : sequence of str or int
+        Columns to leave out.
     """
 
     delimiter: str | None = None
     header: bool | None = None
     index_col: Column | bool | None = None
     decimal: str | None = None
+    drop: Sequence[Column] = ()
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,21 @@ class Layout:
     header: tuple[str, ...] | None
     index: int | None
     width: int
+    dropped: frozenset[int] = frozenset()
+
+    @property
+    def removed(self) -> list[int]:
+        """Places of the columns that hold no values, the last one first."""
+        own = set() if self.index is None else {self.index}
+        return sorted(self.dropped | own, reverse=True)
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns that hold values."""
         if self.header is None:
             return None
-        return tuple(name for place, name in enumerate(self.header) if place != self.index)
+        removed = set(self.removed)
+        return tuple(name for place, name in enumerate(self.header) if place not in removed)
 
     def describe(self) -> str:
         """Say in words how the table is read."""
@@ -172,8 +183,9 @@ def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
     if header is not None and len(header) == width - 1:
         header = ("", *header)
     body = rest if has_header else sample
+    dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
     index = _find_index(header, body, width, options.index_col, numbers)
-    return Layout(delimiter, decimal, header, index, width)
+    return Layout(delimiter, decimal, header, None if index in dropped else index, width, dropped)
 
 
 def _find_index(
@@ -209,6 +221,12 @@ def find_column(asked: Column, header: Sequence[str] | None, width: int, option:
             f"{option} {asked} is no column: {known}; positions go from 0 to {width - 1}"
         )
     return place
+
+
+def check_drop(drop: Sequence[Column], what: str) -> None:
+    """Refuse to leave out columns of what has none to leave out."""
+    if drop:
+        raise InputError(f"{what} has no columns to leave out: leave out --drop")
 
 
 def number_test(decimal: str) -> Callable[[str], bool]:

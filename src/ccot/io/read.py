@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from ccot.io.binary import read_matrix_market, read_npy, read_npz, read_parquet
 from ccot.io.h5ad import read_h5ad
-from ccot.io.layout import Column, TextOptions
+from ccot.io.layout import Column, TextOptions, check_drop
 from ccot.io.matrix import InputError, NamedMatrix
 from ccot.io.text import read_text
 from ccot.io.unfold import unfolded
@@ -44,6 +44,7 @@ def read_matrix(
     source: str | os.PathLike[str],
     *,
     index_col: Column | bool | None = None,
+    drop: Sequence[Column] = (),
     delimiter: str | None = None,
     header: bool | None = None,
     decimal: str | None = None,
@@ -64,6 +65,8 @@ def read_matrix(
         The file; ``"-"`` is the standard input.
     index_col : str, int, False or None, default=None
         Column of row names, by name or position from 0; False: there is none; None: find out.
+    drop : sequence of str or int, optional
+        Columns of a table to leave out, by name or position from 0.
     delimiter : str or None, default=None
         Between the cells of a text table; None: find out.
     header : bool or None, default=None
@@ -107,7 +110,7 @@ def read_matrix(
     >>> table.how
     "text, delimiter ',', with a header, row names from column 'gene'"
     """
-    options = TextOptions(delimiter, header, index_col, decimal)
+    options = TextOptions(delimiter, header, index_col, decimal, drop)
     reader = _Reader(str(source), options, encoding, long, unlisted, layer, progress)
     return reader.stream(sys.stdin.buffer) if str(source) == "-" else reader.file(Path(source))
 
@@ -166,8 +169,14 @@ class _Reader:
 
     def binary(self, kind: str, path: Path) -> NamedMatrix:
         if kind == "parquet":
-            index_col = self.options.index_col
-            return read_parquet(path, index_col=index_col, long=self.long, unlisted=self.unlisted)
+            return read_parquet(
+                path,
+                index_col=self.options.index_col,
+                drop=self.options.drop,
+                long=self.long,
+                unlisted=self.unlisted,
+            )
+        check_drop(self.options.drop, f"a {kind} file")
         if self.long is not False:
             raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")
         if kind == "h5ad":

@@ -19,6 +19,7 @@ from ccot.io.layout import (
     Column,
     Layout,
     TextOptions,
+    check_drop,
     find_column,
     find_layout,
     guess_decimal,
@@ -82,12 +83,13 @@ def read_text(
     options = replace(options, delimiter=delimiter, decimal=decimal)
     cells = Cells(chain(head, lines), delimiter)
     if long is not False:
+        check_drop(options.drop, "a long table")
         return _read_long(cells, sample, long, unlisted, options, progress)
     return _read_wide(cells, find_layout(sample, options), progress)
 
 
 def _read_wide(cells: Cells, layout: Layout, progress: Callable[[], None]) -> NamedMatrix:
-    values, names = array("d"), []
+    values, names, removed = array("d"), [], layout.removed
     rows = iter(cells)
     if layout.header is not None:
         next(rows)
@@ -98,12 +100,13 @@ def _read_wide(cells: Cells, layout: Layout, progress: Callable[[], None]) -> Na
                 "complete the line, or pass --delimiter"
             )
         if layout.index is not None:
-            names.append(row.pop(layout.index))
+            names.append(row[layout.index])
+        for place in removed:
+            del row[place]
         _append(values, row, layout, cells.line)
         if number % _ROWS_BETWEEN_NEWS == 0:
             progress()
-    n_columns = layout.width - (layout.index is not None)
-    matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, n_columns)
+    matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, layout.width - len(removed))
     return named_matrix(
         matrix,
         names if layout.index is not None else None,
@@ -137,7 +140,7 @@ def _remedy(cell: str) -> str:
         return "pass --decimal , for decimal commas"
     if len(cell) > 40 or any(mark in cell for mark in "\t;|,"):
         return "pass --delimiter if that is several cells"
-    return "drop the column, name it by --index-col, or leave the cell empty if it is unknown"
+    return "leave the column out by --drop, name it by --index-col, or empty the cell if unknown"
 
 
 def _long_has_header(

@@ -39,9 +39,7 @@ def is_source(X: Any) -> bool:
     return isinstance(X, kinds) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
 
 
-def as_source(
-    X: Any, *, allow_nan: bool = False, index_col: str | int | bool | None = None
-) -> RowSource:
+def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
     """Return the source of a matrix's rows.
 
     Parameters
@@ -50,8 +48,6 @@ def as_source(
         A path leads to a ``.npy`` file, a Parquet file or a folder of them, or a Zarr array.
     allow_nan : bool, default=False
         Let NaN pass.
-    index_col : str, int, False or None, default=None
-        Column of row names of a Parquet file, as in :func:`ccot.io.read_matrix`.
 
     Returns
     -------
@@ -66,16 +62,16 @@ def as_source(
     array([[0., 1., 0., 0., 0.],
            [0., 0., 0., 0., 1.]])
     """
-    source = _make_source(X, index_col)
+    source = _make_source(X)
     source.allow_nan = allow_nan
     return source
 
 
-def _make_source(X: Any, index_col: str | int | bool | None = None) -> RowSource:
+def _make_source(X: Any) -> RowSource:
     if isinstance(X, RowSource):
         return X
     if isinstance(X, str | os.PathLike):
-        source = _open_path(Path(X), index_col)
+        source = _open_path(Path(X))
         if 0 in source.shape:
             raise InputError(f"the matrix in {X} is empty: pass data")
         return source
@@ -88,7 +84,7 @@ def _make_source(X: Any, index_col: str | int | bool | None = None) -> RowSource
     return ZarrSource(X) if _comes_from(X, "zarr") else ArraySource(X)
 
 
-def _open_path(path: Path, index_col: str | int | bool | None) -> RowSource:
+def _open_path(path: Path) -> RowSource:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check the path")
     if path.suffix == ".npy":
@@ -97,7 +93,7 @@ def _open_path(path: Path, index_col: str | int | bool | None) -> RowSource:
         return _make_source(mapped)
     parquet = path.suffix in (".parquet", ".pq")
     if parquet or (path.is_dir() and next(path.rglob("*.parquet"), None)):
-        return ParquetSource(path, index_col)
+        return ParquetSource(path)
     if path.is_dir():
         return ZarrSource.open(path)
     raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +77,22 @@ class ParquetSource(RowSource):
         The file, or the folder.
     index_col : str, int, False or None, default=None
         Column of row names, as in :func:`ccot.io.read_matrix`.
+    drop : sequence of str or int, optional
+        Columns to leave out.
     """
 
-    def __init__(self, path: Path, index_col: str | int | bool | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        index_col: str | int | bool | None = None,
+        drop: Sequence[str | int] = (),
+    ) -> None:
         self._files = files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         groups: list[tuple[Path, int]] = []
         heights: list[int] = []
         for file in files:
             with open_parquet(file) as opened:
-                columns, self._index = numeric_columns(opened.schema_arrow, index_col)
+                columns, self._index = numeric_columns(opened.schema_arrow, index_col, drop)
                 if groups and list(columns) != self.column_names:
                     raise InputError(f"{file} has other columns than {files[0]}")
                 self.column_names = list(columns)
