@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -39,10 +38,10 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     for seed in target.seeds():
         (options.corpus / hashlib.sha1(seed).hexdigest()).write_bytes(seed)
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="ccot-fuzz-", dir=shared))
+    folder = options.out / "input"
+    folder.mkdir(exist_ok=True)
     follow()
-    attack = Attack(target, folder)
+    attack = Attack(target, folder, options.out / "watch.json")
     flags = [
         sys.argv[0], str(options.corpus), f"-artifact_prefix={options.out}/",
         f"-max_total_time={options.seconds}", f"-timeout={target.seconds}", f"-max_len={_LONGEST}",
@@ -52,19 +51,15 @@ def main() -> None:
     if options.replay:
         flags = [sys.argv[0], *map(str, options.replay)]
     atheris.Setup(flags, attack, custom_mutator=attack.mutate)
-    # The engine leaves by exit(), past everything that Python would do at its end.
-    import atexit
-
-    atexit.register(attack.tell, options.out / "watch.json")
-    atexit.register(shutil.rmtree, folder, True)
     atheris.Fuzz()
 
 
 class Attack:
     """Feeds one target and counts what happens."""
 
-    def __init__(self, target: Target, folder: Path) -> None:
-        self._target, self._path = target, folder / target.name
+    def __init__(self, target: Target, folder: Path, news: Path) -> None:
+        self._target, self._path, self._news = target, folder / target.name, news
+        self._told = time.perf_counter()
         self._guard = Guard(folder)
         self.executions = self.accepted = 0
         self.slowest = 0.0
@@ -83,7 +78,11 @@ class Attack:
             self.accepted += 1
         except self._target.errors:
             pass
-        self.slowest = max(self.slowest, time.perf_counter() - began)
+        ended = time.perf_counter()
+        self.slowest = max(self.slowest, ended - began)
+        if ended > self._told + 5:
+            self._told = ended
+            self._tell()
 
     def mutate(self, data: bytes, longest: int, seed: int) -> bytes:
         """Return changed bytes: by the file's own structure, or by the engine's tricks."""
@@ -98,15 +97,15 @@ class Attack:
                 return changed
         return atheris.Mutate(data, longest)
 
-    def tell(self, path: Path) -> None:
-        """Write what was counted."""
+    def _tell(self) -> None:
+        """Write what was counted; the engine leaves without a word, so it is done now and then."""
         seen = {
             "executions": self.executions,
             "accepted": self.accepted,
             "slowest_s": round(self.slowest, 3),
             "growth_mb": round(self._guard.growth / 1e6, 1),
         }
-        path.write_text(json.dumps(seen) + "\n")
+        self._news.write_text(json.dumps(seen) + "\n")
 
     def _read(self, data: bytes) -> None:
         self._path.write_bytes(data)

@@ -148,7 +148,9 @@ def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) ->
 
 def even_parts(n_rows: int, n_columns: int, multiple: int = 1) -> tuple[slice, ...]:
     """Cut rows into parts of about ``PART_CELLS`` numbers, a multiple of so many rows each."""
-    step = max(1, PART_CELLS // max(1, n_columns * multiple)) * multiple
+    if not n_columns:
+        return ()
+    step = max(1, PART_CELLS // (n_columns * multiple)) * multiple
     return tuple(slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
 
 
