@@ -114,6 +114,8 @@ def test_real_values_far_from_zero_lose_their_mean(make):
     np.testing.assert_allclose(preparation.rows(far), REAL - REAL.mean(), atol=1e-6)
     assert choose_preparation(make(REAL + 5), "gaussian").floor == 0
     assert choose_preparation(make(1e-6 * REAL + 5), "gaussian").floor == pytest.approx(5)
+    assert choose_preparation(make(4 * REAL + 5000), "gaussian").floor == pytest.approx(5000, 1e-3)
+    assert choose_preparation(make(4 * REAL + 3500), "gaussian").floor == 0
     # Zeros of a sparse matrix stay what they are.
     assert choose_preparation(sp.csr_array((REAL > -1) * 7.0), "gaussian").floor == 0
     assert preparation.family == "gaussian"

@@ -72,17 +72,16 @@ def test_rank_is_at_most_that_of_the_shape():
 @pytest.mark.parametrize("shape", [(60, 40), (40, 60)], ids=str)
 def test_a_search_finds_the_vectors_of_the_full_decomposition(shape, monkeypatch):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(shape[0], 4)) @ np.diag([9.0, 6.0, 4.0, 2.0]) @ rng.normal(
-        size=(4, shape[1])
-    ) + 0.01 * rng.normal(size=shape)
+    factors = rng.normal(size=(shape[0], 9)), rng.normal(size=(9, shape[1]))
+    X = factors[0] @ np.diag(2.0 ** np.arange(9)) @ factors[1] + 0.01 * rng.normal(size=shape)
     left, values, right = np.linalg.svd(X)
     monkeypatch.setattr(spectra, "_FULL_SIZE", 39)
-    found = leading_vectors(X, 4, np.random.default_rng(0))
-    np.testing.assert_allclose(found[1], values[:4], rtol=1e-10)
-    np.testing.assert_allclose(np.abs(found[0]), np.abs(left[:, :4]), atol=1e-7)
-    np.testing.assert_allclose(np.abs(found[2]), np.abs(right[:4].T), atol=1e-7)
+    found = leading_vectors(X, 9, np.random.default_rng(0))
+    np.testing.assert_allclose(found[1], values[:9], rtol=1e-10)
+    np.testing.assert_allclose(np.abs(found[0]), np.abs(left[:, :9]), atol=1e-7)
+    np.testing.assert_allclose(np.abs(found[2]), np.abs(right[:9].T), atol=1e-7)
     # Of two vectors that differ by their sign, the one whose largest entry is positive.
-    assert (found[0][np.abs(found[0]).argmax(axis=0), np.arange(4)] > 0).all()
+    assert (found[0][np.abs(found[0]).argmax(axis=0), np.arange(9)] > 0).all()
     np.testing.assert_allclose((found[0] * found[1]) @ found[2].T, X, atol=0.1)
 
 
@@ -92,6 +91,8 @@ def test_a_search_is_seeded(monkeypatch):
     one, same, other = (leading_vectors(X, 3, np.random.default_rng(s))[0] for s in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()
+    X += np.outer(np.arange(30), np.arange(25))
+    assert np.linalg.norm(low_rank(X)) > 1
     np.testing.assert_array_equal(low_rank(X), low_rank(X))
 
 
