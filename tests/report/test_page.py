@@ -51,6 +51,15 @@ def fitted():
     return crisp()
 
 
+def test_notes_come_before_the_warnings_of_the_models(fitted, tmp_path):
+    data, model = fitted
+    page = write_report(
+        tmp_path / "page.html", model, matrix=data, notes=[HOSTILE, "mind the step"]
+    )
+    _, content = read(page)
+    assert content["models"][0]["warnings"][:2] == notes
+
+
 def test_page_refers_to_nothing(fitted, tmp_path):
     data, model = fitted
     page = write_report(tmp_path / "page.html", model, matrix=data)

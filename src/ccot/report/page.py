@@ -46,6 +46,7 @@ def write_report(
     row_names: Sequence[str] | None = None,
     column_names: Sequence[str] | None = None,
     title: str | None = None,
+    notes: Sequence[str] = (),
 ) -> Path:
     """Write one self-contained, interactive HTML page of a fitted estimator, or of several.
 
@@ -67,6 +68,8 @@ def write_report(
         Names; by default those of a data frame, or that a fit has seen, or "row 0" and so on.
     title : str, optional
         Heading of the page.
+    notes : sequence of str, optional
+        Warnings to show beside those that the models give cause for.
 
     Returns
     -------
@@ -89,6 +92,8 @@ def write_report(
     if not named:
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
     content = _content(named, matrix, row_names, column_names, title)
+    for model in content["models"]:
+        model["warnings"] = [*notes, *model["warnings"]]
     path = Path(path)
     with write_atomically(path, "w") as file:
         file.writelines(_page(content))

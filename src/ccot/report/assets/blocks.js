@@ -53,13 +53,13 @@ function showCards(side, partition, tops, names, amounts) {
     ? "What sets clusters apart needs the matrix, which the page was made without."
     : partition.number < 2
       ? `All ${side}s are in one cluster: there is nothing to tell it from.`
-      : `Under each cluster the ${other}s that set it apart, by ${amounts
-        ? `lift: how many times the ${other}'s mean over all ${side}s`
-        : `how far its mean lies above that of all ${side}s, in standard deviations (sd)`}.`;
+      : `Under each cluster the ${other}s that set it apart, the most telling first, with ${amounts
+        ? `their lift: how many times their mean over all ${side}s`
+        : `how far their mean lies above that of all ${side}s, in standard deviations (sd)`}.`;
   const largest = Math.max(...partition.sizes);
   fill("cards", ...partition.sizes.map((size, cluster) => {
     const items = (tops?.[cluster] ?? []).map(({ other: at, lift, effect }) => {
-      const amount = amounts ? `× ${shown(lift, 3)}` : `+ ${shown(effect, 2)} sd`;
+      const amount = amounts ? `× ${decimal(lift)}` : `+ ${decimal(effect)} sd`;
       const name = names[other][at];
       return element("li", {}, element("span", { title: name }, name), element("span", {}, amount));
     });

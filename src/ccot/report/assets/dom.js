@@ -37,6 +37,9 @@ function shown(value, digits = 4) {
   return String(Number(value.toPrecision(digits)));
 }
 
+// Amounts of a list stand below one another: they have equally many decimals.
+const decimal = (value) => (value < 1000 ? value.toFixed(value < 100 ? 2 : 0) : shown(value, 3));
+
 const CODES = { row: "R", column: "C" };
 const clusterName = (side, cluster) => `${CODES[side]}${cluster}`;
 const otherSide = (side) => (side === "row" ? "column" : "row");
