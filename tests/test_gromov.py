@@ -194,6 +194,7 @@ def test_equal_similarities_are_at_rest_at_once():
 def test_gains_are_compared_with_the_first_value():
     assert gromov._at_rest([10.0, 1.0, 0.9995], Limits(tol=1e-4))
     assert not gromov._at_rest([10.0, 1.0, 0.998], Limits(tol=1e-4))
+    assert gromov._at_rest([0.0, 0.0, 0.0], Limits())
     # What matters is the gain over the best value so far.
     assert gromov._at_rest([10.0, 1.0, 5.0, 1.0], Limits(tol=1e-4))
 

@@ -60,7 +60,7 @@ def test_constant_costs_have_the_product_coupling(rank):
 
 @pytest.mark.parametrize(
     ("left", "start"),
-    [(30.0, 0.0), (1e-3, 1e3)],
+    [(30.0, 0.0), (1e-7, 1e3)],
     ids=["kernel", "start"],
 )
 def test_what_spans_too_much_is_left_to_others(left, start):
@@ -68,6 +68,8 @@ def test_what_spans_too_much_is_left_to_others(left, start):
     rng = np.random.default_rng(0)
     log_kernel = Product(left * rng.normal(size=(40, 2)), rng.normal(size=(50, 2)))
     assert transport_product(log_kernel, np.linspace(-start, start, 40), 10, 1e-9) is None
+    modest = Product(1e-7 * log_kernel.left / left, log_kernel.right)
+    assert transport_product(modest, np.zeros(40), 10, 1e-9) is not None
 
 
 @pytest.mark.parametrize(("size", "is_low"), [(20, True), (19, False)])

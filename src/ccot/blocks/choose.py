@@ -38,7 +38,7 @@ def choose_numbers(
         flat = given[0] or 1, given[1] or 1
         return flat, (Candidate(*flat, 0.0, "icl"),)
     limit, trusted = trust_icl(problem, starts)
-    if criterion == "icl" or limit == (1, 1) or all(trusted):
+    if criterion == "icl" or all(trusted):
         cuts = [best_cuts(problem, s.fine, s.hierarchy, given) for s in starts]
         return (None, None), _best_of(cuts)
     numbers, scores = [], []
