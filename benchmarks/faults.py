@@ -1,6 +1,6 @@
 """Fits killed at random moments, again and again, until one of them gets through.
 
-Every fit runs in a process of its own, keeps a checkpoint, and is killed (kill -9; the last case by
+Every fit runs in a process of its own, keeps a checkpoint, and is killed (kill -9; in the last case
 Ctrl-C) at a moment drawn from the time that it takes undisturbed. It is begun again with the same
 arguments until it is done, and its model file compared with that of the undisturbed fit, byte for
 byte. Pieces are written much more often than usual, so that many kills hit a file half written.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing as mp
 import os
+import shutil
 import signal
 import tempfile
 import time
@@ -28,6 +29,8 @@ import scipy.sparse as sp
 from benchmarks.record import RESULTS, load, store
 from ccot import CCOT, CCOTGW, TransportCoclustering, checkpoint
 from ccot.blocks import stream
+from ccot.cli import app
+from ccot.cli.errors import INTERRUPTED
 from ccot.datasets import make_latent_blocks
 from ccot.estimators import resume
 from ccot.sources import FunctionSource
@@ -71,12 +74,15 @@ def streamed(n_rows: int, n_columns: int) -> FunctionSource:
 
 @dataclass(frozen=True)
 class Case:
-    """What is fitted to what, in a size for a stress and in one for a price."""
+    """What is fitted to what, in a size for a stress and in one for a price.
+
+    Without a model the command line fits; ``how`` it is stopped is the name of a signal.
+    """
 
     make: Callable[[int, int], Any]
-    model: Callable[[], Any]
+    model: Callable[[], Any] | None
     size: tuple[int, int]
-    long_size: tuple[int, int]
+    long_size: tuple[int, int] | None = None
     how: str = "SIGKILL"
 
 
@@ -103,6 +109,8 @@ CASES = {
         streamed, lambda: TransportCoclustering(n_init=4, random_state=0), (60_000, 40),
         (3_000_000, 40),
     ),
+    "ccot fit": Case(noisy, None, (200, 120)),
+    "ccot fit, Ctrl-C": Case(noisy, None, (200, 120), how="SIGINT"),
 }  # fmt: skip
 
 
@@ -113,9 +121,30 @@ def fit(name: str, folder: Path | None, out: Path, begun: Any, patience: float) 
     # Fewer rows than usual are searched for blocks, so that a short stream is one.
     stream.POOL_ENTRIES = 2**17
     case = CASES[name]
-    data, model = case.make(*case.size), case.model()
+    data = case.make(*case.size)
+    if case.model is None:
+        command(data, folder, out, begun)
+        return
     begun.send(time.monotonic())
-    model.set_params(checkpoint=folder).fit(data).save(out)
+    case.model().set_params(checkpoint=folder).fit(data).save(out)
+
+
+def command(data: Any, folder: Path | None, out: Path, begun: Any) -> None:
+    """Fit by the command line."""
+    # As started from a terminal, whatever started this.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    folder = folder or out.with_suffix("")
+    table, results = folder.with_suffix(".npy"), folder.with_suffix(".results")
+    if not table.exists():
+        np.save(table, data)
+    begun.send(time.monotonic())
+    how = ["--out", str(results), "--resume", "--no-report", "--quiet"]
+    try:
+        app(["fit", str(table), *how], standalone_mode=False)
+    except SystemExit as stop:
+        # After Ctrl-C; whatever else would not be an interruption that was told.
+        os._exit(stop.code if isinstance(stop.code, int) else 1)
+    shutil.copy(results / "model.ccot", out)
 
 
 # Kills ----------------------------------------------------------------------------------------
@@ -128,6 +157,8 @@ def start(target: Callable[..., None], *arguments: Any) -> tuple[Any, float]:
     told, begun = context.Pipe(duplex=False)
     process = context.Process(target=target, args=(*arguments, begun, SECONDS_BETWEEN_WRITES))
     process.start()
+    # Only the process has the other end now: if it dies before it begins, nobody waits for it.
+    begun.close()
     return process, told.recv()
 
 
@@ -148,14 +179,14 @@ def disturbed(name: str, seconds: float, folder: Path, out: Path, rng: Any, most
         # Later than the fit takes: it gets through in the end, however slow the machine became.
         process.join(rng.uniform(0, seconds) if n_kills < most else None)
         if process.exitcode is None:
-            process.kill()
+            os.kill(process.pid, signal.Signals[CASES[name].how])
             process.join()
-            n_kills += 1
-            n_torn += any(folder.glob(".*.part"))
+            n_kills += process.exitcode != 0
+            n_torn += any(folder.parent.glob(f"{folder.stem}*/.*.part"))
         spent += time.monotonic() - begun
         if process.exitcode == 0:
             return {"n_kills": n_kills, "n_half_written": n_torn, "seconds": spent}
-        assert process.exitcode == -signal.SIGKILL, f"{name} failed by itself"
+        assert process.exitcode in (-signal.SIGKILL, INTERRUPTED), f"{name} failed by itself"
 
 
 def stress(name: str, n_kills: int, seed: int = 0) -> dict[str, Any]:
@@ -216,6 +247,8 @@ def price(name: str) -> dict[str, Any]:
 def fit_timed(name: str, folder: Path, answer: Any) -> None:
     """Fit, and tell how much of the time went into the checkpoint."""
     case = CASES[name]
+    assert case.model is not None
+    assert case.long_size is not None
     data, model = case.make(*case.long_size), case.model()
     spent, written = [0.0], []
 
@@ -270,7 +303,7 @@ def main() -> None:
         if options.kills:
             result["cases"][name] = stress(name, options.kills)
             print(name, result["cases"][name], flush=True)
-        if not options.no_prices:
+        if CASES[name].long_size is not None and not options.no_prices:
             result["prices"][name] = price(name)
             print(name, result["prices"][name], flush=True)
         store(NAME, result)

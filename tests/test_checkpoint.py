@@ -242,7 +242,7 @@ def test_two_at_once_are_refused(tmp_path):
     first, second = Fit(tmp_path), Fit(tmp_path)
 
     def meanwhile():
-        with pytest.raises(RuntimeError, match="another run"):
+        with pytest.raises(BlockingIOError, match="another run"):
             second.run()
 
     first.kept.fit(meanwhile)

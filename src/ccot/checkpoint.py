@@ -390,12 +390,11 @@ class CheckpointFolder(Checkpoint):
                 half.unlink()
         header = self._header()
         if header is None or self._is_another(header):
-            self._clear()
+            _clear(self.folder)
             return
         if not self._seeded:
             self._rng.bit_generator.state = self._first_state = header["generator"]
-        files = (_File.at(path) for path in self.folder.glob(f"*{_ENDING}"))
-        for file in sorted(filter(None, files), key=lambda file: file.number):
+        for file in sorted(_files_in(self.folder), key=lambda file: file.number):
             self._push(file)
         self._unread.extend(self._files)
 
@@ -463,19 +462,35 @@ class CheckpointFolder(Checkpoint):
         if self._files or self._is_time():
             self._write()
         if not self._files:
-            self._clear()
+            _clear(self.folder)
         elif finished and not self._full:
             with suppress(OSError):
                 self._write_header(finished=True)
 
-    def _clear(self) -> None:
-        """Remove what is kept, and nothing else that may be there."""
-        files = (_File.at(path) for path in self.folder.glob(f"*{_ENDING}"))
-        for path in [self.folder / _HEADER, *(file.path for file in files if file)]:
-            path.unlink(missing_ok=True)
-
     def _warn(self, problem: Any, consequence: str) -> None:
         warnings.warn(f"checkpoint: {problem}; {consequence}", UserWarning, stacklevel=2)
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Remove a checkpoint; whatever else is in its folder stays.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The folder; it need not be there.
+    """
+    if folder.is_dir():
+        with _claimed(folder):
+            _clear(folder)
+
+
+def _clear(folder: Path) -> None:
+    for path in (folder / _HEADER, *(file.path for file in _files_in(folder))):
+        path.unlink(missing_ok=True)
+
+
+def _files_in(folder: Path) -> list[_File]:
+    return [file for path in folder.glob(f"*{_ENDING}") if (file := _File.at(path))]
 
 
 @contextmanager

@@ -113,11 +113,14 @@ def test_ctrl_c_on_a_terminal_takes_the_bar_away(tmp_path):
     shown += read_until(terminal, None)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
     # The cursor is back, and the line of the bar is empty before anything else is said.
-    assert shown.endswith(
-        b"\x1b[?25h\r\x1b[1A\x1b[2Kinterrupted: nothing was written, and what was in big-ccot "
-        b"before is as it was\r\n"
+    assert re.search(
+        rb"\x1b\[\?25h\r\x1b\[1A\x1b\[2Kinterrupted: nothing was written, and what was in big-ccot "
+        rb"before is as it was(; what was finished [^\r]*)?\r\n$",
+        shown,
     )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["big-ccot", "big.npy"]
+    # On a slow machine there is something to go on from by now.
+    left = {path.name for path in tmp_path.iterdir()} - {"big-ccot.checkpoint"}
+    assert left == {"big-ccot", "big.npy"}
     assert (tmp_path / "big-ccot" / "run.json").read_text() == "{}"
 
 

@@ -85,7 +85,7 @@ def test_a_checkpoint_killed_at_any_moment_loses_nothing(tmp_path, trials, monke
 
 
 def test_two_runs_cannot_share_a_folder(tmp_path):
-    with TrialStore(tmp_path), pytest.raises(RuntimeError, match="another run is writing"):
+    with TrialStore(tmp_path), pytest.raises(BlockingIOError, match="another run is writing"):
         TrialStore(tmp_path)
     TrialStore(tmp_path).close()
 

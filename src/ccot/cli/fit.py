@@ -25,7 +25,7 @@ from ccot.cli.progress import Progress
 from ccot.cli.reading import Reading, Source, reads
 from ccot.cli.results import (
     FILES,
-    interruption_told,
+    checkpoint_beside,
     result_folder,
     write_blocks,
     write_json,
@@ -94,6 +94,12 @@ def fit(
         int | None, typer.Option(min=-1, help="Threads; -1: one for each core. [default: 1]")
     ] = None,
     report: Annotated[bool, typer.Option(help="Write report.html.")] = True,
+    resume: Annotated[
+        bool | None,
+        typer.Option(
+            "--resume/--no-resume", help="Go on with a fit that was interrupted, or begin anew."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Read, say what would be done, and stop.")
     ] = False,
@@ -135,7 +141,8 @@ def fit(
             say(line)
         return
     # The folder comes before the fit: better to hear at once that it cannot be written.
-    with interruption_told(out), result_folder(out) as folder:
+    with checkpoint_beside(out, resume) as kept, result_folder(out) as folder:
+        model.set_params(checkpoint=kept)
         seen = fit_model(model, table, progress, jobs) + doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
         seen += write_results(folder, model, table, progress, report, default_title(source))
@@ -327,7 +334,8 @@ def record(
     times: Mapping[str, float],
 ) -> dict[str, Any]:
     """Return what run.json holds: how these results came about."""
-    parameters = {name: value for name, value in model.get_params().items() if name != "verbose"}
+    parameters = model.get_params()
+    del parameters["checkpoint"], parameters["verbose"]
     return {
         "command": sys.argv,
         "input": {"source": source, "shape": list(table.shape), "how": table.how},

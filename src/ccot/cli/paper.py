@@ -123,8 +123,6 @@ def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {out}; to go on: {_again()}"
             raise KeyboardInterrupt(kept) from None
-        except RuntimeError as busy:
-            raise ValueError(busy) from None
     page = write_part(name, protocol, trials, out)
     typer.echo(f"{page}")
 

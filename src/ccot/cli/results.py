@@ -10,12 +10,15 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
+
+from ccot.checkpoint import remove_checkpoint
+from ccot.io.atomic import NO_ROOM, locked_folder
 
 FILES = (
     "row_labels.csv",
@@ -46,31 +49,76 @@ def result_folder(out: Path) -> Iterator[Path]:
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
     nearest = next(folder for folder in out.absolute().parents if folder.is_dir())
+    _sweep_up(nearest, out.name)
     staged = nearest / f".{out.name}.{secrets.token_hex(4)}.part"
     try:
-        staged.mkdir()
-        yield staged
+        with locked_folder(staged):
+            yield staged
         with _uninterrupted():
             out.mkdir(parents=True, exist_ok=True)
             for name in FILES:
                 (out / name).unlink(missing_ok=True)
             for path in staged.iterdir():
                 os.replace(path, out / path.name)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise OSError(
+            f"there is no room for the results in {out} ({os.strerror(error.errno)}): make some, "
+            "or pass another --out"
+        ) from error
     finally:
         with _uninterrupted():
             shutil.rmtree(staged, ignore_errors=True)
 
 
+def _sweep_up(folder: Path, name: str) -> None:
+    """Remove what processes that were killed have left; those that live hold on to theirs."""
+    for left in folder.glob(f".{name}.{'[0-9a-f]' * 8}.part"):
+        with suppress(OSError), locked_folder(left):
+            shutil.rmtree(left)
+
+
 @contextmanager
-def interruption_told(out: Path) -> Iterator[None]:
-    """Say with an interruption what was kept."""
-    kept = "nothing was written"
-    if out.exists():
-        kept += f", and what was in {out} before is as it was"
+def checkpoint_beside(out: Path, resume: bool | None) -> Iterator[Path]:
+    """Keep the pieces of a fit until its results are written, and say so if they never are.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+        The folder of the results.
+    resume : bool or None
+        Go on with a fit that was interrupted, or begin anew; None: refuse to decide.
+
+    Yields
+    ------
+    pathlib.Path
+        The folder of the checkpoint.
+    """
+    kept = out.parent / f"{out.resolve().name}.checkpoint"
+    if resume is None and kept.exists():
+        raise ValueError(
+            f"{kept} is of a fit that was interrupted: pass --resume to go on with it, or "
+            "--no-resume to begin anew"
+        )
+    if resume is False:
+        remove_checkpoint(kept)
+    before = f", and what was in {out} before is as it was" if out.exists() else ""
     try:
-        yield
+        yield kept
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(kept) from None
+        raise KeyboardInterrupt(f"nothing was written{before}{_way_on(kept)}") from None
+    except OSError as error:
+        if not kept.exists():
+            raise
+        raise OSError(f"{error}{_way_on(kept)}") from error
+    remove_checkpoint(kept)
+
+
+def _way_on(kept: Path) -> str:
+    if not kept.exists():
+        return ""
+    return f"; what was finished of the fit is in {kept}, and --resume goes on with it"
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
     Raises
     ------
-    RuntimeError
+    BlockingIOError
         If another process has claimed it.
     """
     folder = Path(folder)
@@ -94,7 +94,7 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RuntimeError(
+            raise BlockingIOError(
                 f"another run is writing to {folder}: wait for it, or choose another folder"
             ) from None
         yield folder

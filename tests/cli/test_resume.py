@@ -1,0 +1,143 @@
+"""Fits by the command line that are interrupted, and go on."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ccot import checkpoint
+from ccot.checkpoint import CheckpointFolder
+from ccot.cli.results import result_folder
+from ccot.datasets import load_simulated
+from tests.faults import no_room
+
+NAMES = ("row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot")
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    np.save(tmp_path / "noisy.npy", load_simulated("D3", random_state=0, sigma=3.0).data[:30, :24])
+    return "noisy.npy"
+
+
+@pytest.fixture
+def stops(monkeypatch):
+    """Press Ctrl-C after so many finished pieces."""
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    keep = CheckpointFolder._keep
+    left = []
+
+    def keep_and_stop(self, *arguments):
+        keep(self, *arguments)
+        if left:
+            left[0] -= 1
+            if left[0] == 0:
+                left.clear()
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(CheckpointFolder, "_keep", keep_and_stop)
+    return left.append
+
+
+def results(folder):
+    return [(folder / name).read_bytes() for name in NAMES]
+
+
+@pytest.mark.parametrize("method", ["transport", "ccot", "ccot-gw"])
+def test_interrupted_a_fit_goes_on(method, ccot, matrix, stops, tmp_path):
+    fit = ("fit", matrix, "--method", method, "--no-report")
+    ccot(*fit, "--out", "undisturbed")
+    stops(1)
+    told = ccot(*fit, code=130).stderr
+    assert told == (
+        "interrupted: nothing was written; what was finished of the fit is in "
+        "noisy-ccot.checkpoint, and --resume goes on with it\n"
+    )
+    assert not (tmp_path / "noisy-ccot").exists()
+    told = ccot(*fit, code=2).stderr
+    assert "pass --resume to go on with it, or --no-resume to begin anew" in told
+    ccot(*fit, "--resume")
+    assert results(tmp_path / "noisy-ccot") == results(tmp_path / "undisturbed")
+    assert not list(tmp_path.glob("*.checkpoint"))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_begun_anew_it_is_another_fit(ccot, matrix, stops, tmp_path):
+    stops(3)
+    ccot("fit", matrix, code=130)
+    told = ccot("fit", matrix, "--resume", "--seed", 1, code=2).stderr
+    assert "an unfinished fit with random_state=0 instead of 1" in told
+    ccot("fit", matrix, "--no-resume", "--seed", 1, "--no-report")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["noisy-ccot", "noisy.npy"]
+
+
+def test_with_nothing_to_resume_a_fit_begins(ccot, matrix, tmp_path):
+    ccot("fit", matrix, "--resume", "--no-report")
+    assert (tmp_path / "noisy-ccot" / "model.ccot").exists()
+
+
+def test_results_that_find_no_room_can_be_written_later(ccot, matrix, stops, tmp_path):
+    ccot("fit", matrix, "--no-report", "--out", "undisturbed")
+    with no_room(20_000):
+        told = ccot("fit", matrix, code=2).stderr
+    assert "error: there is no room for the results in noisy-ccot" in told
+    assert "--resume goes on with it" in told
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "noisy-ccot.checkpoint",
+        "noisy.npy",
+        "undisturbed",
+    ]
+    ccot("fit", matrix, "--resume", "--no-report")
+    assert results(tmp_path / "noisy-ccot") == results(tmp_path / "undisturbed")
+
+
+def test_what_a_killed_process_left_is_swept_up(tmp_path):
+    (tmp_path / ".out.0a1b2c3d.part").mkdir()
+    (tmp_path / ".out.mine.part").mkdir()
+    with result_folder(tmp_path / "out") as staged:
+        assert not (tmp_path / ".out.0a1b2c3d.part").exists()
+        # That of a process that lives is left alone.
+        with result_folder(tmp_path / "out"):
+            assert staged.is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.mine.part", "out"]
+
+
+# The command line with pieces written all the time.
+EAGER = """
+from ccot import checkpoint
+from ccot.cli import main
+checkpoint.SECONDS, checkpoint.SHARE = 0.0, float("inf")
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "request_to_end", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
+def test_really_stopped_a_fit_goes_on(request_to_end, ccot, tmp_path):
+    np.save(tmp_path / "noisy.npy", load_simulated("D3", random_state=0, sigma=3.0).data[:150])
+    fitting = subprocess.Popen(
+        [sys.executable, "-c", EAGER, "fit", "noisy.npy", "--no-report"],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while len(list(tmp_path.glob("noisy-ccot.checkpoint/*.pieces"))) < 3:
+        assert fitting.poll() is None
+    os.kill(fitting.pid, request_to_end)
+    _, told = fitting.communicate()
+    if request_to_end is signal.SIGINT:
+        assert fitting.returncode == 130
+        assert "--resume goes on with it" in told
+        assert not list(tmp_path.glob(".*"))
+    ccot("fit", "noisy.npy", "--no-report", "--resume")
+    ccot("fit", "noisy.npy", "--no-report", "--out", "undisturbed")
+    assert results(tmp_path / "noisy-ccot") == results(tmp_path / "undisturbed")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "noisy-ccot",
+        "noisy.npy",
+        "undisturbed",
+    ]
