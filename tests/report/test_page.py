@@ -53,9 +53,8 @@ def fitted():
 
 def test_notes_come_before_the_warnings_of_the_models(fitted, tmp_path):
     data, model = fitted
-    page = write_report(
-        tmp_path / "page.html", model, matrix=data, notes=[HOSTILE, "mind the step"]
-    )
+    notes = [HOSTILE, "mind the step"]
+    page = write_report(tmp_path / "page.html", model, matrix=data, notes=notes)
     _, content = read(page)
     assert content["models"][0]["warnings"][:2] == notes
 

@@ -41,7 +41,9 @@ function blockLimits(means) {
   const known = means.flat().filter((mean) => mean !== null && !Number.isNaN(mean));
   const [low, high] = [Math.min(...known), Math.max(...known)];
   const most = Math.max(-low, high);
-  return low < 0 && high > 0 ? { low: -most, high: most, signed: true } : { low, high, signed: false };
+  // As for the matrix: what is barely below zero is no sign.
+  const signed = low < 0 && high > 0 && Math.min(-low, high) > 0.1 * most;
+  return signed ? { low: -most, high: most, signed } : { low, high, signed };
 }
 
 const chip = (cluster) =>
