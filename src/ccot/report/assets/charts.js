@@ -61,7 +61,9 @@ class Chart {
 
   // Many dots as one path: strokes of no length with round ends.
   dots(points, colour, size = 4) {
-    const d = points.map(([x, y]) => `M${this.toX(x).toFixed(1)} ${this.toY(y).toFixed(1)}h0`);
+    // Of a million points most fall on others, and drawing every one would stop the browser.
+    const d = [...new Set(points.map(
+      ([x, y]) => `M${this.toX(x).toFixed(1)} ${this.toY(y).toFixed(1)}h0`))];
     this.svg.append(vector("path", {
       d: d.join(""), stroke: colour, "stroke-width": size, "stroke-linecap": "round", fill: "none",
     }));
