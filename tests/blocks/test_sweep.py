@@ -168,6 +168,22 @@ def test_settling_is_a_soft_sweep(planted, family, balanced):
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_balanced_sweep_ends_with_equal_sizes_whatever_the_truth(planted, family):
+    problem = make_problem(planted[0], family)
+    start = make_blocks(problem, np.arange(40) // 30, np.arange(30) // 14)
+    for temperatures in ((1.0,), (0.0,), (3.0, 0.0)):
+        found = sweep(problem, start, temperatures=temperatures, max_iter=3, balanced=True)
+        for labels in found.labels:
+            assert np.ptp(np.bincount(labels)) <= 1
+        assert (found.plans is not None) == (temperatures == (1.0,))
+
+
+def test_settling_has_a_limit(planted, family):
+    problem = make_problem(planted[0], family)
+    start = make_blocks(problem, np.arange(40) % 3, np.arange(30) % 3)
+    assert settle(problem, start, max_iter=2, tol=0.0).n_sweeps == 2
+
+
 def test_the_surest_points_choose_first():
     plan = np.array([[0.6, 0.4], [0.9, 0.1], [0.7, 0.3], [0.8, 0.2]])
     np.testing.assert_array_equal(share_out(plan), [1, 0, 1, 0])
@@ -185,3 +201,15 @@ def test_excess_is_the_share_beyond_chance():
     found = excess_share(plan, np.array([0, 0, 2, 0]), np.array([False, False, False, True]))
     np.testing.assert_allclose(found, [(0.7 - 1 / 3) * 1.5, 0.0, 0.7, 0.0])
     np.testing.assert_array_equal(excess_share(np.ones((2, 1)), np.zeros(2, int), np.zeros(2)), 1)
+    np.testing.assert_allclose(
+        excess_share(np.array([[0.8, 0.2]]), np.zeros(1, int), np.zeros(1)), 0.6
+    )
+
+
+def test_confidence_is_read_off_one_more_soft_plan(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X[:, :6], family)
+    blocks = make_blocks(problem, rows, columns[:6])
+    plan = sweep(problem, blocks, temperatures=(1.0,), max_iter=1).plans[0]
+    expected = np.clip(2 * plan[np.arange(40), rows] - 1, 0, 1)
+    np.testing.assert_allclose(confidence(problem, blocks, 0), expected, rtol=1e-12)
