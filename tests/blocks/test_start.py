@@ -1,3 +1,5 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -6,6 +8,7 @@ from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.spectrum import noise_level, shrink
 from ccot.blocks.start import _segment, embed, over_segment
 from ccot.blocks.sweep import sweep
+from ccot.checkpoint import Checkpoint
 from ccot.metrics import error_rate
 
 
@@ -19,7 +22,7 @@ def assert_same_up_to_signs(found, expected):
 @pytest.mark.parametrize("family", ["poisson", "bernoulli"], indirect=True)
 def test_scores_of_counts_are_directions_of_the_matrix_scaled_by_degrees(planted, family, make):
     X = planted[0]
-    X[4] = 0
+    X[4], X[:, -1] = 0, 0
     degrees = X.sum(axis=1), X.sum(axis=0)
     rows, columns = (1 / np.sqrt(degree + degree.mean() / 2) for degree in degrees)
     left, singular, right = np.linalg.svd(rows[:, None] * X * columns, full_matrices=False)
@@ -40,6 +43,7 @@ def test_scores_of_real_values_are_weighed_by_what_is_signal(height, missing, we
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
     X = height * 4.0 * np.outer(rows, columns == 1) + rng.normal(size=(40, 30)) + 0.5
+    X /= 1000
     precision = rng.uniform(0.5, 2.0, 30) if weighted else np.ones(30)
     if missing:
         X[rng.uniform(size=X.shape) < 0.2] = np.nan
@@ -75,7 +79,7 @@ def test_sparse_real_values_are_not_shrunk():
 
 
 @pytest.mark.parametrize(
-    ("n_points", "n_segments"), [(1, 1), (9, 9), (50, 16), (100, 20), (101, 21), (500, 40)]
+    ("n_points", "n_segments"), [(1, 1), (2, 2), (9, 9), (50, 16), (100, 20), (101, 21), (500, 40)]
 )
 def test_segments_are_many_but_not_too_many(n_points, n_segments):
     scores = np.random.default_rng(0).normal(size=(n_points, 3))
@@ -85,9 +89,24 @@ def test_segments_are_many_but_not_too_many(n_points, n_segments):
 
 
 def test_equal_scores_are_one_segment():
-    np.testing.assert_array_equal(_segment(np.ones((30, 2)), np.random.default_rng(0)), 0)
+    labels = _segment(np.tile([3.0, 5.0], (30, 1)), np.random.default_rng(0))
+    np.testing.assert_array_equal(labels, 0)
+    assert labels.dtype == np.int64
     twice = np.repeat([[0.0, 1.0], [5.0, 5.0]], 15, axis=0)
     assert error_rate(np.repeat([0, 1], 15), _segment(twice, np.random.default_rng(0))) == 0
+
+
+def test_pieces_of_the_start_are_named(planted, family):
+    names = Counter()
+
+    class Witness(Checkpoint):
+        def piece(self, name, make, send=None):
+            names[name] += 1
+            return make()
+
+    problem = make_problem(planted[0], family)
+    over_segment(problem, 2, np.random.default_rng(0), planted[1:], checkpoint=Witness())
+    assert names == {"scores": 1, "segments": 2, "start": 3}
 
 
 def test_starts_are_swept_and_a_candidate_is_one_more(planted, family):
