@@ -28,3 +28,14 @@ def data_home():
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}: set CCOT_DATA to the folder that holds them")
     return folder
+
+
+@pytest.fixture
+def one_torch_thread():
+    """Keep PyTorch from waiting for cores that other tests use."""
+    import torch
+
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,6 +12,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -40,20 +42,64 @@ class Backend:
     device: str | None
     chunk_bytes: int
 
-    def send(self, array: np.ndarray) -> Any:
-        """Bring a NumPy array to the device."""
-        return array if self.device is None else self.xp.asarray(array, device=self.device)
+    def send(self, array: Any) -> Any:
+        """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""
+        if self.device is None:
+            return array
+        if sp.issparse(array):
+            starts, columns, values = map(self.send, (array.indptr, array.indices, array.data))
+            return self._sparse(starts, columns, values, array.shape)
+        if isinstance(array, np.ndarray) and not _is_plain(array):
+            array = array.copy()
+        return self.xp.asarray(array, device=self.device)
+
+    def squared(self, matrix: Any) -> Any:
+        """Return a matrix with its entries squared; the places of sparse ones are shared."""
+        if sp.issparse(matrix):
+            parts = matrix.data**2, matrix.indices, matrix.indptr
+            return sp.csr_array(parts, shape=matrix.shape)
+        if self.device is None or not matrix.is_sparse_csr:
+            return matrix**2
+        places = matrix.crow_indices(), matrix.col_indices()
+        return self._sparse(*places, matrix.values() ** 2, matrix.shape)
+
+    def _sparse(self, starts: Any, columns: Any, values: Any, shape: Any) -> Any:
+        with warnings.catch_warnings():
+            # PyTorch tells everyone that its sparse matrices are young.
+            warnings.simplefilter("ignore", UserWarning)
+            return self.xp.sparse_csr_tensor(starts, columns, values, size=shape)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Bring an array back to NumPy."""
-        return array if self.device is None else array.cpu().numpy()
+        return array if self.device is None else to_numpy(array)
+
+    def free_bytes(self) -> int | None:
+        """Return how much more the device can hold; None where it does not say."""
+        if self.device is None or not self.device.startswith("cuda"):
+            return None
+        cuda = self.xp.cuda
+        kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
+        return cuda.mem_get_info(self.device)[0] + kept
 
     def dtype(self, name: str) -> Any:
         """Return the library's dtype of that name."""
         return getattr(self.xp, name)
 
 
-def choose_backend(device: str | None) -> Backend:
+NUMPY = Backend(np, None, _CPU_CHUNK_BYTES)
+
+
+def _is_plain(array: np.ndarray) -> bool:
+    """Tell whether PyTorch can share an array: it wants to write, and cannot go backwards."""
+    return array.flags.writeable and min(array.strides, default=0) >= 0
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """Bring an array of any library to NumPy."""
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()
+
+
+def choose_backend(device: str | None, dtype: str = "float32") -> Backend:
     """Return the backend for a device.
 
     Parameters
@@ -61,6 +107,8 @@ def choose_backend(device: str | None) -> Backend:
     device : str or None
         None: NumPy. Anything else is a device of PyTorch: ``"cuda"``, ``"cuda:1"``, ``"mps"``,
         ``"cpu"``. Where there is no such device, a warning says so and NumPy does the work.
+    dtype : str, default="float32"
+        Numbers that the device must be able to hold.
 
     Returns
     -------
@@ -68,7 +116,7 @@ def choose_backend(device: str | None) -> Backend:
         Array library, device and chunk size.
     """
     if device is None:
-        return Backend(np, None, _CPU_CHUNK_BYTES)
+        return NUMPY
     try:
         torch: Any = importlib.import_module("array_api_compat.torch")
     except ImportError as error:
@@ -76,16 +124,21 @@ def choose_backend(device: str | None) -> Backend:
             f"device={device!r} needs PyTorch: pip install 'ccot[gpu]', or leave device=None"
         ) from error
     try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        first_line = str(error).splitlines()[0]
-        warnings.warn(
-            f"device={device!r} cannot be used ({first_line}); computing with NumPy instead",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-        return choose_backend(None)
+        torch.zeros(1, device=device, dtype=getattr(torch, dtype))
+    except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+        return fall_back(f"device={device!r} cannot be used ({str(error).splitlines()[0]})")
     return Backend(torch, str(device), _chunk_bytes(torch, str(device)))
+
+
+def fall_back(reason: str) -> Backend:
+    """Warn the line that called into the package, and return NumPy."""
+    frame, level = sys._getframe(), 1
+    package = __name__.partition(".")[0]
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    message = f"{reason}; computing with NumPy instead"
+    warnings.warn(message, RuntimeWarning, stacklevel=level)
+    return NUMPY
 
 
 def _chunk_bytes(torch: Any, device: str) -> int:

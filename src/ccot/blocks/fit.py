@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.arrays import NUMPY, Backend, choose_backend
 from ccot.blocks.choose import choose_numbers, crossed, led_by, trust_icl
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.numbers import (
@@ -19,6 +20,7 @@ from ccot.blocks.numbers import (
     evidence,
     icl,
     is_saturated,
+    ranked,
 )
 from ccot.blocks.placement import place_side
 from ccot.blocks.prepare import Preparation, choose_preparation, with_effects
@@ -57,6 +59,7 @@ class BlockSettings:
     n_init: int | None = None
     max_iter: int = 200
     tol: float = 1e-6
+    device: str | None = None
     report: Report = silent
     checkpoint: Checkpoint = NOWHERE
 
@@ -207,16 +210,18 @@ def _begin(
     Where the plain gaussian model finds structure at every scale, additive row and column effects
     are taken out, as the poisson family always does with its degrees.
     """
+    # The same labels as NumPy's need its precision.
+    backend = choose_backend(settings.device, "float64")
 
     def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
-        problem = _make_problem(preparation.matrix(X), family, settings.heteroscedastic)
+        problem = _make_problem(preparation.matrix(X), family, settings.heteroscedastic, backend)
         if preparation.row_effect is not None:
             problem = replace(problem, n_effects=sum(problem.shape) - 1)
         n_init = settings.n_init or _default_n_init(X)
         told = settings.report, settings.checkpoint
         make = partial(over_segment, problem, n_init, rng, candidate, *told)
         fine = settings.checkpoint.piece("starts", make)
-        fine.sort(key=lambda blocks: -information(problem, blocks))
+        fine = ranked(fine, partial(information, problem))
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
 
@@ -224,11 +229,16 @@ def _begin(
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
     too_large = sp.issparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
-        begun = begin(with_effects(begun[0], X))
+        preparation = with_effects(begun[0], X)
+        # What was begun with makes room, here and on a device.
+        del begun
+        begun = begin(preparation)
     return begun
 
 
-def _make_problem(values: Matrix, family: str, heteroscedastic: bool) -> BlockProblem:
+def _make_problem(
+    values: Matrix, family: str, heteroscedastic: bool, backend: Backend = NUMPY
+) -> BlockProblem:
     precision = None
     if heteroscedastic and family == "gaussian":
         dense = values.toarray() if sp.issparse(values) else values
@@ -240,7 +250,7 @@ def _make_problem(values: Matrix, family: str, heteroscedastic: bool) -> BlockPr
         variance = np.where(observed.any(axis=0), variance, squares.sum() / observed.sum())
         precision = 1 / np.maximum(variance, 1e-6 * variance.mean() + 1e-300)
         precision = precision / precision.mean()
-    return make_problem(values, family, precision)
+    return make_problem(values, family, precision, backend)
 
 
 def _default_n_init(X: Matrix) -> int:
@@ -267,16 +277,16 @@ def _fit_by_icl(
         for cut in best:
             settled = keep("cut", partial(relax, start.cut(cut.numbers)))
             rival = leaders.get(settled.shape)
-            if rival is None or criterion(settled) > criterion(rival):
-                leaders[settled.shape] = settled
-    best_first = sorted(leaders.values(), key=criterion, reverse=True)[:4]
+            best_so_far = settled if rival is None else ranked((rival, settled), criterion)[0]
+            leaders[settled.shape] = best_so_far
+    best_first = ranked(leaders.values(), criterion)[:4]
     free = given[0] is None, given[1] is None
     how = criterion, relax, free, settings.checkpoint
     refined = [
         keep("refined", partial(refine, problem, reach(problem, blocks, given), *how))
         for blocks in counted(best_first, "candidates refined", settings.report)
     ]
-    best = reach(problem, max(refined, key=criterion), given)
+    best = reach(problem, ranked(refined, criterion)[0], given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
     settled = keep("settled", partial(relax, best, max_iter=settings.max_iter, tol=settings.tol))
     best = settled if settled.shape == best.shape else best
@@ -295,13 +305,13 @@ def _fit_by_cut(
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
     for axis in counted((0, 1), "sides cut", settings.report):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
-        cuts = [start.cut(target) for start in starts]
-        cuts.sort(key=lambda blocks: -information(problem, blocks))
+        informed = partial(information, problem)
+        cuts = ranked((start.cut(target) for start in starts), informed)
         moved = [
             settings.checkpoint.piece("cut", partial(move, cut))
             for cut in cuts[: max(2 - axis, len(cuts) // 2 - 1)]
         ]
-        best = max(moved, key=lambda blocks: information(problem, blocks))
+        best = ranked(moved, informed)[0]
         reached = reach(problem, best, target)
         if balanced and reached is not best:
             reached = move(reached)

@@ -17,16 +17,18 @@ integrated over a normal prior whose variance :math:`\tau^2` is the likeliest on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from array_api_compat import array_namespace
 from scipy.special import xlogy
 
+from ccot.arrays import to_numpy
 from ccot.blocks.families import Terms
 from ccot.blocks.hierarchy import Hierarchy
-from ccot.blocks.problem import BlockProblem, Blocks
+from ccot.blocks.problem import Array, BlockProblem, Blocks
 
 Numbers = tuple[int | None, int | None]
 
@@ -34,6 +36,8 @@ Numbers = tuple[int | None, int | None]
 _WINDOW = 3
 # Variances of the block means that are tried.
 _N_PRIORS = 60
+# Share of a score that may be rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,13 @@ def evidence(problem: BlockProblem, blocks: Blocks) -> float:
         return hard
     rows, columns = blocks.plans
     table = problem.table(rows, columns, (rows.shape[1], columns.shape[1]))
-    entropy = -sum(float(xlogy(plan, plan).sum()) for plan in blocks.plans)
-    return max(hard, _bound(problem, table, (rows.sum(axis=0), columns.sum(axis=0))) + entropy)
+    masses = to_numpy(rows.sum(axis=0)), to_numpy(columns.sum(axis=0))
+    return max(hard, _bound(problem, table, masses) + _entropy(rows) + _entropy(columns))
+
+
+def _entropy(plan: Array) -> float:
+    xp = array_namespace(plan)
+    return -float(xp.sum(plan * xp.log(xp.clip(plan, 1e-300, None))))
 
 
 def _bound(problem: BlockProblem, table: Terms, masses: tuple[np.ndarray, np.ndarray]) -> float:
@@ -113,6 +122,23 @@ def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.n
     prior = np.geomspace(1e-3 * float(variance.min()), largest, _N_PRIORS)[:, None]
     log_prior = -0.5 * (np.log1p(prior / variance) + deviation / (prior + variance)).sum(axis=1)
     return float(log_prior.max() - 0.5 * np.log(variance.size))
+
+
+def ranked(found: Iterable[Blocks], score: Callable[[Blocks], float]) -> list[Blocks]:
+    """Sort co-clusterings by a score, highest first.
+
+    Those that differ by rounding stay in the order they came in: the same partition is often found
+    twice, and which of its namings is kept must not depend on the machine.
+    """
+    found = list(found)
+    scores = [score(blocks) for blocks in found]
+    order: list[int] = []
+    equal: list[int] = []
+    for place in sorted(range(len(found)), key=lambda place: -scores[place]):
+        if equal and scores[equal[0]] - scores[place] > _ROUNDING * abs(scores[equal[0]]):
+            order, equal = order + sorted(equal), []
+        equal.append(place)
+    return [found[place] for place in order + sorted(equal)]
 
 
 def is_saturated(problem: BlockProblem, shape: tuple[int, int]) -> bool:

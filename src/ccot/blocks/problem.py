@@ -2,7 +2,8 @@
 
 Rows and columns are treated alike: each side of the matrix is a :class:`Face`, and everything that
 is done to rows is done to columns through the other face. Sums over clusters cost O(nnz) for hard
-labels, and exposures stay factored wherever they are products.
+labels, and exposures stay factored wherever they are products. A face may have a copy of its arrays
+on a device: profiles are then made and kept there, and only tables of blocks and labels come back.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.arrays import NUMPY, Backend, fall_back
 from ccot.blocks.families import FAMILIES, Terms
 
 Matrix = Any
+Array = Any
 
 # Entries looked at together where something is kept of each, and where it should stay in a cache.
 _PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
 _CACHE_BYTES = 2**22
+# What a device keeps of a row or column: profiles, plans and gains over the finest clusters.
+_POINT_BYTES = 2**12
 
 
 @dataclass(frozen=True)
@@ -34,32 +39,50 @@ class Profiles:
         Exposures; the points' own factor where ``pooled`` holds the other one.
     pooled : array of shape (m,) or None
         The clusters' factor of the exposure.
+    backend : Backend
+        Where totals and exposures are. What is small, ``pooled`` and tables of blocks, is in NumPy.
     """
 
-    total: np.ndarray
-    exposure: np.ndarray
+    total: Array
+    exposure: Array
     pooled: np.ndarray | None
+    backend: Backend = NUMPY
 
-    def blocks(self, assignment: np.ndarray, n_clusters: int) -> Terms:
+    def blocks(self, assignment: Array, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
-        total = stack(self.total, assignment, n_clusters)
+        assignment = _bring(self.backend, assignment, n_clusters)
+        fetch = self.backend.fetch
+        total = fetch(stack(self.total, assignment, n_clusters))
         if self.pooled is None:
-            return total, stack(self.exposure, assignment, n_clusters)
-        return total, np.outer(_pool(self.exposure, assignment, n_clusters), self.pooled)
+            return total, fetch(stack(self.exposure, assignment, n_clusters))
+        return total, np.outer(fetch(_pool(self.exposure, assignment, n_clusters)), self.pooled)
 
-    def gain(self, natural: np.ndarray, cumulant: np.ndarray) -> np.ndarray:
+    def gain(self, natural: np.ndarray, cumulant: np.ndarray) -> Array:
         """Return the log-likelihood of every point under every cluster's parameters."""
+        send = self.backend.send
+        gain = self.total @ send(natural.T)
         if self.pooled is None:
-            return self.total @ natural.T - self.exposure @ cumulant.T
-        return self.total @ natural.T - np.outer(self.exposure, cumulant @ self.pooled)
+            return gain - self.exposure @ send(cumulant.T)
+        return gain - self.exposure[:, None] * send(cumulant @ self.pooled)
 
-    def take(self, members: np.ndarray) -> Profiles:
+    def take(self, members: np.ndarray | slice) -> Profiles:
         """Return the profiles of some of the points."""
-        return Profiles(self.total[members], self.exposure[members], self.pooled)
+        members = members if isinstance(members, slice) else self.backend.send(members)
+        return replace(self, total=self.total[members], exposure=self.exposure[members])
 
-    def full_exposure(self) -> np.ndarray:
+    def parts(self, n_clusters: int) -> list[slice]:
+        """Cut the points into parts whose gains over so many clusters fit a device at once."""
+        n_points = self.total.shape[0]
+        step = n_points
+        if self.backend.device is not None:
+            step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
+        return [slice(first, first + step) for first in range(0, n_points, max(step, 1))]
+
+    def full_exposure(self) -> Array:
         """Return the exposures as a matrix."""
-        return self.exposure if self.pooled is None else np.outer(self.exposure, self.pooled)
+        if self.pooled is None:
+            return self.exposure
+        return self.exposure[:, None] * self.backend.send(self.pooled)
 
 
 @dataclass(frozen=True)
@@ -78,35 +101,89 @@ class Face:
         Exposure of every entry where some are missing; it replaces the product.
     turned : CSR array of shape (d, n) or None
         The values of a sparse matrix once more, stored by the other side.
+    backend : Backend
+        Where these arrays are.
+    copy : Face or None
+        The same on a device, where profiles are to be made.
     """
 
     values: Matrix
-    exposure: np.ndarray
-    partner_exposure: np.ndarray
-    observed: np.ndarray | None = None
+    exposure: Array
+    partner_exposure: Array
+    observed: Array | None = None
     turned: Matrix | None = None
+    backend: Backend = NUMPY
+    copy: Face | None = None
 
     def __len__(self) -> int:
         return self.values.shape[0]
 
-    def profiles(self, partner: np.ndarray, n_partners: int) -> Profiles:
+    @property
+    def there(self) -> Face:
+        """Where profiles are made: the copy on a device, if there is one."""
+        return self if self.copy is None else self.copy
+
+    def profiles(self, partner: Array, n_partners: int) -> Profiles:
         """Collapse the other side to its clusters, given by labels or by soft assignments."""
+        if self.copy is not None:
+            return self.copy.profiles(partner, n_partners)
+        partner = _bring(self.backend, partner, n_partners)
         values = self.values
         if partner.ndim == 2 and self.turned is not None and partner.nbytes > _CACHE_BYTES:
             # Where plans do not fit into a cache, the shorter of both tables is the one to jump in.
             values = self.turned.T if len(partner) > len(self) else values
         total = _collapse(values, partner, n_partners)
         if self.observed is not None:
-            return Profiles(total, _collapse(self.observed, partner, n_partners), None)
-        return Profiles(total, self.exposure, _pool(self.partner_exposure, partner, n_partners))
+            seen = _collapse(self.observed, partner, n_partners)
+            return Profiles(total, seen, None, self.backend)
+        pooled = self.backend.fetch(_pool(self.partner_exposure, partner, n_partners))
+        return Profiles(total, self.exposure, pooled, self.backend)
 
     def transposed(self) -> Face:
-        """Return the face of the other side."""
-        values = self.values
-        values = sp.csr_array(values.T) if sp.issparse(values) else np.ascontiguousarray(values.T)
-        observed = None if self.observed is None else np.ascontiguousarray(self.observed.T)
-        turned = self.values if sp.issparse(values) else None
-        return Face(values, self.partner_exposure, self.exposure, observed, turned)
+        """Return the face of the other side; dense arrays are shared with it."""
+        is_sparse = sp.issparse(self.values)
+        return replace(
+            self,
+            values=sp.csr_array(self.values.T) if is_sparse else self.values.T,
+            exposure=self.partner_exposure,
+            partner_exposure=self.exposure,
+            observed=None if self.observed is None else self.observed.T,
+            turned=self.values if is_sparse else None,
+        )
+
+    def in_order(self) -> Face:
+        """Return a face whose dense arrays are kept by its own points."""
+        observed = None if self.observed is None else np.ascontiguousarray(self.observed)
+        return replace(self, values=np.ascontiguousarray(self.values), observed=observed)
+
+    def sent(self, backend: Backend) -> Face:
+        """Return a copy of the arrays on a device."""
+        return Face(
+            values=backend.send(self.values),
+            exposure=backend.send(self.exposure),
+            partner_exposure=backend.send(self.partner_exposure),
+            observed=None if self.observed is None else backend.send(self.observed),
+            backend=backend,
+        )
+
+    def squares(self, own: np.ndarray, partner: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+        """Return the squares of the values over their exposures, summed within blocks."""
+        if self.copy is not None:
+            return self.copy.squares(own, partner, shape)
+        whole = [slice(0, len(self))]
+        parts = _parts(self.values, _PART_ENTRIES) if self.backend is NUMPY else whole
+        backend, table = self.backend, np.zeros(shape)
+        columns = _shares(backend, partner, shape[1]) * self._inverse(self.partner_exposure)
+        for part in parts:
+            values = self.values if len(parts) == 1 else self.values[part]
+            rows = _shares(backend, own[part], shape[0]) * self._inverse(self.exposure[part])
+            table += backend.fetch(rows.T @ (backend.squared(values) @ columns))
+        return table
+
+    def _inverse(self, exposure: Array) -> Array:
+        """Return one over exposures as a column; 0 for those of points that hold nothing."""
+        xp = self.backend.xp
+        return xp.where(exposure > 0, 1 / xp.where(exposure > 0, exposure, 1.0), 0.0)[:, None]
 
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""
@@ -153,6 +230,16 @@ class BlockProblem:
         """Numbers of rows and columns."""
         return len(self.faces[0]), len(self.faces[1])
 
+    @property
+    def backend(self) -> Backend:
+        """Where profiles are made."""
+        return self.faces[0].there.backend
+
+    def here(self) -> BlockProblem:
+        """Return the problem without copies on a device."""
+        rows, columns = (replace(face, copy=None) for face in self.faces)
+        return replace(self, faces=(rows, columns))
+
     def terms(self, total: np.ndarray, exposure: np.ndarray) -> Terms:
         """Return natural parameters and cumulants of blocks."""
         return FAMILIES[self.family].terms(total / self.unit, exposure / self.unit, self.overall)
@@ -178,7 +265,12 @@ class BlockProblem:
         return max(self.sum_squares - explained, floor) / max(self.n_observed, 1)
 
 
-def make_problem(values: Matrix, family: str, precision: np.ndarray | None = None) -> BlockProblem:
+def make_problem(
+    values: Matrix,
+    family: str,
+    precision: np.ndarray | None = None,
+    backend: Backend = NUMPY,
+) -> BlockProblem:
     """Build the problem of a prepared matrix.
 
     Parameters
@@ -189,6 +281,8 @@ def make_problem(values: Matrix, family: str, precision: np.ndarray | None = Non
         Name of the family.
     precision : array of shape (n_columns,), optional
         Inverse noise variance of the columns (gaussian only).
+    backend : Backend, optional
+        Where profiles are to be made.
 
     Returns
     -------
@@ -203,7 +297,7 @@ def make_problem(values: Matrix, family: str, precision: np.ndarray | None = Non
         overall = 1.0 if row_degree.any() else 0.0
         # Frequencies are counts in a smaller unit: no entry is taken for less than one of it.
         unit = min(1.0, max(float(values.max()), 1e-300)) if overall else 1.0
-        faces = _both(face)
+        faces = _both(face, backend)
         return BlockProblem(family, faces, overall, n_rows * n_columns, dispersion=unit, unit=unit)
     weights = np.ones(n_columns) if precision is None else precision
     observed = None if sp.issparse(values) else np.isfinite(values)
@@ -216,17 +310,40 @@ def make_problem(values: Matrix, family: str, precision: np.ndarray | None = Non
         n_observed, exposure = int(observed.sum()), float((observed * weights).sum())
     return BlockProblem(
         family,
-        _both(face),
+        _both(face, backend),
         float(face.values.sum()) / max(exposure, 1e-300),
         n_observed,
         float(_sum_squares(values) @ weights) if family == "gaussian" else 0.0,
     )
 
 
-def _both(face: Face) -> tuple[Face, Face]:
+def _both(face: Face, backend: Backend) -> tuple[Face, Face]:
     """Return the faces of rows and columns; of a sparse matrix each knows how the other is kept."""
     other = face.transposed()
-    return (replace(face, turned=other.values) if sp.issparse(other.values) else face), other
+    is_sparse = sp.issparse(face.values)
+    if is_sparse:
+        face = replace(face, turned=other.values)
+    backend = _with_room(face, backend)
+    if backend.device is None:
+        return face, other if is_sparse else other.in_order()
+    copy = face.sent(backend)
+    turned = other.sent(backend) if is_sparse else copy.transposed()
+    return replace(face, copy=copy), replace(other, copy=turned)
+
+
+def _with_room(face: Face, backend: Backend) -> Backend:
+    """Return the backend, or NumPy where a matrix and what is made of it would not fit."""
+    free = backend.free_bytes()
+    arrays = [face.values if face.observed is None else face.observed, face.values]
+    if sp.issparse(face.values):
+        arrays = 2 * [face.values.data, face.values.indices, face.values.indptr]
+    needed = 2 * sum(array.nbytes for array in arrays) + _POINT_BYTES * sum(face.values.shape)
+    if free is None or needed <= free:
+        return backend
+    return fall_back(
+        f"the fit needs about {needed / 1e9:.1f} GB on device={backend.device!r}, where "
+        f"{free / 1e9:.1f} GB are free"
+    )
 
 
 @dataclass(frozen=True)
@@ -315,28 +432,28 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
     face = problem.faces[0]
     used = np.count_nonzero(face.exposure), np.count_nonzero(face.partner_exposure)
     n_free = (used[0] - 1) * (used[1] - 1) - (0 if blocks is None else blocks.total.size)
-    parts = _parts(face.values, _PART_ENTRIES)
-    squares, count = np.sum([_pearson_sums(face, part, blocks) for part in parts], axis=0)
-    return float(max(squares - count, 1e-12 * float(np.clip(count, 1e-288, 1.0))) / max(n_free, 1))
-
-
-def _pearson_sums(face: Face, part: slice, blocks: Blocks | None) -> tuple[float, float]:
-    """Return ``sum x^2 / e`` and ``sum x`` of some of the rows."""
-    entries = sp.coo_array(face.values[part])
-    rows, columns = entries.coords
-    expected = face.exposure[part][rows] * face.partner_exposure[columns]
-    if blocks is not None:
+    if blocks is None:
+        rows, columns = (np.zeros(n, np.int64) for n in problem.shape)
+        squares = face.squares(rows, columns, (1, 1))
+    else:
         mean = blocks.total / np.maximum(blocks.exposure, 1e-300)
-        expected = expected * mean[blocks.labels[0][part][rows], blocks.labels[1][columns]]
-    squares = np.divide(entries.data**2, expected, out=np.zeros_like(expected), where=expected > 0)
-    return float(squares.sum()), float(entries.data.sum())
+        squares = face.squares(*blocks.labels, blocks.shape)
+        squares = np.divide(squares, mean, out=np.zeros_like(mean), where=mean > 0)
+    count = float(face.values.sum())
+    excess = max(float(squares.sum()) - count, 1e-12 * float(np.clip(count, 1e-288, 1.0)))
+    return excess / max(n_free, 1)
 
 
 def _parts(matrix: Matrix, size: int) -> list[slice]:
     """Cut the rows of a matrix into parts of about so many entries."""
-    n_rows, n_entries = matrix.shape[0], matrix.nnz if sp.issparse(matrix) else matrix.size
-    step = max(1, n_rows * size // max(n_entries, 1))
+    n_rows = matrix.shape[0]
+    step = max(1, n_rows * size // max(n_entries(matrix), 1))
     return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+
+
+def n_entries(matrix: Matrix) -> int:
+    """Return how many entries a matrix in NumPy stores."""
+    return matrix.nnz if sp.issparse(matrix) else matrix.size
 
 
 def _compact(labels: np.ndarray) -> np.ndarray:
@@ -362,13 +479,27 @@ def _weigh(values: Matrix, weights: np.ndarray) -> Matrix:
     return values * weights
 
 
-def _pool(vector: np.ndarray, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
+def _shares(backend: Backend, labels: Array, n_clusters: int) -> Array:
+    """Return labels as shares of zero and one."""
+    return backend.send(np.eye(n_clusters))[backend.send(labels)]
+
+
+def _bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
+    """Bring labels or shares to where they are summed with; a device sums with shares only."""
+    if backend.device is None:
+        return assignment
+    if assignment.ndim == 1:
+        return _shares(backend, assignment, n_clusters)
+    return backend.send(assignment)
+
+
+def _pool(vector: Array, assignment: Array, n_clusters: int) -> Array:
     if assignment.ndim == 2:
         return vector @ assignment
     return np.bincount(assignment, weights=vector, minlength=n_clusters)
 
 
-def stack(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
+def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
     """Sum the rows of a matrix within clusters."""
     if assignment.ndim == 2:
         return assignment.T @ matrix
@@ -376,10 +507,10 @@ def stack(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.ndarray
     return stacked.toarray() if sp.issparse(stacked) else np.asarray(stacked)
 
 
-def _collapse(matrix: Matrix, assignment: np.ndarray, n_clusters: int) -> np.ndarray:
+def _collapse(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
     """Sum the columns of a matrix within clusters."""
     if assignment.ndim == 2:
-        return np.asarray(matrix @ assignment)
+        return matrix @ assignment
     if not sp.issparse(matrix):
         return matrix @ np.eye(n_clusters)[assignment]
     # Names as long as the indices are not looked through for shorter ones.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from ccot.arrays import to_numpy
 from ccot.blocks.hierarchy import pair_costs
-from ccot.blocks.numbers import Numbers
+from ccot.blocks.numbers import Numbers, ranked
 from ccot.blocks.problem import (
+    Array,
     BlockProblem,
     Blocks,
     Profiles,
@@ -17,6 +20,7 @@ from ccot.blocks.problem import (
     make_blocks,
     relabel_side,
 )
+from ccot.blocks.spectrum import thin_svd
 from ccot.checkpoint import NOWHERE, Checkpoint
 
 Labels = tuple[np.ndarray, np.ndarray]
@@ -68,9 +72,9 @@ def refine(
     """
 
     def move(last: Moved) -> Moved:
-        proposals = list(_moves(problem, last.blocks, free))
-        proposals.sort(key=criterion, reverse=True)
-        best = max(map(settle, proposals[:_N_TRIED]), key=criterion, default=last.blocks)
+        proposals = ranked(_moves(problem, last.blocks, free), criterion)
+        settled = ranked(map(settle, proposals[:_N_TRIED]), criterion)
+        best = settled[0] if settled else last.blocks
         score = criterion(best)
         if not score > last.score + 1e-9 * abs(last.score):
             return replace(last, is_last=True)
@@ -121,33 +125,36 @@ def _splits(problem: BlockProblem, blocks: Blocks, axis: int) -> Iterator[Blocks
 
 def _two_way(problem: BlockProblem, profiles: Profiles) -> np.ndarray | None:
     """Split points in two by the family's own likelihood; None where one half stays empty."""
+    xp = profiles.backend.xp
     half = _leading_half(problem, profiles)
     for _ in range(_SPLIT_SWEEPS):
         if half.min() == half.max():
             return None
-        moved = profiles.gain(*problem.terms(*profiles.blocks(half, 2))).argmax(axis=1)
-        if np.array_equal(moved, half):
+        gain = profiles.gain(*problem.terms(*profiles.blocks(half, 2)))
+        moved = xp.argmax(gain, axis=1)
+        if not xp.any(moved != half):
             break
         half = moved
-    return None if half.min() == half.max() else half.astype(bool)
+    return None if half.min() == half.max() else to_numpy(half).astype(bool)
 
 
-def _leading_half(problem: BlockProblem, profiles: Profiles) -> np.ndarray:
+def _leading_half(problem: BlockProblem, profiles: Profiles) -> Array:
+    xp, send = profiles.backend.xp, profiles.backend.send
     total, exposure = profiles.total, profiles.full_exposure()
-    pooled = total.sum(axis=0) / np.maximum(exposure.sum(axis=0), 1e-300)
-    residual = (total - exposure * pooled) / np.sqrt(np.maximum(exposure, 1e-300))
+    pooled = xp.sum(total, axis=0) / xp.clip(xp.sum(exposure, axis=0), 1e-300, None)
+    residual = (total - exposure * pooled) / xp.sqrt(xp.clip(exposure, 1e-300, None))
     if problem.family == "poisson":
-        residual /= np.sqrt(np.maximum(np.abs(pooled), 1e-12))
-    leading = np.linalg.svd(residual - residual.mean(axis=0), full_matrices=False)[0][:, 0]
-    return (leading > np.median(leading)).astype(np.int64)
+        residual /= xp.sqrt(xp.clip(xp.abs(pooled), 1e-12, None))
+    leading = to_numpy(thin_svd(residual - xp.mean(residual, axis=0), profiles.backend)[0][:, 0])
+    return send((leading > np.median(leading)).astype(np.int64))
 
 
 def _one_step(problem: BlockProblem, blocks: Blocks, axis: int, target: int) -> Blocks:
     if blocks.shape[axis] > target:
         return _merge(problem, blocks, axis)
-    splits = list(_splits(problem, blocks, axis))
+    splits = ranked(_splits(problem, blocks, axis), partial(information, problem))
     if splits:
-        return max(splits, key=lambda split: information(problem, split))
+        return splits[0]
     return make_blocks(problem, *_peel(blocks, axis))
 
 

@@ -5,27 +5,116 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
-from sklearn.utils.extmath import randomized_svd
+from array_api_compat import array_namespace
+from scipy.sparse.linalg import LinearOperator
+from sklearn.utils.extmath import svd_flip
+
+from ccot.arrays import NUMPY, Backend, to_numpy
 
 Matrix = Any
+Array = Any
 
 MAX_RANK = 20
 # Dense matrices up to this size are decomposed in full.
 _FULL_SIZE = 400
+# Vectors beyond those asked for that a random search carries along, and its rounds.
+_SPARE, _ROUNDS = 10, 4
 
 
 def leading_vectors(
-    matrix: Matrix, rank: int, rng: np.random.Generator
+    matrix: Matrix,
+    rank: int,
+    rng: np.random.Generator,
+    backend: Backend = NUMPY,
+    turned: Matrix | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return left vectors, singular values and right vectors (as columns), largest first."""
+    """Return left vectors, singular values and right vectors (as columns), largest first.
+
+    Parameters
+    ----------
+    matrix : array or CSR array of shape (n, d)
+        The matrix; a dense one where the backend has its arrays.
+    rank : int
+        How many are wanted.
+    rng : numpy.random.Generator
+        Seeds the search in large matrices.
+    backend : Backend, optional
+        Where products with the matrix are made.
+    turned : CSR array of shape (d, n), optional
+        A sparse matrix once more, transposed; NumPy does not need it.
+
+    Returns
+    -------
+    tuple of NumPy arrays
+        Of shapes (n, rank), (rank,) and (d, rank).
+    """
     rank = min(rank, min(matrix.shape))
     if not sp.issparse(matrix) and min(matrix.shape) <= _FULL_SIZE:
-        left, values, right = np.linalg.svd(matrix, full_matrices=False)
-        return left[:, :rank], values[:rank], right[:rank].T
+        left, values, right = thin_svd(matrix, backend)
+        return to_numpy(left[:, :rank]), values[:rank], to_numpy(right[:rank]).T
     seed = int(rng.integers(2**31))
-    left, values, right = randomized_svd(matrix, rank, n_iter=4, random_state=seed)
-    return left, values, right.T
+    if backend.device is not None:
+        matrix = _products(matrix, matrix.T if turned is None else turned, backend)
+    return _search(matrix, rank, seed)
+
+
+def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray, Array]:
+    """Decompose a dense matrix; vectors stay where it is, the singular values come to NumPy.
+
+    On a device the long side is made short there and the rest is left to LAPACK, which would begin
+    in the same way: signs are those of NumPy.
+    """
+    if backend.device is None:
+        return np.linalg.svd(matrix, full_matrices=False)
+    if max(matrix.shape) < 2 * min(matrix.shape):
+        left, values, right = np.linalg.svd(to_numpy(matrix), full_matrices=False)
+        return backend.send(left), values, backend.send(right)
+    is_wide = matrix.shape[0] < matrix.shape[1]
+    basis, triangle = backend.xp.linalg.qr(matrix.T if is_wide else matrix)
+    core = to_numpy(triangle.T if is_wide else triangle)
+    left, values, right = np.linalg.svd(core, full_matrices=False)
+    left, right = backend.send(left), backend.send(right)
+    return (left, values, right @ basis.T) if is_wide else (basis @ left, values, right)
+
+
+def _products(matrix: Matrix, turned: Matrix, backend: Backend) -> LinearOperator:
+    """Return a matrix that takes and gives NumPy arrays, and is multiplied on a device."""
+    forth, back = backend.send(matrix), backend.send(turned)
+
+    def times(block: np.ndarray) -> np.ndarray:
+        return to_numpy(forth @ backend.send(block))
+
+    def times_turned(block: np.ndarray) -> np.ndarray:
+        return to_numpy(back @ backend.send(block))
+
+    dtype = matrix.dtype if sp.issparse(matrix) else np.float64
+    return LinearOperator(matrix.shape, times, times_turned, times, dtype, times_turned)
+
+
+def _search(
+    matrix: Matrix | LinearOperator, rank: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Search the leading vectors of a matrix by its products with random ones [1]_.
+
+    References
+    ----------
+    .. [1] Halko, N., Martinsson, P. G. and Tropp, J. A. (2011). Finding structure with randomness.
+       SIAM Review 53(2).
+    """
+    is_wide = matrix.shape[0] < matrix.shape[1]
+    matrix = matrix.T if is_wide else matrix
+    drawn = np.random.RandomState(seed).normal(size=(matrix.shape[1], rank + _SPARE))
+    basis = drawn.astype(matrix.dtype, copy=False)
+    for _ in range(_ROUNDS):
+        for product in (matrix, matrix.T):
+            basis, _ = scipy.linalg.lu(product @ basis, permute_l=True, check_finite=False)
+    basis, _ = scipy.linalg.qr(matrix @ basis, mode="economic", check_finite=False)
+    left, values, right = scipy.linalg.svd(basis.T @ matrix, full_matrices=False)
+    left, right = svd_flip(basis @ left, right, u_based_decision=not is_wide)
+    left, values, right = left[:, :rank], values[:rank], right[:rank].T
+    return (right, values, left) if is_wide else (left, values, right)
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:
@@ -68,13 +157,20 @@ def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.nda
     return noise * np.sqrt(long) * np.where(scaled > 1 + np.sqrt(beta), shrunk, 0.0)
 
 
-def noise_level(values: np.ndarray, singular: np.ndarray) -> float:
+def noise_level(values: Array, singular: np.ndarray) -> float:
     """Estimate the noise from the bulk of the singular values: their median, or what is left."""
     long, short = max(values.shape), min(values.shape)
     if len(singular) < short:
-        rest = float(np.vdot(values, values) - np.sum(singular**2))
+        rest = _sum_squares(values) - float(np.sum(singular**2))
         return float(np.sqrt(max(rest, 0.0) / (long * (short - len(singular)))))
     return float(np.median(singular) / np.sqrt(long * _median_marchenko_pastur(short / long)))
+
+
+def _sum_squares(values: Array) -> float:
+    """Sum the squares of a dense matrix without a squared copy."""
+    if isinstance(values, np.ndarray):
+        return float(np.vdot(values, values))
+    return float(array_namespace(values).linalg.vector_norm(values)) ** 2
 
 
 def low_rank(values: np.ndarray) -> np.ndarray:

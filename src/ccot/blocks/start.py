@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
+from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, n_entries
 from ccot.blocks.spectrum import (
     MAX_RANK,
     leading_vectors,
@@ -30,6 +30,9 @@ _MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
 _SWEEPS, _TOL = 6, 1e-2
 # Matrices with more entries are decomposed in float32: they have no more digits than that to give.
 _NARROW_ENTRIES = 2**24
+# Matrices with no more entries are not worth a device; and where points are equal, as words of one
+# text are, K-means follows the last digit of their scores.
+_HERE_ENTRIES = 2**22
 # Rounds of K-means: the sweeps that follow do the fine work.
 _ROUNDS = 5
 # Weight of the first direction below the noise, relative to the strongest one: faint clusters.
@@ -84,6 +87,8 @@ def _sweep_from(problem: BlockProblem, partition: Scores) -> Blocks:
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Return scores of rows and of columns on what of the singular vectors is signal."""
+    if n_entries(problem.faces[0].values) <= _HERE_ENTRIES:
+        problem = problem.here()
     return (
         _embed_real(problem, rng) if problem.family == "gaussian" else _embed_counts(problem, rng)
     )
@@ -91,15 +96,26 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
-    values = problem.faces[0].values
-    row_scale, column_scale = (_degree_scale(values, axis) for axis in (1, 0))
-    if sp.issparse(values):
-        scaled = _scale_entries(values, row_scale, column_scale)
+    face, backend = problem.faces[0], problem.backend
+    scales = _degree_scale(face.values, 1), _degree_scale(face.values, 0)
+    if sp.issparse(face.values):
+        scaled, turned = _scale_sparse(problem, *scales)
     else:
-        scaled = row_scale[:, None] * values
-        scaled *= column_scale
-    left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng)
+        scaled, turned = backend.send(scales[0])[:, None] * face.there.values, None
+        scaled *= backend.send(scales[1])
+    left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng, backend, turned)
     return _unit(left * singular), _unit(right * singular)
+
+
+def _scale_sparse(
+    problem: BlockProblem, row_scale: np.ndarray, column_scale: np.ndarray
+) -> tuple[sp.csr_array, sp.csr_array | None]:
+    """Scale a sparse matrix; for a device also as it is kept by columns."""
+    rows, columns = problem.faces
+    scaled = _scale_entries(rows.values, row_scale, column_scale)
+    if problem.backend.device is None:
+        return scaled, None
+    return scaled, _scale_entries(columns.values, column_scale, row_scale)
 
 
 def _scale_entries(
@@ -125,17 +141,18 @@ def _unit(scores: np.ndarray) -> np.ndarray:
 
 def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Shrink singular values for the estimated noise; missing entries are filled by the mean."""
-    face = problem.faces[0]
+    face, backend = problem.faces[0], problem.backend
     spread = np.sqrt(np.maximum(face.partner_exposure, 1e-300))
     if sp.issparse(face.values):
-        values = sp.csr_array(face.values @ sp.diags_array(1 / spread))
-        left, singular, right = leading_vectors(values, MAX_RANK, rng)
+        values, turned = _scale_sparse(problem, np.ones(len(face)), 1 / spread)
+        left, singular, right = leading_vectors(values, MAX_RANK, rng, backend, turned)
         return left * singular, right * singular
     # Most matrices have no weights, and a copy of the largest ones is not to be had for nothing.
-    values = face.values if (spread == 1).all() else face.values / spread
+    face, spread = face.there, backend.send(spread)
+    values = face.values if bool((spread == 1).all()) else face.values / spread
     if face.observed is not None:
-        values = np.where(face.observed > 0, values, problem.overall * spread)
-    left, singular, right = leading_vectors(values, rank_to_look_at(values.shape), rng)
+        values = backend.xp.where(face.observed > 0, values, problem.overall * spread)
+    left, singular, right = leading_vectors(values, rank_to_look_at(values.shape), rng, backend)
     shrunk = shrink(singular, values.shape, noise_level(values, singular))
     rank = min(int(np.sum(shrunk > 0)) + 1, len(shrunk), MAX_RANK)
     faint = singular[:rank] * (_FAINT * shrunk[0] / singular[0] if shrunk[0] > 0 else 1.0)

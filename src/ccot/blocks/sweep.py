@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from array_api_compat import array_namespace
 
-from ccot.blocks.problem import BlockProblem, Blocks, Profiles, make_blocks
+from ccot.arrays import to_numpy
+from ccot.blocks.problem import Array, BlockProblem, Blocks, Profiles, make_blocks
 from ccot.transport.sinkhorn import sinkhorn
 
 # At temperature 1 overlapping clusters share their points as they should; the plan is lowered to
@@ -56,7 +58,8 @@ def sweep(
     Blocks
         Where the sweeps ended; clusters that lost all members are gone.
     """
-    plans, shape = blocks.labels, blocks.shape
+    send, shape = problem.backend.send, blocks.shape
+    plans = send(blocks.labels[0]), send(blocks.labels[1])
     n_sweeps = blocks.n_sweeps
     for temperature in temperatures:
         for _ in range(max_iter):
@@ -84,30 +87,31 @@ def settle(
     return sweep(problem, blocks, temperatures=_SOFT, max_iter=max_iter, tol=tol, balanced=balanced)
 
 
-def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> np.ndarray:
+def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> Array:
     """Return what each point gains by going to each cluster, in nats."""
     gain = profiles.gain(*problem.terms(*table))
-    return gain / problem.noise(*table) + log_marginal
+    return gain / problem.noise(*table) + profiles.backend.send(log_marginal)
 
 
-def log_marginal(assignment: np.ndarray, n_clusters: int) -> np.ndarray:
+def log_marginal(assignment: Array, n_clusters: int) -> np.ndarray:
     """Return the logarithm of each cluster's share of the points; finite where it has none."""
     if assignment.ndim == 2:
-        mass = assignment.sum(axis=0)
+        mass = to_numpy(assignment.sum(axis=0))
     else:
-        mass = np.bincount(assignment, minlength=n_clusters).astype(np.float64)
+        mass = np.bincount(to_numpy(assignment), minlength=n_clusters).astype(np.float64)
     return np.log(np.maximum(mass / mass.sum(), 1e-300))
 
 
-def soft_plan(gain: np.ndarray, temperature: float = 1.0) -> np.ndarray:
+def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
+    xp = array_namespace(gain)
     scaled = gain / temperature
     # Gains may be large beside their differences: shares are made to sum to one at the end.
-    plan = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    return plan / plan.sum(axis=1, keepdims=True)
+    plan = xp.exp(scaled - xp.max(scaled, axis=1, keepdims=True))
+    return plan / xp.sum(plan, axis=1, keepdims=True)
 
 
-def balanced_plan(gain: np.ndarray, temperature: float = 1.0) -> np.ndarray:
+def balanced_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the plan whose clusters all receive the same mass."""
     log_kernel = gain / temperature
     answer = sinkhorn(log_kernel, max_iter=100)
@@ -133,7 +137,7 @@ def share_out(plan: np.ndarray) -> np.ndarray:
 def confidence(problem: BlockProblem, blocks: Blocks, axis: int) -> np.ndarray:
     """Return how far the soft plan of each point exceeds chance (0..1); 0 for empty points."""
     plan = _transport(problem, axis, blocks.labels, blocks.shape, 1.0, balanced=False)
-    return excess_share(plan, blocks.labels[axis], problem.faces[axis].is_empty())
+    return excess_share(to_numpy(plan), blocks.labels[axis], problem.faces[axis].is_empty())
 
 
 def excess_share(plan: np.ndarray, own: np.ndarray, is_empty: np.ndarray) -> np.ndarray:
@@ -148,32 +152,38 @@ def excess_share(plan: np.ndarray, own: np.ndarray, is_empty: np.ndarray) -> np.
 def _transport(
     problem: BlockProblem,
     axis: int,
-    plans: tuple[np.ndarray, np.ndarray],
+    plans: tuple[Array, Array],
     shape: tuple[int, int],
     temperature: float,
     balanced: bool,
-) -> np.ndarray:
+) -> Array:
     """One half sweep: estimate the blocks anew, then move the points of one side."""
     own, partner = plans[axis], plans[1 - axis]
     profiles = problem.faces[axis].profiles(partner, shape[1 - axis])
     marginal = np.zeros(shape[axis]) if balanced else log_marginal(own, shape[axis])
-    gain = gains(problem, profiles, profiles.blocks(own, shape[axis]), marginal)
+    table = profiles.blocks(own, shape[axis])
     if balanced:
-        plan = balanced_plan(gain, temperature or 1.0)
-        return plan if temperature else share_out(plan)
-    return soft_plan(gain, temperature) if temperature else gain.argmax(axis=1)
+        plan = balanced_plan(gains(problem, profiles, table, marginal), temperature or 1.0)
+        return plan if temperature else profiles.backend.send(share_out(to_numpy(plan)))
+    xp = profiles.backend.xp
+    moved = []
+    for part in profiles.parts(shape[axis]):
+        gain = gains(problem, profiles.take(part), table, marginal)
+        moved.append(soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1))
+    return moved[0] if len(moved) == 1 else xp.concat(moved)
 
 
-def _hard(plan: np.ndarray, balanced: bool) -> np.ndarray:
-    if plan.ndim == 1:
-        return plan
-    return share_out(plan) if balanced else plan.argmax(axis=1)
+def _hard(plan: Array, balanced: bool) -> np.ndarray:
+    if plan.ndim == 2 and balanced:
+        return share_out(to_numpy(plan))
+    return to_numpy(plan.argmax(axis=1) if plan.ndim == 2 else plan)
 
 
-def _mass_moved(before: np.ndarray, after: np.ndarray) -> float:
+def _mass_moved(before: Array, after: Array) -> float:
     """Return the mass that changed clusters between two plans of a kind."""
     if before.ndim != after.ndim:
         return np.inf
+    xp = array_namespace(after)
     if before.ndim == 1:
-        return float(np.count_nonzero(before != after))
-    return 0.5 * float(np.abs(before - after).sum())
+        return float(xp.count_nonzero(before != after))
+    return 0.5 * float(xp.sum(xp.abs(before - after)))

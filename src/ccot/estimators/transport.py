@@ -65,6 +65,12 @@ class TransportCoclustering(RowReader):
         Limit on the sweeps over rows and columns in the final fit.
     tol : float, default=1e-6
         Share of rows and columns that may still move when the sweeps stop.
+    device : str or None, default=None
+        None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, where the
+        sums over the matrix, the sweeps and the singular vectors of the start are made in double
+        precision. A matrix that does not fit there is left to NumPy, with a warning. Of rows that
+        are read from a source, the sample is searched for blocks on the device, the others are
+        placed without it.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the starts.
     checkpoint : path-like or None, default=None
@@ -141,6 +147,7 @@ class TransportCoclustering(RowReader):
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "device": [str, None],
         "random_state": "no_validation",
         "checkpoint": [str, PathLike, None],
         "verbose": ["verbose", callable],
@@ -158,6 +165,7 @@ class TransportCoclustering(RowReader):
         n_init: int | None = None,
         max_iter: int = 200,
         tol: float = 1e-6,
+        device: str | None = None,
         random_state: RandomState = None,
         checkpoint: str | PathLike[str] | None = None,
         verbose: int | Report = 0,
@@ -171,6 +179,7 @@ class TransportCoclustering(RowReader):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.device = device
         self.random_state = random_state
         self.checkpoint = checkpoint
         self.verbose = verbose
@@ -259,6 +268,7 @@ class TransportCoclustering(RowReader):
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
+            device=self.device,
             report=self._report,
             checkpoint=checkpoint,
         )

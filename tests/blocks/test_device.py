@@ -1,0 +1,190 @@
+"""Sums, sweeps and singular vectors on a device, against the same with NumPy.
+
+PyTorch on the CPU stands for every device: the code has no other branch for them.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot.arrays import Backend, choose_backend
+from ccot.blocks import spectrum, start
+from ccot.blocks.numbers import evidence
+from ccot.blocks.problem import make_blocks, make_problem, pearson_dispersion
+from ccot.blocks.refine import reach
+from ccot.blocks.spectrum import leading_vectors, thin_svd
+from ccot.blocks.start import embed
+from ccot.blocks.sweep import confidence, sweep
+from ccot.metrics import error_rate
+from tests.blocks.matrices import MEANS, draw
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+MAKES = {"dense": np.asarray, "sparse": sp.csr_array}
+each_make = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES.keys())
+
+
+@pytest.fixture
+def torch():
+    # So small that a few dozen points are more than one chunk.
+    return replace(choose_backend("cpu"), chunk_bytes=500)
+
+
+def with_gaps(X, share=0.2):
+    return np.where(np.random.default_rng(5).uniform(size=X.shape) < share, np.nan, X)
+
+
+def both(X, family, torch, precision=None):
+    """The problem with NumPy, and on the device."""
+    return [make_problem(X, family, precision, *backend) for backend in ((), (torch,))]
+
+
+def on_device(array):
+    return type(array).__module__ == "torch"
+
+
+def assert_same_sums(here, there, rows, columns, rng):
+    plan = rng.dirichlet(np.ones(4), len(columns))
+    for partner, n_partners in ((columns, 3), (plan, 4)):
+        one, other = (problem.faces[0].profiles(partner, n_partners) for problem in (here, there))
+        assert on_device(other.total)
+        np.testing.assert_allclose(other.total, one.total, rtol=1e-12, atol=1e-12)
+        for given, expected in zip(other.blocks(rows, 2), one.blocks(rows, 2), strict=True):
+            assert isinstance(given, np.ndarray)
+            np.testing.assert_allclose(given, expected, rtol=1e-12, atol=1e-12)
+        table = here.terms(*one.blocks(rows, 2))
+        gain = other.gain(*table)
+        assert on_device(gain)
+        np.testing.assert_allclose(gain, one.gain(*table), rtol=1e-11, atol=1e-11)
+
+
+@each_make
+def test_sums_on_both_sides_are_numpys(planted, family, make, torch):
+    X, rows, columns = planted
+    here, there = both(make(X), family, torch)
+    rng = np.random.default_rng(1)
+    assert there.backend is torch
+    assert_same_sums(here, there, rows, columns, rng)
+    for problem in (here, there):
+        assert problem.faces[1].profiles(rows, 2).total.shape == (30, 2)
+    swapped = [replace(problem, faces=problem.faces[::-1]) for problem in (here, there)]
+    assert_same_sums(*swapped, columns % 2, np.minimum(rows, 2), rng)
+
+
+def test_missing_entries_and_weights_are_numpys(torch):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
+    X = with_gaps(draw("gaussian", rows, columns, rng))
+    here, there = both(X, "gaussian", torch, rng.uniform(0.5, 2.0, 30))
+    assert_same_sums(here, there, rows, columns, rng)
+    np.testing.assert_array_equal(there.faces[0].is_empty(), here.faces[0].is_empty())
+
+
+@each_make
+@pytest.mark.parametrize("how", [{}, {"temperatures": (4.0, 1.0)}, {"balanced": True}], ids=str)
+def test_sweeps_end_where_numpys_do(planted, family, make, how, torch):
+    X, rows, columns = planted
+    labels = rows.copy(), columns.copy()
+    labels[0][:9], labels[1][:6] = 0, 1
+    one, other = (
+        sweep(problem, make_blocks(problem, *labels), **how)
+        for problem in both(make(X), family, torch)
+    )
+    assert other.n_sweeps == one.n_sweeps
+    for given, expected in zip(other.labels, one.labels, strict=True):
+        assert isinstance(given, np.ndarray)
+        np.testing.assert_array_equal(given, expected)
+    np.testing.assert_allclose(other.total, one.total, rtol=1e-12)
+    if one.plans is not None:
+        assert other.plans is not None
+        for given, expected in zip(other.plans, one.plans, strict=True):
+            assert on_device(given)
+            np.testing.assert_allclose(given, expected, atol=1e-9)
+
+
+@each_make
+def test_splits_criteria_and_confidence_are_numpys(planted, family, make, torch):
+    X, rows, columns = planted
+    found = []
+    for problem in both(make(X), family, torch):
+        blocks = reach(problem, make_blocks(problem, rows, columns), (5, 6))
+        soft = sweep(problem, blocks, temperatures=(1.0,))
+        found.append((blocks, evidence(problem, soft), confidence(problem, blocks, 1)))
+    (one, score, sure), (other, score_there, sure_there) = found
+    for given, expected in zip(other.labels, one.labels, strict=True):
+        # Of two halves that are worth the same, rounding names one.
+        assert error_rate(expected, given) == 0
+    assert score_there == pytest.approx(score, rel=1e-10)
+    np.testing.assert_allclose(sure_there, sure, atol=1e-9)
+
+
+@each_make
+def test_dispersion_is_numpys(make, torch):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.5, size=(50, 20)).astype(float)
+    X[3], X[:, 4] = 0, 0
+    here, there = both(make(X), "poisson", torch)
+    blocks = make_blocks(here, rng.integers(0, 2, 50), rng.integers(0, 3, 20))
+    assert pearson_dispersion(there) == pytest.approx(pearson_dispersion(here), rel=1e-12)
+    assert pearson_dispersion(there, blocks) == pytest.approx(
+        pearson_dispersion(here, blocks), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("family", "make"),
+    [*((f, m) for f in MEANS for m in MAKES.values()), ("gaussian", with_gaps)],
+)
+@pytest.mark.parametrize("shape", [(40, 30), (90, 60), (60, 90)], ids=str)
+def test_scores_of_the_start_are_numpys(family, make, shape, torch, monkeypatch):
+    """Small matrices are decomposed in full, larger ones searched at random."""
+    monkeypatch.setattr(spectrum, "_FULL_SIZE", 40)
+    monkeypatch.setattr(start, "_HERE_ENTRIES", 0)
+    rng = np.random.default_rng(0)
+    X = draw(family, rng.integers(0, 2, shape[0]), rng.integers(0, 3, shape[1]), rng)
+    one, other = (embed(p, np.random.default_rng(0)) for p in both(make(X), family, torch))
+    for given, expected in zip(other, one, strict=True):
+        assert isinstance(given, np.ndarray)
+        np.testing.assert_allclose(given, expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_large_sparse_matrices_are_searched_in_single_precision(torch, monkeypatch):
+    monkeypatch.setattr(start, "_NARROW_ENTRIES", 100)
+    monkeypatch.setattr(start, "_HERE_ENTRIES", 0)
+    X = sp.random_array((90, 60), density=0.3, rng=np.random.default_rng(0), format="csr")
+    one, other = (embed(p, np.random.default_rng(0)) for p in both(X, "poisson", torch))
+    for given, expected in zip(other, one, strict=True):
+        assert given.dtype == np.float32
+        # Directions within the noise are no more exact than its distances.
+        products = expected @ expected.T
+        np.testing.assert_allclose(given @ given.T, products, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(30, 8), (8, 30), (10, 9), (9, 10), (3, 1), (1, 3)], ids=str)
+def test_signs_of_a_decomposition_are_those_of_numpy(shape, torch):
+    X = np.random.default_rng(0).normal(size=shape)
+    for given, expected in zip(thin_svd(torch.send(X), torch), thin_svd(X), strict=True):
+        np.testing.assert_allclose(given, expected, atol=1e-12)
+
+
+@each_make
+def test_leading_vectors_rebuild_matrices_of_low_rank(make, torch):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(500, 3)) @ rng.normal(size=(3, 450))
+    matrix = torch.send(X) if make is np.asarray else make(X)
+    turned = None if make is np.asarray else sp.csr_array(X.T)
+    left, values, right = leading_vectors(matrix, 5, np.random.default_rng(0), torch, turned)
+    np.testing.assert_allclose((left * values) @ right.T, X, atol=1e-8)
+
+
+@each_make
+def test_a_matrix_that_does_not_fit_is_left_to_numpy(make, torch, monkeypatch):
+    X = np.random.default_rng(0).poisson(3.0, (40, 30)).astype(float)
+    monkeypatch.setattr(Backend, "free_bytes", lambda backend: 10_000)
+    with pytest.warns(RuntimeWarning, match=r"needs about .* GB on device='cpu', where 0.0 GB"):
+        problem = make_problem(make(X), "poisson", backend=torch)
+    assert problem.backend.device is None
+    monkeypatch.setattr(Backend, "free_bytes", lambda backend: 10_000_000)
+    assert make_problem(make(X), "poisson", backend=torch).backend is torch
