@@ -15,6 +15,7 @@ from ccot.blocks.numbers import (
     jump_scores,
     log_likelihood,
     mean_costs,
+    ranked,
 )
 from ccot.blocks.problem import information, make_blocks, make_problem
 from ccot.blocks.sweep import sweep
@@ -106,6 +107,22 @@ def test_planted_numbers_have_the_best_icl(planted, family):
     problem = make_problem(X, family)
     fine = make_blocks(problem, 3 * rows + np.arange(40) % 3, 3 * columns + np.arange(30) % 3)
     assert best_cuts(problem, fine, build_hierarchy(problem, fine))[0].numbers == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("scores", "order"),
+    [
+        ([3.0, 1.0, 2.0], [0, 2, 1]),
+        ([-3.0, -1.0, -2.0], [1, 2, 0]),
+        ([5.0, 5.0 + 1e-10, 7.0], [2, 0, 1]),
+        ([5.0, 5.1, 5.0 + 1e-10, 5.1 + 1e-10], [1, 3, 0, 2]),
+        ([-1000.0 - 1e-7, -1000.0, -1001.0], [0, 1, 2]),
+        ([-1000.0 - 1e-5, -1000.0], [1, 0]),
+        ([], []),
+    ],
+)
+def test_scores_that_differ_by_rounding_do_not_change_the_order(scores, order):
+    assert ranked(iter(range(len(scores))), lambda place: scores[place]) == order
 
 
 def test_blocks_of_single_entries_are_saturated():

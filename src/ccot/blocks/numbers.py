@@ -13,10 +13,14 @@ integrated over a normal prior whose variance :math:`\tau^2` is the likeliest on
 
 .. math:: - \frac{1}{2} \sum_{kl} \Big[ \log \big( 1 + n_{kl} \tau^2 / \sigma^2 \big)
           + \frac{(\bar x_{kl} - \bar x)^2}{\tau^2 + \sigma^2 / n_{kl}} \Big] .
+
+Clusters may be named in any order, so that :math:`g! \, m!` labellings are equally likely: its
+logarithm is added.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,11 +108,11 @@ def _bound(problem: BlockProblem, table: Terms, masses: tuple[np.ndarray, np.nda
     """Return the evidence of assignments with these block statistics, without their entropy."""
     likelihood = log_likelihood(problem, problem.information(*table).sum())
     shares = sum(_log_shares(mass) for mass in masses)
-    price = sum(
-        0.5 * (np.count_nonzero(mass > 0.5) - 1) * np.log(n)
-        for mass, n in zip(masses, problem.shape, strict=True)
-    )
-    return float(likelihood + shares - price + _log_prior_of_means(problem, *table))
+    numbers = [int(np.count_nonzero(mass > 0.5)) for mass in masses]
+    price = sum(0.5 * (k - 1) * np.log(n) for k, n in zip(numbers, problem.shape, strict=True))
+    # Clusters have no order: as many labellings as there are orders say the same.
+    orders = sum(math.lgamma(k + 1) for k in numbers)
+    return float(likelihood + shares - price + orders + _log_prior_of_means(problem, *table))
 
 
 def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -> float:
