@@ -78,6 +78,46 @@ def blocks_growth() -> str:
     return table(heads, rows) + f"\n\n{note}"
 
 
+def blocks_gpu() -> str:
+    result = load("gpu_transport")
+    rows = [
+        [
+            f"{cell['matrix']}, {cell['shape'][0]:,} x {cell['shape'][1]:,}, "
+            f"{cell['entries']:,} entries",
+            f"{cell['seconds_gpu']:.1f}",
+            f"{cell['seconds_numpy']:.1f}",
+            f"{cell['times_faster']:.1f}",
+            f"{cell['gpu_gigabytes']:.1f}",
+            f"{cell['gigabytes']:.1f}",
+            "all equal"
+            if not any(cell["labels_that_differ"])
+            else " and ".join(map(str, cell["labels_that_differ"])) + " differ",
+        ]
+        for cell in result["cells"]
+        if "seconds_numpy" in cell
+    ]
+    facts, card = result["facts"], result["card"]
+    note = (
+        f"Whole fits, numbers found, from the matrix in memory to labels: "
+        f'`TransportCoclustering(device="cuda")` on {card["name"]}, PyTorch {card["torch"]}, and '
+        f"with NumPy on {facts['processor']}, {facts['cores']} cores, at the same seed."
+    )
+    if "labels" in result:
+        equal = result["labels"]["fits_with_equal_labels"]
+        n_fits = result["labels"]["fits_a_set"] * len(equal)
+        note += (
+            f" On the simulated sets {', '.join(equal)} all labels are equal in "
+            f"{sum(equal.values())} of {n_fits} fits."
+        )
+    heads = ["matrix", "GPU (s)", "NumPy (s)", "times faster", "GPU memory (GB)", "matrix (GB)",
+             "labels of rows and columns"]  # fmt: skip
+    told = (
+        f"Stored in `benchmarks/results/gpu_transport.json` by `{facts['command']}`, "
+        f"{facts['date']}."
+    )
+    return table(heads, rows) + f"\n\n{note} {told}"
+
+
 TABLES: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (gw_speed, gw_growth, blocks_growth)
+    made.__name__: made for made in (gw_speed, gw_growth, blocks_growth, blocks_gpu)
 }
