@@ -62,9 +62,15 @@ def test_sparse_matrices_have_the_statistics_of_dense_ones(planted, family):
     assert pearson_dispersion(dense) == pytest.approx(pearson_dispersion(sparse))
 
 
-def test_both_faces_tell_of_one_matrix(planted, family):
+@pytest.mark.parametrize("kind", ["dense", "sparse", "missing", "weighted"])
+def test_both_faces_tell_of_one_matrix(planted, family, kind):
     X, rows, columns = planted
-    problem = make_problem(X, family)
+    precision = None
+    if kind in ("missing", "weighted"):
+        family, precision = "gaussian", np.linspace(0.5, 2, 30)
+    if kind == "missing":
+        X = np.where(np.random.default_rng(1).uniform(size=X.shape) < 0.3, np.nan, X)
+    problem = make_problem(sp.csr_array(X) if kind == "sparse" else X, family, precision)
     by_row = problem.faces[0].profiles(columns, 3).blocks(rows, 2)
     by_column = problem.faces[1].profiles(rows, 2).blocks(columns, 3)
     for one, other in zip(by_row, by_column, strict=True):
