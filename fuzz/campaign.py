@@ -30,7 +30,7 @@ NAMES = (
     "h5ad", "stdin", "rows-npy", "rows-parquet", "service",
 )  # fmt: skip
 _CORPUS, _SUMMARY = "corpus.tar.xz", "fuzz.json"
-_ADDED = ("executions", "accepted", "cpu_s")
+_ADDED = ("executions", "accepted", "seconds", "cpu_s")
 _LARGEST = ("slowest_s", "growth_mb", "coverage", "features")
 _FINDINGS = ("crash", "timeout", "oom", "leak")
 
@@ -69,11 +69,10 @@ def _process(target: str, number: int, seconds: int, work: Path) -> list[dict[st
             str(1 + number + 1000 * len(turns) + int(time.time()) % 10**6), "--corpus",
             str(corpus), "--out", str(found),
         ]  # fmt: skip
-        began = time.time()
         log = found / f"log-{len(turns)}.txt"
         with log.open("wb") as file:
             code = _ended(command, file, left + 120)
-        turns.append(_turn(found, log, code, time.time() - began))
+        turns.append(_turn(found, log, code))
     return turns
 
 
@@ -86,7 +85,7 @@ def _ended(command: Sequence[str], log: Any, limit: float) -> int:
         return child.wait()
 
 
-def _turn(found: Path, log: Path, code: int, wall: float) -> dict[str, Any]:
+def _turn(found: Path, log: Path, code: int) -> dict[str, Any]:
     text = log.read_text(errors="replace")
     coverage = re.findall(r"cov: (\d+) ft: (\d+)", text)
     watch = found / "watch.json"
@@ -95,7 +94,6 @@ def _turn(found: Path, log: Path, code: int, wall: float) -> dict[str, Any]:
     units = re.search(r"number_of_executed_units: (\d+)", text)
     return seen | {
         "executions": int(units.group(1)) if units else seen.get("executions", 0),
-        "cpu_s": wall,
         "coverage": int(coverage[-1][0]) if coverage else 0,
         "features": int(coverage[-1][1]) if coverage else 0,
         "code": code,
@@ -198,8 +196,8 @@ def _files(folder: Path) -> Iterator[Path]:
 def _print(summary: dict[str, Any]) -> None:
     for name, seen in summary["targets"].items():
         print(
-            f"{name:13s} {seen['cpu_s'] / 60:6.1f} min {seen['executions']:>10.0f} runs "
-            f"{seen['executions'] / max(seen['cpu_s'], 1):7.0f}/s cov {seen['coverage']:5d} "
+            f"{name:13s} {seen['seconds'] / 60:6.1f} min {seen['executions']:>10.0f} runs "
+            f"{seen['executions'] / max(seen['seconds'], 1):7.0f}/s cov {seen['coverage']:5d} "
             f"ft {seen['features']:6d} slowest {seen['slowest_s']:6.2f} s "
             f"memory +{seen['growth_mb']:.0f} MB findings {len(seen['findings'])}"
         )

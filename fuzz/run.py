@@ -59,13 +59,14 @@ class Attack:
 
     def __init__(self, target: Target, folder: Path, news: Path) -> None:
         self._target, self._path, self._news = target, folder / target.name, news
-        self._told = time.perf_counter()
         self._guard = Guard(folder)
         self.executions = self.accepted = 0
         self.slowest = 0.0
         # What is loaded and cached at the first read is none of a file's doing.
         for seed in target.seeds():
             self._read(seed)
+        self._began = self._told = time.perf_counter()
+        self._began_cpu = time.process_time()
 
     def __call__(self, data: bytes) -> None:
         """Let the target read the bytes; whatever it may not raise goes through."""
@@ -101,6 +102,8 @@ class Attack:
         """Write what was counted; the engine leaves without a word, so it is done now and then."""
         seen = {
             "executions": self.executions,
+            "seconds": round(self._told - self._began, 1),
+            "cpu_s": round(time.process_time() - self._began_cpu, 1),
             "accepted": self.accepted,
             "slowest_s": round(self.slowest, 3),
             "growth_mb": round(self._guard.growth / 1e6, 1),
