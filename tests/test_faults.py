@@ -17,6 +17,7 @@ from benchmarks.faults import CASES, stress
 from ccot import CCOT, TransportCoclustering
 from ccot.baselines.base import run_all
 from ccot.datasets import make_latent_blocks
+from ccot.draws import DrawSolver
 from ccot.report import write_report
 from tests.faults import no_room
 
@@ -175,6 +176,33 @@ def test_a_chunk_for_which_there_is_no_memory_is_solved_in_parts():
     matrix = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 600, 400, sigma=0.05, random_state=0).data
     expected = CCOT(n_samplings=200, random_state=0).fit(matrix)
     assert told[1].split() == expected.row_labels_.astype(str).tolist()
+
+
+def test_a_gpu_that_is_too_small_solves_chunks_in_parts(monkeypatch):
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+    matrix = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 600, 400, sigma=0.05, random_state=0).data
+    expected = CCOT(n_samplings=2000, random_state=0, device="cuda").fit(matrix)
+    sizes = []
+    solve = DrawSolver.solve
+
+    def counted(self, draws, *precision):
+        sizes.append(len(draws))
+        return solve(self, draws, *precision)
+
+    monkeypatch.setattr(DrawSolver, "solve", counted)
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(1.5e9 / total)
+    try:
+        model = CCOT(n_samplings=2000, random_state=0, device="cuda").fit(matrix)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert sizes[0] == 2000
+    assert sizes[1] == 1000
+    np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
+    np.testing.assert_array_equal(model.column_labels_, expected.column_labels_)
 
 
 def test_one_draw_for_which_there_is_no_memory_is_an_error(monkeypatch):
