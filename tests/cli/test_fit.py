@@ -167,6 +167,8 @@ def test_warnings_are_told_and_kept(ccot, table, tmp_path, monkeypatch):
     assert "warning: take care: mind the step\n" in outcome.stderr
     run = json.loads((tmp_path / "genes-ccot" / "run.json").read_text())
     assert run["result"]["warnings"] == ["take care: mind the step"]
+    ccot("fit", table, "--out", "shown")
+    assert "take care: mind the step" in (tmp_path / "shown" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1, False), (100, True)])

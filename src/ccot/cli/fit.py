@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
 from importlib.metadata import version
@@ -145,7 +145,10 @@ def fit(
         model.set_params(checkpoint=kept)
         seen = fit_model(model, table, progress, jobs) + doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
-        seen += write_results(folder, model, table, progress, report, default_title(source))
+        write_tables(folder, model, table)
+        if report:
+            with progress.step("writing the report"):
+                seen += write_page(folder, model, table, default_title(source), seen)
         times["write"] = time.perf_counter() - started - sum(times.values())
         written = [name for name in FILES if (folder / name).exists()] + ["run.json"]
         run = record(model, reason, source, table, seen, times)
@@ -256,7 +259,7 @@ def fit_model(
     ):
         warnings.simplefilter("always")
         model.set_params(verbose=news).fit(table.values)
-    model.set_params(verbose=0)
+    model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
     if table.column_names is not None:
         model.feature_names_in_ = np.array(table.column_names, dtype=object)
@@ -286,10 +289,8 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     ]
 
 
-def write_results(
-    folder: Path, model: Any, table: NamedMatrix, progress: Progress, report: bool, title: str
-) -> list[str]:
-    """Write everything but run.json, and return what could not be written and why."""
+def write_tables(folder: Path, model: Any, table: NamedMatrix) -> None:
+    """Write labels, blocks and the model."""
     write_labels(
         folder / "row_labels.csv", table.row_names, model.row_labels_, model.row_confidence_
     )
@@ -301,27 +302,31 @@ def write_results(
     )
     write_blocks(folder / "blocks.csv", model)
     model.save(folder / "model.ccot")
-    if not report:
-        return []
+
+
+def write_page(
+    folder: Path, model: Any, table: NamedMatrix, title: str, notes: Sequence[str]
+) -> list[str]:
+    """Write the report, or return why there is none."""
     if max(table.shape) > MAX_MEMBERS:
         side = "rows" if table.shape[0] > MAX_MEMBERS else "columns"
         return [
             f"no report.html: a page holds at most {MAX_MEMBERS} {side}, this matrix has "
             f"{max(table.shape)}; fit a part of them to see one"
         ]
-    with progress.step("writing the report"):
-        try:
-            from ccot.report import write_report
-        except ImportError as missing:
-            return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
-        write_report(
-            folder / "report.html",
-            model,
-            matrix=table.values,
-            row_names=table.row_names,
-            column_names=table.column_names,
-            title=title,
-        )
+    try:
+        from ccot.report import write_report
+    except ImportError as missing:
+        return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
+    write_report(
+        folder / "report.html",
+        model,
+        matrix=table.values,
+        row_names=table.row_names,
+        column_names=table.column_names,
+        title=title,
+        notes=notes,
+    )
     return []
 
 

@@ -47,10 +47,8 @@ def report(
     fitted = {_title(path, models): load_model(path) for path in models}
     progress = Progress(quiet)
     first = next(iter(fitted.values()))
-    names = {
-        "row_names": _names(first, "row_names_in_"),
-        "column_names": _names(first, "feature_names_in_"),
-    }
+    row_names = _names(first, "row_names_in_")
+    column_names = _names(first, "feature_names_in_")
     matrix = None
     if data is not None:
         table = read.read(data, progress)
@@ -62,13 +60,17 @@ def report(
                     f"{table.shape[0]} x {table.shape[1]}: pass the matrix that was fitted"
                 )
         matrix = table.values
-        names = {
-            "row_names": table.row_names or names["row_names"],
-            "column_names": table.column_names or names["column_names"],
-        }
+        row_names = table.row_names or row_names
+        column_names = table.column_names or column_names
     with progress.step("writing the report"):
-        models_shown = first if len(fitted) == 1 else fitted
-        path = write_report(out, models_shown, matrix=matrix, title=title, **names)
+        path = write_report(
+            out,
+            first if len(fitted) == 1 else fitted,
+            matrix=matrix,
+            row_names=row_names,
+            column_names=column_names,
+            title=title,
+        )
     if not quiet:
         typer.echo(f"wrote {path}")
 

@@ -123,15 +123,16 @@ def _way_on(kept: Path) -> str:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Take no Ctrl-C: moving files takes no time, and half of it would be neither old nor new."""
+    """Take no request to end: moving files takes no time, and half of it is neither old nor new."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def write_rows(file: Any, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
