@@ -248,7 +248,7 @@ def test_two_at_once_are_refused(tmp_path):
     first.kept.fit(meanwhile)
 
 
-@pytest.mark.parametrize("damage", ["cut", "emptied", "garbled", "gone", "foreign"])
+@pytest.mark.parametrize("damage", ["cut", "emptied", "garbled", "gone", "foreign", "a model"])
 def test_a_damaged_file_costs_what_is_in_it_and_above(tmp_path, damage):
     with pytest.raises(Stopped):
         Fit(tmp_path, N_STEPS - 1).run()
@@ -265,6 +265,8 @@ def test_a_damaged_file_costs_what_is_in_it_and_above(tmp_path, damage):
             files[2].unlink()
         case "foreign":
             files[2].write_text("something else")
+        case "a model":
+            checkpoint.write_values(files[2], {"estimator": "CCOT"}, {}, "1")
     again = Fit(tmp_path)
     with pytest.warns(UserWarning, match="goes on from the piece before"):
         np.testing.assert_array_equal(again.run(), ANSWER)

@@ -255,7 +255,7 @@ class CheckpointFolder(Checkpoint):
         # In memory: pieces that wait to be written.
         self._waiting: list[_Piece] = []
         self._full = False
-        self._begun = self._written = time.monotonic()
+        self._written = time.monotonic()
 
     # What a fit asks for ----------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class CheckpointFolder(Checkpoint):
         """Return what the fit as a whole comes to."""
         with _claimed(self.folder):
             self._open()
-            self._begun = self._written = time.monotonic()
+            self._written = time.monotonic()
             try:
                 found = make()
             except BaseException:
@@ -368,7 +368,10 @@ class CheckpointFolder(Checkpoint):
     def _read(self, file: _File) -> list[_Piece]:
         """Return the pieces of a file that are not out of date."""
         limit = self._unread[1].lowest if len(self._unread) > 1 else inf
-        pieces = [piece for piece in read_values(file.path, self._types) if piece.height < limit]
+        pieces = read_values(file.path, self._types)
+        if not isinstance(pieces, list) or not all(isinstance(one, _Piece) for one in pieces):
+            raise ModelFileError(f"{file.path} holds something else than pieces")
+        pieces = [piece for piece in pieces if piece.height < limit]
         if [piece.height for piece in pieces] != [self._height + n for n in range(len(pieces))]:
             raise ModelFileError(f"pieces are missing before or in {file.path}")
         return pieces
@@ -407,7 +410,8 @@ class CheckpointFolder(Checkpoint):
             return None
         except (OSError, ValueError) as error:
             return self._warn(f"{path} cannot be read ({error})", "the fit begins anew")
-        if isinstance(header, dict) and _KIND.items() <= header.items():
+        whole = {"about", "finished", "generator"}
+        if isinstance(header, dict) and _KIND.items() <= header.items() and whole <= header.keys():
             return header
         raise ValueError(f"{path} is not of a checkpoint of this version: pass another folder")
 
