@@ -11,6 +11,7 @@ solver sees the cross term alone and the norms are added to the logarithms of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,13 +104,18 @@ class CrossedCosts:
 
     def __init__(self, size: int, dtype: Any) -> None:
         self._strips = strips(size)
-        self._products = np.empty((3, 2, size, size), dtype)
-        self._two = np.empty((2, 2, size, size), dtype)
+        shapes = ((3, 2), (2, 2), (2, 2, 2), (2, 2, 2, 2), (2, 2, 2, 2))
+        edges = np.cumsum([math.prod(shape) for shape in shapes])
+        # One large piece of memory comes in large pages, several small ones in many.
+        pieces = np.split(np.empty((edges[-1], size, size), dtype), edges[:-1])
+        products, two, left, right, cross = (
+            piece.reshape(*shape, size, size) for piece, shape in zip(pieces, shapes, strict=True)
+        )
+        self._products, self._two = products, two
         # First the square of the rows, then the squares opposite them, strip by strip.
-        self._left = np.empty((2, 2, 2, size, size), dtype)
-        self._right = np.empty((2, 2, 2, 2, size, size), dtype)
+        self._left, self._right = left, right
         # The square that each strip comes from, those from the second on.
-        self._cross = np.empty((2, 2, 2, 2, size, size), dtype)
+        self._cross = cross
 
     def __call__(self, squares: np.ndarray) -> Iterator[SquareCosts]:
         """Yield the costs of the crossings of two squares, in two parts that use one memory."""
