@@ -16,6 +16,7 @@ import faults
 import growth
 import large
 import ratings
+import reliability
 import reproduction
 import suite
 
@@ -357,7 +358,7 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
                  real, real_sets, robust, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, faults, growth, large, ratings, reproduction, suite):
+for module in (commands, faults, growth, large, ratings, reliability, reproduction, suite):
     TABLES |= module.TABLES
 
 

@@ -1,0 +1,168 @@
+"""Tables of ``docs/reliability.md``; ``docs/render.py`` puts them in.
+
+Where a result is not stored there is no table either.
+"""
+
+import ast
+from collections.abc import Callable
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+from ratings import load, source, table
+
+PROJECT = Path(__file__).parents[1]
+CORE = PROJECT / "src" / "ccot"
+SOUGHT_SHARE = 0.9
+COUNTS = ("mutants", "killed", "timeout", "survived", "explained")
+
+
+def subject(file: str) -> str:
+    """What a file of tests says of itself in its first line."""
+    said = ast.get_docstring(ast.parse((PROJECT / file).read_text())) or ""
+    return said.partition("\n")[0].removesuffix(".")
+
+
+def tried_examples() -> str:
+    result = load("truth")
+    rows = [
+        [
+            f"`{file}`: {subject(file)}",
+            *(f"{sum(tried[key] for tried in group):,}" for key in ("cases", "examples", "failed")),
+        ]
+        for file, seen in groupby(result["properties"], key=lambda tried: tried["file"])
+        for group in [list(seen)]
+    ]
+    note = (
+        f"{len(result['properties'])} properties, tried on {result['examples']:,} random examples "
+        "in all. A case is a property for one library, precision, estimator or the like; failed "
+        "ones are counted in the last column."
+    )
+    heads = ["properties", "cases", "examples passed", "cases failed"]
+    return table(heads, rows) + source("truth", result, note)
+
+
+def equal_labels() -> str:
+    draws, blocks = load("gpu"), load("gpu_transport")
+    rows = []
+    for estimator, result, n_fits in (
+        ("CCOT", draws, draws["labels"]["seeds"]),
+        ("TransportCoclustering", blocks, blocks["labels"]["fits_a_set"]),
+    ):
+        equal, facts = result["labels"]["fits_with_equal_labels"], result["facts"]
+        counts = f"{n_fits * len(equal)}", f"{sum(equal.values())}"
+        measured = f"`{facts['command']}`, {facts['date']}"
+        rows.append([f"`{estimator}`", result["card"]["name"], *counts, measured])
+    note = (
+        "The simulated sets of the paper, each fitted with NumPy and on the GPU. Stored in "
+        "`benchmarks/results/gpu.json` and `benchmarks/results/gpu_transport.json`."
+    )
+    heads = ["estimator", "GPU", "fits", "all labels equal", "measured by"]
+    return table(heads, rows) + f"\n\n{note}"
+
+
+def killed_fits() -> str:
+    result = load("faults")
+    rows = [
+        [
+            name,
+            case["how"],
+            f"{case['n_kills']}",
+            f"{case['n_half_written']}",
+            f"{case['n_fits']}",
+            f"{case['n_identical']}",
+            f"{case['seconds_undisturbed']:.1f}",
+            f"{case['seconds_a_fit']:.1f}",
+        ]
+        for name, case in result["cases"].items()
+    ]
+    if not rows:
+        return ""
+    note = (
+        "Stopped at random moments and begun again until they were done; then the model file is "
+        "compared with that of an undisturbed fit, byte for byte. Pieces were written "
+        "much more often than usual; stops that left a file half written are counted. Seconds are "
+        "those of an undisturbed fit, and of a disturbed one with all its beginnings."
+    )
+    heads = ["fit", "signal", "stops", "of them amid a write", "fits", "identical",
+             "undisturbed (s)", "disturbed (s)"]  # fmt: skip
+    return table(heads, rows) + source("faults", result, note)
+
+
+HELD = {
+    "megabytes": "memory (MB)",
+    "children_megabytes": "memory of worker processes (MB)",
+    "files": "open files",
+    "threads": "threads",
+    "children": "processes",
+    "temporary_files": "temporary files",
+}
+
+
+def soaked() -> str:
+    result = load("soak")
+    warm = next(s for s in result["samples"] if s["fit"] == result["warm_up_fits"])
+    moments = warm, result["samples"][-1], result["after_shutdown"]
+    rows = [[what, *(f"{seen[key]:.0f}" for seen in moments)] for key, what in HELD.items()]
+    growth = result["growth_per_100_fits"]
+    note = (
+        f"{result['fits']:,} fits of {len(result['kinds'])} kinds in turn, "
+        f"{result['seconds'] / 60:.0f} minutes. After the first {warm['fit']} the median of all "
+        f"slopes is {growth['megabytes']:+.2f} MB in 100 fits, "
+        f"{growth['children_megabytes']:+.2f} MB in the workers. joblib keeps an empty folder for "
+        "every call to processes until Python ends: "
+        f"{result['samples'][-1]['folders_of_joblib']} of them, not counted above."
+    )
+    heads = ["held", f"after {warm['fit']} fits", f"after {result['fits']:,}", "workers sent home"]
+    return table(heads, rows) + source("soak", result, note)
+
+
+def name_of(file: dict) -> str:
+    return f"`{Path(file['file']).relative_to('src/ccot')}`"
+
+
+def noticed(counts: dict) -> int:
+    """Mutants on which a test failed, or no longer ended."""
+    return counts["killed"] + counts["timeout"]
+
+
+def mutant_row(name: str, counts: dict) -> list[str]:
+    share = f"{100 * noticed(counts) / counts['mutants']:.1f} %"
+    unexplained = counts["survived"] - counts["explained"]
+    numbers = counts["mutants"], noticed(counts), share, counts["explained"], unexplained
+    return [name, *map(str, numbers)]
+
+
+def mutants() -> str:
+    result = load("mutation")
+    files = result["files"]
+    whole = {key: sum(file[key] for file in files) for key in COUNTS}
+    rows = [mutant_row("all", whole), *(mutant_row(name_of(file), file) for file in files)]
+    below = [name_of(file) for file in files if noticed(file) < SOUGHT_SHARE * file["mutants"]]
+    core = [path for part in ("blocks", "transport") for path in sorted(CORE.glob(f"{part}/*.py"))]
+    seen = {file["file"] for file in files}
+    left_out = [
+        f"`{path.relative_to(CORE)}`"
+        for path in core
+        if path.name != "__init__.py" and str(path.relative_to(PROJECT)) not in seen
+    ]
+    note = (
+        f"Below {100 * SOUGHT_SHARE:.0f} %: {', '.join(below) or 'none'}. Not in the table "
+        f"though part of the numeric core: {', '.join(left_out) or 'none'}. Every survivor is in "
+        "the stored result, with its reason where there is one."
+    )
+    heads = ["file", "mutants", "noticed", "share", "survivors with a reason", "without"]
+    return table(heads, rows) + source("mutation", result, note)
+
+
+def or_nothing(made: Callable[[], str]) -> str:
+    try:
+        return made()
+    except FileNotFoundError:
+        return ""
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    made.__name__: partial(or_nothing, made)
+    for made in (tried_examples, equal_labels, killed_fits, soaked, mutants)
+}
