@@ -11,6 +11,7 @@ import gc
 import itertools
 import os
 import tempfile
+import threading
 import time
 import warnings
 from collections import Counter
@@ -125,7 +126,7 @@ def fit_function(rng, folder):
 def fit_dask(rng, folder):
     import dask.array as da
 
-    CCOT(random_state=0).fit(da.from_array(blocks(rng, 300, 12), chunks=(100, 12)))
+    CCOT(random_state=0).fit(da.from_array(blocks(rng, 300, 12), chunks=(25, 12)))
 
 
 def fit_gw(rng, folder):
@@ -243,6 +244,8 @@ def soak(n_fits: int, every: int, report: Callable[[str], None] = print) -> dict
         "kinds": dict(done),
         "samples": samples,
         "after_shutdown": end,
+        # Pools that libraries keep for the next call; the rest of the threads is native.
+        "python_threads": sorted(thread.name for thread in threading.enumerate()),
         **growth(samples),
     }
 
