@@ -82,6 +82,8 @@ GROUPS = {
         ["blocks/problem.py"],
         [
             "blocks/test_problem.py",
+            "blocks/test_hierarchy.py",
+            "blocks/test_start.py",
             "blocks/test_device.py",
             "property/test_blocks_properties.py",
         ],

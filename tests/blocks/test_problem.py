@@ -239,3 +239,50 @@ def test_large_sparse_matrices_are_summed_the_same(shape, soft, monkeypatch):
     monkeypatch.setattr(problems, "_CACHE_BYTES", 0)
     for given, expected in zip(totals(), at_once, strict=True):
         np.testing.assert_array_equal(given, expected)
+
+
+def test_counts_have_one_for_their_mean_unless_there_are_none():
+    some, none = (
+        make_problem(np.full((4, 3), 5.0), "poisson"),
+        make_problem(np.zeros((4, 3)), "poisson"),
+    )
+    assert (some.overall, some.unit, some.dispersion, some.n_observed) == (1.0, 1.0, 1.0, 12)
+    assert (none.overall, none.unit, none.dispersion, none.n_observed) == (0.0, 1.0, 1.0, 12)
+
+
+def test_only_real_values_have_a_sum_of_squares(family):
+    problem = make_problem(np.ones((4, 3)), family)
+    assert problem.sum_squares == (12.0 if family == "gaussian" else 0.0)
+
+
+def test_weighted_sparse_matrices_have_the_statistics_of_dense_ones(planted):
+    X, rows, columns = planted
+    precision = np.linspace(0.5, 2, 30)
+    one, other = (
+        make_problem(make(X), "gaussian", precision) for make in (np.asarray, sp.csr_array)
+    )
+    for table, expected in zip(
+        other.table(rows, columns, (2, 3)), one.table(rows, columns, (2, 3)), strict=True
+    ):
+        np.testing.assert_allclose(table, expected)
+    assert other.sum_squares == pytest.approx(one.sum_squares)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+def test_a_perfect_fit_leaves_a_little_noise(scale):
+    X = scale * np.repeat([[0.0, 3.0], [5.0, 1.0]], 4, axis=1)
+    problem = make_problem(X, "gaussian")
+    noise = problem.noise(*problem.table(np.arange(2), np.repeat([0, 1], 4), (2, 2)))
+    assert noise == pytest.approx(1e-12 * np.sum(X**2) / 16)
+
+
+@pytest.mark.parametrize(("value", "least"), [(1e-3, 0.012), (5.0, 1.0)])
+def test_degrees_that_explain_all_leave_a_little_dispersion(value, least):
+    problem = make_problem(np.full((4, 3), value), "poisson")
+    assert pearson_dispersion(problem) == pytest.approx(1e-12 * least / 6)
+
+
+def test_blocks_remember_their_sweeps(planted, family):
+    problem = make_problem(planted[0], family)
+    assert make_blocks(problem, *planted[1:]).n_sweeps == 0
+    assert make_blocks(problem, *planted[1:], 5).n_sweeps == 5
