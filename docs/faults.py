@@ -13,17 +13,20 @@ def checkpoint_prices() -> str:
             name,
             " x ".join(f"{size:,}" for size in price["shape"]),
             f"{price['seconds']:.0f}",
-            f"{price['seconds_checkpoint']:.2f}",
-            f"{100 * price['share']:.2f} %",
+            f"{100 * price['share']:.1f} %",
+            f"{price['processor_seconds']:.0f}",
+            f"{100 * price['processor_share']:.1f} %",
             f"{price['n_writes']}",
             f"{price['megabytes_written']:.0f}",
         ]
         for name, price in result["prices"].items()
     ]
-    heads = ["fit", "matrix", "seconds", "of them checkpoint", "share", "writes", "MB written"]
+    heads = ["fit", "matrix", "seconds", "share", "processor", "share", "writes", "MB written"]
     note = (
-        "Seconds on the clock, with the usual time between writes; those of the checkpoint include "
-        f"a checksum of the data. {facts['processor']}, {facts['cores']} cores. Stored in "
+        "Seconds on the clock and of the processor, and which shares of them went into the "
+        "checkpoint, with the usual time between writes and a checksum of the data included. The "
+        "disk and the processor were shared with other work, which shows in the first share. "
+        f"{facts['processor']}, {facts['cores']} cores. Stored in "
         f"`benchmarks/results/faults.json` by `{facts['command']}`, {facts['date']}."
     )
     return table(heads, rows) + f"\n\n{note}"

@@ -346,9 +346,9 @@ class CheckpointFolder(Checkpoint):
         state = dict(self._rng.bit_generator.state)
         piece = _Piece(full_name, height, value, state, _count_bytes(value))
         self._waiting = [lower for lower in self._waiting if lower.height < height] + [piece]
-        # A single large piece is no burden: the fit itself still has it.
-        burden = sum(piece.n_bytes for piece in self._waiting)
-        if self._is_time() or burden > max(WAITING_BYTES, 2 * piece.n_bytes):
+        # A single large piece, and one more, are no burden: the fit itself has them too.
+        sizes = [piece.n_bytes for piece in self._waiting]
+        if self._is_time() or sum(sizes) > max(WAITING_BYTES, 2 * max(sizes)):
             self._write()
 
     def _is_time(self) -> bool:

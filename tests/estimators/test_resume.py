@@ -123,7 +123,12 @@ def fit(case, folder=None, random_state=0):
         return model.fit(make())
 
 
-@pytest.mark.parametrize("case", CASES)
+SLOW = ("CCOTGW, cv", "TransportCoclustering, holes")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in SLOW)) for case in CASES]
+)
 def test_the_model_is_the_same_byte_for_byte(case, tmp_path, stop_after, all_small):
     expected = fit(case).save(tmp_path / "undisturbed").read_bytes()
     whole = fit(case, tmp_path / "whole")
