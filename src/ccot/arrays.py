@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -92,6 +93,11 @@ NUMPY = Backend(np, None, _CPU_CHUNK_BYTES)
 def _is_plain(array: np.ndarray) -> bool:
     """Tell whether PyTorch can share an array: it wants to write, and cannot go backwards."""
     return array.flags.writeable and min(array.strides, default=0) >= 0
+
+
+def namespace(array: Any) -> Any:
+    """Return the library of an array; that of NumPy's own, which are many and small, at once."""
+    return np if isinstance(array, np.ndarray) else array_namespace(array)
 
 
 def to_numpy(array: Any) -> np.ndarray:

@@ -26,10 +26,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
 from scipy.special import xlogy
 
-from ccot.arrays import to_numpy
+from ccot.arrays import namespace, to_numpy
 from ccot.blocks.families import Terms
 from ccot.blocks.hierarchy import Hierarchy
 from ccot.blocks.problem import Array, BlockProblem, Blocks
@@ -100,7 +99,7 @@ def evidence(problem: BlockProblem, blocks: Blocks) -> float:
 
 
 def _entropy(plan: Array) -> float:
-    xp = array_namespace(plan)
+    xp = namespace(plan)
     return -float(xp.sum(plan * xp.log(xp.clip(plan, 1e-300, None))))
 
 

@@ -70,13 +70,13 @@ class Profiles:
         members = members if isinstance(members, slice) else self.backend.send(members)
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
-    def parts(self, n_clusters: int) -> list[slice]:
+    def parts(self, n_clusters: int) -> list[Profiles]:
         """Cut the points into parts whose gains over so many clusters fit a device at once."""
         n_points = self.total.shape[0]
-        step = n_points
-        if self.backend.device is not None:
-            step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
-        return [slice(first, first + step) for first in range(0, n_points, max(step, 1))]
+        step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
+        if self.backend.device is None or n_points <= step:
+            return [self]
+        return [self.take(slice(first, first + step)) for first in range(0, n_points, step)]
 
     def full_exposure(self) -> Array:
         """Return the exposures as a matrix."""

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from array_api_compat import array_namespace
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.extmath import svd_flip
 
-from ccot.arrays import NUMPY, Backend, to_numpy
+from ccot.arrays import NUMPY, Backend, namespace, to_numpy
 
 Matrix = Any
 Array = Any
@@ -170,7 +169,7 @@ def _sum_squares(values: Array) -> float:
     """Sum the squares of a dense matrix without a squared copy."""
     if isinstance(values, np.ndarray):
         return float(np.vdot(values, values))
-    return float(array_namespace(values).linalg.vector_norm(values)) ** 2
+    return float(namespace(values).linalg.vector_norm(values)) ** 2
 
 
 def low_rank(values: np.ndarray) -> np.ndarray:

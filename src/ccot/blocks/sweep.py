@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from array_api_compat import array_namespace
 
-from ccot.arrays import to_numpy
+from ccot.arrays import namespace, to_numpy
 from ccot.blocks.problem import Array, BlockProblem, Blocks, Profiles, make_blocks
 from ccot.transport.sinkhorn import sinkhorn
 
@@ -104,7 +103,7 @@ def log_marginal(assignment: Array, n_clusters: int) -> np.ndarray:
 
 def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
-    xp = array_namespace(gain)
+    xp = namespace(gain)
     scaled = gain / temperature
     # Gains may be large beside their differences: shares are made to sum to one at the end.
     plan = xp.exp(scaled - xp.max(scaled, axis=1, keepdims=True))
@@ -168,7 +167,7 @@ def _transport(
     xp = profiles.backend.xp
     moved = []
     for part in profiles.parts(shape[axis]):
-        gain = gains(problem, profiles.take(part), table, marginal)
+        gain = gains(problem, part, table, marginal)
         moved.append(soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1))
     return moved[0] if len(moved) == 1 else xp.concat(moved)
 
@@ -183,7 +182,7 @@ def _mass_moved(before: Array, after: Array) -> float:
     """Return the mass that changed clusters between two plans of a kind."""
     if before.ndim != after.ndim:
         return np.inf
-    xp = array_namespace(after)
+    xp = namespace(after)
     if before.ndim == 1:
         return float(xp.count_nonzero(before != after))
     return 0.5 * float(xp.sum(xp.abs(before - after)))
