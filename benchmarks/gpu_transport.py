@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--dense", type=int, nargs=2, default=(20_000, 2_000), metavar="SIZE")
     parser.add_argument("--sparse", type=int, default=200_000, metavar="ROWS")
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1)
     asked = parser.parse_args()
     command = (
         f"python -m benchmarks.gpu_transport --dense {asked.dense[0]} {asked.dense[1]} "

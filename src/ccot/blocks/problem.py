@@ -23,8 +23,8 @@ Array = Any
 # Entries looked at together where something is kept of each, and where it should stay in a cache.
 _PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
 _CACHE_BYTES = 2**22
-# What a device keeps of a row or column: profiles, plans and gains over the finest clusters.
-_POINT_BYTES = 2**12
+# What a device keeps of a row or column: profiles and plans over the finest clusters.
+_POINT_BYTES = 2**11
 
 
 @dataclass(frozen=True)
