@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
+from importlib import import_module
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,7 +34,6 @@ from ccot.io.atomic import locked_folder, write_atomically
 from ccot.io.model_file import ModelFileError, read_values, write_values
 
 T = TypeVar("T")
-Send = Callable[[np.ndarray], Any]
 
 # Written not more often than every so many seconds, nor for more than such a share of the time;
 # sooner only where several pieces that wait take more memory than this.
@@ -75,7 +75,7 @@ class Checkpoint:
         """
         return make()
 
-    def piece(self, name: str, make: Callable[[], T], send: Send | None = None) -> T:
+    def piece(self, name: str, make: Callable[[], T]) -> T:
         """Return one piece.
 
         Parameters
@@ -84,8 +84,6 @@ class Checkpoint:
             What it is.
         make : callable
             Makes it, of smaller pieces perhaps.
-        send : callable, optional
-            Brings a NumPy array to where the piece has its arrays.
 
         Returns
         -------
@@ -121,9 +119,7 @@ class Checkpoint:
         """
         yield from rest(0)
 
-    def loop(
-        self, name: str, state: T, step: Callable[[T], T], send: Send | None = None
-    ) -> Iterator[T]:
+    def loop(self, name: str, state: T, step: Callable[[T], T]) -> Iterator[T]:
         """Yield the states of a loop without end, of which the last is enough to go on.
 
         Whoever takes them stops by what they hold, not by how many came.
@@ -136,8 +132,6 @@ class Checkpoint:
             Where the loop starts.
         step : callable
             Takes a state and returns the next, made of smaller pieces perhaps.
-        send : callable, optional
-            Brings a NumPy array to where the states have their arrays.
 
         Yields
         ------
@@ -168,6 +162,8 @@ class _Piece:
         State of the generator when it was finished.
     n_bytes : int
         Memory of its arrays.
+    devices : tuple of str
+        Devices of PyTorch that its arrays are on, "" for those of NumPy; empty if all are.
     """
 
     name: str
@@ -175,6 +171,7 @@ class _Piece:
     value: Any
     generator: dict
     n_bytes: int
+    devices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -272,10 +269,10 @@ class CheckpointFolder(Checkpoint):
             self._close(finished=True)
         return found
 
-    def piece(self, name: str, make: Callable[[], T], send: Send | None = None) -> T:
+    def piece(self, name: str, make: Callable[[], T]) -> T:
         """Return one piece; it takes the place of those it was made of."""
         if self._has(name):
-            return self._take(send)
+            return self._take()
         height = self._height
         with self._making(name):
             value = make()
@@ -299,13 +296,11 @@ class CheckpointFolder(Checkpoint):
             self._keep(self._height, name, value)
             yield value
 
-    def loop(
-        self, name: str, state: T, step: Callable[[T], T], send: Send | None = None
-    ) -> Iterator[T]:
+    def loop(self, name: str, state: T, step: Callable[[T], T]) -> Iterator[T]:
         """Yield the states of a loop; each takes the place of the one before."""
         height = self._height
         if self._has(name):
-            state = self._take(send)
+            state = self._take()
             yield state
         while True:
             with self._making(name):
@@ -329,12 +324,12 @@ class CheckpointFolder(Checkpoint):
         piece = self._next()
         return piece is not None and piece.name == "/".join([*self._inside, name])
 
-    def _take(self, send: Send | None = None) -> Any:
+    def _take(self) -> Any:
         """Return the next piece that is kept."""
         piece = self._found.popleft()
         self._height = piece.height + 1
         self._rng.bit_generator.state = piece.generator
-        return piece.value if send is None else _with_arrays(piece.value, send)
+        return piece.value if not piece.devices else _sent_back(piece.value, piece.devices)
 
     def _keep(self, height: int, name: str, value: Any) -> None:
         """Put a finished piece on the stack, in the place of all that is as high or higher."""
@@ -438,7 +433,7 @@ class CheckpointFolder(Checkpoint):
         begun = time.monotonic()
         number = self._files[-1].number + 1 if self._files else 0
         file = _File.named(self.folder, number, self._waiting[0].height)
-        pieces = [replace(one, value=_with_arrays(one.value, _to_host)) for one in self._waiting]
+        pieces = [_brought(piece) for piece in self._waiting]
         try:
             if not self._files:
                 self._write_header(finished=False)
@@ -541,8 +536,27 @@ def _with_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
     return value
 
 
-def _to_host(array: Any) -> np.ndarray:
-    return array.cpu().numpy() if is_torch_array(array) else array
+def _brought(piece: _Piece) -> _Piece:
+    """Bring the arrays of a piece to NumPy, and say where they were."""
+    devices: list[str] = []
+
+    def bring(array: Any) -> np.ndarray:
+        devices.append(str(array.device) if is_torch_array(array) else "")
+        return array.cpu().numpy() if is_torch_array(array) else array
+
+    value = _with_arrays(piece.value, bring)
+    return replace(piece, value=value, devices=tuple(devices) if any(devices) else ())
+
+
+def _sent_back(value: Any, devices: Iterable[str]) -> Any:
+    """Send arrays to the devices of PyTorch that they were on."""
+    where, send = iter(devices), import_module("torch").as_tensor
+
+    def send_back(array: np.ndarray) -> Any:
+        device = next(where)
+        return send(array, device=device) if device else array
+
+    return _with_arrays(value, send_back)
 
 
 def _count_bytes(value: Any) -> int:

@@ -111,19 +111,23 @@ CASES = {
     "TransportCoclustering, counts": (TransportCoclustering(n_init=2), counts),
     "TransportCoclustering, holes": (TransportCoclustering(n_init=2), with_holes),
     "TransportCoclustering, jumps": (TransportCoclustering(n_init=2), scales),
+    "CCOTGW, PyTorch": (CCOTGW(device="cpu"), lambda: crisp(30, 24).data),
+    "TransportCoclustering, PyTorch": (TransportCoclustering(n_init=2, device="cpu"), noisy),
     "TransportCoclustering, row by row": (TransportCoclustering(n_init=2), streamed),
 }
 
 
 def fit(case, folder=None, random_state=0):
     model, make = CASES[case]
+    if "PyTorch" in case:
+        pytest.importorskip("torch")
     model = clone(model).set_params(random_state=random_state, checkpoint=folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(make())
 
 
-SLOW = ("CCOTGW, cv", "TransportCoclustering, holes")
+SLOW = ("CCOTGW, PyTorch", "CCOTGW, cv", "TransportCoclustering, holes")
 
 
 @pytest.mark.parametrize(

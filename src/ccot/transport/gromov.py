@@ -20,7 +20,7 @@ Arrays may come from any library with the array API; the exact refinement is POT
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -211,7 +211,6 @@ def gromov_barycentre(
     limits = limits or Limits()
     rule = LOSSES[loss]
     constants = [_mean_f1(kernel, rule) for kernel in kernels]
-    send = _sender(start)
 
     def update(last: Update) -> Update:
         side: Array | Product
@@ -224,14 +223,14 @@ def gromov_barycentre(
         mean_f2 = _mean_f2(support, side, rule)
         how = reg, limits, not exact_refinement, checkpoint
         alignments = tuple(
-            checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *how), send)
+            checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *how))
             for kernel, c in zip(kernels, constants, strict=True)
         )
         ends = [(found.coupling, found.value) for found in alignments]
         if exact_refinement:
             how = rule, limits, checkpoint
             ends = [
-                checkpoint.piece("refinement", partial(refine, kernel, support, start, *how), send)
+                checkpoint.piece("refinement", partial(refine, kernel, support, start, *how))
                 for kernel, (start, _) in zip(kernels, ends, strict=True)
             ]
         couplings, values = zip(*ends, strict=True)
@@ -239,7 +238,7 @@ def gromov_barycentre(
         return Update(alignments, couplings, (*last.objective, value))
 
     report("updates", 0, limits.max_updates)
-    for last in checkpoint.loop("update", Update(), update, send):
+    for last in checkpoint.loop("update", Update(), update):
         at_rest = _at_rest(last.objective, limits)
         report("updates", len(last.objective), limits.max_updates)
         if at_rest or len(last.objective) == limits.max_updates:
@@ -255,14 +254,6 @@ def gromov_barycentre(
         last.objective,
         status,
     )
-
-
-def _sender(like: Array) -> Callable[[np.ndarray], Array] | None:
-    """Return what brings arrays of NumPy to where another array is."""
-    if isinstance(like, np.ndarray):
-        return None
-    xp, where = array_namespace(like), device(like)
-    return lambda array: xp.asarray(array, device=where)
 
 
 def align(
@@ -304,7 +295,7 @@ def _align(
         )
         return found, (*values, value)
 
-    states = checkpoint.loop("linearisation", (None, ()), linearise, _sender(zeros))
+    states = checkpoint.loop("linearisation", (None, ()), linearise)
     return next(found for found, values in states if found and _is_over(values, limits))
 
 
@@ -392,7 +383,7 @@ def refine(
         coupling = xp.asarray(exact, device=getattr(cost, "device", None))
         return coupling, (*values, constant + float(xp.sum(cost * coupling)))
 
-    states = checkpoint.loop("linearisation", (coupling, ()), linearise, _sender(coupling))
+    states = checkpoint.loop("linearisation", (coupling, ()), linearise)
     return next((found, values[-1]) for found, values in states if _is_over(values, limits))
 
 
