@@ -34,6 +34,7 @@ from ccot.transport.sinkhorn import Status
 
 Matrix = Any
 
+_SECONDS_BETWEEN_NEWS = 1.0
 # n_samplings="auto": everyone is drawn about this often at least, and at most.
 AUTO_FLOOR, AUTO_CEILING = 16, 128
 # Where everyone is drawn more often than this, draws are crossings.
@@ -119,14 +120,12 @@ def _fit_tall(
     )
     # "auto" looks at the vote halfway, and makes as many draws again at least.
     expected = len(draws) * (2 if settings.n_samplings == "auto" else 1)
-    settings.report("draws", 0, expected)
-    ballots = [_cast(solver, draws, settings)]
+    ballots = [_cast(solver, draws, settings, 0, expected)]
     found = decide(matrix, solver, join_ballots(ballots))
     for n_draws in rounds:
         settings.report(_progress(found))
-        settings.report("draws", found.n_draws, found.n_draws + n_draws)
         draws = np.array(list(islice(indices, n_draws)))
-        ballots.append(_cast(solver, draws, settings))
+        ballots.append(_cast(solver, draws, settings, found.n_draws, found.n_draws + n_draws))
         previous, found = found, decide(matrix, solver, join_ballots(ballots))
         if _agree(previous.row, found.row) and _agree(previous.column, found.column):
             break
@@ -134,24 +133,33 @@ def _fit_tall(
     return found
 
 
-def _cast(solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings) -> Ballots:
+def _cast(
+    solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings, n_done: int, expected: int
+) -> Ballots:
     """Have draws solved and their steps read; those that were solved before are kept."""
 
     def rest(n_kept: int) -> Iterator[Ballots]:
         return _cast_in_batches(solver, draws[n_kept:], settings)
 
     batches = settings.checkpoint.series("draws", len(draws), rest, lambda one: len(one.members))
-    return join_ballots(list(batches))
+    settings.report("draws", n_done, expected)
+    ballots = []
+    for batch in batches:
+        ballots.append(batch)
+        n_done += len(batch.members)
+        settings.report("draws", n_done, expected)
+    return join_ballots(ballots)
 
 
 def _cast_in_batches(
     solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings
 ) -> Iterator[Ballots]:
-    """Solve draws in batches that take about as long as nobody minds to lose.
+    """Solve draws in batches that take about as long as nobody minds to lose, or to wait for news.
 
     A batch ends where a chunk does, so that nothing depends on how draws are batched.
     """
-    patience = settings.checkpoint.patience
+    listening = settings.report is not silent
+    patience = min(settings.checkpoint.patience, _SECONDS_BETWEEN_NEWS if listening else math.inf)
     size = len(draws)
     if patience < math.inf and size:
         size = effective_n_jobs(settings.n_jobs) * sum(map(len, solver.tasks(draws, 1)[0]))

@@ -340,6 +340,17 @@ def test_whoever_listens_is_told_how_far_a_fit_is(estimator, blocks, tmp_path, c
     assert load_model(model.save(tmp_path / "m.ccot")).verbose == 0
 
 
+def test_long_votes_are_told_of_in_between(blocks):
+    told = []
+    quiet = fit(CCOT(n_samplings=6000, random_state=0), blocks.data)
+    model = fit(quiet, blocks.data, verbose=lambda *news: told.append(news))
+    draws = [done for stage, done, total in (news for news in told if len(news) == 3)]
+    assert len(draws) > 2
+    assert draws == sorted(draws)
+    assert (draws[0], draws[-1]) == (0, 6000)
+    np.testing.assert_array_equal(model.row_confidence_, quiet.row_confidence_)
+
+
 @each_estimator
 def test_the_choice_of_reg_tells_how_far_it_is(estimator, blocks):
     told = []
