@@ -151,11 +151,6 @@ class Face:
             turned=self.values if is_sparse else None,
         )
 
-    def in_order(self) -> Face:
-        """Return a face whose dense arrays are kept by its own points."""
-        observed = None if self.observed is None else np.ascontiguousarray(self.observed)
-        return replace(self, values=np.ascontiguousarray(self.values), observed=observed)
-
     def sent(self, backend: Backend) -> Face:
         """Return a copy of the arrays on a device."""
         return Face(
@@ -325,7 +320,7 @@ def _both(face: Face, backend: Backend) -> tuple[Face, Face]:
         face = replace(face, turned=other.values)
     backend = _with_room(face, backend)
     if backend.device is None:
-        return face, other if is_sparse else other.in_order()
+        return face, other
     copy = face.sent(backend)
     turned = other.sent(backend) if is_sparse else copy.transposed()
     return replace(face, copy=copy), replace(other, copy=turned)
@@ -509,10 +504,14 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
 
 def _collapse(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
     """Sum the columns of a matrix within clusters."""
+    if isinstance(matrix, np.ndarray):
+        shares = assignment if assignment.ndim == 2 else np.eye(n_clusters)[assignment]
+        if matrix.flags.c_contiguous:
+            return matrix @ shares
+        # A view of what is kept by the other side: multiplied as it lies, no slower than a copy.
+        return np.ascontiguousarray((shares.T @ matrix.T).T)
     if assignment.ndim == 2:
         return matrix @ assignment
-    if not sp.issparse(matrix):
-        return matrix @ np.eye(n_clusters)[assignment]
     # Names as long as the indices are not looked through for shorter ones.
     names = assignment.astype(matrix.indices.dtype, copy=False)
     if matrix.nnz <= _CACHE_ENTRIES:
