@@ -15,6 +15,7 @@ import multiprocessing as mp
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -139,11 +140,9 @@ def command(data: Any, folder: Path | None, out: Path, begun: Any) -> None:
         np.save(table, data)
     begun.send(time.monotonic())
     how = ["--out", str(results), "--resume", "--no-report", "--quiet"]
-    try:
-        app(["fit", str(table), *how], standalone_mode=False)
-    except SystemExit as stop:
-        # After Ctrl-C; whatever else would not be an interruption that was told.
-        os._exit(stop.code if isinstance(stop.code, int) else 1)
+    code = app(["fit", str(table), *how], standalone_mode=False)
+    if code:
+        sys.exit(code)
     shutil.copy(results / "model.ccot", out)
 
 

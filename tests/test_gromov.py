@@ -200,35 +200,27 @@ def test_gains_are_compared_with_the_first_value():
 
 
 class Witness(Checkpoint):
-    """Keeps nothing but the names of the pieces, and what brings arrays back."""
+    """Keeps nothing but the names of the pieces."""
 
     def __init__(self):
-        self.names, self.senders = Counter(), []
+        self.names = Counter()
 
-    def piece(self, name, make, send=None):
+    def piece(self, name, make):
         self.names[name] += 1
-        self.senders.append(send)
-        return super().piece(name, make, send)
+        return super().piece(name, make)
 
-    def loop(self, name, state, step, send=None):
+    def loop(self, name, state, step):
         self.names[name] += 1
-        self.senders.append(send)
-        return super().loop(name, state, step, send)
+        return super().loop(name, state, step)
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-def test_pieces_of_a_barycentre_are_named_and_come_back_where_they_were(library):
-    xp = np if library == "numpy" else array_api_compat.torch
-    kernels, seen = [xp.asarray(make_kernel(9, 0)), xp.asarray(make_kernel(7, 1))], Witness()
+def test_pieces_of_a_barycentre_are_named():
+    kernels, seen = [make_kernel(9, 0), make_kernel(7, 1)], Witness()
     answer = gromov_barycentre(kernels, (0.5, 0.5), kernels[0], reg=1.0, checkpoint=seen)
     n_updates = len(answer.objective)
     assert seen.names["update"] == 1
     assert seen.names["alignment"] == seen.names["refinement"] == 2 * n_updates
     assert seen.names["linearisation"] == 4 * n_updates
-    for send in seen.senders:
-        brought = np.arange(3.0) if send is None else send(np.arange(3.0))
-        assert type(brought) is type(kernels[0])
-        np.testing.assert_array_equal(np.asarray(brought), np.arange(3.0))
 
 
 @each_loss
