@@ -138,9 +138,13 @@ def command(data: Any, folder: Path | None, out: Path, begun: Any) -> None:
     table, results = folder.with_suffix(".npy"), folder.with_suffix(".results")
     if not table.exists():
         np.save(table, data)
-    begun.send(time.monotonic())
     how = ["--out", str(results), "--resume", "--no-report", "--quiet"]
-    code = app(["fit", str(table), *how], standalone_mode=False)
+    try:
+        begun.send(time.monotonic())
+        code = app(["fit", str(table), *how], standalone_mode=False)
+    except KeyboardInterrupt:
+        # Before the command was there to hear it, or when it was done.
+        code = INTERRUPTED
     if code:
         sys.exit(code)
     shutil.copy(results / "model.ccot", out)
