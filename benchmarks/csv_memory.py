@@ -2,7 +2,9 @@
 
 Real values fill the file with few cells, counts with many; both have planted blocks. Every fit is
 the command itself in a process of its own, and its peak is what the system saw of that process: the
-interpreter and all libraries included. They alone are measured by ``ccot --version``.
+interpreter and all libraries included. They alone are measured by ``ccot --version``. What else is
+installed counts: scikit-learn imports pandas where there is one. ``--python`` measures the command
+of another environment, such as one with nothing but ccot in it.
 """
 
 import argparse
@@ -46,9 +48,9 @@ def write_table(path: Path, kind: str) -> tuple[int, int]:
     return n_rows, N_COLUMNS
 
 
-def peak_bytes(*arguments: str) -> int:
+def peak_bytes(python: str, *arguments: str) -> int:
     """Run the command line in a process of its own and return its peak of memory."""
-    command = [sys.executable, "-m", "ccot.cli", *arguments]
+    command = [python, "-m", "ccot", *arguments]
     started = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(started.pid, 0)
     if status:
@@ -56,7 +58,11 @@ def peak_bytes(*arguments: str) -> int:
     return usage.ru_maxrss * 1024
 
 
-def measure(kinds: list[str], methods: list[str]) -> dict:
+def has_pandas(python: str) -> bool:
+    return not subprocess.run([python, "-c", "import pandas"], stderr=subprocess.DEVNULL).returncode
+
+
+def measure(python: str, kinds: list[str], methods: list[str]) -> dict:
     cells = []
     with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
         for kind in kinds:
@@ -65,7 +71,7 @@ def measure(kinds: list[str], methods: list[str]) -> dict:
             matrix = 8 * shape[0] * shape[1]
             for method in methods:
                 out = str(Path(folder, "out"))
-                peak = peak_bytes("fit", str(path), "--method", method, "--out", out)
+                peak = peak_bytes(python, "fit", str(path), "--method", method, "--out", out)
                 cells.append(
                     {
                         "kind": kind,
@@ -78,16 +84,21 @@ def measure(kinds: list[str], methods: list[str]) -> dict:
                     }
                 )
                 print(cells[-1], flush=True)
-    return {"cells": cells, "alone_megabytes": round(peak_bytes("--version") / 1e6, 1)}
+    return {
+        "cells": cells,
+        "alone_megabytes": round(peak_bytes(python, "--version") / 1e6, 1),
+        "pandas": has_pandas(python),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--python", default=sys.executable, help="default: this one")
     parser.add_argument("--dry", action="store_true", help="print what was seen, store nothing")
     arguments = parser.parse_args()
-    result = measure(arguments.kinds, arguments.methods)
+    result = measure(arguments.python, arguments.kinds, arguments.methods)
     print(f"the program alone: {result['alone_megabytes']} MB")
     if not arguments.dry:
         print(f"stored {store('csv_memory', result)}")

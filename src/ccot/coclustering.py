@@ -163,7 +163,7 @@ def block_means(matrix: Matrix, row: Side, column: Side) -> np.ndarray:
     """
     by_row, by_column = np.eye(row.n_clusters)[row.labels], np.eye(column.n_clusters)[column.labels]
     sizes = np.outer(by_row.sum(axis=0), by_column.sum(axis=0))
-    if isinstance(matrix, np.ndarray) and np.isnan(matrix).any():
+    if isinstance(matrix, np.ndarray) and np.isnan(matrix.min()):
         observed = ~np.isnan(matrix)
         sizes = by_row.T @ (observed @ by_column)
         matrix = np.where(observed, matrix, 0.0)

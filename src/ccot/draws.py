@@ -38,7 +38,7 @@ _CHECK_EVERY = 8
 # About so many rows of a draw tell what costs are like.
 _ROWS_TO_LOOK_AT = 64
 # Unseen points are compared with the anchors in parts of at most this many costs.
-_CELLS_AT_ONCE = 2**20
+_CELLS_AT_ONCE = 2**19
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class DrawPlacement(StepPlacement):
     def _scaling(self, points: Matrix) -> np.ndarray:
         if self.members is not None:
             points = points[:, self.members]
-        points = (points - self.offset if self.offset else points) / self.scale
+        points = _shifted(points, self.offset, self.scale)
         products = points @ self.anchors.T
         log_kernel = products.toarray() if sp.issparse(products) else products
         log_kernel -= _squared_norms(self.anchors) / 2
@@ -123,12 +123,13 @@ class DrawSolver:
     Attributes
     ----------
     matrix : ndarray or CSR matrix
-        The matrix, shifted and scaled. A shift does not change the partitions and spares the
-        arithmetic large numbers; a sparse matrix is not shifted. The scale is such that the
-        exponent of the kernel, the paper's :math:`-\lambda M`, is minus half the squared
-        distance: then it is the plain product of a draw with itself, up to norms.
+        The matrix as it is.
     products : array or CSR matrix
-        The same in the precision of the products, on the device.
+        The same, shifted and scaled, in the precision of the products, on the device. A shift does
+        not change the partitions and spares the arithmetic large numbers; a sparse matrix is not
+        shifted. The scale is such that the exponent of the kernel, the paper's
+        :math:`-\lambda M`, is minus half the squared distance: then it is the plain product of a
+        draw with itself, up to norms.
     offset, scale : float
         The shift and the scale.
     precision : str
@@ -166,13 +167,12 @@ class DrawSolver:
             largest = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
         else:
             offset = float(np.mean(matrix))
-            matrix = matrix - offset
-            largest = float(np.abs(matrix).max()) or 1.0
-        matrix = matrix / largest
-        typical, lowest, highest = np.array([_cost_range(matrix, draw) for draw in draws[:4]]).T
+            largest = max(float(matrix.max()) - offset, offset - float(matrix.min())) or 1.0
+        squares = [_shifted(matrix[draw], offset, largest) for draw in draws[:4]]
+        typical, lowest, highest = np.array([_cost_range(square) for square in squares]).T
         unit = 1 / largest**2 if scale_cost is None else float(np.median(typical))
         factor = 2 / (reg * unit)
-        matrix *= np.sqrt(factor)
+        scale = largest / float(np.sqrt(factor))
         spread = factor * float(np.max(highest - lowest))
         extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
         single = spread < _FLOAT32_RANGE and how["tol"] >= _FLOAT32_TOL
@@ -181,12 +181,12 @@ class DrawSolver:
         return cls(
             matrix=matrix,
             products=(
-                matrix
+                matrix / scale
                 if sp.issparse(matrix)
-                else backend.send(matrix.astype(precision, copy=False))
+                else backend.send(_shifted_in_parts(matrix, offset, scale, precision))
             ),
             offset=offset,
-            scale=largest / np.sqrt(factor),
+            scale=scale,
             precision=precision,
             resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
             backend=backend,
@@ -306,11 +306,12 @@ class DrawSolver:
         send = self.backend.send
         if sp.issparse(self.matrix):
             dtype = precision or self.precision
-            costs = join_costs([square_costs(self.matrix[draw], dtype) for draw in draws])
+            costs = join_costs([square_costs(self.products[draw], dtype) for draw in draws])
             return SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
         if precision is None:
             return square_costs(self.products[send(draws.astype(np.int32))])
-        return square_costs(send(self.matrix[draws].astype(precision, copy=False)))
+        squares = _shifted(self.matrix[draws], self.offset, self.scale)
+        return square_costs(send(squares.astype(precision, copy=False)))
 
     def _steps(
         self, answer: Scalings, n_row_clusters: int | None, n_column_clusters: int | None
@@ -349,7 +350,7 @@ class DrawSolver:
             self.backend.fetch(log_scaling)[0]
             for log_scaling in (answer.log_row, answer.log_column)
         )
-        square = self.matrix[draw]
+        square = _shifted(self.matrix[draw], self.offset, self.scale)
         common = (self.offset, self.scale)
         return (
             DrawPlacement(square.T, log_column, None, *common, width=len(draw)),
@@ -363,19 +364,32 @@ def cast_alone(solver: DrawSolver, chunks: list[np.ndarray], *numbers: int | Non
         return solver.cast(chunks, *numbers)
 
 
+def _shifted(points: Matrix, offset: float, scale: float) -> Matrix:
+    return (points - offset if offset else points) / scale
+
+
+def _shifted_in_parts(
+    matrix: np.ndarray, offset: float, scale: float, precision: str
+) -> np.ndarray:
+    """Shift and scale without a second matrix in double precision."""
+    answer = np.empty_like(matrix, dtype=precision)
+    for part in gen_batches(len(matrix), max(1, _CELLS_AT_ONCE // matrix.shape[1])):
+        answer[part] = _shifted(matrix[part], offset, scale)
+    return answer
+
+
 def _squared_norms(points: Matrix) -> np.ndarray:
     if sp.issparse(points):
         return np.asarray(points.multiply(points).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", points, points)
 
 
-def _cost_range(matrix: Matrix, draw: np.ndarray) -> tuple[float, float, float]:
+def _cost_range(square: Matrix) -> tuple[float, float, float]:
     """Return the typical cost of a draw, and the smallest and largest of its cross products.
 
     Some of the rows are enough to go by.
     """
-    square = matrix[draw]
-    some = square[:: max(1, len(draw) // _ROWS_TO_LOOK_AT)]
+    some = square[:: max(1, square.shape[0] // _ROWS_TO_LOOK_AT)]
     cross = some @ square
     cross = cross.toarray() if sp.issparse(cross) else cross
     norms = _squared_norms(some)[:, None] + _squared_norms(square.T)

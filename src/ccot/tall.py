@@ -128,7 +128,8 @@ def fit_source(
         settings = replace(settings, reg=reg_path.best)
     voted = fit_ccot(matrix, settings, rng, crew.prepare)
     if whole:
-        means = block_means(matrix, voted.row, voted.column)
+        with one_blas_thread():
+            means = block_means(matrix, voted.row, voted.column)
         return Tall(voted, means, settings.reg, reg_path)
     settings.report(f"{n_pool} of {n_rows} rows voted, the others are placed")
     del matrix

@@ -152,17 +152,17 @@ def choose_family(X: Matrix) -> tuple[str, str]:
     >>> choose_family(np.array([[0.5, -1.0], [2.0, 3.0]]))
     ('gaussian', 'some values are negative')
     """
-    values = X.data if sp.issparse(X) else X.ravel()
-    if np.isnan(values).any():
+    values = X.data if sp.issparse(X) else X.ravel(order="K")
+    if values.size and np.isnan(values.min()):
         return "gaussian", "some entries are missing, and only the gaussian family leaves them out"
     if values.size and values.min() < 0:
         return "gaussian", "some values are negative"
     if density(X) < _SPARSE_DENSITY:
         return "poisson", "few values differ from zero and none is negative"
-    if np.all((values == 0) | (values == 1)):
+    if all(((part == 0) | (part == 1)).all() for part in _parts(values)):
         return "bernoulli", "all values are 0 or 1"
     slope = _variance_slope(X.toarray() if sp.issparse(X) else X)
-    counts = bool(np.all(values == np.round(values)))
+    counts = all((part == np.round(part)).all() for part in _parts(values))
     if slope > (_COUNT_SLOPE if counts else _AMOUNT_SLOPE):
         kind = "counts" if counts else "amounts"
         return "poisson", f"{kind} whose variance grows with their mean (power {slope:.1f})"
@@ -213,16 +213,24 @@ def _offset(X: Matrix) -> float:
     if sp.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
         return 0.0
     # Part by part: NumPy would copy the matrix to look past what is missing.
-    values = (X.data if sp.issparse(X) else X).ravel(order="K")
-    parts = [values[part] for part in gen_batches(values.size, _CELLS_AT_ONCE)]
+    parts = _parts(X.data if sp.issparse(X) else X)
     count = max(sum(np.count_nonzero(~np.isnan(part)) for part in parts), 1)
     mean = float(sum(np.nansum(part) for part in parts) / count)
     spread = float(sum(np.nansum((part - mean) ** 2) for part in parts) / count) ** 0.5
     return mean if abs(mean) > _FAR_FROM_ZERO * spread else 0.0
 
 
+def _parts(values: np.ndarray) -> list[np.ndarray]:
+    """Return the values in pieces, of which a copy or two take little memory."""
+    values = values.ravel(order="K")
+    return [values[part] for part in gen_batches(values.size, _CELLS_AT_ONCE)]
+
+
 def _is_table_of_traits(X: np.ndarray) -> bool:
-    binary = np.all((X == 0) | (X == 1) | np.isnan(X), axis=0)
+    binary = np.ones(X.shape[1], bool)
+    for part in gen_batches(len(X), max(1, _CELLS_AT_ONCE // X.shape[1])):
+        some = X[part, binary]
+        binary[binary] = np.all((some == 0) | (some == 1) | np.isnan(some), axis=0)
     return not binary.all() and float(binary.mean()) >= _TRAIT_SHARE
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,13 @@ _SPARSE_SHARE = 0.3
 _MAX_TABLE = 65_536
 # So many values, taken evenly, tell signs, and that there are too many different ones for a table.
 _ENOUGH = 2**18
+_PIECE = 2**18
 _ROUNDED_BITS = 12
 
 
-def pack_array(values: np.ndarray) -> dict[str, Any]:
+def pack_array(
+    values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray] = np.asarray
+) -> dict[str, Any]:
     """Return an array as its type and its deflated bytes.
 
     Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well.
@@ -40,6 +43,9 @@ def pack_array(values: np.ndarray) -> dict[str, Any]:
     ----------
     values : ndarray
         Numbers; flattened in C order.
+    cast : callable, optional
+        Makes of a flat array the one that travels. It is called with one piece after the other, so
+        that there never is a second array as large as the first.
 
     Returns
     -------
@@ -57,8 +63,13 @@ def pack_array(values: np.ndarray) -> dict[str, Any]:
     np.uint16(999)
     """
     flat = np.ascontiguousarray(values).ravel()
-    planes = flat.view(np.uint8).reshape(len(flat), flat.itemsize).T
-    return {"type": flat.dtype.name, "bytes": _deflate(np.ascontiguousarray(planes).data)}
+    dtype = cast(flat[:0]).dtype
+    planes = (
+        cast(flat[start : start + _PIECE]).view(np.uint8)[weight :: dtype.itemsize].tobytes()
+        for weight in range(dtype.itemsize)
+        for start in range(0, len(flat), _PIECE)
+    )
+    return {"type": dtype.name, "bytes": _deflate(planes)}
 
 
 def unpack_array(packed: dict[str, Any]) -> np.ndarray:
@@ -76,7 +87,7 @@ def pack_integers(values: np.ndarray) -> dict[str, Any]:
 
 def pack_text(texts: Sequence[str]) -> str:
     """Return strings as a deflated JSON list in base64."""
-    return _deflate(json.dumps(list(texts)).encode("ascii"))
+    return _deflate([json.dumps(list(texts)).encode("ascii")])
 
 
 def pack_matrix(
@@ -151,8 +162,12 @@ def spread(labels: np.ndarray, keep: int) -> np.ndarray:
     return np.sort(np.concatenate(chosen))
 
 
-def _deflate(content: bytes | memoryview) -> str:
-    return base64.b64encode(zlib.compress(content)).decode("ascii")
+def _deflate(parts: Iterable[bytes]) -> str:
+    engine = zlib.compressobj()
+    # In one expression: each of these is let go of before the next but one is made.
+    return base64.b64encode(b"".join([*map(engine.compress, parts), engine.flush()])).decode(
+        "ascii"
+    )
 
 
 def _as_sparse(matrix: Any) -> Any:
@@ -199,11 +214,7 @@ def _pack_values(values: np.ndarray) -> dict[str, Any]:
             numbers = [None if np.isnan(value) else value for value in table.tolist()]
             return facts | {"exact": True, "values": pack_integers(codes), "table": numbers}
     exact = len(flat) <= MAX_EXACT
-    with np.errstate(over="ignore"):
-        singles = flat.astype(np.float32)
-    if not exact:
-        _round(singles)
-    return facts | {"exact": exact, "values": pack_array(singles)}
+    return facts | {"exact": exact, "values": pack_array(flat, _single if exact else _rounded)}
 
 
 def _is_signed(values: np.ndarray) -> bool:
@@ -212,20 +223,25 @@ def _is_signed(values: np.ndarray) -> bool:
     return bool(low < 0 < high and min(-low, high) > 0.1 * max(-low, high))
 
 
-def _round(singles: np.ndarray) -> None:
-    """Round finite 32-bit floats to the leading bits of their mantissa, in place.
+def _single(values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Return 32-bit floats, rounded to the leading bits of their mantissa.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from ccot.report.pack import _round
-    >>> third = np.array([1 / 3], dtype=np.float32)
-    >>> _round(third)
-    >>> float(third[0]).hex()
+    >>> from ccot.report.pack import _rounded
+    >>> float(_rounded(np.array([1 / 3]))[0]).hex()
     '0x1.5560000000000p-2'
     """
+    singles = _single(values)
     dropped = 24 - _ROUNDED_BITS
     bits = singles.view(np.uint32)
     # Half of the last bit that stays; a carry goes into the exponent, where it belongs.
     bits += np.uint32(2 ** (dropped - 1))
     bits &= np.uint32(2**32 - 2**dropped)
+    return singles
