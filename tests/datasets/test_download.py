@@ -114,6 +114,17 @@ def test_damaged_file_is_fetched_again(fetch, server, damage):
     assert len(server.ranges) == 2
 
 
+def test_file_that_cannot_be_read_is_named(fetch):
+    fetch.target.mkdir(parents=True)
+    with (
+        pytest.warns(UserWarning, match="is damaged"),
+        pytest.raises(OSError, match="directory"),
+    ):
+        fetch("whole")
+    fetch.target.rmdir()
+    assert is_whole(fetch("whole"))
+
+
 def test_damaged_file_stays_where_no_better_one_is_to_be_had(fetch):
     fetch("whole")
     fetch.target.write_bytes(b"damaged")

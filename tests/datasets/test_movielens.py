@@ -39,6 +39,16 @@ def test_original_files_are_read(tmp_path, below):
     assert_is_small_set(fetch_movielens_100k(tmp_path))
 
 
+@pytest.mark.parametrize("name", ["u.data", "u.item", "u.user"])
+def test_damaged_files_are_refused(tmp_path, name):
+    write_files(tmp_path)
+    cut = FILES[name].encode("latin-1")[:-14]
+    for damaged in (cut, bytes(20), b"something else\n"):
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"MovieLens-100K .* are damaged .* remove them"):
+            fetch_movielens_100k(tmp_path)
+
+
 def test_environment_names_the_folder(tmp_path, monkeypatch):
     write_files(tmp_path)
     monkeypatch.setenv("CCOT_DATA", str(tmp_path))

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import pyarrow.parquet as pq
 import pytest
@@ -28,6 +29,30 @@ def test_a_torn_line_is_forgotten_and_written_over(tmp_path, trials):
     with TrialStore(tmp_path) as store:
         store.add(trials[2])
     assert load_trials(tmp_path) == [trials[0], trials[2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [*product((JOURNAL, TRIALS, TIMINGS), ("garbled", "foreign")), (TIMINGS, "gone")],
+)
+def test_damaged_files_are_named_and_left_as_they_are(tmp_path, trials, name, damage):
+    with TrialStore(tmp_path) as store:
+        store.add(trials[0])
+        store.checkpoint()
+        store.add(trials[1])
+    path = tmp_path / name
+    content = path.read_bytes()
+    path.unlink()
+    match damage:
+        case "garbled":
+            path.write_bytes(content[:10] + bytes(20) + content[30:])
+        case "foreign":
+            path.write_text('{"something": "else"}\n')
+    others = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"cannot be read .* remove them to begin anew"):
+            TrialStore(tmp_path)
+    assert others == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 
 
 def test_checkpoints_do_not_depend_on_order_or_interruptions(tmp_path, trials):

@@ -55,7 +55,18 @@ def fetch_movielens_100k(data_home: str | os.PathLike[str] | None = None) -> Bun
     >>> movies.data.shape, movies.titles[0]  # doctest: +SKIP
     ((943, 1682), 'Toy Story (1995)')
     """
-    lines = _reader(Path(data_home) if data_home is not None else _default_home())
+    home = Path(data_home) if data_home is not None else _default_home()
+    try:
+        return _parsed(_reader(home))
+    except (ValueError, IndexError) as error:
+        raise ValueError(
+            f"the files of MovieLens-100K in {home} are damaged ({error}): put the original ones "
+            "there, or remove them to have them downloaded"
+        ) from error
+
+
+def _parsed(lines: Callable[[str], list[str]]) -> Bunch:
+    """Return the set from the lines of its files."""
     user, movie, rating, _ = np.array([line.split("\t") for line in lines("u.data")], np.int64).T
     items = [line.split("|") for line in lines("u.item")]
     people = [line.split("|") for line in lines("u.user")]

@@ -33,6 +33,11 @@ class TrialStore:
     folder : path
         Where they are; made if need be.
 
+    Raises
+    ------
+    ValueError
+        If what is there cannot be read: nothing is made anew over trials that took days.
+
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
@@ -47,10 +52,11 @@ class TrialStore:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self._claim = ExitStack()
-        self.folder = self._claim.enter_context(locked_folder(folder))
-        self.trials = _read(self.folder)
-        self._journal = _open_journal(self.folder / JOURNAL)
+        with ExitStack() as claim:
+            self.folder = claim.enter_context(locked_folder(folder))
+            self.trials = _read(self.folder)
+            self._journal = _open_journal(self.folder / JOURNAL)
+            self._claim = claim.pop_all()
 
     def __enter__(self) -> TrialStore:
         return self
@@ -157,10 +163,17 @@ _RESULTS = tuple(field.name for field in fields(Trial) if field.name not in _MEA
 
 def _read(folder: Path, journalled: bool = True) -> dict[Task, Trial]:
     """Return the trials of a folder: checkpointed, then journalled."""
-    rows = _read_parquet(folder)
-    if journalled:
-        rows += [json.loads(line) for line in _lines(folder / JOURNAL).splitlines()]
-    trials = (Trial(**row) for row in rows)
+    try:
+        rows = _read_parquet(folder)
+        if journalled:
+            rows += [json.loads(line) for line in _lines(folder / JOURNAL).splitlines()]
+        trials = [Trial(**row) for row in rows]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise ValueError(
+            f"the trials in {folder} cannot be read ({reason}): put {TRIALS}, {TIMINGS} and "
+            f"{JOURNAL} back from a copy, or remove them to begin anew"
+        ) from error
     return {trial.task: trial for trial in trials}
 
 
