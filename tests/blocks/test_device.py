@@ -16,7 +16,7 @@ from ccot.blocks.problem import make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.refine import reach
 from ccot.blocks.spectrum import leading_vectors, thin_svd
 from ccot.blocks.start import embed
-from ccot.blocks.sweep import confidence, sweep
+from ccot.blocks.sweep import assign, sweep
 from ccot.metrics import error_rate
 from tests.blocks.matrices import MEANS, draw
 
@@ -111,7 +111,7 @@ def test_splits_criteria_and_confidence_are_numpys(planted, family, make, torch)
     for problem in both(make(X), family, torch):
         blocks = reach(problem, make_blocks(problem, rows, columns), (5, 6))
         soft = sweep(problem, blocks, temperatures=(1.0,))
-        found.append((blocks, evidence(problem, soft), confidence(problem, blocks, 1)))
+        found.append((blocks, evidence(problem, soft), assign(problem, blocks, 1)[1]))
     (one, score, sure), (other, score_there, sure_there) = found
     for given, expected in zip(other.labels, one.labels, strict=True):
         # Of two halves that are worth the same, rounding names one.
@@ -153,7 +153,7 @@ def test_scores_of_the_start_are_numpys(family, make, shape, torch, monkeypatch)
 def test_large_sparse_matrices_are_searched_in_single_precision(torch, monkeypatch):
     monkeypatch.setattr(start, "_NARROW_ENTRIES", 100)
     monkeypatch.setattr(start, "_HERE_ENTRIES", 0)
-    X = sp.random_array((90, 60), density=0.3, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array((90, 60), density=0.3, random_state=np.random.default_rng(0), format="csr")
     one, other = (embed(p, np.random.default_rng(0)) for p in both(X, "poisson", torch))
     for given, expected in zip(other, one, strict=True):
         assert given.dtype == np.float32

@@ -225,7 +225,7 @@ def test_dispersion_may_be_summed_in_parts(make, monkeypatch):
 @pytest.mark.parametrize("shape", [(90, 40), (40, 90)], ids=["tall", "wide"])
 def test_large_sparse_matrices_are_summed_the_same(shape, soft, monkeypatch):
     rng = np.random.default_rng(0)
-    X = sp.random_array(shape, density=0.3, rng=rng, format="csr")
+    X = sp.random_array(shape, density=0.3, random_state=rng, format="csr")
     partners = [
         rng.dirichlet(np.ones(4), n) if soft else rng.integers(0, 4, n) for n in shape[::-1]
     ]

@@ -5,8 +5,8 @@ import scipy.sparse as sp
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import (
     _mass_moved,
+    assign,
     balanced_plan,
-    confidence,
     excess_share,
     log_marginal,
     settle,
@@ -96,18 +96,35 @@ def test_marginals_are_log_shares_and_finite():
 def test_confidence_is_the_share_above_chance(planted, family):
     problem = make_problem(planted[0], family)
     blocks = make_blocks(problem, *planted[1:])
-    sure = confidence(problem, blocks, 0)
+    _, sure = assign(problem, blocks, 0)
     assert sure.min() > 0.9
     assert sure.max() <= 1
     # A row halfway between the clusters is not sure of either.
     X = planted[0].copy()
     X[0] = np.mean([X[planted[1] == k].mean(axis=0) for k in range(2)], axis=0)
-    unsure = confidence(*[p := make_problem(X, family), make_blocks(p, *planted[1:])], 0)
+    _, unsure = assign(*[p := make_problem(X, family), make_blocks(p, *planted[1:])], 0)
     assert unsure[0] < unsure[1:].min()
-    # With the wrong label it is no better than chance.
+    # A wrong label is put right; where it has to stay, it is no better than chance.
     flipped = planted[1].copy()
     flipped[5] = 1 - flipped[5]
-    assert confidence(problem, make_blocks(problem, flipped, planted[2]), 0)[5] < 0.01
+    wrong = make_blocks(problem, flipped, planted[2])
+    np.testing.assert_array_equal(assign(problem, wrong, 0)[0], planted[1])
+    labels, sure = assign(problem, wrong, 0, balanced=True)
+    np.testing.assert_array_equal(labels, flipped)
+    assert sure[5] < 0.01
+
+
+def test_no_cluster_loses_all_its_points_at_the_end():
+    """A row of noise that is a cluster of its own had rather go to the others."""
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    X[0] = X[1:].mean(axis=0)
+    problem = make_problem(X, "gaussian")
+    alone = np.array([0] + [1] * 19)
+    blocks = make_blocks(problem, alone, np.zeros(4, int))
+    labels, sure = assign(problem, blocks, 0)
+    np.testing.assert_array_equal(labels, alone)
+    assert sure[0] == 0
+    assert sure[1:].min() > 0.5
 
 
 def test_confidence_of_a_single_cluster_is_full_but_for_empty_points():
@@ -115,7 +132,7 @@ def test_confidence_of_a_single_cluster_is_full_but_for_empty_points():
     X[1] = 0
     problem = make_problem(X, "poisson")
     blocks = make_blocks(problem, np.zeros(4, int), np.zeros(3, int))
-    np.testing.assert_array_equal(confidence(problem, blocks, 0), [1, 0, 1, 1])
+    np.testing.assert_array_equal(assign(problem, blocks, 0)[1], [1, 0, 1, 1])
 
 
 def test_a_soft_sweep_moves_rows_by_their_gains_then_columns(planted, family):
@@ -212,4 +229,4 @@ def test_confidence_is_read_off_one_more_soft_plan(planted, family):
     blocks = make_blocks(problem, rows, columns[:6])
     plan = sweep(problem, blocks, temperatures=(1.0,), max_iter=1).plans[0]
     expected = np.clip(2 * plan[np.arange(40), rows] - 1, 0, 1)
-    np.testing.assert_allclose(confidence(problem, blocks, 0), expected, rtol=1e-12)
+    np.testing.assert_allclose(assign(problem, blocks, 0)[1], expected, rtol=1e-12)

@@ -14,7 +14,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from ccot import TransportCoclustering
+from ccot import TransportCoclustering, load_model
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import sweep
 from ccot.datasets import load_simulated
@@ -252,6 +252,18 @@ def test_predictions_reproduce_the_labels(X):
     assert model.n_row_clusters_ > 1
     np.testing.assert_array_equal(model.predict(X), model.row_labels_)
     np.testing.assert_array_equal(model.predict_columns(X.T), model.column_labels_)
+
+
+@pytest.mark.parametrize("name", ["D1", "D3", "D4"])
+def test_predictions_reproduce_the_labels_where_clusters_overlap(name, tmp_path):
+    """Also where rows and columns are shared between clusters, and from a model file."""
+    X = load_simulated(name, overlap="calibrated", random_state=0).data
+    model = fit(X)
+    assert model.row_confidence_.min() < 0.9
+    model.save(tmp_path / "model.ccot")
+    for one in (model, load_model(tmp_path / "model.ccot")):
+        np.testing.assert_array_equal(one.predict(X), model.row_labels_)
+        np.testing.assert_array_equal(one.predict_columns(X.T), model.column_labels_)
 
 
 @each_family

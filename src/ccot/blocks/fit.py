@@ -35,7 +35,7 @@ from ccot.blocks.problem import (
 from ccot.blocks.refine import reach, refine
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
-from ccot.blocks.sweep import confidence, settle, sweep
+from ccot.blocks.sweep import assign, settle, sweep
 from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.coclustering import Coclustering, Side
 from ccot.progress import Report, counted, silent
@@ -140,10 +140,13 @@ def solve_blocks(
     They are kept apart because a fitted model outlives its matrix.
     """
     found = search_blocks(X, family, settings, rng, candidate)
-    rows, columns = found.views
-    blocks = make_blocks(found.problem, rows.labels[0], columns.labels[1])
-    sure = tuple(confidence(found.problem, view, axis) for axis, view in enumerate(found.views))
-    return found.problem, collect(found, blocks, (sure[0], sure[1]))
+    # The last step is that of unseen points: what is fitted and what is predicted are the same.
+    (rows, sure_rows), (columns, sure_columns) = (
+        assign(found.problem, view, axis, settings.balanced)
+        for axis, view in enumerate(found.views)
+    )
+    blocks = make_blocks(found.problem, rows, columns)
+    return found.problem, collect(found, blocks, (sure_rows, sure_columns))
 
 
 @dataclass(frozen=True)
@@ -326,8 +329,8 @@ def collect(
     problem = found.problem
     row, column = (
         Side(
-            labels=view.labels[axis],
-            n_clusters=view.shape[axis],
+            labels=blocks.labels[axis],
+            n_clusters=blocks.shape[axis],
             confidence=sure[axis],
             placement=place_side(problem, found.preparation, view, axis),
         )

@@ -9,12 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln, xlogy
 
+from ccot.arrays import to_numpy
 from ccot.blocks.prepare import Preparation
 from ccot.blocks.problem import BlockProblem, Blocks, Face, Profiles
 from ccot.blocks.sweep import log_marginal
 from ccot.coclustering import Placement
 
 Matrix = Any
+# Shares of a plan that are less than this tell nothing.
+_UNSURE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +32,8 @@ class BlockPlacement(Placement):
         How raw values were prepared.
     family : str
         Name of the family.
-    partner : int array of shape (width,)
-        Clusters of the other side.
+    partner : int array of shape (width,), or array of shape (width, n_partners)
+        Clusters of the other side, or its shares in them where it is not sure.
     partner_exposure : array of shape (width,)
         Exposure of the other side.
     scale : float
@@ -123,19 +126,28 @@ def place_side(
     problem: BlockProblem, preparation: Preparation, blocks: Blocks, axis: int
 ) -> BlockPlacement:
     """Return the placement of one side by fitted blocks."""
-    face = problem.faces[axis]
+    face, shape = problem.faces[axis], blocks.shape
+    own, partner = blocks.assignments[axis], blocks.assignments[1 - axis]
     table = blocks.table(axis)
+    if own.ndim == 2:
+        table = face.profiles(partner, shape[1 - axis]).blocks(own, shape[axis])
     natural, cumulant = problem.terms(*table)
     return BlockPlacement(
         width=len(face.partner_exposure),
         axis=axis,
         preparation=preparation,
         family=problem.family,
-        partner=blocks.labels[1 - axis],
+        partner=_hard_if_sure(to_numpy(partner)),
         partner_exposure=face.partner_exposure,
         scale=float(max(face.exposure.sum(), 1e-300)),
         natural=natural,
         cumulant=cumulant,
         noise=problem.noise(*table),
-        marginal=log_marginal(blocks.labels[axis], blocks.shape[axis]),
+        marginal=log_marginal(own, shape[axis]),
     )
+
+
+def _hard_if_sure(plan: np.ndarray) -> np.ndarray:
+    """Return labels in the place of a plan that says no more than they do."""
+    is_sure = plan.ndim == 2 and plan.max(axis=1).min() > 1 - _UNSURE
+    return plan.argmax(axis=1) if is_sure else plan

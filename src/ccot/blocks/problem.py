@@ -368,6 +368,13 @@ class Blocks:
         """Numbers of row and column clusters."""
         return self.total.shape[0], self.total.shape[1]
 
+    @property
+    def assignments(self) -> tuple[np.ndarray, np.ndarray]:
+        """The plans where there are any and every cluster is somebody's best; else the labels."""
+        if self.plans is None or (self.plans[0].shape[1], self.plans[1].shape[1]) != self.shape:
+            return self.labels
+        return self.plans
+
     def table(self, axis: int) -> Terms:
         """Return totals and exposures with the clusters of a side as rows."""
         return (self.total.T, self.exposure.T) if axis else (self.total, self.exposure)

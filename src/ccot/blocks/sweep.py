@@ -133,10 +133,36 @@ def share_out(plan: np.ndarray) -> np.ndarray:
     return labels
 
 
-def confidence(problem: BlockProblem, blocks: Blocks, axis: int) -> np.ndarray:
-    """Return how far the soft plan of each point exceeds chance (0..1); 0 for empty points."""
-    plan = _transport(problem, axis, blocks.labels, blocks.shape, 1.0, balanced=False)
-    return excess_share(to_numpy(plan), blocks.labels[axis], problem.faces[axis].is_empty())
+def assign(
+    problem: BlockProblem, blocks: Blocks, axis: int, balanced: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points' best clusters as the blocks stand, and how sure they are.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    blocks : Blocks
+        The blocks, which stay as they are.
+    axis : int
+        0 for rows, 1 for columns.
+    balanced : bool
+        Leave the points where they are; so they stay too where a cluster would lose them all.
+
+    Returns
+    -------
+    labels : int array of shape (n_points,)
+        The clusters.
+    confidence : array of shape (n_points,)
+        How far the soft plan of each point exceeds chance (0..1); 0 for empty points.
+    """
+    plan = to_numpy(
+        _transport(problem, axis, blocks.assignments, blocks.shape, 1.0, balanced=False)
+    )
+    labels, own = plan.argmax(axis=1), blocks.labels[axis]
+    if balanced or len(np.unique(labels)) < blocks.shape[axis]:
+        labels = own
+    return labels, excess_share(plan, labels, problem.faces[axis].is_empty())
 
 
 def excess_share(plan: np.ndarray, own: np.ndarray, is_empty: np.ndarray) -> np.ndarray:
