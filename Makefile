@@ -4,23 +4,34 @@ WORKERS ?= auto
 PROFILE ?= standard
 BIN := .venv/bin
 STAMP := .venv/.installed
+LOWEST := .venv-lowest/.installed
+PIP := python -m pip --quiet --disable-pip-version-check
+# PyTorch is pinned in pyproject.toml but not locked: its builds for the CPU and for CUDA share a
+# version, not a hash, and need other packages. What both need is in the locks.
+TORCH := $(shell grep -o 'torch==[0-9.]*' pyproject.toml)
 SITE := docs/_build docs/api docs/auto_examples docs/sg_execution_times.rst
 # Small matrices: more BLAS threads than processes only get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install demo test test-all lint format bench mutation docs clean
+.PHONY: help install demo test test-all test-lowest lint format bench mutation docs lock audit clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
 
-install: $(STAMP)  ## make .venv from the project's files
+install: $(STAMP)  ## make .venv from requirements/locked.txt
+
+$(STAMP): requirements/locked.txt
+$(LOWEST): requirements/lowest.txt
 
 # Debian splits ensurepip off into python3-venv; where it is absent, the pip at hand fills in.
-$(STAMP): pyproject.toml
-	test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { \
-	    rm -rf .venv && $(PYTHON) -m venv --without-pip .venv && \
-	    $(PYTHON) -m pip --python $(BIN)/python install pip; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,report]'
+# Wheels only: what a source distribution needs to be built, no lock holds.
+$(STAMP) $(LOWEST): pyproject.toml
+	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D) || { \
+	    rm -rf $(@D) && $(PYTHON) -m venv --without-pip $(@D) && \
+	    $(PYTHON) -m pip --python $(@D)/bin/python install pip; }
+	$(@D)/bin/$(PIP) install --require-hashes --only-binary :all: -r $(filter requirements/%,$^)
+	$(@D)/bin/$(PIP) install $(TORCH)
+	$(@D)/bin/$(PIP) install --no-deps --no-build-isolation -e .
 	touch $@
 
 demo: install  ## co-cluster four matrices, print the blocks, write reports to demo-output/
@@ -31,6 +42,9 @@ test: lint  ## lint, then every test and docstring example but the slow ones
 
 test-all: lint docs  ## lint and docs, then everything, with many more random examples
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS)
+
+test-lowest: $(LOWEST)  ## make test's tests with the lowest versions that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) -m "not slow"
 
 lint: install  ## style, types and layers
 	$(BIN)/ruff check
@@ -45,23 +59,29 @@ format: install  ## let ruff rewrite what it can
 bench: install  ## time, memory and error beside the rivals; renders docs/benchmarks.md
 	$(BIN)/python -m benchmarks.run --profile $(PROFILE)
 
-$(STAMP)-mutation: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mutation]'
-	touch $@
-
-mutation: $(STAMP)-mutation  ## mutants of the numeric core, and which of them the tests notice; hours
+mutation: install  ## mutants of the numeric core, and which of them the tests notice; hours
 	$(BIN)/python -m benchmarks.mutation
 
-$(STAMP)-docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
-	touch $@
-
 # From scratch: what an example prints on the site is what today's library prints.
-docs: $(STAMP)-docs  ## build the site into docs/_build/html; a warning is a failure
+docs: install  ## build the site into docs/_build/html; a warning is a failure
 	rm -rf $(SITE)
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
+LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \
+    --generate-hashes --only-binary :all: --no-emit-package torch \
+    --custom-compile-command 'make lock' pyproject.toml
+
+lock: install  ## resolve both files in requirements/ anew
+	$(BIN)/$(LOCK) --output-file requirements/locked.txt \
+	    $(addprefix --extra ,test report docs mutation lock)
+	$(BIN)/$(LOCK) --output-file requirements/lowest.txt --resolution lowest-direct \
+	    $(addprefix --extra ,dask io paper report serve zarr test)
+
+audit: install  ## known vulnerabilities of what is locked; asks PyPI's advisories
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements/locked.txt
+	echo $(TORCH) | $(BIN)/pip-audit --strict --disable-pip --no-deps -r /dev/stdin
+
 clean:  ## remove what the other targets made
-	rm -rf .venv build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
+	rm -rf .venv .venv-lowest build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
 	    $(SITE)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

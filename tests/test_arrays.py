@@ -41,7 +41,7 @@ def test_torch_takes_arrays_that_it_cannot_share(strange):
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_sparse_matrices_travel_and_are_squared(device):
     backend = choose_backend(device)
-    X = sp.random_array((9, 7), density=0.4, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array((9, 7), density=0.4, random_state=np.random.default_rng(0), format="csr")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sent = backend.send(X)

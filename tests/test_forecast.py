@@ -45,7 +45,9 @@ def test_memory_is_right_within_a_factor_of_two_and_time_within_ten(case):
 
 
 def test_sparse_matrices_cost_by_their_entries():
-    X = sp.random_array((4000, 1000), density=0.05, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (4000, 1000), density=0.05, random_state=np.random.default_rng(0), format="csr"
+    )
     X.data = np.ceil(3 * X.data)
     expected = estimate(X.shape, X.nnz, "transport")
     assert expected.memory_bytes < estimate(X.shape, None, "transport").memory_bytes / 4

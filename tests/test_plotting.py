@@ -134,7 +134,9 @@ def _members(n_points, pixels, pixel):
 
 
 def test_large_sparse_matrices_are_shown_at_reduced_resolution(smooth):
-    matrix = sp.random_array((3000, 1200), density=0.01, rng=np.random.default_rng(0)).tocsr()
+    matrix = sp.random_array(
+        (3000, 1200), density=0.01, random_state=np.random.default_rng(0)
+    ).tocsr()
     large = copy.copy(smooth)
     for side, size in zip(("row", "column"), matrix.shape, strict=True):
         setattr(large, f"{side}_labels_", np.zeros(size, dtype=int))

@@ -159,7 +159,7 @@ def test_no_draw_can_have_more_clusters_than_its_side(blocks):
 def test_sparse_matrices_are_never_made_dense(turned):
     n_rows, n_columns = 100_000, 200
     rng = np.random.default_rng(0)
-    X = sp.random_array((n_rows, n_columns), density=0.005, rng=rng, format="csr")
+    X = sp.random_array((n_rows, n_columns), density=0.005, random_state=rng, format="csr")
     X = X.T if turned else X
     dense_bytes = 8 * n_rows * n_columns
     model = CCOT(2, 2, n_samplings=4, random_state=0)

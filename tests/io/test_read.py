@@ -268,7 +268,7 @@ def test_long_parquet(tmp_path):
 
 def test_h5ad_layers(tmp_path):
     path = tmp_path / "a.h5ad"
-    adata = anndata.AnnData(VALUES, layers={"counts": sp.csr_array(np.abs(VALUES))})
+    adata = anndata.AnnData(VALUES, layers={"counts": sp.csr_matrix(np.abs(VALUES))})
     adata.write_h5ad(path)
     assert sp.issparse(read_matrix(path, layer="counts").values)
     with pytest.raises(InputError, match="no layer 'raw': counts"):

@@ -133,7 +133,9 @@ def test_a_matrix_too_large_travels_in_part():
 
 
 def test_a_sparse_matrix_too_large_travels_in_part():
-    matrix = sp.random_array((500, 600), density=0.1, rng=np.random.default_rng(0), format="csr")
+    matrix = sp.random_array(
+        (500, 600), density=0.1, random_state=np.random.default_rng(0), format="csr"
+    )
     packed = pack_whole(matrix, max_entries=5000)
     rows, columns = unpack_array(packed["rows"]), unpack_array(packed["columns"])
     assert 4000 < len(unpack_array(packed["values"])) < 6000
