@@ -1,6 +1,11 @@
-"""What is installed: locks that fit the project, licences."""
+"""What is installed and what is passed on: locks, licences, wheel and source distribution."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tarfile
 import tomllib
 
 import pytest
@@ -10,7 +15,9 @@ from packaging.version import Version
 
 from tests.conftest import PROJECT
 
-ASKED = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+ASKED = SETTINGS["project"]
+SOURCES = SETTINGS["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
 FOR_USERS = ("dask", "io", "paper", "report", "serve", "zarr")
 LOCKS = {
     "locked": ("test", "report", "docs", "mutation", "lock"),
@@ -66,3 +73,76 @@ def test_lowest_versions_are_the_bounds():
     for package, asked in asked_for(FOR_USERS):
         assert str(asked.specifier).startswith(">=")
         assert Version(str(asked.specifier)[2:]) == found[package], f"{asked}: {found[package]}"
+
+
+def copy_sources(project, folder, backwards=False):
+    """What a release is made of; file systems may list files in the order of their making."""
+    folder.mkdir()
+    made = shutil.ignore_patterns("__pycache__", "_build", "api", "auto_examples")
+    for name in sorted([*SOURCES, "pyproject.toml", ".gitignore"], reverse=backwards):
+        if (project / name).is_dir():
+            shutil.copytree(project / name, folder / name, ignore=made)
+        else:
+            shutil.copy2(project / name, folder / name)
+    return folder
+
+
+def disturb(folder):
+    """Other dates, other rights, and files that git ignores."""
+    for path in folder.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        os.utime(path, (10**9, 10**9))
+    for junk in ("src/ccot/__pycache__/a.pyc", "docs/_build/html/a.html", "dist/a.whl", "build/a"):
+        (folder / junk).parent.mkdir(parents=True)
+        (folder / junk).write_text("junk")
+
+
+def build(folder, out, *options, umask=0o022, **environment):
+    """Build as ``pip`` would, with the build backend that is installed: no network."""
+    plain = {key: value for key, value in os.environ.items() if key != "SOURCE_DATE_EPOCH"}
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(out), *options]
+    subprocess.run(
+        command, cwd=folder, env=plain | environment, umask=umask, check=True, capture_output=True
+    )
+    return {path.name: path.read_bytes() for path in out.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """Folder with a copy of the project, and what was built from it."""
+    folder = tmp_path_factory.mktemp("release")
+    build(copy_sources(PROJECT, folder / "project"), folder / "dist")
+    return folder
+
+
+def unpacked(release, folder):
+    (path,) = release.glob("dist/*.tar.gz")
+    with tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / path.name.removesuffix(".tar.gz")
+
+
+def test_builds_are_the_same_everywhere(release, tmp_path):
+    elsewhere = copy_sources(release / "project", tmp_path / "another name", backwards=True)
+    disturb(elsewhere)
+    odd = {"LC_ALL": "C", "TZ": "Pacific/Auckland", "PYTHONHASHSEED": "1"}
+    built = build(elsewhere, tmp_path / "dist", umask=0o077, **odd)
+    assert len(built) == 2
+    assert built == {path.name: path.read_bytes() for path in (release / "dist").iterdir()}
+
+
+def test_source_distribution_makes_the_same_wheel(release, tmp_path):
+    sources = unpacked(release, tmp_path)
+    ((name, wheel),) = build(sources, tmp_path / "dist", "--target", "wheel").items()
+    assert wheel == (release / "dist" / name).read_bytes()
+
+
+def test_source_distribution_holds_the_project(release, tmp_path):
+    listed = subprocess.run(["git", "ls-files"], cwd=PROJECT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git repository")
+    tracked = {name for name in listed.stdout.splitlines() if (PROJECT / name).exists()}
+    sources = unpacked(release, tmp_path)
+    held = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file()}
+    assert tracked - held == {".ci/run"}
+    assert "PKG-INFO" in held
