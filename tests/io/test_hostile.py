@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from ccot import load_model
-from ccot.io import InputError, ModelFileError, h5ad, read_matrix
+from ccot.io import InputError, ModelFileError, h5ad, layout, long, matrix, read_matrix
 from ccot.io.matrix import check_sparse
 from ccot.io.model_file import write_values
 from ccot.sources import as_source
@@ -98,11 +98,11 @@ def test_sparse_rows_without_end(tmp_path):
 
 
 def test_check_sparse_looks_at_matrices_without_entries():
-    matrix = sp.csr_array((3, 3))
-    matrix.indptr[1] = 7
-    matrix.check_format(full_check=True)  # is content
+    empty = sp.csr_array((3, 3))
+    empty.indptr[1] = 7
+    empty.check_format(full_check=True)  # is content
     with pytest.raises(ValueError, match="must not go down"):
-        check_sparse(matrix)
+        check_sparse(empty)
 
 
 def test_archive_that_unfolds_to_very_much(tmp_path):
@@ -156,6 +156,77 @@ def test_damaged_markets(tmp_path, text):
     """SciPy's reader crashes on some of them."""
     (tmp_path / "a.mtx").write_bytes(b"%%MatrixMarket matrix " + text)
     refused(tmp_path / "a.mtx", "no readable Matrix Market|too short")
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Let small files take what large ones may, and no more."""
+    monkeypatch.setattr(matrix, "_ALWAYS", 1000)
+    monkeypatch.setattr(long, "_CELLS_BETWEEN_CHECKS", 100)
+    monkeypatch.setattr(layout, "MOST_CELLS", 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "match"),
+    [
+        ("ab,\n" * 1000, {"index_col": 0}, "short row names and few values"),
+        (",".join(["12"] * 2000), {}, "line 1 has more than 1000 cells"),
+        ("1,2\n" * 60 + '"' + '","12\n' * 2000, {}, "has more than 1000 cells"),
+        ('"' + "\n" * 99, {}, "first row does not end in line 50"),
+        ("".join(f"{k},{k},1\n" for k in range(1000)), {"long": True}, "cells with .* names"),
+    ],
+)
+def test_text_that_takes_much_memory(tmp_path, small, text, options, match):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError, match=match):
+        read_matrix(tmp_path / "a.csv", **options)
+
+
+def test_honest_tables_are_no_traps(tmp_path, small):
+    """Names of eight letters with three digits, ratings of a few items each."""
+    (tmp_path / "a.csv").write_text("".join(f"row-{k:04d},1,2,3\n" for k in range(2000)))
+    assert read_matrix(tmp_path / "a.csv", index_col=0).shape == (2000, 3)
+    cells = ((f"user-{k:04d}", f"item-{(k + j) % 99}") for k in range(500) for j in range(5))
+    (tmp_path / "b.csv").write_text("".join(f"{row},{column},1.5\n" for row, column in cells))
+    assert read_matrix(tmp_path / "b.csv", long=True).shape == (500, 99)
+
+
+def test_entries_that_are_listed_again_and_again(tmp_path, small):
+    text = "%%MatrixMarket matrix coordinate pattern symmetric\n99 99 999\n" + "2 1\n" * 999
+    (tmp_path / "a.mtx").write_text(text)
+    refused(tmp_path / "a.mtx", "1998 entries would take")
+
+
+def test_sparse_format_that_grows_on_its_way(tmp_path, small):
+    cells = np.ones((1, 100, 100), np.int8)
+    sp.save_npz(tmp_path / "a.npz", sp.bsr_array((cells, [0], [0, 1])))
+    refused(tmp_path / "a.npz", "format bsr would take")
+    sp.save_npz(tmp_path / "a.npz", sp.bsr_array((cells.astype(float), [0], [0, 1])))
+    assert read_matrix(tmp_path / "a.npz").shape == (100, 100)
+
+
+def test_parquet_that_names_everyone_the_same(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    codes = pa.array(np.zeros(200_000, np.int32))
+    names = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * 100_000]))  # 20 GB of text
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"name": names, "a": np.ones(200_000)}), path)
+    refused(path, "rows are named 'xxx")
+    with pytest.raises(InputError, match="rows are named 'xxx"):
+        as_source(path).row_names()
+    pq.write_table(pa.table({"name": names}), path)
+    refused(path, "empty")
+    pq.write_table(pa.table({"row": names, "column": names, "value": np.ones(200_000)}), path)
+    with pytest.raises(InputError, match="listed more than once"):
+        read_matrix(path, long=True)
+
+
+def test_long_parquet_that_unfolds_to_very_much(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    ones = pa.array(np.ones(3_000_000, np.int8))
+    pq.write_table(pa.table({"row": ones, "column": ones, "value": ones}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="trap"):
+        read_matrix(tmp_path / "a.parquet", long=True)
 
 
 def test_parquet_that_announces_other_rows_than_it_holds(tmp_path):
@@ -230,6 +301,54 @@ def test_h5ad_that_announces_very_much(without_values):
     file.create_dataset("X", (HUGE, 2), "f8", chunks=(10, 2))
     file.close()
     refused(path, "trap")
+
+
+def test_h5ad_with_nothing_but_names(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path, n_rows = tmp_path / "a.h5ad", 400_000
+    with h5py.File(path, "w") as file:
+        file["X/indptr"] = np.zeros(n_rows + 1, np.int32)
+        for part in ("data", "indices"):
+            file[f"X/{part}"] = np.zeros(0, np.int32)
+        file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": [n_rows, 2]})
+        file["obs/_index"] = np.arange(n_rows).astype("S6")
+        file["var/_index"] = np.array([b"a", b"b"])
+    refused(path, "400002 short names")
+
+
+def test_zarr_of_one_chunk_that_is_not_there(tmp_path):
+    pytest.importorskip("zarr")
+    folder = tmp_path / "a.zarr"
+    folder.mkdir()
+    about = {"zarr_format": 2, "shape": [HUGE, 2], "chunks": [10**9, 2], "order": "C",
+             "dtype": "<f8", "fill_value": 0, "filters": None, "compressor": None}  # fmt: skip
+    (folder / ".zarray").write_text(json.dumps(about))
+    with pytest.raises(InputError, match="trap"):
+        as_source(folder)
+
+
+@pytest.mark.parametrize("unit", ["[],", "{},", '"ab",', "1234,"])
+def test_model_of_many_small_values(tmp_path, small, unit):
+    write_tree(tmp_path / "a.ccot", f"[{unit * 1000}0]")
+    with pytest.raises(ModelFileError, match="description that would take"):
+        load_model(tmp_path / "a.ccot")
+
+
+def write_tree(path, values, *arrays):
+    with zipfile.ZipFile(path, "w") as stored:
+        head = '{"format": "ccot-model", "version": 1, "ccot": "0", "values": '
+        stored.writestr("model.json", f"{head}{values}}}")
+        for number, one in enumerate(arrays):
+            stored.writestr(f"arrays/{number}.npy", saved(one))
+
+
+def test_model_of_many_matrices_of_the_same_arrays(tmp_path):
+    parts = '"parts": [{"array": 0}, {"array": 1}, {"array": 2}]'
+    one = '{"sparse": "csr", "as": "array", "shape": [1, 2], ' + parts + "}"
+    arrays = np.ones(9999), np.zeros(9999, np.int64), np.array([0, 9999])
+    write_tree(tmp_path / "a.ccot", f"[{', '.join([one] * 9)}]", *arrays)
+    with pytest.raises(ModelFileError, match="more sparse matrices than fit"):
+        load_model(tmp_path / "a.ccot")
 
 
 def test_model_whose_member_is_longer_than_the_file(tmp_path):

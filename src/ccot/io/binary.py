@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,21 @@ import scipy.sparse as sp
 from ccot.io.layout import Column, check_drop, find_column
 from ccot.io.long import collect_long
 from ccot.io.market import parse_market
-from ccot.io.matrix import InputError, NamedMatrix, check_unfolded, named_matrix
+from ccot.io.matrix import (
+    InputError,
+    NamedMatrix,
+    check_held,
+    check_unfolded,
+    named_matrix,
+    unique_names,
+)
 from ccot.io.npy import map_array, read_header
 from ccot.io.unfold import unfolded
+
+# Bytes that a value takes on its way from any sparse format to float64 in rows.
+_SPARSE_BYTES = 24
+# Bytes of a cell of a long table: two places and a value.
+_LONG_BYTES = 24
 
 
 @contextmanager
@@ -68,13 +81,18 @@ def read_npz(path: Path) -> NamedMatrix:
             names = archive.namelist()
             if sum(member.compress_size for member in archive.infolist()) > path.stat().st_size:
                 raise InputError(f"{path} announces more than it holds: download it again")
-            check_unfolded(sum(member.file_size for member in archive.infolist()), path)
+            size = sum(member.file_size for member in archive.infolist())
+            check_unfolded(size, path)
             for member in archive.infolist():
                 with archive.open(member) as stream:
                     read_header(stream, member.file_size)
         if "format.npy" in names:
             found = sp.load_npz(path)
             check_unfolded(8 * found.shape[0], path)
+            check_held(
+                _SPARSE_BYTES * found.data.size, size, f"a sparse matrix of format {found.format}",
+                "save it in the format csr",
+            )  # fmt: skip
             return named_matrix(found, None, None, "SciPy sparse matrix")
         if len(names) != 1:
             raise InputError(
@@ -129,9 +147,12 @@ def read_parquet(
         schema = file.schema_arrow
         if long is not False:
             check_drop(drop, "a long table")
-            return _read_long(file, schema.names, long, unlisted)
+            unfolded = _LONG_BYTES * file.metadata.num_rows
+            check_unfolded(unfolded, path)
+            size = max(path.stat().st_size, unfolded)
+            return _read_long(file, schema.names, long, unlisted, size)
         columns, index = numeric_columns(schema, index_col, drop)
-        check_unfolded(8 * file.metadata.num_rows * len(columns), path)
+        check_unfolded(8 * file.metadata.num_rows * (len(columns) + (index is not None)), path)
         return _read_wide(file, columns, index)
 
 
@@ -145,8 +166,39 @@ def open_parquet(path: Path) -> Iterator[Any]:
             "Parquet files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
             "a CSV file"
         ) from missing
-    with damage_explained(path, "Parquet"), pq.ParquetFile(path) as file:
-        yield file
+    with damage_explained(path, "Parquet"):
+        about = pq.read_metadata(path)
+        groups = (about.row_group(number) for number in range(about.num_row_groups))
+        check_unfolded(sum(group.total_byte_size for group in groups), path)
+        schema = about.schema.to_arrow_schema()
+        # Texts that a file holds once and refers to many times stay so.
+        texts = [field.name for field in schema if _is_text(field.type)]
+        with pq.ParquetFile(path, metadata=about, read_dictionary=texts) as file:
+            yield file
+
+
+def row_names_of(file: Any, index: str) -> list[str]:
+    """Return the row names of a Parquet table, and refuse the first that is there twice.
+
+    Parameters
+    ----------
+    file : pyarrow.parquet.ParquetFile
+        The table.
+    index : str
+        Column of row names.
+
+    Returns
+    -------
+    list of str
+        The names.
+    """
+    names: dict[str, None] = {}
+    for batch in file.iter_batches(columns=[index]):
+        texts, n_before = _texts(batch.column(0)), len(names)
+        names.update(dict.fromkeys(texts))
+        if len(names) < n_before + len(texts):
+            unique_names([*islice(names, n_before), *texts], "rows")
+    return list(names)
 
 
 def numeric_columns(
@@ -177,10 +229,36 @@ def numeric_columns(
         kind = schema.field(name).type
         if not _is_numeric(kind):
             raise InputError(
-                f"column {name[:40]!r} is of type {kind}, not a number: leave it out by "
+                f"column {name[:40]!r} is of type {_plain(kind)}, not a number: leave it out by "
                 "--drop, or name it by --index-col"
             )
     return columns, index
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type of the texts where a column holds references to them."""
+    import pyarrow.types as types
+
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return types.is_string(kind) or types.is_large_string(kind)
+
+
+def _texts(column: Any) -> list[str]:
+    """Return a column as text; what is referred to many times is one object."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return list(map(str, column.to_pylist()))
+    codes = column.indices.cast("int64").fill_null(-1).to_numpy()
+    used, places = np.unique(codes, return_inverse=True)
+    known = column.dictionary.take(pa.array(used[used >= 0])).to_pylist()
+    texts = [*(["None"] if -1 in used else []), *map(str, known)]
+    return [texts[place] for place in places.tolist()]
 
 
 def _is_numeric(kind: Any) -> bool:
@@ -204,23 +282,23 @@ def _parquet_index(schema: Any, asked: Column | bool | None) -> str | None:
 
 def _read_wide(file: Any, columns: list[str], index: str | None) -> NamedMatrix:
     values = np.empty((file.metadata.num_rows, len(columns)))
-    names: list[Any] = []
+    if not values.size:
+        raise InputError(f"the matrix is empty ({len(values)} x {len(columns)}): pass data")
     first = 0
-    for batch in file.iter_batches(batch_size=4096):
+    for batch in file.iter_batches(batch_size=4096, columns=columns):
         for place, name in enumerate(columns):
             cells = batch.column(name).cast("float64", safe=False)
             values[first : first + len(batch), place] = cells.to_numpy(zero_copy_only=False)
-        if index is not None:
-            names += batch.column(index).to_pylist()
         first += len(batch)
     if first != len(values):
         raise InputError(f"{first} rows were found where {len(values)} are announced")
     how = "Parquet, " + ("no row names" if index is None else f"row names from column {index!r}")
-    return named_matrix(values, None if index is None else names, columns, how)
+    names = None if index is None else row_names_of(file, index)
+    return named_matrix(values, names, columns, how)
 
 
 def _read_long(
-    file: Any, header: Sequence[str], asked: bool | Sequence[Column], unlisted: str
+    file: Any, header: Sequence[str], asked: bool | Sequence[Column], unlisted: str, size: int
 ) -> NamedMatrix:
     wanted = list(range(min(len(header), 3))) if isinstance(asked, bool) else list(asked)
     places = [find_column(column, header, len(header), "--long-columns") for column in wanted]
@@ -234,11 +312,11 @@ def _read_long(
 
     def triples() -> Iterator[tuple[str, str, float]]:
         for batch in file.iter_batches(columns=names):
-            rows, columns = (map(str, batch.column(name).to_pylist()) for name in names[:2])
+            rows, columns = (_texts(batch.column(name)) for name in names[:2])
             values = np.ones(len(batch))
             if len(names) == 3:
                 cells = batch.column(names[2]).cast("float64", safe=False)
                 values = cells.to_numpy(zero_copy_only=False)
             yield from zip(rows, columns, values.tolist(), strict=True)
 
-    return collect_long(triples(), counted=len(names) == 2, unlisted=unlisted)
+    return collect_long(triples(), counted=len(names) == 2, unlisted=unlisted, size=lambda: size)

@@ -17,6 +17,9 @@ import h5py
 import numpy as np
 
 _PARTS = ("data", "indices", "indptr")
+# A name takes some 220 bytes on its way, however short: a file that has few bytes for each would
+# take far more memory than its size. So many names may be in any file.
+_BYTES_A_NAME, _MOST_SHORT_NAMES = 22, 300_000
 _FORMATS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
@@ -53,6 +56,7 @@ def _limit(seconds: int, most: int) -> None:
 
 def _take(file: Any, folder: Path, most: int, layer: str | None) -> dict[str, Any]:
     """Write the parts of the matrix into files, and return the rest."""
+    size = Path(file.filename).stat().st_size
     layers = list(_inside(file, "layers")) if "layers" in file else []
     if layer is not None and layer not in layers:
         raise Refusal(f"there is no layer {layer!r}: {', '.join(layers) or 'none at all'}")
@@ -73,6 +77,12 @@ def _take(file: Any, folder: Path, most: int, layer: str | None) -> dict[str, An
     axes = {axis: _index(file, axis) for axis in ("obs", "var")}
     found = [*parts.values(), *(part for index in axes.values() for part in index)]
     promised = sum(part.size * part.dtype.itemsize for part in found)
+    n_names = sum(index[-1].size for index in axes.values())
+    if n_names > max(_MOST_SHORT_NAMES, max(promised, size) // _BYTES_A_NAME):
+        raise Refusal(
+            f"its {n_names} short names would take far more memory than the file, which may be a "
+            "trap: save the matrix alone, by scipy.sparse.save_npz or numpy.save"
+        )
     if promised > most or 8 * (about["shape"] or values.shape)[0] > most:
         raise Refusal(
             "it would unfold to far more than its size, which may be a trap: if you trust it, "

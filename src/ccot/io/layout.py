@@ -18,6 +18,8 @@ MISSING = frozenset({"", "na", "nan", "n/a", "null", "none", "-", "?", ".", "#n/
 # Names that head a column of row names, not of measurements.
 _INDEX_NAMES = frozenset({"", "id", "index", "name", "names", "rownames", "unnamed: 0"})
 _DELIMITERS = ("\t", ";", "|", ",", " ")
+# Wider tables are better stored in other ways: a row of cells takes many times its text.
+MOST_CELLS = 2**20
 DECIMAL_COMMA, _DECIMAL_POINT = (re.compile(rf"[-+]?\d*{mark}\d+") for mark in (",", r"\."))
 
 
@@ -86,17 +88,42 @@ class Layout:
 
 
 class Cells:
-    """Rows of cells, blank lines left out, with the number of the line at hand."""
+    """Rows of cells, blank lines left out, with the number of the line at hand.
+
+    Attributes
+    ----------
+    n_characters : int
+        How many were read.
+    """
 
     def __init__(self, lines: Iterator[str], delimiter: str, complete: bool = True) -> None:
-        self._complete = complete
+        self._complete, self._delimiter = complete, delimiter
+        self.n_characters = self._row_began = 0
         self._reader = csv.reader(
-            lines, delimiter=delimiter, skipinitialspace=delimiter == " ", strict=True
-        )
+            self._counted(lines), delimiter=delimiter, skipinitialspace=delimiter == " ",
+            strict=True,
+        )  # fmt: skip
+
+    def _counted(self, lines: Iterator[str]) -> Iterator[str]:
+        """Hand lines on while their row, of one line or of many, has not too many cells."""
+        n_cells = 0
+        for line in lines:
+            self.n_characters += len(line)
+            if self.n_characters - self._row_began > MOST_CELLS:
+                n_cells += line.count(self._delimiter)
+                if n_cells > MOST_CELLS:
+                    raise InputError(
+                        f"line {self.line + 1} has more than {MOST_CELLS} cells: store the table "
+                        "transposed, as .npy, or as a list of cells"
+                    )
+            else:
+                n_cells = 0
+            yield line
 
     def __iter__(self) -> Iterator[list[str]]:
         try:
             for row in self._reader:
+                self._row_began = self.n_characters
                 if row and row != [""]:
                     yield row
         except csv.Error as error:
@@ -145,9 +172,11 @@ def guess_decimal(sample: Sequence[list[str]]) -> str:
     >>> guess_decimal([["a", "b"], ["1,5", "2"]]), guess_decimal([["1.5", "2"]])
     (',', '.')
     """
-    cells = [cell.strip() for row in sample for cell in row]
-    commas = any(DECIMAL_COMMA.fullmatch(cell) for cell in cells)
-    return "," if commas and not any(_DECIMAL_POINT.fullmatch(cell) for cell in cells) else "."
+
+    def seen(number: re.Pattern[str]) -> bool:
+        return any(number.fullmatch(cell.strip()) for row in sample for cell in row)
+
+    return "," if seen(DECIMAL_COMMA) and not seen(_DECIMAL_POINT) else "."
 
 
 def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:

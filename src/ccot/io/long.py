@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.matrix import InputError, NamedMatrix, check_memory, named_matrix
+from ccot.io.matrix import InputError, NamedMatrix, check_held, check_memory, named_matrix
 
 UNLISTED = ("zero", "missing")
+# Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
+_CELL_BYTES, _NAME_BYTES = 28, 180
+_CELLS_BETWEEN_CHECKS = 2**14
 
 
 def collect_long(
-    cells: Iterable[tuple[str, str, float]], *, counted: bool, unlisted: str
+    cells: Iterable[tuple[str, str, float]],
+    *,
+    counted: bool,
+    unlisted: str,
+    size: Callable[[], int],
 ) -> NamedMatrix:
     """Gather cells into a matrix; rows and columns in the order in which they first appear.
 
@@ -26,6 +33,8 @@ def collect_long(
         Whether cells that appear several times are added up; otherwise they are refused.
     unlisted : {"zero", "missing"}
         What the cells are that are not listed.
+    size : callable
+        Returns how many bytes the cells so far took where they come from.
 
     Returns
     -------
@@ -35,7 +44,8 @@ def collect_long(
     Examples
     --------
     >>> cells = [("ann", "tea", 2.0), ("bob", "jam", 1.0)]
-    >>> collect_long(cells, counted=False, unlisted="zero").values.toarray()
+    >>> table = collect_long(cells, counted=False, unlisted="zero", size=lambda: 20)
+    >>> table.values.toarray()
     array([[2., 0.],
            [0., 1.]])
     """
@@ -43,18 +53,25 @@ def collect_long(
         raise InputError(f"unlisted={unlisted!r} must be one of {', '.join(UNLISTED)}")
     row_names: dict[str, int] = {}
     column_names: dict[str, int] = {}
-    rows, columns, values = array("q"), array("q"), array("d")
+    rows, columns, values = array("i"), array("i"), array("d")
     for row, column, value in cells:
         rows.append(row_names.setdefault(row, len(row_names)))
         columns.append(column_names.setdefault(column, len(column_names)))
         values.append(value)
+        if len(values) % _CELLS_BETWEEN_CHECKS == 0:
+            n_names = len(row_names) + len(column_names)
+            check_held(
+                _CELL_BYTES * len(values) + _NAME_BYTES * n_names, size(),
+                f"a list of {len(values)} cells with {n_names} names",
+                "leave rows and columns of one cell out",
+            )  # fmt: skip
     if not values:
         raise InputError("the input lists no cell: pass lines of row, column and value")
     shape = len(row_names), len(column_names)
-    places = np.frombuffer(rows, np.int64), np.frombuffer(columns, np.int64)
+    places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
     if not counted:
-        _refuse_twice(places, shape, list(row_names), list(column_names))
+        _refuse_twice(places, row_names, column_names)
     if unlisted == "missing":
         check_memory(8 * shape[0] * shape[1], "the matrix with its missing entries")
         matrix = np.full(shape, np.nan)
@@ -71,16 +88,17 @@ def collect_long(
 
 
 def _refuse_twice(
-    places: tuple[np.ndarray, np.ndarray],
-    shape: tuple[int, int],
-    row_names: list[str],
-    column_names: list[str],
+    places: tuple[np.ndarray, np.ndarray], row_names: dict[str, int], column_names: dict[str, int]
 ) -> None:
-    flat = np.sort(places[0] * shape[1] + places[1])
+    flat = places[0].astype(np.int64)
+    flat *= len(column_names)
+    flat += places[1]
+    flat.sort()
     twice = flat[1:][flat[1:] == flat[:-1]]
     if len(twice):
-        row, column = divmod(int(twice[0]), shape[1])
+        row, column = divmod(int(twice[0]), len(column_names))
+        row_name, column_name = list(row_names)[row], list(column_names)[column]
         raise InputError(
-            f"the cell of row {row_names[row][:40]!r} and column {column_names[column][:40]!r} is "
+            f"the cell of row {row_name[:40]!r} and column {column_name[:40]!r} is "
             "listed more than once: add up or drop the repeated lines first"
         )

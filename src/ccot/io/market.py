@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.matrix import InputError, check_unfolded
+from ccot.io.matrix import InputError, check_held, check_unfolded
 
 _KINDS = ("coordinate", "array")
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
 # Text is turned into numbers so many bytes at a time: they take more room than it does.
-_BLOCK = 1 << 22
+_BLOCK = 1 << 18
+# Bytes that an entry takes in a list of places and in the sparse matrix that comes of it.
+_ENTRY_BYTES = 28
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,16 @@ class _Header:
     def numbers_each(self) -> int:
         """How many numbers an entry takes."""
         return 1 if self.kind == "array" else 2 + (self.field != "pattern")
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries there are at most, those of the other triangle included."""
+        return self.n_listed * (1 if self.symmetry == "general" else 2)
+
+    @property
+    def sign(self) -> float:
+        """What entries of the other triangle are multiplied with."""
+        return -1.0 if self.symmetry == "skew-symmetric" else 1.0
 
 
 def parse_market(text: bytes, path: Path) -> Any:
@@ -62,7 +74,15 @@ def parse_market(text: bytes, path: Path) -> Any:
             "again"
         )
     numbers = _blocks(text, header)
-    return _dense(numbers, header) if header.kind == "array" else _sparse(numbers, header, path)
+    if header.kind == "array":
+        return _dense(numbers, header)
+    check_held(
+        len(text) + _ENTRY_BYTES * header.n_entries, len(text), f"{header.n_entries} entries",
+        "add up those that are listed more than once",
+    )  # fmt: skip
+    # A row needs a pointer once it is sorted.
+    check_unfolded(24 * header.n_entries + 8 * header.shape[0], path)
+    return _sparse(numbers, header)
 
 
 def _read_header(text: bytes, path: Path) -> _Header:
@@ -139,44 +159,51 @@ def _numbers(text: bytes) -> np.ndarray:
 
 
 def _dense(numbers: Iterator[np.ndarray], header: _Header) -> np.ndarray:
-    stored = np.empty(header.n_listed)
-    first = 0
-    for block in numbers:
-        stored[first : first + len(block)] = block[:, 0]
-        first += len(block)
-    if header.symmetry == "general":
-        return stored.reshape(header.shape, order="F")
-    sign = -1.0 if header.symmetry == "skew-symmetric" else 1.0
     matrix = np.zeros(header.shape)
     first = 0
-    for column in range(header.shape[0]):
-        below = slice(column + (sign < 0), None)
-        part = stored[first : first + len(matrix[below])]
-        matrix[column, below], matrix[below, column] = sign * part, part
-        first += len(part)
+    for block in numbers:
+        rows, columns = _stored_places(np.arange(first, first + len(block)), header)
+        if header.symmetry != "general":
+            matrix[columns, rows] = header.sign * block[:, 0]
+        matrix[rows, columns] = block[:, 0]
+        first += len(block)
     return matrix
 
 
-def _sparse(numbers: Iterator[np.ndarray], header: _Header, path: Path) -> sp.coo_array:
-    # A row needs a pointer once it is sorted.
-    check_unfolded(24 * header.n_listed + 8 * header.shape[0], path)
+def _stored_places(numbers: np.ndarray, header: _Header) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the entries of a dense matrix, by their numbers in the file."""
+    n_rows = header.shape[0]
+    if header.symmetry == "general":
+        columns, rows = np.divmod(numbers, n_rows)
+        return rows, columns
+    above = np.arange(n_rows) + (header.sign < 0)  # of each column: entries that are not stored
+    ends = np.cumsum(n_rows - above)
+    columns = np.searchsorted(ends, numbers, side="right")
+    return n_rows - (ends[columns] - numbers), columns
+
+
+def _sparse(numbers: Iterator[np.ndarray], header: _Header) -> sp.coo_array:
     kind = np.int32 if max(header.shape) < 2**31 else np.int64
-    places = np.empty((2, header.n_listed), kind)
-    values = np.ones(header.n_listed)
+    places, values = np.empty((2, header.n_entries), kind), np.empty(header.n_entries)
     first = 0
     for block in numbers:
-        within = slice(first, first + len(block))
-        _check_places(block[:, :2], header.shape)
-        places[:, within] = block[:, :2].T - 1
-        if header.field != "pattern":
-            values[within] = block[:, 2]
-        first += len(block)
-    if header.symmetry != "general":
-        off = places[0] != places[1]
-        sign = -1.0 if header.symmetry == "skew-symmetric" else 1.0
-        values = np.concatenate([values, sign * values[off]])
-        places = np.concatenate([places, places[::-1, off]], axis=1)
-    return sp.coo_array((values, (places[0], places[1])), shape=header.shape)
+        found, listed = _entries(block, header)
+        within = slice(first, first + len(listed))
+        places[:, within], values[within] = found, listed
+        first += len(listed)
+    return sp.coo_array((values[:first], tuple(places[:, :first])), shape=header.shape)
+
+
+def _entries(block: np.ndarray, header: _Header) -> tuple[np.ndarray, np.ndarray]:
+    """Return places and values of entries, those of the other triangle behind them."""
+    _check_places(block[:, :2], header.shape)
+    places = block[:, :2].T - 1
+    values = np.ones(len(block)) if header.field == "pattern" else block[:, 2]
+    if header.symmetry == "general":
+        return places, values
+    off = places[0] != places[1]
+    mirrored = places[::-1, off], header.sign * values[off]
+    return np.concatenate([places, mirrored[0]], axis=1), np.concatenate([values, mirrored[1]])
 
 
 def _check_places(places: np.ndarray, shape: tuple[int, int]) -> None:

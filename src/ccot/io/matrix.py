@@ -15,8 +15,9 @@ import scipy.sparse as sp
 # Squares and their sums over any matrix stay within floating-point range below this.
 _LARGEST = 1e100
 
-# A file may unfold to so many times its size; whatever is smaller than _ALWAYS bytes may anyway.
-_UNFOLDED = 100
+# A file may unfold to so many times its size, and a reader hold so many times what it read;
+# whatever is smaller than _ALWAYS bytes may anyway.
+_UNFOLDED, _HELD = 100, 10
 _ALWAYS = 64 << 20
 
 
@@ -120,6 +121,26 @@ def check_unfolded(n_bytes: int, path: Path) -> None:
     check_memory(n_bytes, str(path))
 
 
+def held_limit(size: int) -> int:
+    """Return how many bytes of memory may come of so many bytes of a file.
+
+    Examples
+    --------
+    >>> held_limit(10) // 2**20, held_limit(10**9)
+    (64, 10000000000)
+    """
+    return max(_ALWAYS, _HELD * size)
+
+
+def check_held(n_bytes: int, size: int, what: str, remedy: str) -> None:
+    """Refuse what would take memory out of proportion to what was read of the file."""
+    if n_bytes > held_limit(size):
+        raise InputError(
+            f"{what} would take {n_bytes:.3g} bytes of memory, more than {_HELD} times the input, "
+            f"which may be a trap: {remedy}"
+        )
+
+
 def check_sparse(matrix: Any) -> None:
     """Refuse a sparse matrix whose parts contradict each other: SciPy follows them blindly.
 
@@ -184,9 +205,14 @@ def unique_names(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | No
     """Return names as text, or refuse those that name several."""
     if names is None:
         return None
-    names = tuple(str(name) for name in names)
-    if len(set(names)) < len(names):
-        name, times = Counter(names).most_common(1)[0]
+    names = tuple(map(str, names))
+    # A set of many short names takes several times their room; hashes take eight bytes each.
+    hashes = np.fromiter(map(hash, names), np.int64, len(names))
+    hashes.sort()
+    again, counts = np.unique(hashes[1:][hashes[1:] == hashes[:-1]], return_counts=True)
+    if len(again):
+        hashed = int(again[counts.argmax()])
+        name, times = Counter(n for n in names if hash(n) == hashed).most_common(1)[0]
         remedy = (
             "name another --index-col" if what == "rows" else "rename them, or pass --no-header"
         )

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.io.atomic import write_atomically
-from ccot.io.matrix import check_sparse
+from ccot.io.matrix import check_sparse, held_limit
 from ccot.io.npy import read_header
 
 FORMAT, VERSION = "ccot-model", 1
@@ -33,6 +33,10 @@ _TREE = "model.json"
 # A fixed date: the same model makes the same file, byte for byte.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _ARRAY_KINDS = "biufU"
+# Bytes that JSON takes in memory as Python's objects: for every sign that begins or ends one.
+_SIGN_BYTES = {b",": 100, b"[": 160, b"{": 240}
+# Sparse matrices may share arrays, but not without end: together so many times the file.
+_SHARED = 4
 
 
 class ModelFileError(ValueError):
@@ -98,11 +102,14 @@ def read_values(path: str | os.PathLike[str], types: Mapping[str, type]) -> Any:
         raise ModelFileError(f"no file at {path}: check the path of the model")
     with path.open("rb") as file, _damage_explained(path, file), zipfile.ZipFile(file) as archive:
         _check_members(archive, path)
-        tree = json.loads(archive.read(_TREE))
+        text = archive.read(_TREE)
+        _check_tree(text, path)
+        tree = json.loads(text)
         if not isinstance(tree, dict) or tree.get("format") != FORMAT:
             raise _foreign(path)
         _check_version(tree.get("version"), tree.get("ccot"), path)
-        return _Reader(archive, types).decode(tree.get("values"))
+        room = _SHARED * path.stat().st_size
+        return _Reader(archive, types, room).decode(tree.get("values"))
 
 
 def _array_name(number: int) -> str:
@@ -185,8 +192,8 @@ class _Writer:
 class _Reader:
     """Turns JSON back into values of known types."""
 
-    def __init__(self, archive: zipfile.ZipFile, types: Mapping[str, type]) -> None:
-        self._archive, self._types = archive, types
+    def __init__(self, archive: zipfile.ZipFile, types: Mapping[str, type], room: int) -> None:
+        self._archive, self._types, self._room = archive, types, room
         self._arrays: dict[int, np.ndarray] = {}
 
     def decode(self, tree: Any) -> Any:
@@ -209,6 +216,9 @@ class _Reader:
             case {"sparse": "csr" | "csc" as kind, "as": str(style), "shape": [int(n), int(d)],
                   "parts": [data, indices, indptr]}:  # fmt: skip
                 parts = tuple(self.decode(part) for part in (data, indices, indptr))
+                self._room -= sum(part.nbytes for part in parts)
+                if self._room < 0:
+                    raise _Damage("more sparse matrices than fit into its size")
                 return _sparse(f"{kind}_{style}", parts, (n, d))
             case {"enum": str(name), "name": str(member)}:
                 return self._type(name)[member]  # type: ignore[index]
@@ -316,6 +326,14 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
     ):
         if sum(sizes) > path.stat().st_size:
             raise _Damage("more than fits into its size")
+
+
+def _check_tree(text: bytes, path: Path) -> None:
+    """Refuse a description of so many small values that they would take far more than the file."""
+    n_bytes = (2 if text.isascii() else 5) * len(text)
+    n_bytes += sum(each * text.count(sign) for sign, each in _SIGN_BYTES.items())
+    if n_bytes > held_limit(path.stat().st_size):
+        raise _Damage(f"a description that would take {n_bytes:.3g} bytes of memory")
 
 
 def _check_version(version: Any, made_by: Any, path: Path) -> None:

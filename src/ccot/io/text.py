@@ -28,10 +28,13 @@ from ccot.io.layout import (
     parse,
 )
 from ccot.io.long import collect_long
-from ccot.io.matrix import InputError, NamedMatrix, named_matrix
+from ccot.io.matrix import InputError, NamedMatrix, check_held, named_matrix
 
-_HEAD = 50
+# What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
+_HEAD, _HEAD_CHARACTERS = 50, 1 << 20
 _ROWS_BETWEEN_NEWS = 500
+# A name as Python keeps it while a table is read, however short.
+_NAME_BYTES = 90
 
 
 def read_text(
@@ -72,13 +75,17 @@ def read_text(
     >>> table.row_names, table.column_names
     (('x', 'y'), ('a', 'b'))
     """
-    head = list(islice(lines, _HEAD))
+    head, complete = _head(lines)
     if not any(line.strip() for line in head):
         raise InputError("the input is empty: pass a table with at least two rows and columns")
     delimiter = options.delimiter or guess_delimiter(head)
     if len(delimiter) != 1:
         raise InputError(f"the delimiter {delimiter!r} must be a single character")
-    sample = list(Cells(iter(head), delimiter, complete=len(head) < _HEAD))
+    sample = list(Cells(iter(head), delimiter, complete=complete))
+    if not sample:
+        raise InputError(
+            f"the first row does not end in line {len(head)}: check the file and its quotes"
+        )
     decimal = options.decimal or guess_decimal(sample)
     options = replace(options, delimiter=delimiter, decimal=decimal)
     cells = Cells(chain(head, lines), delimiter)
@@ -86,6 +93,18 @@ def read_text(
         check_drop(options.drop, "a long table")
         return _read_long(cells, sample, long, unlisted, options, progress)
     return _read_wide(cells, find_layout(sample, options), progress)
+
+
+def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
+    """Take the first lines, and tell whether they are all."""
+    head: list[str] = []
+    n_characters = 0
+    for line in islice(lines, _HEAD):
+        head.append(line)
+        n_characters += len(line)
+        if n_characters > _HEAD_CHARACTERS and len(head) > 1:
+            return head, False
+    return head, len(head) < _HEAD
 
 
 def _read_wide(cells: Cells, layout: Layout, progress: Callable[[], None]) -> NamedMatrix:
@@ -106,12 +125,22 @@ def _read_wide(cells: Cells, layout: Layout, progress: Callable[[], None]) -> Na
         _append(values, row, layout, cells.line)
         if number % _ROWS_BETWEEN_NEWS == 0:
             progress()
+            _check_names(values, names, cells)
     matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, layout.width - len(removed))
     return named_matrix(
         matrix,
         names if layout.index is not None else None,
         layout.column_names,
         layout.describe(),
+    )
+
+
+def _check_names(values: array[float], names: list[str], cells: Cells) -> None:
+    check_held(
+        8 * len(values) + _NAME_BYTES * len(names),
+        cells.n_characters,
+        f"a table of {len(names)} short row names and few values",
+        "leave the names out by --drop 0",
     )
 
 
@@ -199,4 +228,6 @@ def _read_long(
                 f"line {cells.line}: the value {cell[:40]!r} is no number: {_remedy(cell)}"
             ) from None
 
-    return collect_long(triples(), counted=len(places) == 2, unlisted=unlisted)
+    return collect_long(
+        triples(), counted=len(places) == 2, unlisted=unlisted, size=lambda: cells.n_characters
+    )

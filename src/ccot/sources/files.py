@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.binary import numeric_columns, open_parquet
-from ccot.io.matrix import InputError, check_unfolded
+from ccot.io.binary import numeric_columns, open_parquet, row_names_of
+from ccot.io.matrix import InputError, check_unfolded, unfolding_limit
 from ccot.progress import Report, silent
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
@@ -122,8 +122,8 @@ class ParquetSource(RowSource):
         names: list[str] = []
         for file in self._files:
             with open_parquet(file) as opened:
-                for batch in opened.iter_batches(columns=[self._index]):
-                    names += map(str, batch.column(0).to_pylist())
+                check_unfolded(8 * opened.metadata.num_rows, file)
+                names += row_names_of(opened, self._index)
         return names
 
     def digest(self) -> str:
@@ -158,7 +158,21 @@ class ZarrSource(RowSource):
         array = zarr.open(str(path), mode="r")
         if not hasattr(array, "shape"):
             raise ValueError(f"{path} is a group of arrays: pass the path of one of them")
+        _check_chunks(array, path)
         return cls(array)
 
     def _read(self, part: slice) -> np.ndarray:
         return np.asarray(self.array[part])
+
+
+def _check_chunks(array: Any, folder: Path) -> None:
+    """Refuse chunks that are far larger than all that is stored: what is not there is filled in."""
+    n_columns = two_axes(array.shape)[1]
+    n_bytes = 8 * int(array.chunks[0]) * n_columns
+    if n_bytes > unfolding_limit(0):
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        if n_bytes > unfolding_limit(size):
+            raise InputError(
+                f"{folder} has {size} bytes and chunks that would unfold to {n_bytes:.3g}, which "
+                "may be a trap: if you trust it, write it again in smaller chunks"
+            )

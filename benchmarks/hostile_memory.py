@@ -1,0 +1,518 @@
+"""Memory of the readers on files made to take much of it, and on honest ones.
+
+Each file is read by a process of its own, which has read a tiny file of the same kind before: what
+the peak of its memory gains by the large one is divided by the size of the file, or by what it
+unfolds to where it is compressed. Where a reader starts a process, the larger of the two counts.
+"""
+
+import argparse
+import ctypes
+import gc
+import gzip
+import io
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import scipy.sparse as sp
+
+from benchmarks.record import store
+from ccot import load_model
+from ccot.io import InputError, ModelFileError, read_matrix
+from ccot.io.model_file import write_values
+from ccot.sources import as_source
+
+LETTERS = [chr(code) for code in range(ord("#"), 127) if chr(code) not in ",\\{|}"]
+PLAIN = {"header": False, "index_col": False}
+MOST_BYTES = 8 << 30
+SPARSE_PARTS = ("data", "indices", "indptr")
+
+
+# Files: each function writes one of about so many bytes, and returns what it unfolds to ----------
+
+
+def repeated(unit: str, head: str = "") -> Callable[[Path, int], None]:
+    def make(path: Path, size: int) -> None:
+        content = unit.encode() * (size // len(unit.encode()))
+        path.write_bytes(head.encode() + content)
+
+    return make
+
+
+def lines(each: Iterable[str], path: Path, size: int) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        written = 0
+        for line in each:
+            written += file.write(line + "\n")
+            if written > size:
+                return
+
+
+def named_rows(end: str, length: int = 4, letters: Iterable[str] = LETTERS):
+    return lambda path, size: lines(
+        ("".join(name) + end for name in product(letters, repeat=length)), path, size
+    )
+
+
+def named_cells(path: Path, size: int) -> None:
+    names = map("".join, product(LETTERS, repeat=4))
+    lines((f"{name},{name},1" for name in names), path, size)
+
+
+def one_row(cell: str, end: str = "") -> Callable[[Path, int], None]:
+    return lambda path, size: lines([",".join([cell] * (size // (len(cell) + 1))) + end], path, 0)
+
+
+def real_table(path: Path, size: int) -> None:
+    rng = np.random.default_rng(0)
+    head = "gene," + ",".join(f"s{place}" for place in range(100))
+    rows = (f"ENSG{n:011d}," + ",".join(f"{v:.4f}" for v in rng.normal(size=100))
+            for n in range(10**9))  # fmt: skip
+    lines((line for part in ([head], rows) for line in part), path, size)
+
+
+def ratings(path: Path, size: int) -> None:
+    rng = np.random.default_rng(0)
+    n_cells = size // 13
+    cells = rng.choice(20_000 * 5_000, n_cells, replace=False)
+    lines((f"u{c // 5000},i{c % 5000},{c % 5 + 1}" for c in cells.tolist()), path, size)
+
+
+def gzipped(make: Callable[[Path, int], None]) -> Callable[[Path, int], int]:
+    """Compress a table; what cannot be compressed in front keeps it below the limit."""
+
+    def made(path: Path, size: int) -> int:
+        plain = path.with_name("plain")
+        make(plain, size)
+        content = plain.read_bytes()
+        plain.unlink()
+        path.write_bytes(gzip.compress(content, 6, mtime=0))
+        return len(content)
+
+    return made
+
+
+def mostly_digits(path: Path, size: int) -> None:
+    """Digits that compress by less than a hundred."""
+    rng = np.random.default_rng(0)
+    row = b",".join([b"1"] * 50) + b"\n"
+    n_rows = size // len(row)
+    chance = b"".join(b",".join(map(b"%d".__mod__, r)) + b"\n"
+                      for r in rng.integers(0, 10, (n_rows // 40 + 1, 50)).tolist())  # fmt: skip
+    path.write_bytes(chance + row * n_rows)
+
+
+def market(kind: str, line: str, shape: Callable[[int], tuple]) -> Callable[[Path, int], None]:
+    def make(path: Path, size: int) -> None:
+        n_lines = size // len(line)
+        n_lines, sizes = shape(n_lines)
+        path.write_text(f"%%MatrixMarket matrix {kind}\n{sizes}\n" + line * n_lines)
+
+    return make
+
+
+def listed(n: int) -> tuple[int, str]:
+    return n, f"{4000} {4000} {n}"
+
+
+def square(n: int) -> tuple[int, str]:
+    side = int(n**0.5)
+    return side * side, f"{side} {side}"
+
+
+def half_square(n: int) -> tuple[int, str]:
+    side = int((2 * n) ** 0.5) - 1
+    return side * (side + 1) // 2, f"{side} {side}"
+
+
+def real_market(path: Path, size: int) -> None:
+    rng = np.random.default_rng(0)
+    n = size // 22
+    places, values = rng.integers(1, 20_000, (n, 2)).tolist(), rng.normal(size=n).tolist()
+    text = "\n".join(f"{r} {c} {v:.6f}" for (r, c), v in zip(places, values, strict=True))
+    head = f"%%MatrixMarket matrix coordinate real general\n20000 20000 {n}\n"
+    path.write_text(f"{head}{text}\n")
+
+
+def array(kind: str, order: Any = "C") -> Callable[[Path, int], None]:
+    def make(path: Path, size: int) -> None:
+        n_rows = size // np.dtype(kind).itemsize // 100 or 1
+        values = np.random.default_rng(0).integers(0, 2, (n_rows, 100)).astype(kind)
+        np.save(path, np.asarray(values, order=order))
+
+    return make
+
+
+def nearly_constant(size: int, kind: Any = np.int8) -> np.ndarray:
+    """Return values that compress, though by less than a hundred."""
+    values = np.zeros((size // np.dtype(kind).itemsize // 100 or 1, 100), kind)
+    chance = np.random.default_rng(0).integers(0, 100, (len(values) // 50 + 1, 100))
+    values[: len(chance)] = chance
+    return values
+
+
+def archive(path: Path, size: int) -> int:
+    values = nearly_constant(size)
+    np.savez_compressed(path, values)
+    return values.nbytes
+
+
+def sparse_archive(form: str, kind: Any) -> Callable[[Path, int], None]:
+    def make(path: Path, size: int) -> None:
+        width = 100
+        each = np.dtype(kind).itemsize + (4 if form == "csr" else 0)
+        n_rows = size // each // width or 1
+        if form == "csr":
+            matrix: Any = sp.csr_array(np.ones((n_rows, width), kind))
+        elif form == "bsr":
+            starts = np.arange(n_rows + 1, dtype=np.int32)
+            cells = np.ones((n_rows, 1, width), kind)
+            matrix = sp.bsr_array((cells, np.zeros(n_rows, np.int32), starts))
+        else:
+            matrix = sp.dia_array((np.ones((width, n_rows), kind), -np.arange(width)),
+                                  shape=(n_rows + width, n_rows))  # fmt: skip
+        sp.save_npz(path, matrix, compressed=False)
+
+    return make
+
+
+def parquet(path: Path, size: int, names: Iterable[str] | None = None, n: int = 10) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n_rows = size // 8 // n
+    columns: dict[str, Any] = {}
+    if names is not None:
+        codes = pa.array(np.arange(n_rows, dtype=np.int32) % len(known := list(names)))
+        columns["name"] = pa.DictionaryArray.from_arrays(codes, pa.array(known))
+    chance = np.random.default_rng(0).normal(size=n_rows)
+    chance[n_rows // 90 :] = 0
+    columns |= {f"c{place}": chance for place in range(n)}
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    return 8 * n_rows * (n + (names is not None))
+
+
+def real_parquet(path: Path, size: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values = np.random.default_rng(0).normal(size=(size // 80, 10))
+    names = pa.array([f"row {n}" for n in range(len(values))])
+    columns = {f"c{place}": column for place, column in enumerate(values.T)}
+    pq.write_table(pa.table({"name": names, **columns}), path)
+
+
+def long_parquet(path: Path, size: int) -> int:
+    """Write three columns of runs, which take nearly no room."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n_rows = size // 24
+    codes = pa.array(np.zeros(n_rows, np.int32))
+    text = pa.DictionaryArray.from_arrays(codes, pa.array(["name"]))
+    values = np.ones(n_rows)
+    values[: n_rows // 20] = np.random.default_rng(0).normal(size=n_rows // 20)
+    pq.write_table(pa.table({"row": text, "column": text, "value": values}), path)
+    return 24 * n_rows
+
+
+def annotated(make: Callable[[int], Any], short_names: bool = False):
+    def made(path: Path, size: int) -> int | None:
+        import anndata
+        import h5py
+
+        matrix = make(size)
+        known = anndata.AnnData(np.ones((2, 2)))
+        known.write_h5ad(path)
+        with h5py.File(path, "r+") as file:
+            del file["X"]
+            sparse = sp.issparse(matrix)
+            parts = {f"X/{name}": getattr(matrix, name) for name in SPARSE_PARTS} if sparse else {
+                "X": matrix
+            }  # fmt: skip
+            for name, part in parts.items():
+                file.create_dataset(name, data=part, compression=None if sparse else "gzip")
+            kind = "csr_matrix" if sparse else "array"
+            file["X"].attrs.update({"encoding-type": kind, "encoding-version": "0.2.0"})
+            if sparse:
+                file["X"].attrs["shape"] = matrix.shape
+            for axis, length in zip(("obs", "var"), matrix.shape, strict=True):
+                del file[axis]["_index"]
+                names = [f"{n:04x}" if short_names else f"cell-{n:012d}" for n in range(length)]
+                file[axis]["_index"] = np.array(names, "S") if short_names else names
+        return None if sparse else matrix.nbytes
+
+    return made
+
+
+def short_rows(size: int) -> sp.csr_array:
+    """Return a matrix of nothing but rows."""
+    return sp.csr_array((size // 8, 2), dtype=np.int8)
+
+
+def counts(size: int) -> sp.csr_array:
+    return sp.random_array((max(size // 4000, 2), 5000), density=0.1, format="csr", rng=0,
+                           dtype=np.float32)  # fmt: skip
+
+
+def tree_of(unit: str, before: str = "[", after: str = "0]") -> Callable[[Path, int], None]:
+    """Write a model file of nothing but its description."""
+
+    def make(path: Path, size: int) -> None:
+        values = before + unit * (size // len(unit)) + after
+        head = '{"format": "ccot-model", "version": 1, "ccot": "0", "values": '
+        with zipfile.ZipFile(path, "w") as stored:
+            stored.writestr("model.json", head + values + "}")
+
+    return make
+
+
+def shared_parts(path: Path, size: int) -> None:
+    """Write a model file with many matrices of the same few arrays."""
+    n = size // 24
+    parts = np.ones(n), np.zeros(n, np.int64), np.array([0, n], np.int64)
+    one = '{"sparse": "csr", "as": "array", "shape": [1, 2], "parts": [%s]}'
+    text = one % ", ".join(f'{{"array": {k}}}' for k in range(3))
+    tree = ", ".join([text] * 100)
+    with zipfile.ZipFile(path, "w") as stored:
+        stored.writestr("model.json", '{"format": "ccot-model", "version": 1, "ccot": "0", '
+                        f'"values": [{tree}]}}')  # fmt: skip
+        for number, part in enumerate(parts):
+            buffer = io.BytesIO()
+            np.save(buffer, part)
+            stored.writestr(f"arrays/{number}.npy", buffer.getvalue())
+
+
+def real_model(path: Path, size: int) -> None:
+    n = size // 45
+    names = np.array([f"cell-{k:08d}" for k in range(n)], object)
+    write_values(path, [names, np.zeros(n, np.int64), np.ones(n), np.ones(n)], {}, "0")
+
+
+def zarr_of_nothing(path: Path, size: int) -> None:
+    path.mkdir()
+    about = {"zarr_format": 2, "shape": [size, 100], "chunks": [size, 100], "order": "C",
+             "fill_value": 0, "dtype": "<f8", "filters": None, "compressor": None}  # fmt: skip
+    (path / ".zarray").write_text(json.dumps(about))
+
+
+# Cases ------------------------------------------------------------------------------------------
+
+
+def read_rows(path: Path) -> None:
+    source = as_source(path)
+    for part in source.parts:
+        source.read(part)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, its ending, and how it is read."""
+
+    what: str
+    make: Callable[[Path, int], int | None]
+    ending: str
+    read: Callable[[Path], Any] = read_matrix
+    options: dict[str, Any] = field(default_factory=dict)
+    honest: bool = False
+
+
+def _cases() -> Iterator[Case]:
+    text = partial(Case, ending="csv")
+    yield text("CSV: names and real values", real_table, honest=True)
+    yield text("CSV: digits", repeated("1,2,3,4,5,6,7,8,9,0\n"), honest=True)
+    yield text("CSV: two columns of digits", repeated("1,2\n"))
+    yield text("CSV: empty cells", repeated("," * 999 + "\n"), options=PLAIN)
+    yield text("CSV: all cells quoted", repeated('"12","34"\n'))
+    yield text("CSV: one row", one_row("12"))
+    yield text("CSV: one row and an emoji", one_row("12", ",😀"))
+    yield text("CSV: a header and nothing else", one_row("ab", "\n"), options={"header": True})
+    yield text("CSV: one row on many lines", repeated('","12\n', "1,2\n" * 60 + '"'))
+    yield text("CSV: short names, all distinct", named_rows(","), options={"index_col": 0})
+    yield text("CSV: short names, twice each", repeated("ab,1\n"), options={"index_col": 0})
+    yield text("CSV: short names in Greek", named_rows(",", 3, [chr(k) for k in range(913, 1113)]),
+               options={"index_col": 0})  # fmt: skip
+    long = {"long": True}
+    yield text("long table: ratings", ratings, options=long, honest=True)
+    yield text("long table: all names distinct", named_cells, options=long)
+    yield text("long table: pairs", repeated("1,2\n", "a,b\n"), options={"long": [0, 1]})
+    yield Case("gzip: digits", gzipped(mostly_digits), "csv.gz")
+    yield Case("gzip: real values", gzipped(real_table), "csv.gz", honest=True)
+    yield Case("Matrix Market: real values", real_market, "mtx", honest=True)
+    pattern = "coordinate pattern"
+    yield Case("Matrix Market: pattern", market(f"{pattern} general", "1 1\n", listed), "mtx")
+    yield Case("Matrix Market: pattern, symmetric", market(f"{pattern} symmetric", "2 1\n", listed),
+               "mtx")  # fmt: skip
+    yield Case("Matrix Market: dense", market("array integer general", "1\n", square), "mtx")
+    yield Case("Matrix Market: dense, symmetric",
+               market("array integer symmetric", "1\n", half_square), "mtx")  # fmt: skip
+    yield Case("Matrix Market: gzip, pattern",
+               gzipped(market(f"{pattern} general", "1 1\n", listed)), "mtx.gz")  # fmt: skip
+    yield Case("npy: float64", array("f8"), "npy", honest=True)
+    yield Case("npy: float64, columns first", array("f8", "F"), "npy", honest=True)
+    yield Case("npy: float16", array("f2"), "npy")
+    yield Case("npy: int8", array("i1"), "npy")
+    yield Case("npy: bool, columns first", array("?", "F"), "npy")
+    yield Case("npz: int8, compressed", archive, "npz")
+    yield Case("npz: sparse float64", sparse_archive("csr", "f8"), "npz", honest=True)
+    for form in ("csr", "bsr", "dia"):
+        yield Case(f"npz: sparse int8, {form}", sparse_archive(form, "i1"), "npz")
+    yield Case("Parquet: names and real values", real_parquet, "parquet", honest=True)
+    yield Case("Parquet: runs", parquet, "parquet")
+    yield Case("Parquet: runs, few names", partial(parquet, names=["a", "b"], n=1), "parquet")
+    yield Case("Parquet: runs, a long name", partial(parquet, names=["a" * 100_000], n=1),
+               "parquet")  # fmt: skip
+    yield Case("Parquet: nothing but names", names_alone, "parquet")
+    yield Case("Parquet: long table of runs", long_parquet, "parquet", options=long)
+    yield Case("h5ad: sparse counts", annotated(counts), "h5ad", honest=True)
+    yield Case("h5ad: int8, compressed", annotated(nearly_constant), "h5ad")
+    yield Case("h5ad: short names, no values", annotated(short_rows, short_names=True), "h5ad")
+    model = partial(Case, ending="ccot", read=load_model)
+    yield model("model: names and arrays", real_model, honest=True)
+    yield model("model: short texts", tree_of('"ab",', '{"strings": [', '"a"]}'))
+    yield model("model: numbers", tree_of("1234,"))
+    yield model("model: empty lists", tree_of("[],"))
+    yield model("model: small objects", tree_of('{"array":0},'))
+    yield model("model: many matrices of the same arrays", shared_parts)
+    rows = partial(Case, read=read_rows)
+    yield rows("by rows, npy: int8", array("i1"), "npy")
+    yield rows("by rows, Parquet: runs", parquet, "parquet")
+    yield rows("by rows, Zarr: one chunk, not there", zarr_of_nothing, "zarr")
+
+
+def names_alone(path: Path, size: int) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    n_rows = size // 8
+    names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array(["a"]))
+    pq.write_table(pa.table({"name": names}), path)
+    return 8 * n_rows
+
+
+CASES = {case.what: case for case in _cases()}
+
+
+# Measuring --------------------------------------------------------------------------------------
+
+
+def peak_of(process: psutil.Process | str) -> int:
+    """Return the highest resident memory that the system saw of a process, bytes."""
+    number = process if isinstance(process, str) else process.pid
+    status = Path(f"/proc/{number}/status").read_text()
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+@contextmanager
+def watched_children() -> Iterator[list[int]]:
+    """Collect the peaks of processes that are started meanwhile."""
+    peaks, over = [0], threading.Event()
+
+    def watch() -> None:
+        itself = psutil.Process()
+        while not over.wait(0.01):
+            for child in itself.children():
+                try:
+                    peaks[0] = max(peaks[0], peak_of(child))
+                except (OSError, IndexError):  # it has ended
+                    continue
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield peaks
+    finally:
+        over.set()
+        thread.join()
+
+
+def read(case: Case, path: Path) -> str:
+    try:
+        case.read(path, **case.options)
+    except (InputError, ModelFileError) as refusal:
+        return " ".join(str(refusal).replace(str(path), "it").split())
+    except ValueError as refusal:
+        if "by rows" not in case.what:
+            raise
+        return str(refusal)
+    return ""
+
+
+def in_this_process(what: str, tiny: Path, path: Path) -> dict:
+    """Read both files; return what the second one added to the peak."""
+    case = CASES[what]
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    with watched_children() as first:
+        read(case, tiny)
+    # What was freed for the tiny file may be used again, and would hide as much.
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = peak_of("self")
+    began = time.process_time()
+    with watched_children() as second:
+        refusal = read(case, path)
+    grown = max(peak_of("self") - before, second[0] - first[0])
+    return {"megabytes_more": round(grown / 1e6, 1), "refused": refusal,
+            "seconds": round(time.process_time() - began, 1)}  # fmt: skip
+
+
+def measure(what: str, size: int, folder: Path) -> dict:
+    """Write the files of a case and have them read by a process of its own."""
+    case = CASES[what]
+    tiny, path = folder / f"tiny.{case.ending}", folder / f"large.{case.ending}"
+    case.make(tiny, 2000)
+    unfolded = case.make(path, size) or path.stat().st_size
+    command = [sys.executable, "-m", "benchmarks.hostile_memory", "--child", what, tiny, path]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    seen = json.loads(ended.stdout) if not ended.returncode else {
+        "megabytes_more": None, "refused": ended.stderr[-300:], "crashed": True
+    }  # fmt: skip
+    told = {"what": what, "honest": case.honest, "file_megabytes": path.stat().st_size / 1e6,
+            "unfolded_megabytes": unfolded / 1e6}  # fmt: skip
+    told = {key: round(v, 2) if isinstance(v, float) else v for key, v in told.items()}
+    for made in (tiny, path):
+        if made.is_file():
+            made.unlink()
+    if seen["megabytes_more"] is None:
+        return told | seen
+    return told | seen | {"times": round(1e6 * seen["megabytes_more"] / unfolded, 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--megabytes", type=float, default=30)
+    parser.add_argument("--only", default="", help="files whose description holds this")
+    parser.add_argument("--dry", action="store_true", help="print what was seen, store nothing")
+    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        what, *paths = arguments.child
+        print(json.dumps(in_this_process(what, *map(Path, paths))))
+        return
+    cells = []
+    for what in CASES:
+        if arguments.only in what:
+            with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
+                cells.append(measure(what, int(1e6 * arguments.megabytes), Path(folder)))
+            print(cells[-1], flush=True)
+    if not arguments.dry:
+        print(f"stored {store('hostile_memory', {'cells': cells})}")
+
+
+if __name__ == "__main__":
+    main()
