@@ -35,6 +35,16 @@ def test_cover_misses_nobody_in_one_pass():
     np.testing.assert_array_equal(np.sort(draws.ravel()), np.arange(600))
 
 
+def test_passes_of_a_cover_are_independent():
+    """The last draw of one pass and the first of the next may be the same points, by chance."""
+    same = 0
+    for seed in range(60):
+        draws = draw_indices(4, 2, "cover", np.random.default_rng(seed))
+        _, last, first = (frozenset(next(draws)) for _ in range(3))
+        same += last == first
+    assert 2 <= same <= 25
+
+
 def test_uniform_draws_are_independent():
     times = np.bincount(make_draws(10, 5, "uniform", 2000).ravel(), minlength=10)
     # Binomial with 2000 trials of probability a half: within five standard deviations.

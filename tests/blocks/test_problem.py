@@ -273,13 +273,79 @@ def test_a_perfect_fit_leaves_a_little_noise(scale):
     X = scale * np.repeat([[0.0, 3.0], [5.0, 1.0]], 4, axis=1)
     problem = make_problem(X, "gaussian")
     noise = problem.noise(*problem.table(np.arange(2), np.repeat([0, 1], 4), (2, 2)))
-    assert noise == pytest.approx(1e-12 * np.sum(X**2) / 16)
+    assert noise == pytest.approx(1e-12 * np.sum(X**2) / 16, rel=1e-9, abs=0)
+    single = make_problem(X[:1, 4:5], "gaussian")
+    noise = single.noise(*single.table(np.zeros(1, int), np.zeros(1, int), (1, 1)))
+    assert noise == pytest.approx(1e-12 * X[0, 4] ** 2, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize(("value", "least"), [(1e-3, 0.012), (5.0, 1.0)])
 def test_degrees_that_explain_all_leave_a_little_dispersion(value, least):
     problem = make_problem(np.full((4, 3), value), "poisson")
-    assert pearson_dispersion(problem) == pytest.approx(1e-12 * least / 6)
+    assert pearson_dispersion(problem) == pytest.approx(1e-12 * least / 6, rel=1e-9, abs=0)
+
+
+def test_dispersion_is_never_zero():
+    assert pearson_dispersion(make_problem(np.zeros((4, 3)), "poisson")) > 0
+
+
+def test_dispersion_of_two_by_two_has_one_degree_of_freedom():
+    X = np.array([[5.0, 1.0], [2.0, 9.0]])
+    expected = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()
+    found = pearson_dispersion(make_problem(X, "poisson"))
+    assert found == pytest.approx(np.sum((X - expected) ** 2 / expected))
+
+
+def test_blocks_of_zeros_add_no_dispersion():
+    X = np.random.default_rng(0).poisson(3.0, size=(12, 9)).astype(float)
+    rows, columns = np.arange(12) % 2, np.arange(9) % 3
+    X[np.ix_(rows == 0, columns == 1)] = 0
+    problem = make_problem(X, "poisson")
+    blocks = make_blocks(problem, rows, columns)
+    expected = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()
+    expected = expected * (blocks.total / blocks.exposure)[rows][:, columns]
+    held = expected > 0
+    explicit = np.sum((X - expected)[held] ** 2 / expected[held]) / (11 * 8 - 6)
+    assert pearson_dispersion(problem, blocks) == pytest.approx(explicit)
+
+
+def test_weights_of_two_are_weights():
+    X = np.random.default_rng(0).normal(size=(5, 4))
+    for make in (np.asarray, sp.csr_array):
+        problem = make_problem(make(X), "gaussian", np.full(4, 2.0))
+        values = problem.faces[0].values
+        np.testing.assert_allclose(values.toarray() if sp.issparse(values) else values, 2 * X)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_degrees_are_double_whatever_the_precision_of_the_values(make):
+    X = np.random.default_rng(0).poisson(3.0, size=(12, 9)).astype(np.float32)
+    face = make_problem(make(X), "poisson").faces[0]
+    assert face.exposure.dtype == face.partner_exposure.dtype == np.float64
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_are_stacked_into_an_array(make):
+    X, labels = np.random.default_rng(0).normal(size=(7, 4)), np.array([0, 2, 0, 1, 2, 2, 0])
+    stacked = problems.stack(make(X), labels, 4)
+    assert isinstance(stacked, np.ndarray)
+    np.testing.assert_allclose(stacked, [X[labels == k].sum(axis=0) for k in range(4)])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_are_cut_into_parts_of_some_entries(make):
+    X = make(np.ones((10, 6)))
+    sizes = [[part.stop - part.start for part in problems._parts(X, size)] for size in (24, 3, 99)]
+    assert sizes == [[4, 4, 2], [1] * 10, [10]]
+
+
+def test_soft_plans_that_fill_the_cache_may_meet_dense_values(planted, family, monkeypatch):
+    problem = make_problem(planted[0], family)
+    plans = [np.random.default_rng(0).dirichlet(np.ones(4), n) for n in (30, 40)]
+    expected = [f.profiles(p, 4).total for f, p in zip(problem.faces, plans, strict=True)]
+    monkeypatch.setattr(problems, "_CACHE_BYTES", 0)
+    for face, plan, total in zip(problem.faces, plans, expected, strict=True):
+        np.testing.assert_array_equal(face.profiles(plan, 4).total, total)
 
 
 def test_blocks_remember_their_sweeps(planted, family):

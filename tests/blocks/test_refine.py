@@ -94,23 +94,26 @@ def test_clusters_of_two_are_split_and_single_points_are_not(family):
     assert len(np.unique(split.labels[0])) == 3
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "missing", "poisson"])
+@pytest.mark.parametrize("kind", ["gaussian", "missing", "poisson", "degrees"])
 def test_splits_follow_the_leading_direction_of_the_residuals(kind):
     rng = np.random.default_rng(0)
-    family = "poisson" if kind == "poisson" else "gaussian"
+    family = "poisson" if kind in ("poisson", "degrees") else "gaussian"
     rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
-    X = rng.poisson(np.array([[0.2, 3.0, 40.0], [30.0, 3.0, 1.0]])[rows][:, columns]) * 1.0
+    means = np.array([[0.2, 3.0, 40.0], [30.0, 3.0, 1.0]])[rows][:, columns]
+    if kind == "degrees":
+        means *= rng.uniform(0.05, 4.0, size=(40, 1)) ** 2
+    X = rng.poisson(means) * 1.0
     if kind == "missing":
         X[rng.uniform(size=X.shape) < 0.4] = np.nan
     problem = make_problem(X, family)
     exposure = np.where(np.isnan(X), 0.0, 1.0)
-    if kind == "poisson":
+    if family == "poisson":
         exposure = np.outer(X.sum(axis=1), X.sum(axis=0)) / X.sum()
     members = np.flatnonzero(rows == 0)
     total, seen = (np.nan_to_num(part)[members] @ np.eye(3)[columns] for part in (X, exposure))
     mean = total.sum(axis=0) / seen.sum(axis=0)
     residual = (total - seen * mean) / np.sqrt(np.maximum(seen, 1e-300))
-    residual /= np.sqrt(mean) if kind == "poisson" else 1.0
+    residual /= np.sqrt(mean) if family == "poisson" else 1.0
     leading = np.linalg.svd(residual - residual.mean(axis=0))[0][:, 0]
     half = _leading_half(problem, problem.faces[0].profiles(columns, 3).take(members))
     np.testing.assert_array_equal(half, leading > np.median(leading))

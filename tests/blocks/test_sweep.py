@@ -5,9 +5,11 @@ import scipy.sparse as sp
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import (
     _mass_moved,
+    _transport,
     assign,
     balanced_plan,
     excess_share,
+    gains,
     log_marginal,
     settle,
     share_out,
@@ -178,7 +180,7 @@ def test_mass_moved_is_half_of_what_changed():
 def test_settling_is_a_soft_sweep(planted, family, balanced):
     problem = make_problem(planted[0], family)
     start = make_blocks(problem, np.arange(40) % 3, np.arange(30) % 3)
-    settled = settle(problem, start, balanced=balanced)
+    settled = settle(problem, start, **({"balanced": True} if balanced else {}))
     swept = sweep(problem, start, temperatures=(1.0,), max_iter=30, tol=1e-3, balanced=balanced)
     assert settled.n_sweeps == swept.n_sweeps
     for one, other in zip(settled.plans, swept.plans, strict=True):
@@ -193,6 +195,18 @@ def test_a_balanced_sweep_ends_with_equal_sizes_whatever_the_truth(planted, fami
         for labels in found.labels:
             assert np.ptp(np.bincount(labels)) <= 1
         assert (found.plans is not None) == (temperatures == (1.0,))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0, 4.0])
+def test_balanced_transport_shares_out_by_gains(planted, family, temperature):
+    """A hard plan is the plan of temperature one, shared out."""
+    problem = make_problem(planted[0][:, :3], family)
+    labels = np.arange(40) % 4, np.arange(3) % 2
+    profiles = problem.faces[0].profiles(labels[1], 2)
+    gain = gains(problem, profiles, profiles.blocks(labels[0], 4), np.zeros(4))
+    expected = balanced_plan(gain, temperature or 1.0)
+    plan = _transport(problem, 0, labels, (4, 2), temperature, balanced=True)
+    np.testing.assert_array_equal(plan, expected if temperature else share_out(expected))
 
 
 def test_settling_has_a_limit(planted, family):

@@ -105,11 +105,11 @@ def _search(
     is_wide = matrix.shape[0] < matrix.shape[1]
     matrix = matrix.T if is_wide else matrix
     drawn = np.random.RandomState(seed).normal(size=(matrix.shape[1], rank + _SPARE))
-    basis = drawn.astype(matrix.dtype, copy=False)
+    basis = drawn.astype(matrix.dtype)
     for _ in range(_ROUNDS):
         for product in (matrix, matrix.T):
-            basis, _ = scipy.linalg.lu(product @ basis, permute_l=True, check_finite=False)
-    basis, _ = scipy.linalg.qr(matrix @ basis, mode="economic", check_finite=False)
+            basis, _ = scipy.linalg.lu(product @ basis, permute_l=True)
+    basis, _ = scipy.linalg.qr(matrix @ basis, mode="economic")
     left, values, right = scipy.linalg.svd(basis.T @ matrix, full_matrices=False)
     left, right = svd_flip(basis @ left, right, u_based_decision=not is_wide)
     left, values, right = left[:, :rank], values[:rank], right[:rank].T

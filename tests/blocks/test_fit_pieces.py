@@ -1,0 +1,258 @@
+"""Pieces of a fit, against slow and obvious versions of them."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot.blocks import fit
+from ccot.blocks.fit import BlockSettings, solve_blocks
+from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.numbers import best_cuts, bic, evidence, icl, is_saturated
+from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
+from ccot.blocks.spectrum import low_rank
+from ccot.blocks.sweep import assign, settle, sweep
+from ccot.metrics import error_rate
+from tests.blocks.matrices import draw
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_starts"),
+    [((3, 2), 24), ((160, 100), 24), ((250, 100), 16), ((1000, 100), 12), ((1000, 200), 8),
+     ((1000, 400), 4), ((3000, 1000), 3), ((9000, 9000), 3)],
+)  # fmt: skip
+def test_larger_matrices_have_fewer_starts(shape, n_starts):
+    X = np.broadcast_to(0.0, shape)
+    assert fit._default_n_init(X) == n_starts
+
+
+def test_starts_of_sparse_matrices_are_counted_by_their_entries():
+    X = sp.random_array((500, 400), density=0.03125, rng=np.random.default_rng(0), format="csr")
+    assert fit._default_n_init(X) == 16
+    assert fit._default_n_init(sp.csr_array((5, 4))) == 24
+
+
+def slow_precision(X):
+    """Inverse variances around the low rank approximation, column by column."""
+    filled = np.where(np.isfinite(X), X, np.nanmean(X))
+    squares = np.where(np.isfinite(X), (X - low_rank(filled)) ** 2, np.nan)
+    seen = np.isfinite(X).any(axis=0)
+    variance = np.full(X.shape[1], np.nanmean(squares))
+    variance[seen] = np.nanmean(squares[:, seen], axis=0)
+    precision = 1 / np.maximum(variance, 1e-6 * variance.mean())
+    return precision / precision.mean()
+
+
+@pytest.mark.parametrize("kind", ["all", "gaps", "sparse"])
+def test_precision_follows_its_formula(kind):
+    rng = np.random.default_rng(0)
+    X = draw("gaussian", np.arange(30) % 2, np.arange(20) % 3, rng)
+    X += rng.uniform(0.2, 3.0, 20) * rng.normal(size=(30, 20))
+    # A column without noise has a finite precision.
+    X[:, 4] = 0
+    if kind == "gaps":
+        X[rng.uniform(size=X.shape) < 0.3] = np.nan
+        X[:, 7] = np.nan
+    made = sp.csr_array(X) if kind == "sparse" else X
+    problem = fit._make_problem(made, "gaussian", True)
+    np.testing.assert_allclose(problem.faces[0].partner_exposure, slow_precision(X))
+    assert problem.shape == (30, 20)
+
+
+def test_a_matrix_of_zeros_has_equal_precisions():
+    problem = fit._make_problem(np.zeros((5, 4)), "gaussian", True)
+    np.testing.assert_array_equal(problem.faces[0].partner_exposure, np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("family", "heteroscedastic"), [("gaussian", False), ("poisson", True), ("bernoulli", True)]
+)
+def test_only_real_values_have_precisions_and_only_if_wanted(family, heteroscedastic):
+    X = draw(family, np.arange(8) % 2, np.arange(6) % 3, np.random.default_rng(0))
+    given = fit._make_problem(X, family, heteroscedastic).faces[0].partner_exposure
+    np.testing.assert_array_equal(given, make_problem(X, family).faces[0].partner_exposure)
+
+
+@pytest.fixture
+def small(family):
+    """A matrix of 2 x 3 blocks, of which a fit takes a moment."""
+    rng = np.random.default_rng(1)
+    rows, columns = np.arange(24) % 2, np.arange(18) % 3
+    return draw(family, rows, columns, rng), rows, columns
+
+
+def begin(X, family, candidate=None, **settings):
+    return fit._begin(X, family, BlockSettings(**settings), np.random.default_rng(0), candidate)
+
+
+def test_starts_come_with_their_hierarchies_the_most_informed_first(small, family):
+    X, rows, columns = small
+    for candidate, n_more in ((None, 0), ((rows % 1, columns % 1), 1)):
+        _, problem, starts = begin(X, family, candidate, n_init=4)
+        assert len(starts) == 4 + n_more
+        held = [information(problem, start.fine) for start in starts]
+        assert held == sorted(held, reverse=True)
+        for start in starts:
+            assert start.hierarchy == build_hierarchy(problem, start.fine)
+    assert starts[-1].fine.shape == (1, 1)
+
+
+def test_there_are_as_many_starts_as_the_size_says(monkeypatch):
+    X = draw("bernoulli", np.arange(9) % 2, np.arange(6) % 3, np.random.default_rng(0))
+    monkeypatch.setattr(fit, "_default_n_init", lambda X: X.shape[1] - 1)
+    assert len(begin(X, "bernoulli")[2]) == 5
+    assert len(begin(X, "bernoulli", n_init=2)[2]) == 2
+
+
+def test_a_fit_is_made_on_the_device(small, family):
+    problem = begin(small[0], family, n_init=1, device="cpu")[1]
+    assert problem.backend.device == "cpu"
+    assert begin(small[0], family, n_init=1)[1].backend.device is None
+
+
+def test_weights_are_those_asked_for():
+    rng = np.random.default_rng(0)
+    X = draw("gaussian", np.arange(24) % 2, np.arange(18) % 3, rng) + rng.normal(size=(24, 18))
+    equal, weighted = (
+        begin(X, "gaussian", n_init=1, heteroscedastic=wanted)[1].faces[0].partner_exposure
+        for wanted in (False, True)
+    )
+    assert np.ptp(equal) == 0
+    assert np.ptp(weighted) > 0.1
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_effects_are_taken_out_where_structure_has_no_end(make, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = np.add.outer(3 * rng.normal(size=24), 3 * rng.normal(size=18)) + rng.normal(size=(24, 18))
+    preparation, problem, starts = begin(make(X), "gaussian", n_init=2)
+    assert preparation.row_effect is not None
+    assert problem.n_effects == 24 + 18 - 1
+    left = X - X.mean(axis=0) - X.mean(axis=1, keepdims=True) + X.mean()
+    np.testing.assert_allclose(problem.faces[0].values, left, atol=1e-12)
+    assert len(starts) == 2
+    # As many cells as are written out at most, and one more.
+    for cells, is_plain in ((432, False), (431, make is sp.csr_array)):
+        monkeypatch.setattr(fit, "_LARGEST_WRITTEN", cells)
+        assert (begin(make(X), "gaussian", n_init=2)[0].row_effect is None) == is_plain
+
+
+def test_effects_stay_where_one_side_alone_has_no_end():
+    """Where columns are few blocks and rows are a line, the gaussian model is not to be trusted."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 30, 40)[:, None] * np.repeat([0.0, 1.0], 8) + 0.1 * rng.normal(size=(40, 16))
+    assert begin(X, "gaussian", n_init=2)[0].row_effect is not None
+    assert begin(X - X.min(), "poisson", n_init=2)[0].row_effect is None
+
+
+def test_dispersion_is_that_around_the_finest_blocks():
+    X = np.random.default_rng(0).poisson(3.0, size=(24, 18)) * 4.0
+    settings = BlockSettings(n_init=2)
+    found = fit.search_blocks(X, "poisson", settings, np.random.default_rng(0))
+    assert found.problem.dispersion == pearson_dispersion(found.problem, found.finest)
+    assert found.problem.dispersion > 2
+
+
+def test_what_is_found_is_put_together(small, family):
+    X, told = small[0], []
+
+    def report(message, done=0, total=0):
+        told.append(message)
+
+    settings = BlockSettings(n_init=2, report=report)
+    found = fit.search_blocks(X, family, settings, np.random.default_rng(0))
+    problem, answer = solve_blocks(X, family, settings, np.random.default_rng(0))
+    assert told[: len(told) // 2] == told[len(told) // 2 :]
+    assert f"2 starts, finest blocks {found.finest.shape}" in told
+    assert told[-1] == "2 x 3 clusters"
+    assert {"starts", "starts cut", "candidates refined"} <= set(told)
+    assert answer.family == family
+    assert answer.finest.shape == found.finest.shape
+    assert answer.hierarchy == found.hierarchy
+    assert answer.candidates == found.candidates
+    assert answer.candidates[0].criterion == "icl"
+    assert answer.candidates[0].score == icl(problem, found.views[0])
+    assert answer.n_iter == max(view.n_sweeps for view in found.views) > 1
+    for axis, side in enumerate((answer.row, answer.column)):
+        labels, sure = assign(problem, found.views[axis], axis)
+        np.testing.assert_array_equal(side.labels, labels)
+        np.testing.assert_array_equal(side.confidence, sure)
+        assert side.n_clusters == answer.blocks.shape[axis]
+        np.testing.assert_array_equal(side.placement.labels(X if axis == 0 else X.T), labels)
+        np.testing.assert_array_equal(answer.blocks.labels[axis], labels)
+    assert answer.icl == icl(problem, answer.blocks)
+    assert answer.bic == bic(problem, answer.blocks)
+
+
+def test_clusters_of_equal_size_stay_so_to_the_end(family):
+    """Three rows of the one kind, nine of the other."""
+    X = draw(family, np.arange(12) // 9, np.arange(9) % 3, np.random.default_rng(0))
+    settings = BlockSettings(2, 3, n_init=1, balanced=True)
+    answer = solve_blocks(X, family, settings, np.random.default_rng(0))[1]
+    np.testing.assert_array_equal(np.bincount(answer.row.labels), [6, 6])
+
+
+def test_a_fit_without_sweeps_counts_as_one(small, family):
+    X, rows, columns = small
+    found = fit.search_blocks(X, family, BlockSettings(n_init=1), np.random.default_rng(0))
+    still = make_blocks(found.problem, rows, columns)
+    found = replace(found, views=(still, still))
+    assert fit.collect(found, still, (np.ones(24), np.ones(18))).n_iter == 1
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("n_starts", [2, 8])
+def test_sides_are_cut_against_the_finest_clusters_of_the_other(small, family, n_starts, balanced):
+    """The most informed cuts are swept, and the most informed of what comes out is kept."""
+    X, rows, columns = small
+    _, problem, starts = begin(X, family, n_init=n_starts)
+    views = fit._fit_by_cut(problem, starts, (2, 3), BlockSettings(balanced=balanced))
+    for axis, (view, truth) in enumerate(zip(views, (rows, columns), strict=True)):
+        assert error_rate(truth, view.labels[axis]) == 0
+        assert view.shape[1 - axis] > 3
+        target = (None, 3) if axis else (2, None)
+        cuts = [start.cut(target) for start in starts]
+        cuts.sort(key=partial(information, problem), reverse=True)
+        swept = [
+            sweep(problem, cut, max_iter=6, tol=2e-3, balanced=balanced)
+            for cut in cuts[: {2: 2 - axis, 8: 3}[n_starts]]
+        ]
+        best = max(information(problem, blocks) for blocks in swept)
+        assert information(problem, view) == pytest.approx(best, rel=1e-9)
+
+
+def test_cuts_have_the_numbers_even_where_clusters_got_lost(small, family):
+    _, problem, starts = begin(small[0], family, n_init=1)
+    for balanced in (False, True):
+        views = fit._fit_by_cut(problem, starts, (20, 17), BlockSettings(balanced=balanced))
+        assert (views[0].shape[0], views[1].shape[1]) == (20, 17)
+        if balanced:
+            for axis, view in enumerate(views):
+                assert np.ptp(np.bincount(view.labels[axis])) <= 1
+
+
+@pytest.mark.parametrize("criterion", ["jump", "icl"])
+def test_refined_blocks_beat_every_cut(small, family, criterion):
+    X = small[0]
+    _, problem, starts = begin(X, family, n_init=3)
+    settings = BlockSettings(criterion=criterion)
+    best, same = fit._fit_by_icl(problem, starts, settings)
+    assert best is same
+    score = icl if criterion == "icl" else evidence
+    cuts = [
+        settle(problem, start.cut(cut.numbers))
+        for start in starts
+        for cut in best_cuts(problem, start.fine, start.hierarchy)[:3]
+    ]
+    assert score(problem, best) >= max(score(problem, cut) for cut in cuts) - 1e-6
+    assert best.shape == (2, 3)
+
+
+def test_blocks_of_less_than_two_entries_are_never_the_answer():
+    """A matrix without noise: the likelihood has no bound."""
+    X = np.arange(36.0).reshape(6, 6) ** 2
+    _, problem, starts = begin(X, "gaussian", n_init=2)
+    best, _ = fit._fit_by_icl(problem, starts, BlockSettings())
+    assert not is_saturated(problem, best.shape)

@@ -1,0 +1,305 @@
+"""Pieces of a pass over rows that are read and not kept, against the matrix in memory."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.utils import gen_batches
+
+from ccot.blocks import stream
+from ccot.blocks.fit import BlockSettings, Search
+from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.numbers import bic, icl
+from ccot.blocks.placement import place_side
+from ccot.blocks.prepare import Preparation, choose_preparation, with_effects
+from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, make_problem
+from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
+from ccot.progress import silent
+from ccot.sources import FunctionSource
+from tests.blocks.matrices import MEANS, draw
+
+
+def in_parts(X, step):
+    source = FunctionSource(lambda first, last: X[first:last], X.shape, part_rows=step)
+    source.allow_nan = True
+    return source
+
+
+def with_gaps(X):
+    X = X.copy()
+    X[np.random.default_rng(3).uniform(size=X.shape) < 0.2] = np.nan
+    X[3], X[:, 2] = np.nan, np.nan
+    return X
+
+
+def tilted(X):
+    rng = np.random.default_rng(4)
+    return X + 3 * rng.normal(size=len(X))[:, None] + 3 * rng.normal(size=X.shape[1])
+
+
+@dataclass
+class Read:
+    """A matrix in memory with two co-clusterings, a coarse one and a fine one, read in parts."""
+
+    X: np.ndarray
+    problem: BlockProblem
+    found: Search
+    views: tuple[Blocks, Blocks]
+    rows: stream.Rows
+
+    def moved(self, place):
+        """What rows gain in a view."""
+        view, face = self.views[place], self.problem.faces[0]
+        profiles = face.profiles(view.labels[1], view.shape[1])
+        table = profiles.blocks(view.labels[0], view.shape[0])
+        return gains(self.problem, profiles, table, log_marginal(view.labels[0], view.shape[0]))
+
+
+READ = ["gaussian", "poisson", "bernoulli", "sparse", "gaps", "weights", "gaps, weights", "effects"]
+
+
+@pytest.fixture(params=READ)
+def read(request):
+    """Rows that were read in three parts, with the blocks of all of them as the sample's."""
+    kind, rng = request.param, np.random.default_rng(0)
+    family = kind if kind in MEANS else "poisson" if kind == "sparse" else "gaussian"
+    labels = rng.integers(0, 2, 30), rng.integers(0, 3, 12)
+    X = draw(family, *labels, rng)
+    X = with_gaps(X) if "gaps" in kind else tilted(X) if kind == "effects" else X
+    if kind == "sparse":
+        X[np.random.default_rng(1).uniform(size=X.shape) < 0.8] = 0
+        X[3], X[:, 2], X = 0, 0, sp.csr_array(X)
+    precision = rng.uniform(0.5, 2.0, 12) if "weights" in kind else None
+    preparation = choose_preparation(X, family)
+    if kind == "effects":
+        preparation = with_effects(preparation, X)
+    problem = make_problem(preparation.matrix(X), family, precision)
+    problem = replace(problem, n_effects=7).with_dispersion(1.5 if family == "poisson" else 1.0)
+    finer = labels[0] + 2 * (np.arange(30) % 3), labels[1] + 3 * (np.arange(12) % 2)
+    views = make_blocks(problem, *labels, n_sweeps=3), make_blocks(problem, *finer)
+    hierarchy = build_hierarchy(problem, views[1])
+    found = Search(preparation, problem, (views[0], views[0]), views[1], hierarchy, ())
+    reader = stream._Reader(tuple(place_side(problem, preparation, v, 0) for v in views))
+    rows = stream._join(reader.read(X[part]) for part in gen_batches(30, 11))
+    return Read(X.toarray() if kind == "sparse" else X, problem, found, views, rows)
+
+
+def test_rows_go_where_they_gain_most(read):
+    for place, labels in enumerate(read.rows.labels):
+        np.testing.assert_array_equal(labels, read.moved(place).argmax(axis=1))
+        assert labels.dtype == np.int32
+    assert read.rows.n_views == 2
+    sizes = read.rows.sizes(1)
+    np.testing.assert_array_equal(sizes, np.bincount(read.rows.labels[1], minlength=6))
+    expected = excess_share(
+        soft_plan(read.moved(0)), read.rows.labels[0], read.problem.faces[0].is_empty()
+    )
+    np.testing.assert_allclose(read.rows.confidence, expected, atol=1e-12)
+
+
+def test_sums_of_the_parts_are_those_of_the_matrix(read):
+    rows, face = read.rows, read.problem.faces[0]
+    values = face.values.toarray() if sp.issparse(face.values) else face.values
+    np.testing.assert_allclose(rows.degree, values.sum(axis=1), atol=1e-12)
+    missing = np.isnan(read.X)
+    for place, labels in enumerate(rows.labels):
+        for given, cells in ((rows.total(place), values), (rows.missing(place), missing)):
+            n_clusters = read.views[place].shape[0]
+            expected = np.array([cells[labels == k].sum(axis=0) for k in range(n_clusters)])
+            np.testing.assert_allclose(given + 0 * expected, expected, atol=1e-12)
+            assert np.ndim(given) == 2 or not missing.any()
+    raw = np.nan_to_num(read.X)
+    np.testing.assert_allclose(
+        rows.sums[-1], [raw[rows.labels[0] == k].sum(axis=0) for k in (0, 1)]
+    )
+    effect = read.found.preparation.row_effect
+    assert (rows.effect is None) == (effect is None)
+    if effect is not None:
+        np.testing.assert_allclose(rows.effect, effect, atol=1e-12)
+
+
+def test_the_problem_of_rows_that_were_read_is_that_of_the_matrix(read):
+    # The sample knows less: another sum and another number of rows.
+    sample = replace(read.problem, overall=9.0, n_observed=1, sum_squares=2.0)
+    whole = stream._whole_problem(sample, read.rows)
+    for given, expected in zip(whole.faces, read.problem.faces, strict=True):
+        assert len(given) == len(expected)
+        assert given.values.shape == expected.values.shape
+        np.testing.assert_allclose(given.exposure, expected.exposure)
+        np.testing.assert_allclose(given.partner_exposure, expected.partner_exposure)
+    assert whole.overall == pytest.approx(read.problem.overall)
+    assert whole.n_observed == read.problem.n_observed
+    assert isinstance(whole.n_observed, int)
+    assert whole.sum_squares == pytest.approx(read.problem.sum_squares)
+    assert (whole.family, whole.dispersion, whole.unit, whole.n_effects) == (
+        *(sample.family, sample.dispersion, sample.unit, sample.n_effects),
+    )
+
+
+def test_columns_move_as_in_a_sweep(read):
+    whole = stream._whole_problem(read.problem, read.rows)
+    for place, view in enumerate(read.views):
+        own, (n_rows, n_columns) = read.rows.labels[place], view.shape
+        expected = read.problem.faces[1].profiles(own, n_rows)
+        profiles = stream._column_profiles(whole, read.rows, place)
+        np.testing.assert_allclose(profiles.total, expected.total, atol=1e-12)
+        np.testing.assert_allclose(profiles.full_exposure(), expected.full_exposure(), atol=1e-12)
+        blocks, sure = stream._move_columns(whole, view, read.rows, place)
+        table = expected.blocks(view.labels[1], n_columns)
+        marginal = log_marginal(view.labels[1], n_columns)
+        gain = gains(read.problem, expected, table, marginal)
+        best = gain.argmax(axis=1)
+        labels = best if len(np.unique(best)) == n_columns else view.labels[1]
+        np.testing.assert_array_equal(blocks.labels[1], labels)
+        np.testing.assert_array_equal(blocks.labels[0], own)
+        total, exposure = read.problem.table(own, labels, view.shape)
+        np.testing.assert_allclose(blocks.total, total, atol=1e-12)
+        np.testing.assert_allclose(blocks.exposure, exposure, atol=1e-12)
+        assert blocks.n_sweeps == view.n_sweeps + 1
+        is_empty = read.problem.faces[1].is_empty()
+        np.testing.assert_allclose(
+            sure, excess_share(soft_plan(gain), labels, is_empty), atol=1e-12
+        )
+        assert (sure[is_empty] == 0).all()
+
+
+def test_a_cluster_of_columns_that_all_would_leave_stays():
+    """Equal columns go to the larger cluster."""
+    X = np.repeat(np.random.default_rng(0).normal(size=(20, 1)), 6, axis=1)
+    problem, own = make_problem(X, "gaussian"), np.array([0, 0, 1, 0, 0, 0])
+    view = make_blocks(problem, np.arange(20) % 2, own)
+    reader = stream._Reader((place_side(problem, Preparation("gaussian"), view, 0),))
+    rows = stream._join([reader.read(X)])
+    blocks, sure = stream._move_columns(problem, view, rows, 0)
+    np.testing.assert_array_equal(blocks.labels[1], own)
+    total, _ = problem.table(rows.labels[0], own, (2, 2))
+    np.testing.assert_allclose(blocks.total, total)
+    # Five shares in six, beyond one in two; the other cluster has less than its chance.
+    np.testing.assert_allclose(sure, np.where(own == 0, 2 / 3, 0.0))
+
+
+def test_what_is_collected_is_what_blocks_of_the_matrix_are(read):
+    before = stream.Sweep(read.views)
+    assert before.problem(read.problem) is read.problem
+    swept = stream._sweep(in_parts(read.X, 11), read.found, silent, before)
+    again = stream._sweep(in_parts(read.X, 11), read.found, silent, swept)
+    assert (swept.n_passes, again.n_passes) == (1, 2)
+    assert swept.share_moved == 1
+    assert again.share_moved == stream._share_moved(swept.views, again.views)
+    answer = stream._collect(read.found, again, [0, 0, 1])
+    found, labels = answer.found, again.views[0].labels
+    np.testing.assert_array_equal(found.row.labels, labels[0])
+    np.testing.assert_array_equal(found.column.labels, labels[1])
+    np.testing.assert_array_equal(found.finest.labels[0], again.views[1].labels[0])
+    np.testing.assert_array_equal(found.row.confidence, again.rows.confidence)
+    np.testing.assert_array_equal(found.column.confidence, again.column_confidence[0])
+    expected = make_blocks(read.problem, *labels)
+    np.testing.assert_allclose(found.blocks.total, expected.total, atol=1e-12)
+    np.testing.assert_allclose(found.blocks.exposure, expected.exposure, atol=1e-12)
+    whole = again.problem(read.problem)
+    assert found.icl == pytest.approx(icl(whole, expected))
+    assert found.bic == pytest.approx(bic(whole, expected))
+    assert found.n_iter == again.views[0].n_sweeps
+    for (k, m), mean in np.ndenumerate(answer.block_means):
+        block = read.X[np.ix_(labels[0] == k, labels[1] == m)]
+        assert mean == pytest.approx(np.nanmean(block))
+    effect = found.row.placement.preparation.row_effect
+    np.testing.assert_array_equal(effect, again.rows.effect)
+
+
+def test_blocks_that_hold_nothing_have_no_mean():
+    labels = np.array([0, 1]), np.array([0, 1])
+    X = np.array([[1.0, np.nan], [2.0, 3.0]])
+    problem = make_problem(X, "gaussian")
+    view = make_blocks(problem, *labels)
+    found = Search(
+        Preparation("gaussian"), problem, (view, view), view, build_hierarchy(problem, view), ()
+    )
+    swept = stream._sweep(in_parts(X, 1), found, silent, stream.Sweep((view,)))
+    np.testing.assert_array_equal(stream._collect(found, swept, [0, 0, 0]).block_means, X)
+
+
+def test_share_moved_is_the_largest_but_for_the_finest_view():
+    def view(rows, columns):
+        return Blocks((np.array(rows), np.array(columns)), np.zeros((2, 2)), np.zeros((2, 2)))
+
+    still, one, all_ = view([0, 0, 1], [0, 1]), view([0, 1, 1], [0, 1]), view([1, 1, 0], [1, 0])
+    assert stream._share_moved((still, still, still), (still, one, all_)) == 1 / 5
+    assert stream._share_moved((still, still), (all_, still)) == 1
+    # Where one view is all there is, it counts.
+    assert stream._share_moved((still,), (one,)) == 1 / 5
+
+
+def test_empty_clusters_are_dropped_from_every_sum_of_their_view():
+    labels = np.array([2, 2, 0]), np.array([0, 0, 0]), np.array([1, 1, 1])
+    table = np.arange(6.0).reshape(3, 2)
+    sums = (table, table[:2] + 10, table[:2], table + 20, table[:2] + 30, 0.0, 1.0, table + 40)
+    rows = stream.Rows(labels, np.ones(3), np.ones(3), None, sums)
+    kept = stream._without_empty(rows)
+    for given, expected in zip(kept.labels, ([1, 1, 0], [0, 0, 0], [1, 1, 1]), strict=True):
+        np.testing.assert_array_equal(given, expected)
+    assert kept.labels[0].dtype == np.int32
+    used = [0, 2]
+    expected = (
+        *(table[used], table[:1] + 10, table[:2]),
+        *(table[used] + 20, table[:1] + 30, 0.0, 1.0, table[used] + 40),
+    )
+    for given, wanted in zip(kept.sums, expected, strict=True):
+        np.testing.assert_array_equal(given, wanted)
+
+
+@pytest.mark.parametrize("n_moving", [1, 2, 9])
+def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
+    X = draw("gaussian", np.arange(50) % 2, np.arange(30) % 3, np.random.default_rng(0))
+    problem = make_problem(X, "gaussian")
+    by_rows, by_columns, finest = (
+        make_blocks(problem, np.arange(50) % g, np.arange(30) % m)
+        for g, m in ((2, 5), (4, 3), (8, 6))
+    )
+    hierarchy = build_hierarchy(problem, finest)
+    found = Search(Preparation("gaussian"), problem, (by_rows, by_columns), finest, hierarchy, ())
+    told, asked = [], []
+
+    def search(*arguments):
+        asked.append(arguments)
+        return found
+
+    def one_pass(source, search, report, before):
+        assert report is settings.report
+        share = 0.5 if before.n_passes < n_moving else stream._TOL
+        return replace(whole_pass(source, search, silent, before), share_moved=share)
+
+    whole_pass = stream._sweep
+    monkeypatch.setattr(stream, "search_blocks", search)
+    monkeypatch.setattr(stream, "_sweep", one_pass)
+    settings, rng = BlockSettings(report=told.append), np.random.default_rng(0)
+    answer = stream.fit_block_source(in_parts(X, 20), X[:40], "gaussian", settings, rng)
+    assert len(told) == min(n_moving + 1, 4)
+    assert told[0] == "pass 1 over 50 rows: 50.0% moved"
+    ((sample, *others),) = asked
+    np.testing.assert_array_equal(sample, X[:40])
+    assert others == ["gaussian", settings, rng]
+    found = answer.found
+    assert found.n_iter == len(told)
+    # Rows of one view, columns of the other, and the finest clusters of both under them.
+    assert (found.row.n_clusters, found.column.n_clusters) == answer.block_means.shape
+    assert answer.block_means.shape[1] == 3
+    assert found.finest.shape == (8, 6)
+    for (k, m), mean in np.ndenumerate(answer.block_means):
+        block = X[np.ix_(found.row.labels == k, found.column.labels == m)]
+        assert mean == pytest.approx(block.mean())
+
+
+def test_the_sample_has_the_entries_it_may_have(monkeypatch):
+    monkeypatch.setattr(stream, "POOL_ROWS", 5)
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 120)
+    X = np.ones((40, 10))
+    assert stream.pool_size(in_parts(X, 7)) == 12
+    # Two entries a row: five times as many rows.
+    sparse = sp.csr_array(X * (np.arange(10) < 2))
+    assert stream.pool_size(in_parts(sparse, 7)) == 40
+    assert stream.pool_size(in_parts(sp.csr_array(X * (np.arange(10) < 4)), 7)) == 30
+    assert stream.pool_size(in_parts(sp.csr_array((40, 10)), 7)) == 40
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 30)
+    assert stream.pool_size(in_parts(X, 7)) == 5
