@@ -19,6 +19,7 @@ import ratings
 import reliability
 import reproduction
 import suite
+import supply
 
 from ccot.blocks import choose, numbers, prepare, start
 from ccot.experiments.published import FIGURE3, TABLE2
@@ -358,7 +359,7 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
                  real, real_sets, robust, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, faults, growth, large, ratings, reliability, reproduction, suite):
+for module in (commands, faults, growth, large, ratings, reliability, reproduction, suite, supply):
     TABLES |= module.TABLES
 
 

@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from benchmarks.licences import is_allowed, licence, packages
 from tests.conftest import PROJECT
 
 SETTINGS = tomllib.loads((PROJECT / "pyproject.toml").read_text())
@@ -73,6 +74,28 @@ def test_lowest_versions_are_the_bounds():
     for package, asked in asked_for(FOR_USERS):
         assert str(asked.specifier).startswith(">=")
         assert Version(str(asked.specifier)[2:]) == found[package], f"{asked}: {found[package]}"
+
+
+def test_licences_are_known_and_ask_nothing_of_users():
+    """PyTorch is left out: it may come with libraries of NVIDIA, under a licence of NVIDIA's."""
+    found = {name: licence(it) for name, it in packages(f"ccot[{','.join(FOR_USERS)}]").items()}
+    assert set(found) >= {name for name, _ in asked_for(FOR_USERS)}
+    assert not {name: said for name, said in found.items() if not is_allowed(said)}
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_fine"),
+    [
+        ("MIT", True),
+        ("(MIT OR Apache-2.0 WITH LLVM-exception) AND Zlib", True),
+        ("MIT AND GPL-3.0-only", False),
+        ("LicenseRef-NVIDIA-Proprietary", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_allowed_licences(expression, is_fine):
+    assert is_allowed(expression) is is_fine
 
 
 def copy_sources(project, folder, backwards=False):
