@@ -1,19 +1,20 @@
 """How many random examples every property was tried on, counted while the tests run.
 
-Runs the property tests with the thorough profile, slow ones included, and stores the tally: a claim
-such as "tried on thousands of problems" is then a number that somebody counted.
+Runs the property tests, slow ones included, and stores the tally: a claim such as "tried on
+thousands of problems" is then a number that somebody counted. Files of tests are counted one after
+the other; what was counted before stays, unless it is counted again.
 """
 
 import argparse
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
 
-from benchmarks.record import store
+from benchmarks.record import RESULTS, load, store
 
+NAME = "truth"
 PROJECT = Path(__file__).parents[1]
 FOLDERS = ("tests/truth", "tests/property")
 
@@ -43,23 +44,30 @@ class Tally:
             seen["seconds"] += report.duration
 
 
+def count(file: str) -> list[dict]:
+    """Run a file of tests, and return how often each of its properties was tried."""
+    tally = Tally()
+    pytest.main(["-q", "-p", "no:xdist", file], plugins=[tally])
+    return [seen for seen in tally.properties.values() if seen["examples"]]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("paths", nargs="*", default=FOLDERS)
-    paths = parser.parse_args().paths
-    os.environ["HYPOTHESIS_PROFILE"] = "thorough"
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("files", nargs="*", help=f"of tests; by default all of {FOLDERS}")
+    parser.add_argument(
+        "--profile", choices=("default", "thorough"), default="thorough", help="how many examples"
+    )
+    options = parser.parse_args()
+    os.environ["HYPOTHESIS_PROFILE"] = options.profile
     os.chdir(PROJECT)
-    tally, begun = Tally(), time.perf_counter()
-    pytest.main(["-q", "-p", "no:xdist", *paths], plugins=[tally])
-    tried = [seen for seen in tally.properties.values() if seen["examples"]]
-    summary = {
-        "profile": "thorough",
-        "seconds": time.perf_counter() - begun,
-        "examples": sum(seen["examples"] for seen in tried),
-        "failed": sum(seen["failed"] for seen in tried),
-        "properties": sorted(tried, key=lambda seen: (seen["file"], seen["property"])),
-    }
-    print(f"stored {store('truth', summary)}: {summary['examples']} examples")
+    every = (str(path) for folder in FOLDERS for path in sorted(Path(folder).glob("test_*.py")))
+    counted = load(NAME)["properties"] if (RESULTS / f"{NAME}.json").exists() else []
+    for file in options.files or every:
+        fresh = [{**seen, "profile": options.profile} for seen in count(file)]
+        counted = [seen for seen in counted if seen["file"] != file] + fresh
+        counted.sort(key=lambda seen: (seen["file"], seen["property"]))
+        sums = {key: sum(seen[key] for seen in counted) for key in ("examples", "failed")}
+        print(f"stored {store(NAME, {**sums, 'properties': counted})}: {sums}", flush=True)
 
 
 if __name__ == "__main__":

@@ -136,6 +136,31 @@ def test_a_far_start_brings_back_what_underflows():
     np.testing.assert_allclose(answer.log_column, slow_column, rtol=1e-12)
 
 
+def test_iterates_from_anywhere_are_those_of_the_log_domain():
+    """Kernels and starts of any range, met together or one alone."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        shape, n_iter = rng.integers(2, 5, 2), int(rng.integers(1, 4))
+        log_kernel = -(10 ** rng.uniform(0, 4)) * rng.exponential(size=shape)
+        start = 10 ** rng.uniform(0, 4) * rng.normal(size=shape[0])
+        answer = sinkhorn(log_kernel, log_row_start=start, max_iter=n_iter, tol=0.0)
+        slow = scale_slowly(log_kernel, *map(log_uniform, shape), n_iter, start)
+        scale = max(np.abs(log_kernel).max(), np.abs(start).max())
+        for given, expected in zip((answer.log_row, answer.log_column), slow, strict=True):
+            np.testing.assert_allclose(given, expected, rtol=0, atol=1e-13 * scale + 1e-11)
+
+
+def test_points_without_mass_may_be_near_one_another_and_far_from_all():
+    """Their entries would overflow, and take no part."""
+    log_kernel = np.array([[0.0, -1.0, -2e3], [-1.0, 0.0, -2e3], [-2e3, -2e3, 0.0]])
+    log_mass = np.array([np.log(0.5), np.log(0.5), -np.inf])
+    answer = sinkhorn(log_kernel, log_row_mass=log_mass, log_column_mass=log_mass)
+    assert answer.status is Status.CONVERGED
+    coupling = coupling_of(answer, log_kernel)
+    np.testing.assert_allclose(coupling.sum(axis=0), [0.5, 0.5, 0.0], atol=1e-12)
+    np.testing.assert_allclose(coupling.sum(axis=1), [0.5, 0.5, 0.0], atol=1e-12)
+
+
 def test_narrow_kernels_start_from_a_constant():
     log_kernel = -make_costs(7, 5)
     constant = np.full(7, -log_kernel.max())

@@ -171,6 +171,7 @@ def test_what_is_found_is_put_together(small, family):
     assert answer.family == family
     assert answer.finest.shape == found.finest.shape
     assert answer.hierarchy == found.hierarchy
+    assert answer.hierarchy.shape == found.finest.shape
     assert answer.candidates == found.candidates
     assert answer.candidates[0].criterion == "icl"
     assert answer.candidates[0].score == icl(problem, found.views[0])
@@ -184,6 +185,44 @@ def test_what_is_found_is_put_together(small, family):
         np.testing.assert_array_equal(answer.blocks.labels[axis], labels)
     assert answer.icl == icl(problem, answer.blocks)
     assert answer.bic == bic(problem, answer.blocks)
+
+
+def test_a_candidate_is_one_more_start(small, family):
+    X, told = small[0], []
+    settings = BlockSettings(n_init=1, report=lambda message, *_: told.append(message))
+    answer = solve_blocks(X, family, settings, np.random.default_rng(0), small[1:])[1]
+    assert f"2 starts, finest blocks {answer.finest.shape}" in told
+
+
+def test_sparse_matrices_are_taken_by_rows(small, family):
+    kinds = np.asarray, sp.csc_array, sp.csr_matrix
+    dense, *sparse = (
+        fit.search_blocks(kind(small[0]), family, BlockSettings(n_init=1), np.random.default_rng(0))
+        for kind in kinds
+    )
+    assert isinstance(dense.problem.faces[0].values, np.ndarray)
+    for found in sparse:
+        assert found.problem.faces[0].values.format == "csr"
+        assert found.views[0].shape == dense.views[0].shape
+
+
+def test_the_criterion_settles_what_has_no_end():
+    """Smooth structure in three groups: likelihood takes all it is offered, jumps name a scale."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2], 12)
+    traits = 6 * rng.normal(size=(3, 5))[groups] + rng.normal(size=(36, 5))
+    X, told = traits @ rng.normal(size=(5, 30)) + 0.1 * rng.normal(size=(36, 30)), []
+    for criterion in ("icl", "jump"):
+        settings = BlockSettings(
+            criterion=criterion, n_init=2, report=lambda message, *_: told.append(message)
+        )
+        found = fit.search_blocks(X, "gaussian", settings, np.random.default_rng(0))
+        assert found.candidates[0].criterion == criterion
+        rows, columns = found.views
+        assert found.candidates[0].numbers == (rows.shape[0], columns.shape[1])
+        assert told[-1] == f"{rows.shape[0]} x {columns.shape[1]} clusters"
+        assert (rows is columns) == (criterion == "icl")
+    assert rows.shape[0] != columns.shape[0]
 
 
 def test_clusters_of_equal_size_stay_so_to_the_end(family):

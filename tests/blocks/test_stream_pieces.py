@@ -40,10 +40,14 @@ def tilted(X):
 
 @dataclass
 class Read:
-    """A matrix in memory with two co-clusterings, a coarse one and a fine one, read in parts."""
+    """A matrix in memory with two co-clusterings, a coarse one and a fine one, read in parts.
+
+    What was found is that of its first twenty rows.
+    """
 
     X: np.ndarray
     problem: BlockProblem
+    effect: np.ndarray | None
     found: Search
     views: tuple[Blocks, Blocks]
     rows: stream.Rows
@@ -56,17 +60,22 @@ class Read:
         return gains(self.problem, profiles, table, log_marginal(view.labels[0], view.shape[0]))
 
 
-READ = ["gaussian", "poisson", "bernoulli", "sparse", "gaps", "weights", "gaps, weights", "effects"]
+READ = [
+    *("gaussian", "poisson", "bernoulli", "sparse", "small"),
+    *("gaps", "weights", "gaps, weights", "effects"),
+]
 
 
 @pytest.fixture(params=READ)
 def read(request):
-    """Rows that were read in three parts, with the blocks of all of them as the sample's."""
+    """Rows that were read in three parts past the blocks of all of them."""
     kind, rng = request.param, np.random.default_rng(0)
-    family = kind if kind in MEANS else "poisson" if kind == "sparse" else "gaussian"
+    family = kind if kind in MEANS else "gaussian"
+    family = "poisson" if kind in ("sparse", "small") else family
     labels = rng.integers(0, 2, 30), rng.integers(0, 3, 12)
     X = draw(family, *labels, rng)
     X = with_gaps(X) if "gaps" in kind else tilted(X) if kind == "effects" else X
+    X = X * 2.0**-30 if kind == "small" else X
     if kind == "sparse":
         X[np.random.default_rng(1).uniform(size=X.shape) < 0.8] = 0
         X[3], X[:, 2], X = 0, 0, sp.csr_array(X)
@@ -74,15 +83,18 @@ def read(request):
     preparation = choose_preparation(X, family)
     if kind == "effects":
         preparation = with_effects(preparation, X)
-    problem = make_problem(preparation.matrix(X), family, precision)
-    problem = replace(problem, n_effects=7).with_dispersion(1.5 if family == "poisson" else 1.0)
+    values, effect = preparation.matrix(X), preparation.row_effect
+    problem, sample = (make_problem(part, family, precision) for part in (values, values[:20]))
+    sample = replace(sample, n_effects=7)
     finer = labels[0] + 2 * (np.arange(30) % 3), labels[1] + 3 * (np.arange(12) % 2)
     views = make_blocks(problem, *labels, n_sweeps=3), make_blocks(problem, *finer)
-    hierarchy = build_hierarchy(problem, views[1])
-    found = Search(preparation, problem, (views[0], views[0]), views[1], hierarchy, ())
+    coarse, fine = (make_blocks(sample, v.labels[0][:20], v.labels[1], v.n_sweeps) for v in views)
+    known = preparation if effect is None else replace(preparation, row_effect=effect[:20])
+    hierarchy = build_hierarchy(sample, fine)
+    found = Search(known, sample, (coarse, coarse), fine, hierarchy, ())
     reader = stream._Reader(tuple(place_side(problem, preparation, v, 0) for v in views))
     rows = stream._join(reader.read(X[part]) for part in gen_batches(30, 11))
-    return Read(X.toarray() if kind == "sparse" else X, problem, found, views, rows)
+    return Read(X.toarray() if kind == "sparse" else X, problem, effect, found, views, rows)
 
 
 def test_rows_go_where_they_gain_most(read):
@@ -113,15 +125,13 @@ def test_sums_of_the_parts_are_those_of_the_matrix(read):
     np.testing.assert_allclose(
         rows.sums[-1], [raw[rows.labels[0] == k].sum(axis=0) for k in (0, 1)]
     )
-    effect = read.found.preparation.row_effect
-    assert (rows.effect is None) == (effect is None)
-    if effect is not None:
-        np.testing.assert_allclose(rows.effect, effect, atol=1e-12)
+    assert (rows.effect is None) == (read.effect is None)
+    if read.effect is not None:
+        np.testing.assert_allclose(rows.effect, read.effect, atol=1e-12)
 
 
 def test_the_problem_of_rows_that_were_read_is_that_of_the_matrix(read):
-    # The sample knows less: another sum and another number of rows.
-    sample = replace(read.problem, overall=9.0, n_observed=1, sum_squares=2.0)
+    sample = read.found.problem
     whole = stream._whole_problem(sample, read.rows)
     for given, expected in zip(whole.faces, read.problem.faces, strict=True):
         assert len(given) == len(expected)
@@ -180,10 +190,11 @@ def test_a_cluster_of_columns_that_all_would_leave_stays():
 
 
 def test_what_is_collected_is_what_blocks_of_the_matrix_are(read):
-    before = stream.Sweep(read.views)
-    assert before.problem(read.problem) is read.problem
+    before, told = stream.Sweep((read.found.views[0], read.found.finest)), []
+    assert before.problem(read.found.problem) is read.found.problem
     swept = stream._sweep(in_parts(read.X, 11), read.found, silent, before)
-    again = stream._sweep(in_parts(read.X, 11), read.found, silent, swept)
+    again = stream._sweep(in_parts(read.X, 11), read.found, lambda *news: told.append(news), swept)
+    assert len(told) >= 3
     assert (swept.n_passes, again.n_passes) == (1, 2)
     assert swept.share_moved == 1
     assert again.share_moved == stream._share_moved(swept.views, again.views)
@@ -197,7 +208,8 @@ def test_what_is_collected_is_what_blocks_of_the_matrix_are(read):
     expected = make_blocks(read.problem, *labels)
     np.testing.assert_allclose(found.blocks.total, expected.total, atol=1e-12)
     np.testing.assert_allclose(found.blocks.exposure, expected.exposure, atol=1e-12)
-    whole = again.problem(read.problem)
+    whole = again.problem(read.found.problem)
+    assert whole.n_observed == read.problem.n_observed
     assert found.icl == pytest.approx(icl(whole, expected))
     assert found.bic == pytest.approx(bic(whole, expected))
     assert found.n_iter == again.views[0].n_sweeps
@@ -249,6 +261,35 @@ def test_empty_clusters_are_dropped_from_every_sum_of_their_view():
         np.testing.assert_array_equal(given, wanted)
 
 
+def test_a_view_without_empty_clusters_is_left_as_it_is():
+    labels = np.array([1, 0]), np.array([2, 0]), np.array([0, 0])
+    table = np.arange(6.0).reshape(3, 2)
+    sums = (table[:2], table, table, 0.0, 0.0, 0.0, 1.0, table[:2])
+    kept = stream._without_empty(stream.Rows(labels, np.ones(2), np.ones(2), None, sums))
+    for given, expected in zip(kept.labels, ([1, 0], [1, 0], [0, 0]), strict=True):
+        np.testing.assert_array_equal(given, expected)
+    for given, wanted in zip(kept.sums, (table[:2], table[[0, 2]], *sums[2:]), strict=True):
+        np.testing.assert_array_equal(given, wanted)
+
+
+def test_columns_have_profiles_over_empty_clusters_too():
+    problem = make_problem(np.ones((2, 4)), "gaussian")
+    sums = (np.ones((3, 4)), 0.0, 1.0, np.ones((3, 4)))
+    rows = stream.Rows((np.array([0, 1]),), np.ones(2), np.ones(2), None, sums)
+    profiles = stream._column_profiles(problem, rows, 0)
+    np.testing.assert_array_equal(profiles.full_exposure(), np.repeat([[1, 1, 0]], 4, axis=0))
+
+
+def test_degrees_are_double_whatever_the_precision_of_the_rows():
+    X = draw("poisson", np.arange(9) % 2, np.arange(6) % 3, np.random.default_rng(0))
+    problem = make_problem(X, "poisson")
+    view = make_blocks(problem, np.arange(9) % 2, np.arange(6) % 3)
+    reader = stream._Reader((place_side(problem, Preparation("poisson"), view, 0),))
+    rows = reader.read(X.astype(np.float32))
+    assert rows.degree.dtype == np.float64
+    np.testing.assert_allclose(rows.degree, X.sum(axis=1), rtol=1e-6)
+
+
 @pytest.mark.parametrize("n_moving", [1, 2, 9])
 def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
     X = draw("gaussian", np.arange(50) % 2, np.arange(30) % 3, np.random.default_rng(0))
@@ -293,13 +334,17 @@ def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
 
 def test_the_sample_has_the_entries_it_may_have(monkeypatch):
     monkeypatch.setattr(stream, "POOL_ROWS", 5)
-    monkeypatch.setattr(stream, "POOL_ENTRIES", 120)
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 125)
     X = np.ones((40, 10))
-    assert stream.pool_size(in_parts(X, 7)) == 12
+    for step in (7, 40):
+        assert stream.pool_size(in_parts(X, step)) == 12
     # Two entries a row: five times as many rows.
     sparse = sp.csr_array(X * (np.arange(10) < 2))
     assert stream.pool_size(in_parts(sparse, 7)) == 40
-    assert stream.pool_size(in_parts(sp.csr_array(X * (np.arange(10) < 4)), 7)) == 30
+    assert stream.pool_size(in_parts(sp.csr_array(X * (np.arange(10) < 4)), 7)) == 31
     assert stream.pool_size(in_parts(sp.csr_array((40, 10)), 7)) == 40
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 4)
+    single = sp.csr_array(([1.0], ([0], [0])), shape=(40, 10))
+    assert stream.pool_size(in_parts(single, 7)) == 28
     monkeypatch.setattr(stream, "POOL_ENTRIES", 30)
     assert stream.pool_size(in_parts(X, 7)) == 5
