@@ -3,6 +3,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 from scipy.stats import bernoulli, norm
 
 from ccot.blocks.hierarchy import Hierarchy, Merge, build_hierarchy
@@ -224,18 +225,30 @@ def explicit_bound(X, rows, columns):
     """The formula of the module for soft plans, term by term, with their entropy."""
     masses = rows.sum(axis=0), columns.sum(axis=0)
     total, exposure = rows.T @ X @ columns, np.outer(*masses)
-    noise = (np.sum(X**2) - np.sum(total**2 / exposure)) / X.size
-    partition = sum(np.sum(mass * np.log(mass / mass.sum())) for mass in masses)
-    price = sum((len(m) - 1) * np.log(n) for m, n in zip(masses, X.shape, strict=True)) / 2
-    orders = sum(np.log(factorial(len(mass))) for mass in masses)
-    variance, deviation = noise / exposure, (total / exposure - X.mean()) ** 2
+    sizes = [len(mass) for mass in masses]
+    spreads = [np.diag(plan.sum(axis=0)) - plan.T @ plan for plan in (rows, columns)]
+    system = np.diag(exposure.ravel()) - np.kron(*spreads)
+    means = np.linalg.solve(system, total.ravel()).reshape(sizes)
+    noise = (np.sum(X**2) - np.sum(means * total)) / X.size
+    # Shares are integrated over a flat prior; any order of the clusters will do.
+    partition = sum(
+        gammaln(len(mass)) + gammaln(mass + 1).sum() - gammaln(mass.sum() + len(mass))
+        for mass in masses
+    )
+    orders = sum(np.log(factorial(size)) for size in sizes)
+    known = sum(
+        np.linalg.slogdet((plan.T @ plan) / plan.sum(axis=0))[1] for plan in (rows, columns)
+    )
+    held = means * exposure
+    variance = (np.sum(X**2) - np.sum(held**2 / exposure)) / X.size / exposure
+    deviation = (means - held.sum() / X.size) ** 2
     largest = max(deviation.max(), variance.min())
     prior = max(
         -0.5 * np.sum(np.log(1 + tau / variance) + deviation / (tau + variance))
         for tau in np.geomspace(variance.min() / 1000, largest, 60)
     ) - 0.5 * np.log(exposure.size)
     entropy = -sum(np.sum(plan * np.log(np.maximum(plan, 1e-300))) for plan in (rows, columns))
-    return -X.size / 2 * np.log(noise) + partition - price + orders + prior + entropy
+    return -X.size / 2 * np.log(noise) + partition + orders - known / 2 + prior + entropy
 
 
 def test_evidence_is_its_formula(noisy):

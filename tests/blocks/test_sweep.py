@@ -4,13 +4,13 @@ import scipy.sparse as sp
 
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import (
-    _mass_moved,
     _transport,
     assign,
     balanced_plan,
     excess_share,
     gains,
     log_marginal,
+    mass_moved,
     settle,
     share_out,
     soft_plan,
@@ -169,11 +169,11 @@ def test_sweeps_stop_where_little_enough_moves(planted, family):
     assert sweep(problem, start, tol=3.9 / 70).n_sweeps == 2
 
 
-def test_mass_moved_is_half_of_what_changed():
-    assert _mass_moved(np.array([0, 1, 1]), np.array([0, 0, 1])) == 1
-    assert _mass_moved(np.eye(3), np.eye(3)) == 0
-    assert _mass_moved(np.eye(3)[[0, 1]], np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])) == 1.5
-    assert _mass_moved(np.array([0, 1]), np.eye(2)) == np.inf
+def testmass_moved_is_half_of_what_changed():
+    assert mass_moved(np.array([0, 1, 1]), np.array([0, 0, 1])) == 1
+    assert mass_moved(np.eye(3), np.eye(3)) == 0
+    assert mass_moved(np.eye(3)[[0, 1]], np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])) == 1.5
+    assert mass_moved(np.array([0, 1]), np.eye(2)) == np.inf
 
 
 @pytest.mark.parametrize("balanced", [False, True])

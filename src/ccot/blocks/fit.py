@@ -32,10 +32,11 @@ from ccot.blocks.problem import (
     make_problem,
     pearson_dispersion,
 )
+from ccot.blocks.reaction import relax
 from ccot.blocks.refine import reach, refine
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
-from ccot.blocks.sweep import assign, settle, sweep
+from ccot.blocks.sweep import assign, sweep
 from ccot.checkpoint import NOWHERE, Checkpoint
 from ccot.coclustering import Coclustering, Side
 from ccot.progress import Report, counted, silent
@@ -267,7 +268,7 @@ def _fit_by_icl(
 ) -> tuple[Blocks, Blocks]:
     """Refine the best cuts of every start by splits and merges; the best score wins."""
     score = icl if settings.criterion == "icl" else evidence
-    relax = partial(settle, problem, balanced=settings.balanced)
+    move = partial(relax, problem, balanced=settings.balanced)
 
     def criterion(blocks: Blocks) -> float:
         return -np.inf if is_saturated(problem, blocks.shape) else score(problem, blocks)
@@ -278,20 +279,20 @@ def _fit_by_icl(
         cuts = best_cuts(problem, start.fine, start.hierarchy, given)
         best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
         for cut in best:
-            settled = keep("cut", partial(relax, start.cut(cut.numbers)))
+            settled = keep("cut", partial(move, start.cut(cut.numbers)))
             rival = leaders.get(settled.shape)
             best_so_far = settled if rival is None else ranked((rival, settled), criterion)[0]
             leaders[settled.shape] = best_so_far
     best_first = ranked(leaders.values(), criterion)[:4]
     free = given[0] is None, given[1] is None
-    how = criterion, relax, free, settings.checkpoint
+    how = criterion, move, free, settings.checkpoint
     refined = [
         keep("refined", partial(refine, problem, reach(problem, blocks, given), *how))
         for blocks in counted(best_first, "candidates refined", settings.report)
     ]
     best = reach(problem, ranked(refined, criterion)[0], given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
-    settled = keep("settled", partial(relax, best, max_iter=settings.max_iter, tol=settings.tol))
+    settled = keep("settled", partial(move, best, max_iter=settings.max_iter, tol=settings.tol))
     best = settled if settled.shape == best.shape else best
     return best, best
 

@@ -7,31 +7,34 @@ For :math:`g \times m` blocks of an n by d matrix with N observed entries,
 
 Under strong noise ICL finds too few clusters, for two reasons. It charges the entropy of soft
 assignments, and it charges every block mean :math:`\frac{1}{2} \log N` as if nothing were known of
-its size. For real values the :func:`evidence` does neither: the likelihood is the variational one
-of the soft plan, and the means :math:`\bar x_{kl}` of blocks with :math:`n_{kl}` entries are
-integrated over a normal prior whose variance :math:`\tau^2` is the likeliest one,
+its size. For real values the :func:`evidence` does neither: the likelihood is that of the soft
+plan, with the reaction of rows and columns (:mod:`ccot.blocks.reaction`), and the means
+:math:`\bar x_{kl}` of blocks with :math:`n_{kl}` entries are integrated over a normal prior whose
+variance :math:`\tau^2` is the likeliest one,
 
 .. math:: - \frac{1}{2} \sum_{kl} \Big[ \log \big( 1 + n_{kl} \tau^2 / \sigma^2 \big)
           + \frac{(\bar x_{kl} - \bar x)^2}{\tau^2 + \sigma^2 / n_{kl}} \Big] .
 
-Clusters may be named in any order, so that :math:`g! \, m!` labellings are equally likely: its
-logarithm is added.
+The shares of the clusters are integrated over as well, and as clusters may be named in any order,
+:math:`g! \, m!` labellings are equally likely: for the rows,
+
+.. math:: \log \Big[ g! \; \frac{(g - 1)! \prod_k n_k!}{(n + g - 1)!} \Big] .
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import gammaln, xlogy
 
 from ccot.arrays import namespace, to_numpy
 from ccot.blocks.families import Terms
 from ccot.blocks.hierarchy import Hierarchy
 from ccot.blocks.problem import Array, BlockProblem, Blocks
+from ccot.blocks.reaction import Reaction, find_reaction, reacts
 
 Numbers = tuple[int | None, int | None]
 
@@ -39,6 +42,8 @@ Numbers = tuple[int | None, int | None]
 _WINDOW = 3
 # Variances of the block means that are tried.
 _N_PRIORS = 60
+# Clusters that share more than this are not told apart, and cost no less for it.
+_LEAST_KNOWN = 0.5
 # Share of a score that may be rounding.
 _ROUNDING = 1e-9
 
@@ -95,7 +100,25 @@ def evidence(problem: BlockProblem, blocks: Blocks) -> float:
     rows, columns = blocks.plans
     table = problem.table(rows, columns, (rows.shape[1], columns.shape[1]))
     masses = to_numpy(rows.sum(axis=0)), to_numpy(columns.sum(axis=0))
-    return max(hard, _bound(problem, table, masses) + _entropy(rows) + _entropy(columns))
+    soft = _bound(problem, table, masses) + _entropy(rows) + _entropy(columns)
+    if reacts(problem, blocks):
+        soft += _gain_by_reaction(problem, table, find_reaction(problem, blocks.plans))
+    return max(hard, soft)
+
+
+def _gain_by_reaction(problem: BlockProblem, table: Terms, reaction: Reaction) -> float:
+    """Return what the evidence of soft plans gains by the reaction of rows and columns."""
+    total, exposure = table
+    information = float(problem.information(total, exposure).sum())
+    gain = log_likelihood(problem, 0.5 * reaction.explained) - log_likelihood(problem, information)
+    means = _log_prior_of_means(problem, reaction.means * exposure, exposure)
+    gain += means - _log_prior_of_means(problem, total, exposure)
+    # Shares of clusters that overlap are less well known than sizes say: their price is lower.
+    for overlap in reaction.overlaps:
+        scale = 1 / np.sqrt(overlap.sum(axis=1))
+        known = np.linalg.eigvalsh(scale[:, None] * overlap * scale)
+        gain -= 0.5 * float(np.log(np.clip(known, _LEAST_KNOWN, 1.0)).sum())
+    return gain
 
 
 def _entropy(plan: Array) -> float:
@@ -106,12 +129,17 @@ def _entropy(plan: Array) -> float:
 def _bound(problem: BlockProblem, table: Terms, masses: tuple[np.ndarray, np.ndarray]) -> float:
     """Return the evidence of assignments with these block statistics, without their entropy."""
     likelihood = log_likelihood(problem, problem.information(*table).sum())
-    shares = sum(_log_shares(mass) for mass in masses)
-    numbers = [int(np.count_nonzero(mass > 0.5)) for mass in masses]
-    price = sum(0.5 * (k - 1) * np.log(n) for k, n in zip(numbers, problem.shape, strict=True))
+    partitions = sum(map(_log_partition, masses))
+    return float(likelihood + partitions + _log_prior_of_means(problem, *table))
+
+
+def _log_partition(mass: np.ndarray) -> float:
+    """Return the likelihood of cluster sizes, integrated over all shares, in whatever order."""
+    held = mass[mass > 0.5]
+    n_points, n_clusters = held.sum(), len(held)
+    shares = gammaln(n_clusters) + gammaln(held + 1).sum() - gammaln(n_points + n_clusters)
     # Clusters have no order: as many labellings as there are orders say the same.
-    orders = sum(math.lgamma(k + 1) for k in numbers)
-    return float(likelihood + shares - price + orders + _log_prior_of_means(problem, *table))
+    return float(shares + gammaln(n_clusters + 1))
 
 
 def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -> float:

@@ -67,7 +67,7 @@ def sweep(
             columns = _transport(problem, 1, (rows, plans[1]), shape, temperature, balanced)
             plans = rows, columns
             n_sweeps += 1
-            moved = sum(_mass_moved(b, a) for b, a in zip(before, plans, strict=True))
+            moved = sum(mass_moved(b, a) for b, a in zip(before, plans, strict=True))
             if moved <= tol * sum(problem.shape):
                 break
     found = make_blocks(problem, _hard(plans[0], balanced), _hard(plans[1], balanced), n_sweeps)
@@ -156,12 +156,13 @@ def assign(
     confidence : array of shape (n_points,)
         How far the soft plan of each point exceeds chance (0..1); 0 for empty points.
     """
-    plan = to_numpy(
-        _transport(problem, axis, blocks.assignments, blocks.shape, 1.0, balanced=False)
-    )
-    labels, own = plan.argmax(axis=1), blocks.labels[axis]
+    held, own = blocks.assignments, blocks.labels[axis]
+    plan = to_numpy(_transport(problem, axis, held, blocks.shape, 1.0, balanced=False))
+    labels = plan.argmax(axis=1)
     if balanced or len(np.unique(labels)) < blocks.shape[axis]:
         labels = own
+    # Where sweeps ended soft the plan is there, and knows more than one made of its blocks alone.
+    plan = to_numpy(held[axis]) if held[axis].ndim == 2 else plan
     return labels, excess_share(plan, labels, problem.faces[axis].is_empty())
 
 
@@ -204,7 +205,7 @@ def _hard(plan: Array, balanced: bool) -> np.ndarray:
     return to_numpy(plan.argmax(axis=1) if plan.ndim == 2 else plan)
 
 
-def _mass_moved(before: Array, after: Array) -> float:
+def mass_moved(before: Array, after: Array) -> float:
     """Return the mass that changed clusters between two plans of a kind."""
     if before.ndim != after.ndim:
         return np.inf
