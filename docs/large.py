@@ -118,6 +118,38 @@ def blocks_gpu() -> str:
     return table(heads, rows) + f"\n\n{note} {told}"
 
 
+def csv_memory() -> str:
+    result = load("csv_memory")
+    alone = result["alone_megabytes"]
+    rows = [
+        [
+            f"{cell['kind']}, {cell['shape'][0]} x {cell['shape'][1]}",
+            f"`{cell['method']}`",
+            f"{cell['matrix_megabytes']:.0f}",
+            f"{cell['peak_megabytes']:.0f}",
+            f"{cell['ratio']:.1f}",
+            f"{(cell['peak_megabytes'] - alone) / cell['matrix_megabytes']:.1f}",
+        ]
+        for cell in result["cells"]
+    ]
+    pandas = (
+        "pandas was installed, and scikit-learn imports it."
+        if result["pandas"]
+        else "Nothing but ccot was installed: scikit-learn imports pandas where it finds it, which "
+        "takes 70 MB more."
+    )
+    note = (
+        f"`ccot fit` on CSV files of {result['cells'][0]['file_megabytes']:.0f} MB, report "
+        "included: the highest memory that the system saw of the process, over the matrix in "
+        f"float64. The program alone, with Python and all libraries, takes {alone:.0f} MB "
+        f"(`ccot --version`); the last column leaves that out. {pandas} Stored in "
+        "`benchmarks/results/csv_memory.json` by `python -m benchmarks.csv_memory`, "
+        f"{result['facts']['date']}."
+    )
+    heads = ["file", "method", "matrix (MB)", "peak (MB)", "times the matrix", "program left out"]
+    return table(heads, rows) + f"\n\n{note}"
+
+
 TABLES: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (gw_speed, gw_growth, blocks_growth, blocks_gpu)
+    made.__name__: made for made in (gw_speed, gw_growth, blocks_growth, blocks_gpu, csv_memory)
 }
