@@ -238,12 +238,14 @@ def soak(n_fits: int, every: int, report: Callable[[str], None] = print) -> dict
                 report(f"{time.perf_counter() - begun:6.0f} s {samples[-1]}")
         get_reusable_executor().shutdown(wait=True)
         end = look(process, folder)
+        remaining = [" ".join(child.cmdline()) for child in process.children(recursive=True)]
     return {
         "fits": n_fits,
         "seconds": time.perf_counter() - begun,
         "kinds": dict(done),
         "samples": samples,
         "after_shutdown": end,
+        "processes_after_shutdown": remaining,
         # Pools that libraries keep for the next call; the rest of the threads is native.
         "python_threads": sorted(thread.name for thread in threading.enumerate()),
         **growth(samples),

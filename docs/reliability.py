@@ -89,6 +89,61 @@ def killed_fits() -> str:
     return table(heads, rows) + source("faults", result, note)
 
 
+def fuzzed() -> str:
+    result = load("fuzz")
+    rows = [
+        [
+            f"`{target}`",
+            f"{seen['seconds'] / 60:.0f}",
+            f"{seen['cpu_s'] / 60:.0f}",
+            f"{seen['executions']:,.0f}",
+            f"{seen['accepted']:,.0f}",
+            f"{seen['slowest_s']:.2f}",
+            f"{seen['growth_mb']:.0f}",
+            f"{len(seen['findings'])}",
+        ]
+        for target, seen in result["targets"].items()
+    ]
+    found = sum(len(seen["findings"]) for seen in result["targets"].values())
+    fixed = "" if not found else f" The {found} findings are fixed, and each is a test."
+    machine = result["machine"]
+    note = (
+        "Minutes on the clock and of processor time, inputs tried, those that were accepted, the "
+        "slowest read, the most that one read added to the peak of memory, and "
+        f"inputs on which a rule was broken.{fixed} On {machine['cores']} cores, Python "
+        f"{machine['python']}, "
+        f"{', '.join(f'{name} {number}' for name, number in machine['versions'].items())}."
+    )
+    heads = ["reader", "minutes", "of processor", "inputs", "accepted", "slowest (s)",
+             "memory (MB)", "findings"]  # fmt: skip
+    told = "Stored in `benchmarks/results/fuzz.json` by `python -m fuzz.campaign`."
+    return table(heads, rows) + f"\n\n{note} {told}"
+
+
+def hostile_memory() -> str:
+    result = load("hostile_memory")
+    rows = [
+        [
+            cell["what"],
+            f"{cell['file_megabytes']:.1f}",
+            f"{cell['unfolded_megabytes']:.1f}",
+            f"{cell['megabytes_more']:.0f}",
+            f"{cell['times']:.1f}",
+            "refused" if cell["refused"] else "read",
+        ]
+        for cell in sorted(result["cells"], key=lambda cell: not cell["honest"])
+    ]
+    n_honest = sum(cell["honest"] for cell in result["cells"])
+    most = max(cell["times"] for cell in result["cells"])
+    note = (
+        f"What a file adds to the peak of memory, and how many times that is what it unfolds to: "
+        f"at most {most:.1f}. The first {n_honest} files are honest, the others made to take as "
+        "much as they can. Each is read by a process of its own, after a tiny one of its kind."
+    )
+    heads = ["file", "size (MB)", "unfolded (MB)", "memory (MB)", "times", "outcome"]
+    return table(heads, rows) + source("hostile_memory", result, note)
+
+
 HELD = {
     "megabytes": "memory (MB)",
     "children_megabytes": "memory of worker processes (MB)",
@@ -113,6 +168,11 @@ def soaked() -> str:
         "every call to processes until Python ends: "
         f"{result['samples'][-1]['folders_of_joblib']} of them, not counted above."
     )
+    if result["after_shutdown"]["children"]:
+        note += (
+            " What remains when the workers are gone are the resource trackers of joblib and of "
+            "Python's multiprocessing, which clean up after a crash and end with Python."
+        )
     heads = ["held", f"after {warm['fit']} fits", f"after {result['fits']:,}", "workers sent home"]
     return table(heads, rows) + source("soak", result, note)
 
@@ -164,5 +224,5 @@ def or_nothing(made: Callable[[], str]) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: partial(or_nothing, made)
-    for made in (tried_examples, equal_labels, killed_fits, soaked, mutants)
+    for made in (tried_examples, equal_labels, killed_fits, fuzzed, hostile_memory, soaked, mutants)
 }

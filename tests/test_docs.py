@@ -82,6 +82,18 @@ def test_links_lead_somewhere(page):
     assert not missing
 
 
+def test_tables_are_those_of_the_stored_results(monkeypatch):
+    """All pages but that of the reproduction, which has a test of its own."""
+    if not (ROOT / "benchmarks" / "results").is_dir():
+        pytest.skip("no benchmarks/results: tables are rendered from them in the repository")
+    monkeypatch.syspath_prepend(DOCS)
+    render = importlib.import_module("render").render
+    pages = {path: path.read_text() for path in DOCS.glob("*.md") if path.stem != "reproduction"}
+    assert any("<!-- table:" in page for page in pages.values())
+    stale = [path.name for path, page in pages.items() if render(page) != page]
+    assert not stale, "run python docs/render.py"
+
+
 def test_reference_lists_every_public_name():
     listed = (DOCS / "api.rst").read_text().split()
     for name in PUBLIC:

@@ -24,7 +24,7 @@ MEASURED = [
     "npy: int8",
     "npz: sparse int8, bsr",
     "Parquet: runs, few names",
-    "Parquet: long table of runs",
+    "Parquet: pairs in runs",
     "model: short texts",
     "model: empty lists",
     "model: many matrices of the same arrays",

@@ -17,9 +17,9 @@ import h5py
 import numpy as np
 
 _PARTS = ("data", "indices", "indptr")
-# A name takes some 220 bytes on its way, however short: a file that has few bytes for each would
-# take far more memory than its size. So many names may be in any file.
-_BYTES_A_NAME, _MOST_SHORT_NAMES = 22, 300_000
+# Bytes that a name takes here, and where the matrix becomes float64, however short it is; a file
+# may take so many times its size, and hold so many names in any case.
+_NAME_BYTES_HERE, _NAME_BYTES_THERE, _HELD, _MOST_SHORT_NAMES = 220, 110, 10, 300_000
 _FORMATS = {"csr_matrix": "csr", "csc_matrix": "csc", "csr": "csr", "csc": "csc"}
 
 
@@ -47,11 +47,18 @@ def _limit(seconds: int, most: int) -> None:
         import resource
     except ImportError:  # not on Windows, where the one who waits loses patience instead
         return
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    _lower(resource, resource.RLIMIT_CPU, seconds)
     usage = Path("/proc/self/statm")
     if usage.exists():
         taken = int(usage.read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + 4 * most, taken + 4 * most))
+        _lower(resource, resource.RLIMIT_AS, taken + 4 * most)
+
+
+def _lower(resource: Any, kind: int, limit: int) -> None:
+    """Set a limit, unless whoever started this process set a lower one."""
+    _, most = resource.getrlimit(kind)
+    limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+    resource.setrlimit(kind, (limit, limit))
 
 
 def _take(file: Any, folder: Path, most: int, layer: str | None) -> dict[str, Any]:
@@ -78,7 +85,9 @@ def _take(file: Any, folder: Path, most: int, layer: str | None) -> dict[str, An
     found = [*parts.values(), *(part for index in axes.values() for part in index)]
     promised = sum(part.size * part.dtype.itemsize for part in found)
     n_names = sum(index[-1].size for index in axes.values())
-    if n_names > max(_MOST_SHORT_NAMES, max(promised, size) // _BYTES_A_NAME):
+    here = 2 * promised + _NAME_BYTES_HERE * n_names
+    there = promised + 8 * parts["data"].size + _NAME_BYTES_THERE * n_names
+    if n_names > _MOST_SHORT_NAMES and max(here, there) > _HELD * max(promised, size):
         raise Refusal(
             f"its {n_names} short names would take far more memory than the file, which may be a "
             "trap: save the matrix alone, by scipy.sparse.save_npz or numpy.save"

@@ -35,6 +35,8 @@ _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
 _ROWS_BETWEEN_NEWS = 500
 # A name as Python keeps it while a table is read, however short.
 _NAME_BYTES = 90
+# Cells that are looked through at once.
+_JOINED = 4096
 
 
 def read_text(
@@ -92,7 +94,9 @@ def read_text(
     if long is not False:
         check_drop(options.drop, "a long table")
         return _read_long(cells, sample, long, unlisted, options, progress)
-    return _read_wide(cells, find_layout(sample, options), progress)
+    layout = find_layout(sample, options)
+    del sample  # where rows are few and long, it is most of the table
+    return _read_wide(cells, layout, progress)
 
 
 def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
@@ -147,7 +151,7 @@ def _check_names(values: array[float], names: list[str], cells: Cells) -> None:
 def _append(values: array[float], row: list[str], layout: Layout, line: int) -> None:
     before = len(values)
     # Python reads 1_000 as a thousand; tables do not.
-    if layout.decimal == "." and "_" not in "".join(row):
+    if layout.decimal == "." and not _holds(row, "_"):
         try:
             values.extend(map(float, row))
             return
@@ -162,6 +166,11 @@ def _append(values: array[float], row: list[str], layout: Layout, line: int) -> 
             raise InputError(
                 f"line {line}, {column}: {cell[:40]!r} is no number: {_remedy(cell)}"
             ) from None
+
+
+def _holds(row: list[str], mark: str) -> bool:
+    parts = (row[first : first + _JOINED] for first in range(0, len(row), _JOINED))
+    return any(mark in "".join(part) for part in parts)
 
 
 def _remedy(cell: str) -> str:
