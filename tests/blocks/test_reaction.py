@@ -123,7 +123,9 @@ def test_points_move_up_the_free_energy(axis):
     plans = random_plans(X.shape, (3, 2), 2)
     found = find_reaction(problem, plans)
     own = plans[axis]
-    target = 2 * _move(problem, axis, plans, found) - own
+    moved, _ = _move(problem, axis, plans, found)
+    np.testing.assert_array_equal(moved[1 - axis], plans[1 - axis])
+    target = 2 * moved[axis] - own
     gain = np.log(target) - np.log(own.mean(axis=0))
     for point, cluster in product(range(len(own)), range(1, own.shape[1])):
         ends = []
@@ -141,6 +143,23 @@ def _without_entropy(X, axis, plans, moved, found):
     energy = free_energy(X, both, found.means, found.noise)
     share = moved.mean(axis=0)
     return energy - np.sum(moved * (np.log(share) - np.log(moved)))
+
+
+def test_blocks_after_a_move_are_those_of_the_new_plans():
+    problem = make_problem(overlapping(6, (9, 8)), "gaussian")
+    plans = random_plans((9, 8), (3, 2), 6)
+    for axis in (0, 1):
+        moved, found = _move(problem, axis, plans, find_reaction(problem, plans))
+        again = find_reaction(problem, moved)
+        np.testing.assert_allclose(found.means, again.means, rtol=1e-10)
+        assert found.noise == pytest.approx(again.noise, rel=1e-12)
+
+
+def test_clusters_that_are_all_the_same_have_finite_means():
+    X = overlapping(7, (9, 8))
+    plans = np.full((9, 2), 0.5), np.full((8, 2), 0.5)
+    found = find_reaction(make_problem(X, "gaussian"), plans)
+    np.testing.assert_allclose(found.means, X.mean(), rtol=1e-9)
 
 
 def test_hard_plans_have_no_reaction():

@@ -42,6 +42,8 @@ _NOTICEABLE = 0.1
 _STEP = 0.5
 # A cluster with less than half a point is gone.
 _LEAST_MASS = 0.5
+# Where two clusters of rows and two of columns are all the same, nothing is left to tell means by.
+_LEAST_LEFT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -116,12 +118,11 @@ def relax(
     n_sweeps = settled.n_sweeps
     for _ in range(3 * max_iter):
         before = plans
-        plans = _move(problem, 0, plans, reaction), plans[1]
-        plans = plans[0], _move(problem, 1, plans, find_reaction(problem, plans))
+        for axis in (0, 1):
+            plans, reaction = _move(problem, axis, plans, reaction)
+        n_sweeps += 1
         if min(float(plan.sum(axis=0).min()) for plan in plans) < _LEAST_MASS:
             return settled
-        reaction = find_reaction(problem, plans)
-        n_sweeps += 1
         moved = sum(mass_moved(b, a) for b, a in zip(before, plans, strict=True))
         if moved <= _STEP * tol * sum(problem.shape):
             break
@@ -137,23 +138,44 @@ def reacts(problem: BlockProblem, blocks: Blocks) -> bool:
 
 def find_reaction(problem: BlockProblem, plans: Plans) -> Reaction:
     """Return the blocks of soft plans, estimated with the reaction."""
-    shape = plans[0].shape[1], plans[1].shape[1]
-    total, exposure = problem.table(*plans, shape)
+    total, _ = problem.table(*plans, (plans[0].shape[1], plans[1].shape[1]))
+    return _estimate(problem, plans, total)
+
+
+def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> Reaction:
     send = problem.backend.send
     rows, columns = (
         to_numpy(plan.T @ (send(face.exposure)[:, None] * plan))
         for plan, face in zip(plans, problem.faces, strict=True)
     )
-    spreads = [np.diag(overlap.sum(axis=1)) - overlap for overlap in (rows, columns)]
-    system = np.diag(exposure.ravel()) - np.kron(*spreads)
-    means = np.linalg.solve(system, total.ravel()).reshape(shape)
+    means = _solve(rows, columns, total)
     explained = float(np.sum(means * total))
     floor = 1e-12 * max(problem.sum_squares, 1e-300)
     noise = max(problem.sum_squares - explained, floor) / problem.n_observed
     return Reaction(means, explained, noise, (rows, columns))
 
 
-def _move(problem: BlockProblem, axis: int, plans: Plans, reaction: Reaction) -> Array:
+def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Solve for the means: in the eigenvectors of both spreads every one stands alone."""
+    (row_size, spread_rows, turn_rows), (column_size, spread_columns, turn_columns) = (
+        _spectrum(overlap) for overlap in (rows, columns)
+    )
+    held = np.outer(row_size, column_size)
+    left = np.maximum(1 - np.outer(spread_rows, spread_columns), _LEAST_LEFT)
+    turned = turn_rows.T @ (total / held) @ turn_columns / left
+    return turn_rows @ turned @ turn_columns.T / held
+
+
+def _spectrum(overlap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return roots of sizes, and the spectrum of the spread in units of these."""
+    size = np.sqrt(overlap.sum(axis=1))
+    values, vectors = np.linalg.eigh(np.eye(len(size)) - overlap / np.outer(size, size))
+    return size, np.clip(values, 0.0, 1.0), vectors
+
+
+def _move(
+    problem: BlockProblem, axis: int, plans: Plans, reaction: Reaction
+) -> tuple[Plans, Reaction]:
     """Move the points of one side half of the way to where they gain most."""
     own, partner, face = plans[axis], plans[1 - axis], problem.faces[axis]
     means = reaction.means.T if axis else reaction.means
@@ -164,4 +186,7 @@ def _move(problem: BlockProblem, axis: int, plans: Plans, reaction: Reaction) ->
     back = own @ send(means @ spread @ means.T)
     gain = profiles.total @ send(means.T) - send(face.exposure)[:, None] * (send(size) + back)
     marginal = send(log_marginal(own, own.shape[1]))
-    return _STEP * soft_plan(gain / reaction.noise + marginal) + (1 - _STEP) * own
+    moved = _STEP * soft_plan(gain / reaction.noise + marginal) + (1 - _STEP) * own
+    total, _ = profiles.blocks(moved, own.shape[1])
+    plans = (plans[0], moved) if axis else (moved, plans[1])
+    return plans, _estimate(problem, plans, total.T if axis else total)
