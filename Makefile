@@ -68,7 +68,7 @@ docs: install  ## build the site into docs/_build/html; a warning is a failure
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \
-    --generate-hashes --only-binary :all: --no-emit-package torch \
+    --prerelease disallow --generate-hashes --only-binary :all: --no-emit-package torch \
     --custom-compile-command 'make lock' pyproject.toml
 
 lock: install  ## resolve both files in requirements/ anew
