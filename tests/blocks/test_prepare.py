@@ -184,3 +184,58 @@ def test_effects_of_sparse_matrices_are_those_of_dense_ones():
     np.testing.assert_allclose(sparse.row_effect, dense.row_effect)
     np.testing.assert_allclose(sparse.matrix(sp.csr_array(X)), dense.matrix(X))
     np.testing.assert_allclose(sparse.rows(sp.csr_array(X)), dense.rows(X))
+
+
+def with_outliers(n_outliers=20, size=50.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 40))
+    X.flat[rng.choice(X.size, n_outliers, replace=False)] = size
+    return X
+
+
+@pytest.mark.parametrize("size", [50.0, -50.0])
+def test_few_values_that_are_scattered_far_out_are_brought_in(size, monkeypatch):
+    X = with_outliers(size=size)
+    X[0, :3] = np.nan
+    preparation = choose_preparation(X, "gaussian")
+    centre = np.nanmedian(X)
+    reach = 5 * 1.4826 * np.nanmedian(np.abs(X - centre))
+    np.testing.assert_allclose(preparation.limits, (centre - reach, centre + reach), rtol=1e-12)
+    expected = np.where(size == X, centre + np.sign(size) * reach, X)
+    np.testing.assert_array_equal(preparation.matrix(X), expected)
+    np.testing.assert_array_equal(preparation.rows(X[:5]), expected[:5])
+    np.testing.assert_array_equal(preparation.columns(X.T[:5]), expected.T[:5])
+    filled = np.nan_to_num(X[:5])
+    np.testing.assert_array_equal(preparation.rows(sp.csr_array(filled)), preparation.rows(filled))
+    monkeypatch.setattr(prepare, "_CELLS_AT_ONCE", X.size // 2 + 1)
+    low, high = choose_preparation(X, "gaussian").limits
+    assert -6 < low < -4 < 4 < high < 6
+
+
+@pytest.mark.parametrize(
+    "why", ["none", "many", "a row", "a column", "half are equal", "traits", "sparse", "counts"]
+)
+def test_values_far_out_stay_where_they_are_no_outliers(why):
+    X = with_outliers(n_outliers=60 if why == "many" else 0 if why == "none" else 4)
+    if why == "a row":
+        X[5, :20] = 50.0
+    if why == "a column":
+        X[:30, 5] = 50.0
+    if why == "half are equal":
+        X[:, ::2] = X[:31, 1] = 0.0
+    if why == "traits":
+        X[:, :10] = X[:, :10] > 0
+    if why == "counts":
+        X = np.round(np.abs(X))
+    family = "poisson" if why == "counts" else "gaussian"
+    given = sp.csr_array(X) if why == "sparse" else X
+    assert choose_preparation(given, family).limits is None
+
+
+def test_blocks_far_from_most_of_the_matrix_stay_apart():
+    """What is rare but not scattered is structure: a hundredth of the matrix, in two blocks."""
+    X = 0.01 * np.random.default_rng(0).normal(size=(160, 140))
+    X[:16, :7] += 10
+    X[:16, 7:14] += 20
+    assert np.mean(X > 1) == pytest.approx(0.01)
+    assert choose_preparation(X, "gaussian").limits is None

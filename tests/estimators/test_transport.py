@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from ccot import TransportCoclustering, load_model
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import sweep
-from ccot.datasets import load_simulated
+from ccot.datasets import load_simulated, make_latent_blocks
 from ccot.metrics import coclustering_error, error_rate
 from tests.blocks.matrices import draw, draw_noise
 from tests.estimators.test_base import EDGES
@@ -264,6 +264,23 @@ def test_predictions_reproduce_the_labels_where_clusters_overlap(name, tmp_path)
     for one in (model, load_model(tmp_path / "model.ccot")):
         np.testing.assert_array_equal(one.predict(X), model.row_labels_)
         np.testing.assert_array_equal(one.predict_columns(X.T), model.column_labels_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_with_heavy_tails_is_noise(seed):
+    X = np.random.default_rng(seed).standard_t(3, size=(80, 60))
+    assert fit(X).row_labels_.max() == 0
+    assert fit(X).column_labels_.max() == 0
+
+
+def test_blocks_are_found_under_noise_with_heavy_tails():
+    truth = make_latent_blocks([[1, 0, 0.5], [0, 1, -0.5]], 120, 90, sigma=1e-9, random_state=0)
+    X = truth.data + np.random.default_rng(0).standard_t(3, size=truth.data.shape)
+    model = fit(X)
+    found = model.row_labels_, model.column_labels_
+    assert coclustering_error(truth.row_labels, truth.column_labels, *found) < 0.1
+    assert "outliers below" in model.summary()
+    np.testing.assert_array_equal(model.predict(X), model.row_labels_)
 
 
 @each_family

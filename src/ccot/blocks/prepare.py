@@ -26,6 +26,9 @@ _AMOUNT_SLOPE, _COUNT_SLOPE = 0.5, 0.1
 _SLOPE_ERRORS = 3.0
 # Values this many standard deviations from zero lose the digits that matter when squared.
 _FAR_FROM_ZERO = 1e3
+# Entries this many robust standard deviations out count as no more, if so few are and no row or
+# column has many more of them than chance would give it.
+_FAR_OUT, _RARE = 5.0, 0.02
 _EFFECT_ROUNDS = 20
 _CELLS_AT_ONCE = 2**20
 
@@ -46,6 +49,8 @@ class Preparation:
         Columns are divided by it.
     row_effect, column_effect : arrays or None
         Additive effects taken out.
+    limits : pair of float or None
+        Values beyond count as if they were there.
     """
 
     family: str
@@ -54,6 +59,7 @@ class Preparation:
     column_scale: np.ndarray | None = None
     row_effect: np.ndarray | None = None
     column_effect: np.ndarray | None = None
+    limits: tuple[float, float] | None = None
 
     def matrix(self, X: Matrix) -> Matrix:
         """Prepare the fitted matrix."""
@@ -86,8 +92,10 @@ class Preparation:
         return values if self.column_scale is None else values / self.column_scale
 
     def _values(self, X: Matrix) -> Matrix:
-        if self.row_effect is not None and sp.issparse(X):
+        if sp.issparse(X) and not (self.row_effect is None and self.limits is None):
             X = X.toarray()
+        if self.limits is not None:
+            X = np.clip(X, *self.limits)
         if self.logarithm:
             return _log1p(X) if sp.issparse(X) else np.log1p(X)
         if self.floor:
@@ -100,15 +108,20 @@ def choose_preparation(X: Matrix, family: str) -> Preparation:
 
     Sparse counts become ``log(1 + x)``: the tenth occurrence of a word in a text says less than
     the first. Dense amounts lose the floor that clipped measurements share. Columns of a table of
-    traits, some of them yes or no, are put on one scale. Real values far from zero lose their mean.
+    traits, some of them yes or no, are put on one scale. Other real values lose their mean where it
+    is far from zero; a few that lie far out are brought in, as each would be a block of its own.
     """
     if family == "poisson":
         if density(X) < _SPARSE_DENSITY:
             return Preparation(family, logarithm=True)
         return Preparation(family, floor=_floor(X))
-    if family == "gaussian" and not sp.issparse(X) and _is_table_of_traits(X):
+    if family == "bernoulli":
+        return Preparation(family)
+    if sp.issparse(X):
+        return Preparation(family, floor=_offset(X))
+    if _is_table_of_traits(X):
         return Preparation(family, column_scale=_spread(X))
-    return Preparation(family, floor=_offset(X) if family == "gaussian" else 0.0)
+    return Preparation(family, floor=_offset(X), limits=_limits(X))
 
 
 def with_effects(preparation: Preparation, X: Matrix) -> Preparation:
@@ -218,6 +231,28 @@ def _offset(X: Matrix) -> float:
     mean = float(sum(np.nansum(part) for part in parts) / count)
     spread = float(sum(np.nansum((part - mean) ** 2) for part in parts) / count) ** 0.5
     return mean if abs(mean) > _FAR_FROM_ZERO * spread else 0.0
+
+
+def _limits(X: np.ndarray) -> tuple[float, float] | None:
+    """Return what values are brought in to, where a few of them are scattered far out."""
+    values = X.ravel(order="K")
+    some = values[:: -(-values.size // _CELLS_AT_ONCE)]
+    centre = float(np.nanmedian(some))
+    reach = _FAR_OUT * 1.4826 * float(np.nanmedian(np.abs(some - centre)))
+    by_row, by_column = np.zeros(len(X)), np.zeros(X.shape[1])
+    for part in gen_batches(len(X), max(1, _CELLS_AT_ONCE // X.shape[1])):
+        is_far = np.abs(X[part] - centre) > reach
+        by_row[part] = is_far.sum(axis=1)
+        by_column += is_far.sum(axis=0)
+    is_rare = 0 < by_row.sum() <= _RARE * X.size
+    is_needed = reach > 0 and is_rare and _is_scattered(by_row) and _is_scattered(by_column)
+    return (centre - reach, centre + reach) if is_needed else None
+
+
+def _is_scattered(counts: np.ndarray) -> bool:
+    """Tell whether counts could be those of a poisson law."""
+    mean = float(counts.mean())
+    return float(counts.max()) <= mean + 5 * mean**0.5 + 3
 
 
 def _parts(values: np.ndarray) -> list[np.ndarray]:

@@ -355,13 +355,22 @@ class TransportCoclustering(RowReader):
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
         lines = super()._describe(name, side, asked)
         if name == "row":
-            lines.insert(0, f"  family {self.family_}: {self.family_reason_}")
+            lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *self._brought_in()]
         if asked is None and name == "column" and len(self.candidates_) > 1:
             others = ", ".join(
                 f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
             )
             lines.append(f"  runners-up by {self.candidates_[0].criterion}: {others}")
         return lines
+
+    def _brought_in(self) -> list[str]:
+        """Say which values are taken for outliers."""
+        placement = self._fitted.row.placement
+        assert isinstance(placement, BlockPlacement)
+        if placement.preparation.limits is None:
+            return []
+        low, high = placement.preparation.limits
+        return [f"  outliers below {low:.3g} or above {high:.3g} count as if they were there"]
 
 
 def _steps_of(matrix: Any, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
