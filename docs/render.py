@@ -284,8 +284,8 @@ def robust() -> str:
             + ("" if cell["factor"] == 1 else f" x {cell['factor']:g}"),
             f"{cell['sigma']:.3g}",
             f"{cell['numbers_right']} of {cell['seeds']}",
-            *(f"{cell[key]:.3f}" if key in cell else "" for key in ROBUST),
-            f"{cell['claimed']:.3f} / {cell['true_share']:.3f}" if "claimed" in cell else "",
+            *(f"{cell[key]:.3f}" for key in ROBUST),
+            f"{cell['claimed']:.3f} / {cell['true_share']:.3f}",
         ]
         for cell in sorted(result["cells"], key=lambda c: (c["set"], c["sigma"]))
     ]
