@@ -25,6 +25,10 @@ def uniform(rng, shape):
     return rng.uniform(size=shape)
 
 
+def heavy_tails(rng, shape):
+    return rng.standard_t(3, size=shape)
+
+
 def gradient(rng, shape):
     slope = np.add.outer(np.linspace(0, 1, shape[0]), np.linspace(0, 2, shape[1]))
     return slope + 0.01 * rng.normal(size=shape)
@@ -49,7 +53,7 @@ def bernoulli(rng, shape):
 
 # A gradient has no steps, but it is not without structure: blocks may well approximate it.
 STEPS = (gaussian, uniform, gradient)
-FAMILIES = (gaussian, uniform, poisson, degrees, sparse_counts, bernoulli)
+FAMILIES = (gaussian, uniform, heavy_tails, poisson, degrees, sparse_counts, bernoulli)
 KINDS = {"CCOT": STEPS, "CCOTGW": STEPS, "TransportCoclustering": FAMILIES}
 
 
