@@ -183,7 +183,9 @@ def test_text_that_takes_much_memory(tmp_path, small, text, options, match):
 
 
 def test_honest_tables_are_no_traps(tmp_path, small):
-    """Names of eight letters with three digits, ratings of a few items each."""
+    """Rows of many cells, names of eight letters with three digits, ratings of a few items each."""
+    (tmp_path / "a.csv").write_text((",".join(["12.5"] * 900) + "\n") * 5)
+    assert read_matrix(tmp_path / "a.csv").shape == (5, 900)
     (tmp_path / "a.csv").write_text("".join(f"row-{k:04d},1,2,3\n" for k in range(2000)))
     assert read_matrix(tmp_path / "a.csv", index_col=0).shape == (2000, 3)
     cells = ((f"user-{k:04d}", f"item-{(k + j) % 99}") for k in range(500) for j in range(5))

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,9 +18,12 @@ Column = str | int
 MISSING = frozenset({"", "na", "nan", "n/a", "null", "none", "-", "?", ".", "#n/a", "<na>"})
 # Names that head a column of row names, not of measurements.
 _INDEX_NAMES = frozenset({"", "id", "index", "name", "names", "rownames", "unnamed: 0"})
+# So many columns are named one by one; more are counted.
+FEW = 5
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 # Wider tables are better stored in other ways: a row of cells takes many times its text.
 MOST_CELLS = 2**20
+_WHOLE = re.compile(r"\d{1,9}")
 DECIMAL_COMMA, _DECIMAL_POINT = (re.compile(rf"[-+]?\d*{mark}\d+") for mark in (",", r"\."))
 
 
@@ -79,12 +83,23 @@ class Layout:
         heading = "with a header" if self.header else "without a header"
         index = "no row names"
         if self.index is not None:
-            title = self.header[self.index] if self.header else ""
-            index = f"row names from column {title!r}" if title else "row names from column 1"
+            index = f"row names from column {self._shown(self.index)}"
         cells = f"delimiter {names.get(self.delimiter, repr(self.delimiter))}"
         if self.decimal != ".":
             cells += f", decimal {self.decimal!r}"
-        return f"text, {cells}, {heading}, {index}"
+        left_out = ""
+        if len(self.dropped) > FEW:
+            left_out = f", {len(self.dropped)} columns left out"
+        elif self.dropped:
+            left_out = f", without {', '.join(map(self._shown, sorted(self.dropped)))}"
+        return f"text, {cells}, {heading}, {index}{left_out}"
+
+    def title(self, place: int) -> str:
+        """Return what options call a column: its name, or its position from 0."""
+        return (self.header[place] if self.header else "") or str(place)
+
+    def _shown(self, place: int) -> str:
+        return repr(self.header[place]) if self.header and self.header[place] else str(place)
 
 
 class Cells:
@@ -108,6 +123,8 @@ class Cells:
         """Hand lines on while their row, of one line or of many, has not too many cells."""
         n_cells = 0
         for line in lines:
+            if self.n_characters == self._row_began:
+                n_cells = 0
             self.n_characters += len(line)
             if self.n_characters - self._row_began > MOST_CELLS:
                 n_cells += line.count(self._delimiter)
@@ -116,8 +133,6 @@ class Cells:
                         f"line {self.line + 1} has more than {MOST_CELLS} cells: store the table "
                         "transposed, as .npy, or as a list of cells"
                     )
-            else:
-                n_cells = 0
             yield line
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -207,7 +222,8 @@ def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
     if has_header is None:
         named = any(not numbers(cell) for cell in first[1:])
         id_column = bool(rest) and not numbers(first[0]) and all(numbers(row[0]) for row in rest)
-        has_header = named or id_column or len(first) == width - 1 or first[0].strip() == ""
+        shorter = len(first) == width - 1
+        has_header = named or id_column or shorter or _heads_numbers(first, rest, numbers)
     header = tuple(cell.strip() for cell in first) if has_header else None
     if header is not None and len(header) == width - 1:
         header = ("", *header)
@@ -215,6 +231,23 @@ def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
     dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
     index = _find_index(header, body, width, options.index_col, numbers)
     return Layout(delimiter, decimal, header, None if index in dropped else index, width, dropped)
+
+
+def _heads_numbers(
+    first: list[str], rest: Sequence[list[str]], numbers: Callable[[str], bool]
+) -> bool:
+    """Tell whether a line of numbers but for its first cell is a header, as that of years is."""
+    if first[0].strip().lower() in _INDEX_NAMES:
+        return True
+    return not numbers(first[0]) and _counts_up(first) and not any(map(_counts_up, rest))
+
+
+def _counts_up(row: list[str]) -> bool:
+    """Tell whether a row's cells, but for the first, are 1990, 1991, 1992 or the like."""
+    cells = [cell.strip() for cell in row[1:]]
+    if len(cells) < 3 or not all(map(_WHOLE.fullmatch, cells)):
+        return False
+    return all(int(after) == int(before) + 1 for before, after in pairwise(cells))
 
 
 def _find_index(
