@@ -96,6 +96,7 @@ GROUPS = {
             "property/test_blocks_properties.py",
         ],
     ),
+    "reaction": (["blocks/reaction.py"], ["blocks/test_reaction.py", "blocks/test_numbers.py"]),
     "start": (["blocks/start.py"], ["blocks/test_start.py", "blocks/test_device.py"]),
     "refine": (
         ["blocks/refine.py"],
