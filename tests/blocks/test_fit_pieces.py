@@ -8,12 +8,14 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import fit
-from ccot.blocks.fit import BlockSettings, solve_blocks
+from ccot.blocks.fit import BlockSettings, fit_blocks, solve_blocks
 from ccot.blocks.hierarchy import build_hierarchy
 from ccot.blocks.numbers import best_cuts, bic, evidence, icl, is_saturated
+from ccot.blocks.prepare import choose_preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.sweep import assign, settle, sweep
+from ccot.checkpoint import Checkpoint
 from ccot.metrics import error_rate
 from tests.blocks.matrices import draw
 
@@ -29,9 +31,7 @@ def test_larger_matrices_have_fewer_starts(shape, n_starts):
 
 
 def test_starts_of_sparse_matrices_are_counted_by_their_entries():
-    X = sp.random_array(
-        (500, 400), density=0.03125, random_state=np.random.default_rng(0), format="csr"
-    )
+    X = sp.random_array((500, 400), density=0.03125, rng=np.random.default_rng(0), format="csr")
     assert fit._default_n_init(X) == 16
     assert fit._default_n_init(sp.csr_array((5, 4))) == 24
 
@@ -56,7 +56,8 @@ def test_precision_follows_its_formula(kind):
     X[:, 4] = 0
     if kind == "gaps":
         X[rng.uniform(size=X.shape) < 0.3] = np.nan
-        X[:, 7] = np.nan
+        # A column of nothing, and one of a single entry.
+        X[:, 7], X[1:, 9] = np.nan, np.nan
     made = sp.csr_array(X) if kind == "sparse" else X
     problem = fit._make_problem(made, "gaussian", True)
     np.testing.assert_allclose(problem.faces[0].partner_exposure, slow_precision(X))
@@ -85,6 +86,21 @@ def small(family):
     return draw(family, rows, columns, rng), rows, columns
 
 
+class Kept(Checkpoint):
+    """Keeps all pieces, and what they are made of."""
+
+    def __init__(self):
+        self.pieces = []
+
+    def piece(self, name, make):
+        made = make()
+        self.pieces.append((name, make, made))
+        return made
+
+    def named(self, name):
+        return [(make.args, made) for kind, make, made in self.pieces if kind == name]
+
+
 def begin(X, family, candidate=None, **settings):
     return fit._begin(X, family, BlockSettings(**settings), np.random.default_rng(0), candidate)
 
@@ -99,6 +115,16 @@ def test_starts_come_with_their_hierarchies_the_most_informed_first(small, famil
         for start in starts:
             assert start.hierarchy == build_hierarchy(problem, start.fine)
     assert starts[-1].fine.shape == (1, 1)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "poisson", "bernoulli", "rare"])
+def test_values_are_prepared_for_their_family(kind):
+    family = "poisson" if kind == "rare" else kind
+    X = draw(family, np.arange(24) % 2, np.arange(18) % 3, np.random.default_rng(0))
+    X = X * (np.arange(18) < 4) if kind == "rare" else X + 3 * (family == "poisson")
+    preparation = begin(X, family, n_init=1)[0]
+    assert preparation == choose_preparation(X, family)
+    assert preparation.logarithm == (kind == "rare")
 
 
 def test_there_are_as_many_starts_as_the_size_says(monkeypatch):
@@ -192,7 +218,7 @@ def test_what_is_found_is_put_together(small, family):
 def test_a_candidate_is_one_more_start(small, family):
     X, told = small[0], []
     settings = BlockSettings(n_init=1, report=lambda message, *_: told.append(message))
-    answer = solve_blocks(X, family, settings, np.random.default_rng(0), small[1:])[1]
+    answer = fit_blocks(X, family, settings, np.random.default_rng(0), small[1:])
     assert f"2 starts, finest blocks {answer.finest.shape}" in told
 
 
@@ -225,6 +251,7 @@ def test_the_criterion_settles_what_has_no_end():
         assert told[-1] == f"{rows.shape[0]} x {columns.shape[1]} clusters"
         assert (rows is columns) == (criterion == "icl")
     assert rows.shape[0] != columns.shape[0]
+    assert "sides cut" in told
 
 
 def test_clusters_of_equal_size_stay_so_to_the_end(family):
@@ -267,7 +294,11 @@ def test_sides_are_cut_against_the_finest_clusters_of_the_other(small, family, n
 def test_cuts_have_the_numbers_even_where_clusters_got_lost(small, family):
     _, problem, starts = begin(small[0], family, n_init=1)
     for balanced in (False, True):
-        views = fit._fit_by_cut(problem, starts, (20, 17), BlockSettings(balanced=balanced))
+        kept = Kept()
+        settings = BlockSettings(balanced=balanced, checkpoint=kept)
+        views = fit._fit_by_cut(problem, starts, (20, 17), settings)
+        for _, make, _ in kept.pieces:
+            assert make.keywords == {"max_iter": 6, "tol": 2e-3, "balanced": balanced}
         assert (views[0].shape[0], views[1].shape[1]) == (20, 17)
         if balanced:
             for axis, view in enumerate(views):
@@ -291,9 +322,50 @@ def test_refined_blocks_beat_every_cut(small, family, criterion):
     assert best.shape == (2, 3)
 
 
-def test_blocks_of_less_than_two_entries_are_never_the_answer():
-    """A matrix without noise: the likelihood has no bound."""
-    X = np.arange(36.0).reshape(6, 6) ** 2
+@pytest.mark.parametrize("seed", [1, 5])
+def test_blocks_of_less_than_two_entries_are_never_the_answer(seed):
+    """Few values over three orders of magnitude: the likelihood of single entries has no bound."""
+    X = np.round(10 ** np.random.default_rng(seed).uniform(0, 3, size=(4, 4)))
     _, problem, starts = begin(X, "gaussian", n_init=2)
-    best, _ = fit._fit_by_icl(problem, starts, BlockSettings())
+    best, _ = fit._fit_by_icl(problem, starts, BlockSettings(criterion="icl"))
     assert not is_saturated(problem, best.shape)
+
+
+@pytest.mark.parametrize("criterion", ["jump", "icl"])
+@pytest.mark.parametrize("given", [(None, None), (3, None), (None, 4)], ids=str)
+def test_the_best_cuts_of_every_start_are_settled_and_the_best_of_them_refined(
+    family, criterion, given
+):
+    X = draw(family, np.arange(16) % 2, np.arange(12) % 3, np.random.default_rng(2))
+    X = X[:, ::-1] + X if family != "bernoulli" else X
+    _, problem, starts = begin(X, family, n_init=3)
+    kept = Kept()
+    settings = BlockSettings(*given, criterion, max_iter=7, tol=1e-4, checkpoint=kept)
+    best, _ = fit._fit_by_icl(problem, starts, settings)
+    score = partial(icl if criterion == "icl" else evidence, problem)
+    # Three cuts, or two and then two that split both sides.
+    numbers = []
+    for start in starts:
+        cuts = best_cuts(problem, start.fine, start.hierarchy, given)
+        crossed = [cut for cut in cuts[2:] if min(cut.numbers) > 1]
+        numbers += cuts[:2] + crossed[:2] if family == "gaussian" else cuts[:3]
+    settled = kept.named("cut")
+    assert [blocks.shape for (_, blocks), _ in settled] == [cut.numbers for cut in numbers]
+    leaders = {}
+    for _, blocks in settled:
+        leaders[blocks.shape] = max(leaders.get(blocks.shape, -np.inf), score(blocks))
+    refined = kept.named("refined")
+    expected = sorted(leaders.values(), reverse=True)[:4]
+    if given == (None, None):
+        assert [score(arguments[1]) for arguments, _ in refined] == pytest.approx(expected)
+    assert len(refined) == len(expected)
+    for arguments, blocks in refined:
+        for asked, now in zip(given, arguments[1].shape, strict=True):
+            assert asked in (None, now)
+        assert score(blocks) >= score(arguments[1])
+    (((_, winner), last),) = kept.named("settled")
+    if given == (None, None):
+        assert score(winner) == pytest.approx(max(score(blocks) for _, blocks in refined))
+    # Left to settle, it may lose clusters: then it stays as it was.
+    assert best is (last if last.shape == winner.shape else winner)
+    assert kept.pieces[-1][1].keywords == {"balanced": False, "max_iter": 7, "tol": 1e-4}
