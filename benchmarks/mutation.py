@@ -124,13 +124,18 @@ def run_group(folder: Path, files: list[str], tests: list[str], again: bool) -> 
     dead = {name: "killed" for name in every if known.get(every[name]["text"]) == "killed"}
     found = dead | run_tests(folder, [name for name in every if name not in dead], tests)
     kept = {every[name]["text"]: verdict for name, verdict in found.items()}
-    (folder / "known.json").write_text(json.dumps(kept))
+    _verdicts_of(folder).write_text(json.dumps(kept))
     return [summarise(file, mutants[file], found) for file in files]
 
 
 def read_verdicts(folder: Path) -> dict[str, str]:
-    path = folder / "known.json"
+    path = _verdicts_of(folder)
     return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _verdicts_of(folder: Path) -> Path:
+    """Beside the folder, which is made anew: a run that is stopped takes nothing away."""
+    return folder.with_suffix(".json")
 
 
 def mutate(path: Path) -> dict[str, dict]:
