@@ -258,7 +258,7 @@ def _make_problem(
 
 
 def _default_n_init(X: Matrix) -> int:
-    """Return how many starts keep the work bounded: 24 on tiny matrices, 4 on large ones."""
+    """Return how many starts keep the work bounded: 24 on tiny matrices, 3 on large ones."""
     n_entries = 4 * X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
     return int(max(np.clip(1.6e6 / max(n_entries, 1), 3, 12), min(4e5 / max(n_entries, 1), 24)))
 

@@ -60,7 +60,7 @@ class TransportCoclustering(RowReader):
     heteroscedastic : bool, default=False
         Give every column a noise variance of its own (gaussian only).
     n_init : int or None, default=None
-        Number of starts; None takes 24 on tiny matrices and down to 4 on large ones.
+        Number of starts; None takes 24 on tiny matrices and down to 3 on large ones.
     max_iter : int, default=200
         Limit on the sweeps over rows and columns in the final fit.
     tol : float, default=1e-6
