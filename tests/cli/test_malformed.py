@@ -91,7 +91,7 @@ INPUTS = {
     "huge integer": (text("1,2\n3," + "9" * 400 + "\n"), [], "too large"),
     "large number": (text("1,2\n3,1e200\n"), [], "divide all by"),
     "infinity": (text("1,2\n3,inf\n"), [], "infinite"),
-    "missing for ccot": (text("1,2\n3,\n5,6\n"), ["--method", "ccot"], "fill the entries"),
+    "missing for ccot": (text("1,2\n3,\n5,6\n"), ["--method", "ccot"], "--method transport"),
     "nothing but missing": (text(EMPTY_CELLS), [], "NaN only"),
     "no such index": (text(NUMBERS), ["--index-col", "gene"], "is no column"),
     "index out of range": (text(NUMBERS), ["--index-col", "9"], "0 to 2"),
@@ -191,6 +191,7 @@ def test_places_that_are_no_files(ccot, tmp_path):
     refused(ccot("fit", "nowhere.csv", code=2), tmp_path, before, "there is no file nowhere.csv")
     refused(ccot("fit", "-", stdin="", code=2), tmp_path, before, "the input is empty")
     refused(ccot("predict", "no.ccot", "in.csv", code=2), tmp_path, before, "no file at no.ccot")
+    refused(ccot("report", "folder", code=2), tmp_path, before, "folder: pass the model in it")
 
 
 def tree(version=1, values=None):

@@ -61,6 +61,22 @@ def test_layouts_are_found(text, rows, columns):
     check(read(text), SMALL, rows, columns)
 
 
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("land,1990,1991,1992\nx,1,2,9\ny,3,4,9\n", ("1990", "1991", "1992")),
+        ("id,7,3,5\nx,1,2,9\ny,3,4,9\n", "735"),
+        ("x,1,2,9\ny,3,4,9\n", None),
+    ],
+)
+def test_numbers_head_columns_where_they_count_up_or_ids_are_beside_them(text, columns):
+    check(read(text), [[1, 2, 9], [3, 4, 9]], "xy", columns)
+
+
+def test_rows_that_all_count_up_are_no_headers():
+    check(read("x,1,2,3\ny,4,5,6\n"), [[1, 2, 3], [4, 5, 6]], "xy")
+
+
 def test_what_is_said_goes_before_what_is_found():
     text = "k,a,b\n1,2,x\n3,4,y\n"
     check(read(text, index_col="b"), SMALL, "xy", "ka")
@@ -84,6 +100,20 @@ def test_what_is_said_goes_before_what_is_found():
 )
 def test_columns_can_be_left_out(text, drop, rows, columns, tmp_path):
     check(read(text, drop=drop), SMALL, rows, columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        ("gene,a,b\nx,1,2\ny,3,4\n", {}, "row names from column 'gene'"),
+        (",a,b\nx,1,2\ny,3,4\n", {}, "row names from column 0"),
+        ("1,2,x\n3,4,y\n", {"index_col": 2, "header": False}, "column 2"),
+        ("k,a,b,l\nx,1,2,p\n", {"drop": ["k", "l"]}, "no row names, without 'k', 'l'"),
+        ("a,b,c,d,e,f,g,h\n" + "1,2,3,4,5,6,7,8\n" * 2, {"drop": [*range(6)]}, "6 columns left"),
+    ],
+)
+def test_how_a_table_was_read_is_said(text, options, told):
+    assert told in read(text, **options).how
 
 
 def test_columns_of_parquet_can_be_left_out(tmp_path):
@@ -116,7 +146,9 @@ def test_missing_cells_are_nan(mark):
         ("a,b\n", r"the matrix is empty \(0 x 2\)"),
         ("a,b\n1,2\n3\n", "line 3 has 1 cells where 2 are expected: complete"),
         ("a,b\n1,2\n3,x\n", r"line 3, column 'b': 'x' is no number: leave the column out"),
-        ("1,2\n3,1_000\n", "line 2, value 2: '1_000' is no number"),
+        ("1,2\n3,1_000\n", "line 2, value 2: '1_000' is no number: .* by --drop 1, "),
+        ("g,a,b c,d\nx,1,p,q\n", r"column 'b c': .* columns out by --drop 'b c' --drop d, "),
+        ("g" + ",a b c d e f".replace(" ", ",") + "\nx" + 6 * ",p", "column out by --drop, "),
         ("a;b\n2;1.5\n2;1,5\n", "pass --decimal ,"),
         ("a,b,c\n1,2;3,4\n5,6;7,8\n", "pass --delimiter if that is several cells"),
         ("a,a\n1,2\n3,4\n", "2 columns are named 'a'"),

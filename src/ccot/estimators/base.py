@@ -292,10 +292,16 @@ def _finite(X: Matrix, allow_nan: bool) -> Matrix:
     else:
         row, column = (int(place) for place in np.argwhere(bad)[0])
     name = "NaN" if np.isnan(values[bad]).any() else "infinity"
+    borne = ""
+    if name == "NaN" and not sp.issparse(X):
+        borne = (
+            ", or take TransportCoclustering (--method transport), whose gaussian family leaves "
+            "them out"
+        )
     raise ValueError(
         f"Input X contains {name} ({int(bad.sum())} entries that are NaN or inf, the first one "
         f"in row {row}, column {column}): drop these rows or columns, or fill the entries in "
-        "(for example with sklearn.impute.SimpleImputer)"
+        f"(for example with sklearn.impute.SimpleImputer){borne}"
     )
 
 

@@ -98,6 +98,8 @@ def read_values(path: str | os.PathLike[str], types: Mapping[str, type]) -> Any:
         If the file is damaged, of another kind, or of a later version.
     """
     path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder: pass the model in it, model.ccot")
     if not path.is_file():
         raise ModelFileError(f"no file at {path}: check the path of the model")
     with path.open("rb") as file, _damage_explained(path, file), zipfile.ZipFile(file) as archive:

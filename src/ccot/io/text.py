@@ -6,6 +6,7 @@ its matrix.
 
 from __future__ import annotations
 
+import shlex
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import numpy as np
 
 from ccot.io.layout import (
     DECIMAL_COMMA,
+    FEW,
     Cells,
     Column,
     Layout,
@@ -163,8 +165,9 @@ def _append(values: array[float], row: list[str], layout: Layout, line: int) -> 
         except ValueError:
             names = layout.column_names
             column = f"column {names[place][:40]!r}" if names else f"value {place + 1}"
+            remedy = _remedy(cell) or _without_text(row, layout)
             raise InputError(
-                f"line {line}, {column}: {cell[:40]!r} is no number: {_remedy(cell)}"
+                f"line {line}, {column}: {cell[:40]!r} is no number: {remedy}"
             ) from None
 
 
@@ -173,12 +176,28 @@ def _holds(row: list[str], mark: str) -> bool:
     return any(mark in "".join(part) for part in parts)
 
 
-def _remedy(cell: str) -> str:
+def _remedy(cell: str) -> str | None:
+    """Say what may help where a cell is no number, unless it is plain text."""
     if DECIMAL_COMMA.fullmatch(cell.strip()):
         return "pass --decimal , for decimal commas"
     if len(cell) > 40 or any(mark in cell for mark in "\t;|,"):
         return "pass --delimiter if that is several cells"
-    return "leave the column out by --drop, name it by --index-col, or empty the cell if unknown"
+    return None
+
+
+def _without_text(row: list[str], layout: Layout) -> str:
+    """Say how to leave all columns out that hold text in a row, whose values are left."""
+    places = [place for place in range(layout.width) if place not in layout.removed]
+    numbers = number_test(layout.decimal)
+    text = [layout.title(p) for p, cell in zip(places, row, strict=True) if not numbers(cell)]
+    columns, drop = "column", "--drop"
+    if len(text) <= FEW:
+        columns += "s" * (len(text) > 1)
+        drop = " ".join(f"--drop {shlex.quote(title[:40])}" for title in text)
+    return (
+        f"leave the {columns} out by {drop}, name one of row names by --index-col, or empty the "
+        "cell if unknown"
+    )
 
 
 def _long_has_header(
@@ -233,8 +252,9 @@ def _read_long(
         try:
             return parse(cell, options.decimal or ".")
         except ValueError:
+            remedy = _remedy(cell) or "pass --long-columns row,column,value"
             raise InputError(
-                f"line {cells.line}: the value {cell[:40]!r} is no number: {_remedy(cell)}"
+                f"line {cells.line}: the value {cell[:40]!r} is no number: {remedy}"
             ) from None
 
     return collect_long(
