@@ -36,8 +36,10 @@ def test_smoke_stores_every_fit(smoke):
         case.name for case in profiles()["smoke"].cases
     ]
     assert [t["status"] for t in result["trials"]] == ["done"] * len(result["trials"])
+    # A busy machine counts the processor's time in ticks, and a small fit may fall between two.
+    assert sum(trial["processor_seconds"] for trial in result["trials"]) > 0
     for trial in result["trials"]:
-        assert trial["processor_seconds"] > 0
+        assert trial["seconds"] > 0
         assert trial["megabytes"] is None or trial["megabytes"] >= 0
     met = {trial["rival"] for trial in result["trials"]}
     assert met == {rival["name"] for rival in result["rivals"] if rival["version"]}
