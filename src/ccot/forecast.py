@@ -130,8 +130,8 @@ def _ccot(shape: tuple[int, int], nnz: int | None, n_samplings: int | str, n_job
     machine = measure_machine()
     a_draw = 5e-5 + 4 * size**3 / machine.products + 8 * size**2 / machine.entries
     a_row = 4 * size**2 / machine.products + 24 * size / machine.entries
-    # The rows that vote, as they are and in single precision; ballots, joined; two chunks of draws a
-    # thread.
+    # The rows that vote, as they are and in single precision; ballots, joined; two chunks of draws
+    # a thread.
     voters = pool * size if nnz is None else 2 * nnz * pool // n_rows
     memory = (
         12 * voters
