@@ -165,6 +165,18 @@ def test_blocks_are_shown_and_opened(d2, visit):
     assert view(page) == [rows[1], rows[2], columns[2], columns[3]]
 
 
+def test_what_is_low_sets_a_cluster_apart_too(visit, tmp_path):
+    data = np.random.default_rng(0).normal(scale=0.1, size=(40, 12))
+    data[30:, :3] -= 5
+    model = TransportCoclustering(2, 2, n_init=1, random_state=0).fit(data)
+    page = visit(write_report(tmp_path / "page.html", model, matrix=data))
+    card = page.locator(".card").nth(model.row_labels_[30])
+    names = card.locator("li span:first-child").all_inner_texts()[:3]
+    assert set(names) == {"column 0", "column 1", "column 2"}
+    told = card.locator("li span:last-child").all_inner_texts()[:3]
+    assert all(re.fullmatch(r"− 1\.7\d sd", text) for text in told)
+
+
 # The hierarchy --------------------------------------------------------------------------------
 
 
@@ -356,6 +368,7 @@ def test_printed(d2, visit, artefacts):
     page.screenshot(path=artefacts / "d2_printed.png", full_page=True)
     assert not page.is_visible(".bar")
     assert not page.is_visible("#download")
+    assert page.inner_text("#member-pages") == "1–20 of 600"
     page.emulate_media(media="screen")
     assert eventually(page, lambda: pixels(page) == on_screen)
     printed = page.pdf(path=artefacts / "d2.pdf", format="A4", print_background=True)

@@ -57,11 +57,12 @@ function showCards(side, partition, tops, names, amounts) {
       ? `All ${side}s are in one cluster: there is nothing to tell it from.`
       : `Under each cluster the ${other}s that set it apart, the most telling first, with ${amounts
         ? `their lift: how many times their mean over all ${side}s`
-        : `how far their mean lies above that of all ${side}s, in standard deviations (sd)`}.`;
+        : `how far their mean lies above (+) or below (−) that of all ${side}s, in standard deviations (sd)`}.`;
   const largest = Math.max(...partition.sizes);
   fill("cards", ...partition.sizes.map((size, cluster) => {
     const items = (tops?.[cluster] ?? []).map(({ other: at, lift, effect }) => {
-      const amount = amounts ? `× ${decimal(lift)}` : `+ ${decimal(effect)} sd`;
+      const amount = amounts
+        ? `× ${decimal(lift)}` : `${effect < 0 ? "−" : "+"} ${decimal(Math.abs(effect))} sd`;
       const name = names[other][at];
       return element("li", {}, element("span", { title: name }, name), element("span", {}, amount));
     });

@@ -98,6 +98,12 @@ function showEvidence(model, numbers, palette) {
 
 const plain = (score) => score.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
+// As in verdict.py, which warns of those that are near.
+const RUNNERS = {
+  icl: "The larger the score the better; less than 3 behind is nearly as good.",
+  jump: "The larger the score the better; above nine tenths of the first is nearly as good.",
+};
+
 function runnersUp({ candidates }) {
   if (candidates.length < 2) return null;
   const rows = candidates.map(({ rows, columns, score, criterion }) =>
@@ -105,7 +111,8 @@ function runnersUp({ candidates }) {
       score === candidates[0].score ? "–" : plain(candidates[0].score - score)]);
   const made = table(["blocks", "criterion", "score", "behind"], rows, [2, 3]);
   made.tBodies[0].rows[0].className = "chosen";
-  return element("div", {}, element("h3", {}, "The chosen numbers and the runners-up"), made);
+  return element("div", {}, element("h3", {}, "The chosen numbers and the runners-up"),
+    element("p", { className: "about" }, RUNNERS[candidates[0].criterion]), made);
 }
 
 function votesOf({ sides }) {

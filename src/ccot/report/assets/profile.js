@@ -48,7 +48,8 @@ function clusterSums(matrix, partition, side) {
 
 // For every cluster the points of the other side that it has more of than the rest. Amounts are
 // compared by lift, the ratio of means, ranked by the information it carries, so that something
-// seen once does not lead; values below zero by their difference in standard deviations.
+// seen once does not lead; values below zero by their difference, up or down, in standard
+// deviations.
 function profiles(matrix, partition, side) {
   const { sums, counts, squares, width } = clusterSums(matrix, partition, side);
   const tops = Array.from({ length: partition.number }, () => []);
@@ -66,8 +67,8 @@ function profiles(matrix, partition, side) {
       const own = sums[at] / counts[at];
       const lift = own / mean;
       const effect = (own - mean) / deviation;
-      const score = matrix.amounts ? own * Math.log(lift) : effect;
-      if (own > mean && Number.isFinite(score)) top.push({ other, own, lift, effect, score });
+      const score = matrix.amounts ? own * Math.log(lift) : Math.abs(effect);
+      if (score > 0 && Number.isFinite(score)) top.push({ other, own, lift, effect, score });
     });
   }
   return tops.map((top) => top.sort((a, b) => b.score - a.score).slice(0, TOP));
