@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.special import logsumexp
 
 from ccot.arrays import choose_backend
+from ccot.blocks import reaction
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.reaction import _move, find_reaction, reacts, relax
 from ccot.blocks.sweep import settle
@@ -32,7 +33,7 @@ def random_plans(shape, numbers, seed=0):
     return tuple(rng.dirichlet(np.ones(k), n) for n, k in zip(shape, numbers, strict=True))
 
 
-def free_energy(X, plans, means, noise, reaction=True):
+def free_energy(X, plans, means, noise, with_reaction=True):
     """Likelihood of plans with entropy, cell by cell; marginals are the plans' own."""
     rows, columns = plans
     total = 0.0
@@ -42,7 +43,7 @@ def free_energy(X, plans, means, noise, reaction=True):
         both = np.outer(row, column)
         mean = np.sum(both * means)
         squares = np.sum(both * means**2)
-        if reaction:
+        if with_reaction:
             # What is left of the variance when rows alone, and columns alone, explain their part.
             by_row, by_column = np.sum(row * (means @ column) ** 2), column @ (row @ means) ** 2
             squares -= squares - by_row - by_column + mean**2
@@ -80,7 +81,9 @@ def test_the_likelihood_comes_closer_to_that_of_all_assignments():
             shares = [plan.mean(axis=0) for plan in soft.plans]
             exact = log_likelihood(X, shares, found.means, found.noise)
             args = X, soft.plans, found.means, found.noise
-            ends.append((exact - free_energy(*args, reaction=False), exact - free_energy(*args)))
+            ends.append(
+                (exact - free_energy(*args, with_reaction=False), exact - free_energy(*args))
+            )
         else:
             short.append(ends[0][0])
             shorter.append(abs(ends[1][1]))
@@ -96,7 +99,7 @@ def test_nats_are_a_sum_over_cells():
     plans = random_plans(X.shape, (3, 2))
     found = find_reaction(problem, plans)
     with_it, without = (
-        free_energy(X, plans, found.means, found.noise, reaction) for reaction in (True, False)
+        free_energy(X, plans, found.means, found.noise, added) for added in (True, False)
     )
     assert found.nats == pytest.approx(with_it - without, rel=1e-9)
 
@@ -232,3 +235,31 @@ def test_pytorch_gives_the_same_plans():
     assert found[0].n_sweeps == found[1].n_sweeps
     for one, other in zip(*(blocks.plans for blocks in found), strict=True):
         np.testing.assert_allclose(np.asarray(other), one, rtol=0, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def unsure():
+    """Blocks of D4 under noise, settled without reaction, and their problem."""
+    X = load_simulated("D4", random_state=1, sigma=2.6)
+    problem = make_problem(X.data, "gaussian")
+    return problem, settle(problem, make_blocks(problem, X.row_labels, X.column_labels), 1, 0.0)
+
+
+def test_sweeps_are_counted_and_limited(unsure):
+    problem, settled = unsure
+    start = make_blocks(problem, *settled.labels)
+    one = settle(problem, start, 1, 0.0).n_sweeps
+    assert relax(problem, start, 1, 0.0).n_sweeps == one + 3
+    assert relax(problem, start, 2, 0.0).n_sweeps == settle(problem, start, 2, 0.0).n_sweeps + 6
+    # Half a step moves half of the mass: one is enough for who lets all of it move.
+    assert relax(problem, start, 1, 1.0).n_sweeps == one + 1
+
+
+@pytest.mark.parametrize(("least", "gone"), [(2.0, False), (100.0, True)])
+def test_where_a_cluster_is_gone_plans_stay_those_of_mean_field(unsure, least, gone, monkeypatch):
+    problem, settled = unsure
+    monkeypatch.setattr(reaction, "_LEAST_MASS", least)
+    start = make_blocks(problem, *settled.labels)
+    found, field = relax(problem, start, 3), settle(problem, start, 3)
+    assert (found.n_sweeps == field.n_sweeps) == gone
+    assert all(map(np.array_equal, found.plans, field.plans)) == gone
