@@ -174,6 +174,7 @@ def small(monkeypatch):
         ("1,2\n" * 60 + '"' + '","12\n' * 2000, {}, "has more than 1000 cells"),
         ('"' + "\n" * 99, {}, "first row does not end in line 50"),
         ("".join(f"{k},{k},1\n" for k in range(1000)), {"long": True}, "cells with .* names"),
+        ("a,b\n" + "1,2\n1,1\n" * 999, {"long": [0, 1]}, "list of 1998 cells with 3 names"),
     ],
 )
 def test_text_that_takes_much_memory(tmp_path, small, text, options, match):
@@ -195,6 +196,9 @@ def test_honest_tables_are_no_traps(tmp_path, small):
 
 def test_entries_that_are_listed_again_and_again(tmp_path, small):
     text = "%%MatrixMarket matrix coordinate pattern symmetric\n99 99 999\n" + "2 1\n" * 999
+    (tmp_path / "a.mtx").write_text(text)
+    refused(tmp_path / "a.mtx", "1998 entries would take")
+    text = "%%MatrixMarket matrix coordinate pattern general\n99 99 1998\n" + "1 2\n1 1\n" * 999
     (tmp_path / "a.mtx").write_text(text)
     refused(tmp_path / "a.mtx", "1998 entries would take")
 

@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.matrix import InputError, NamedMatrix, check_held, check_memory, named_matrix
+from ccot.io.matrix import (
+    InputError,
+    NamedMatrix,
+    check_held,
+    check_memory,
+    named_matrix,
+    sorting_bytes,
+)
 
 UNLISTED = ("zero", "missing")
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
@@ -59,17 +66,13 @@ def collect_long(
         columns.append(column_names.setdefault(column, len(column_names)))
         values.append(value)
         if len(values) % _CELLS_BETWEEN_CHECKS == 0:
-            n_names = len(row_names) + len(column_names)
-            check_held(
-                _CELL_BYTES * len(values) + _NAME_BYTES * n_names, size(),
-                f"a list of {len(values)} cells with {n_names} names",
-                "leave rows and columns of one cell out",
-            )  # fmt: skip
+            _check_cells(len(values), len(row_names) + len(column_names), size())
     if not values:
         raise InputError("the input lists no cell: pass lines of row, column and value")
     shape = len(row_names), len(column_names)
     places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
+    _check_cells(len(values), sum(shape), size(), sorting_bytes(places[0]))
     if not counted:
         _refuse_twice(places, row_names, column_names)
     if unlisted == "missing":
@@ -85,6 +88,15 @@ def collect_long(
     kind = "pairs, counted" if counted else "row, column, value"
     how = f"long table ({kind}), unlisted cells are {unlisted}"
     return named_matrix(matrix, row_names, column_names, how)
+
+
+def _check_cells(n_cells: int, n_names: int, size: int, more_bytes: int = 0) -> None:
+    check_held(
+        _CELL_BYTES * n_cells + _NAME_BYTES * n_names + more_bytes,
+        size,
+        f"a list of {n_cells} cells with {n_names} names",
+        "add up cells that are listed often, leave rows and columns of one cell out",
+    )
 
 
 def _refuse_twice(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.matrix import InputError, check_held, check_unfolded
+from ccot.io.matrix import InputError, check_held, check_unfolded, sorting_bytes
 
 _KINDS = ("coordinate", "array")
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
@@ -76,13 +76,21 @@ def parse_market(text: bytes, path: Path) -> Any:
     numbers = _blocks(text, header)
     if header.kind == "array":
         return _dense(numbers, header)
-    check_held(
-        len(text) + _ENTRY_BYTES * header.n_entries, len(text), f"{header.n_entries} entries",
-        "add up those that are listed more than once",
-    )  # fmt: skip
+    _check_entries(header, text)
     # A row needs a pointer once it is sorted.
     check_unfolded(24 * header.n_entries + 8 * header.shape[0], path)
-    return _sparse(numbers, header)
+    matrix = _sparse(numbers, header)
+    _check_entries(header, text, sorting_bytes(matrix.coords[0]))
+    return matrix
+
+
+def _check_entries(header: _Header, text: bytes, more_bytes: int = 0) -> None:
+    check_held(
+        len(text) + _ENTRY_BYTES * header.n_entries + more_bytes,
+        len(text),
+        f"{header.n_entries} entries",
+        "add up those that are listed more than once",
+    )
 
 
 def _read_header(text: bytes, path: Path) -> _Header:

@@ -141,6 +141,17 @@ def check_held(n_bytes: int, size: int, what: str, remedy: str) -> None:
         )
 
 
+def sorting_bytes(rows: np.ndarray) -> int:
+    """Return what SciPy takes to sort the longest row of a matrix, given the row of each entry.
+
+    Examples
+    --------
+    >>> sorting_bytes(np.array([0, 2, 2]))
+    32
+    """
+    return 16 * int(np.bincount(rows).max(initial=0))
+
+
 def check_sparse(matrix: Any) -> None:
     """Refuse a sparse matrix whose parts contradict each other: SciPy follows them blindly.
 
