@@ -213,7 +213,7 @@ def parquet(path: Path, size: int, names: Iterable[str] | None = None, n: int = 
     chance[n_rows // 90 :] = 0
     columns |= {f"c{place}": chance for place in range(n)}
     pq.write_table(pa.table(columns), path, compression="zstd")
-    return 8 * n_rows * (n + (names is not None))
+    return 8 * n_rows * (n + 2 * (names is not None))
 
 
 def real_parquet(path: Path, size: int) -> None:

@@ -227,6 +227,16 @@ def test_parquet_that_names_everyone_the_same(tmp_path):
         read_matrix(path, long=True)
 
 
+def test_parquet_with_hardly_more_than_names(tmp_path, small):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"name": [f"{k}" for k in range(999)], "a": np.ones(999)}
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    refused(path, "999 row names")
+    pq.write_table(pa.table({**columns, "b": np.ones(999)}), path)
+    assert read_matrix(path).shape == (999, 2)
+
+
 def test_long_parquet_that_unfolds_to_very_much(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     ones = pa.array(np.ones(3_000_000, np.int8))

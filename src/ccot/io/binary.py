@@ -28,6 +28,8 @@ from ccot.io.unfold import unfolded
 
 # Bytes that a value takes on its way from any sparse format to float64 in rows.
 _SPARSE_BYTES = 24
+# Bytes of a short text in a table, and of a name until it is in a tuple.
+_TEXT_BYTES, _NAME_BYTES = 16, 240
 # Bytes of a cell of a long table: two places and a value.
 _LONG_BYTES = 24
 
@@ -152,7 +154,7 @@ def read_parquet(
             size = max(path.stat().st_size, unfolded)
             return _read_long(file, schema.names, long, unlisted, size)
         columns, index = numeric_columns(schema, index_col, drop)
-        check_unfolded(8 * file.metadata.num_rows * (len(columns) + (index is not None)), path)
+        check_wide(path, file.metadata.num_rows, len(columns), named=index is not None)
         return _read_wide(file, columns, index)
 
 
@@ -175,6 +177,16 @@ def open_parquet(path: Path) -> Iterator[Any]:
         texts = [field.name for field in schema if _is_text(field.type)]
         with pq.ParquetFile(path, metadata=about, read_dictionary=texts) as file:
             yield file
+
+
+def check_wide(path: Path, n_rows: int, n_columns: int, *, named: bool) -> None:
+    """Refuse a Parquet table that would unfold to too much, or hardly holds more than names."""
+    unfolded = n_rows * (8 * n_columns + (_TEXT_BYTES if named else 0))
+    check_unfolded(unfolded, path)
+    if named:
+        held = n_rows * (8 * n_columns + _NAME_BYTES)
+        size = max(unfolded, path.stat().st_size)
+        check_held(held, size, f"a table of {n_rows} row names", "leave the names out by --drop")
 
 
 def row_names_of(file: Any, index: str) -> list[str]:

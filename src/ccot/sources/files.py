@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.binary import numeric_columns, open_parquet, row_names_of
+from ccot.io.binary import check_wide, numeric_columns, open_parquet, row_names_of
 from ccot.io.matrix import InputError, check_unfolded, unfolding_limit
 from ccot.progress import Report, silent
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
@@ -122,7 +122,7 @@ class ParquetSource(RowSource):
         names: list[str] = []
         for file in self._files:
             with open_parquet(file) as opened:
-                check_unfolded(8 * opened.metadata.num_rows, file)
+                check_wide(file, opened.metadata.num_rows, self.shape[1], named=True)
                 names += row_names_of(opened, self._index)
         return names
 
