@@ -169,7 +169,7 @@ def test_sweeps_stop_where_little_enough_moves(planted, family):
     assert sweep(problem, start, tol=3.9 / 70).n_sweeps == 2
 
 
-def testmass_moved_is_half_of_what_changed():
+def test_mass_moved_is_half_of_what_changed():
     assert mass_moved(np.array([0, 1, 1]), np.array([0, 0, 1])) == 1
     assert mass_moved(np.eye(3), np.eye(3)) == 0
     assert mass_moved(np.eye(3)[[0, 1]], np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])) == 1.5
