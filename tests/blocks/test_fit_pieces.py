@@ -31,7 +31,9 @@ def test_larger_matrices_have_fewer_starts(shape, n_starts):
 
 
 def test_starts_of_sparse_matrices_are_counted_by_their_entries():
-    X = sp.random_array((500, 400), density=0.03125, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array(
+        (500, 400), density=0.03125, random_state=np.random.default_rng(0), format="csr"
+    )
     assert fit._default_n_init(X) == 16
     assert fit._default_n_init(sp.csr_array((5, 4))) == 24
 
