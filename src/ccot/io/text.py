@@ -187,7 +187,8 @@ def _remedy(cell: str) -> str | None:
 
 def _without_text(row: list[str], layout: Layout) -> str:
     """Say how to leave all columns out that hold text in a row, whose values are left."""
-    places = [place for place in range(layout.width) if place not in layout.removed]
+    removed = set(layout.removed)
+    places = (place for place in range(layout.width) if place not in removed)
     numbers = number_test(layout.decimal)
     text = [layout.title(p) for p, cell in zip(places, row, strict=True) if not numbers(cell)]
     columns, drop = "column", "--drop"
