@@ -89,7 +89,8 @@ def bic(problem: BlockProblem, blocks: Blocks) -> float:
 def evidence(problem: BlockProblem, blocks: Blocks) -> float:
     """Return the integrated likelihood of a co-clustering of real values, ICL of other families.
 
-    Soft plans and hard labels each bound it from below: the higher bound counts.
+    Hard labels bound it from below, and so do soft plans but for the reaction: the higher number
+    counts.
     """
     if problem.family != "gaussian":
         return icl(problem, blocks)
