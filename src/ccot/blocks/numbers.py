@@ -42,7 +42,7 @@ Numbers = tuple[int | None, int | None]
 _WINDOW = 3
 # Variances of the block means that are tried.
 _N_PRIORS = 60
-# Clusters that share more than this are not told apart, and cost no less for it.
+# Overlap beyond this lowers the price of shares no further: such clusters are hardly told apart.
 _LEAST_KNOWN = 0.5
 # Share of a score that may be rounding.
 _ROUNDING = 1e-9
