@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -142,3 +144,43 @@ def test_small_amounts_go_where_large_ones_go():
     problem = make_problem(X, "poisson")
     placement = place_side(problem, Preparation("poisson"), make_blocks(problem, rows, columns), 0)
     np.testing.assert_array_equal(placement.labels(X), rows)
+
+
+def soft_blocks(problem, labels, doubt):
+    """Blocks whose points have a share in every cluster, the larger the more they doubt."""
+    blocks = make_blocks(problem, *labels)
+    one_hot = [np.eye(k)[own] for k, own in zip(blocks.shape, blocks.labels, strict=True)]
+    plans = tuple((1 - doubt) * plan + doubt / plan.shape[1] for plan in one_hot)
+    return replace(blocks, plans=plans)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_points_go_where_soft_blocks_gain_most(planted, axis):
+    """Means, shares and the other side's clusters are those of the plans, not of the labels."""
+    X, rows, columns = planted
+    problem = make_problem(X, "gaussian")
+    blocks = soft_blocks(problem, (rows, columns), 0.3)
+    placement = place_side(problem, Preparation("gaussian"), blocks, axis)
+    own, partner = blocks.plans[axis], blocks.plans[1 - axis]
+    turned = X.T if axis else X
+    exposure = np.outer(own.sum(axis=0), partner.sum(axis=0))
+    means = (own.T @ turned @ partner) / exposure
+    noise = (np.sum(X**2) - np.sum(means**2 * exposure)) / X.size
+    slow = (turned @ partner @ means.T - partner.sum(axis=0) @ means.T**2 / 2) / noise
+    slow += np.log(own.mean(axis=0))
+    face = placement.face(turned)
+    np.testing.assert_allclose(placement.gains(placement.profiles(face)), slow, rtol=1e-9)
+    np.testing.assert_array_equal(placement.partner, partner)
+
+
+@pytest.mark.parametrize(("doubt", "is_hard"), [(0.0, True), (1e-12, True), (1e-3, False)])
+def test_plans_that_are_sure_are_kept_as_labels(planted, doubt, is_hard):
+    X, rows, columns = planted
+    problem = make_problem(X, "gaussian")
+    blocks = soft_blocks(problem, (rows, columns), doubt)
+    partner = place_side(problem, Preparation("gaussian"), blocks, 0).partner
+    assert partner.ndim == (1 if is_hard else 2)
+    np.testing.assert_array_equal(partner if is_hard else partner.argmax(axis=1), columns)
+    # One point in doubt is enough for all to be kept as shares.
+    blocks.plans[1][0] = 1 / 3
+    assert place_side(problem, Preparation("gaussian"), blocks, 0).partner.ndim == 2
