@@ -135,8 +135,8 @@ def csv_memory() -> str:
     pandas = (
         "pandas was installed, and scikit-learn imports it."
         if result["pandas"]
-        else "Nothing but ccot was installed: scikit-learn imports pandas where it finds it, which "
-        "takes 70 MB more."
+        else "Nothing but ccot was installed: scikit-learn imports pandas where it finds it, and "
+        "takes more."
     )
     note = (
         f"`ccot fit` on CSV files of {result['cells'][0]['file_megabytes']:.0f} MB, report "

@@ -255,7 +255,10 @@ class BlockProblem:
         """Return the dispersion around blocks: that of the residuals for the gaussian family."""
         if self.family != "gaussian":
             return self.dispersion
-        explained = 2.0 * float(self.information(total, exposure).sum())
+        return self.noise_left(2.0 * float(self.information(total, exposure).sum()))
+
+    def noise_left(self, explained: float) -> float:
+        """Return the variance that is left of real values, given the squares explained."""
         floor = 1e-12 * max(self.sum_squares, 1e-300)
         return max(self.sum_squares - explained, floor) / max(self.n_observed, 1)
 

@@ -150,9 +150,7 @@ def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> Reactio
     )
     means = _solve(rows, columns, total)
     explained = float(np.sum(means * total))
-    floor = 1e-12 * max(problem.sum_squares, 1e-300)
-    noise = max(problem.sum_squares - explained, floor) / problem.n_observed
-    return Reaction(means, explained, noise, (rows, columns))
+    return Reaction(means, explained, problem.noise_left(explained), (rows, columns))
 
 
 def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarray:
