@@ -66,14 +66,10 @@ def fit(X: Any, device: str | None) -> tuple[TransportCoclustering, float, float
     return model, seconds, peak
 
 
-def differ(one: TransportCoclustering, other: TransportCoclustering) -> tuple[int, int]:
+def differ(one: TransportCoclustering, other: TransportCoclustering) -> list[int]:
     """Labels that differ, of rows and of columns."""
-    return tuple(
-        int(np.count_nonzero(getattr(one, name) != getattr(other, name)))
-        if getattr(one, name).shape == getattr(other, name).shape
-        else -1
-        for name in ("row_labels_", "column_labels_")
-    )  # type: ignore[return-value]
+    names = ("row_labels_", "column_labels_")
+    return [int(np.count_nonzero(getattr(one, n) != getattr(other, n))) for n in names]
 
 
 def compare(name: str, X: Any, rows: np.ndarray, columns: np.ndarray, device: str):

@@ -25,6 +25,7 @@ from ccot.metrics import coclustering_ari, coclustering_error, coclustering_nmi,
 from ccot.transport.extend import extend_scaling
 from tests.truth.problems import examples, seeds
 
+# Random problems may stop at their limit of iterations; what is compared holds there too.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 TIGHT = {"rel": 1e-11, "abs": 1e-11}
 

@@ -14,6 +14,7 @@ from ccot.sampling import cross
 from tests.truth.oracles import scale_exactly, scale_in_logs
 from tests.truth.problems import examples, seeds
 
+# Random problems may stop at their limit of iterations; what is compared holds there too.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 

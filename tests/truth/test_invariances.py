@@ -16,6 +16,7 @@ from ccot.metrics import error_rate
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS
 from tests.truth.problems import examples, seeds
 
+# Random problems may stop at their limit of iterations; what is compared holds there too.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 ESTIMATORS = {
     "CCOT": lambda: CCOT(random_state=0),

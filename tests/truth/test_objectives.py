@@ -20,6 +20,7 @@ from ccot.transport.sinkhorn import Status, sinkhorn
 from tests.truth.oracles import log_masses
 from tests.truth.problems import COSTS, draw_masses, draw_matrix, examples, labelled, seeds
 
+# Random problems may stop at their limit of iterations; what is compared holds there too.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 
