@@ -320,6 +320,26 @@ def zarr_of_nothing(path: Path, size: int) -> None:
     (path / ".zarray").write_text(json.dumps(about))
 
 
+def zarr_of_much(path: Path, size: int) -> int:
+    """Write a Zarr array whose one small chunk holds gzip members of zeros without end."""
+    path.mkdir()
+    about = {"zarr_format": 2, "shape": [100, 100], "chunks": [100, 100], "order": "C",
+             "fill_value": 0, "dtype": "<f8", "filters": None,
+             "compressor": {"id": "gzip", "level": 1}}  # fmt: skip
+    (path / ".zarray").write_text(json.dumps(about))
+    member = gzip.compress(bytes(1 << 24), 1)
+    (path / "0.0").write_bytes(member * max(size // len(member), 1))
+    return size
+
+
+def real_zarr(path: Path, size: int) -> int:
+    import zarr
+
+    values = np.random.default_rng(0).normal(size=(size // 800, 100))
+    zarr.create_array(str(path), shape=values.shape, chunks=(1000, 100), dtype="f8")[:] = values
+    return size
+
+
 # Cases ------------------------------------------------------------------------------------------
 
 
@@ -405,6 +425,8 @@ def _cases() -> Iterator[Case]:
     yield rows("by rows, npy: int8", array("i1"), "npy")
     yield rows("by rows, Parquet: runs", parquet, "parquet")
     yield rows("by rows, Zarr: one chunk, not there", zarr_of_nothing, "zarr")
+    yield rows("by rows, Zarr: a chunk that unfolds without end", zarr_of_much, "zarr")
+    yield rows("by rows, Zarr: real numbers", real_zarr, "zarr", honest=True)
 
 
 def names_alone(path: Path, size: int) -> int:
@@ -484,6 +506,11 @@ def in_this_process(what: str, tiny: Path, path: Path) -> dict:
             "seconds": round(time.process_time() - began, 1)}  # fmt: skip
 
 
+def size_of(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
 def measure(what: str, size: int, folder: Path) -> dict:
     """Write the files of a case and have them read by a process of its own."""
     case = CASES[what]
@@ -495,7 +522,7 @@ def measure(what: str, size: int, folder: Path) -> dict:
     seen = json.loads(ended.stdout) if not ended.returncode else {
         "megabytes_more": None, "refused": ended.stderr[-300:], "crashed": True
     }  # fmt: skip
-    told = {"what": what, "honest": case.honest, "file_megabytes": path.stat().st_size / 1e6,
+    told = {"what": what, "honest": case.honest, "file_megabytes": size_of(path) / 1e6,
             "unfolded_megabytes": unfolded / 1e6}  # fmt: skip
     told = {key: round(v, 2) if isinstance(v, float) else v for key, v in told.items()}
     for made in (tiny, path):

@@ -27,7 +27,7 @@ from typing import Any
 
 NAMES = (
     "model", "recommender", "text", "long", "gzip", "npy", "npz", "mtx", "mtx-gzip", "parquet",
-    "h5ad", "stdin", "rows-npy", "rows-parquet", "service",
+    "h5ad", "zarr", "stdin", "rows-npy", "rows-parquet", "service",
 )  # fmt: skip
 _CORPUS, _SUMMARY = "corpus.tar.xz", "fuzz.json"
 _ADDED = ("executions", "accepted", "seconds", "cpu_s")
@@ -143,7 +143,7 @@ def _added_up(
 
 def _versions() -> dict[str, str]:
     """Return the versions of what was fuzzed."""
-    names = ("atheris", "numpy", "scipy", "pandas", "pyarrow", "h5py", "anndata", "fastapi")
+    names = ("atheris", "numpy", "scipy", "pandas", "pyarrow", "h5py", "anndata", "zarr", "fastapi")
     found = {}
     for name in names:
         with contextlib.suppress(PackageNotFoundError):

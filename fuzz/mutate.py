@@ -9,12 +9,13 @@ import random
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Mutate = Callable[[bytes], bytes]
 Mutator = Callable[[bytes, random.Random, Mutate], bytes | None]
 
+_BETWEEN = b"\n%%\n"
 _NUMBERS = (0, 1, -1, 2, 127, 255, 65536, 2**31 - 1, 2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**64)
 _WORDS = (
     "nan", "inf", "-inf", "1e400", "1e-400", "0x10", "1_0", "", '"', "\x00", "\ufeff", "NA", "''",
@@ -142,6 +143,26 @@ def lines(data: bytes, chance: random.Random, change: Mutate) -> bytes | None:
         cells[chance.randrange(len(cells))] = word.encode()
         rows[place] = mark.join(cells)
     return b"\n".join(rows)
+
+
+def joined(contents: Sequence[bytes]) -> bytes:
+    """Put files one behind the other."""
+    return _BETWEEN.join(contents)
+
+
+def parted(data: bytes) -> list[bytes]:
+    """Return the files that were put one behind the other."""
+    return data.split(_BETWEEN)
+
+
+def parts(data: bytes, chance: random.Random, change: Mutate) -> bytes | None:
+    """Change one of several files that are put one behind the other."""
+    files = parted(data)
+    place = chance.choice([number for number, file in enumerate(files) if file] or [0])
+    file = files[place]
+    changed = json_text(file, chance, change) if chance.random() < 0.8 else None
+    files[place] = changed or (_flip(file, chance) if chance.random() < 0.5 else change(file))
+    return joined(files)
 
 
 def gzipped(data: bytes, chance: random.Random, change: Mutate) -> bytes | None:

@@ -17,7 +17,9 @@ import scipy.sparse as sp
 from ccot import CCOT, CCOTGW, TransportCoclustering, baselines
 from ccot.datasets import make_latent_blocks
 from ccot.recommend import BlockRecommender
+from fuzz.mutate import joined
 
+ZARR_FILES = ("zarr.json", ".zarray", "c/0/0", "c/1/0", "0.0", "1.0")
 _X = make_latent_blocks([[1, 5], [6, 1]], 8, 6, sigma=0.1, random_state=0).data.round(2)
 _COUNTS = sp.csr_array(np.random.default_rng(0).poisson(np.abs(_X)))
 _TASTE = np.array([[5, 1], [1, 5]])[np.arange(8) % 2][:, np.arange(6) % 2]
@@ -166,6 +168,27 @@ def anndatas() -> list[bytes]:
         found.append(_written(adata.write_h5ad))
         adata.layers["raw"] = adata.X.copy()
         found.append(_written(lambda path, adata=adata: adata.write_h5ad(path, compression="gzip")))
+    return found
+
+
+def zarr_arrays() -> list[bytes]:
+    """Return Zarr arrays: formats, codecs, types, shards."""
+    import numcodecs
+    import zarr
+    from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec
+
+    found = []
+    for zarr_format, how in (
+        (3, {}), (3, {"compressors": GzipCodec()}), (3, {"compressors": BloscCodec()}),
+        (3, {"compressors": None, "dtype": "<i4"}), (3, {"compressors": Crc32cCodec()}),
+        (3, {"shards": (8, 6)}), (2, {}), (2, {"compressors": numcodecs.LZ4(), "dtype": ">f4"}),
+        (2, {"compressors": None, "filters": [numcodecs.Delta("<f8")]}),
+    ):  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            options: Any = {"chunks": (4, 6), "dtype": "<f8", "zarr_format": zarr_format} | how
+            zarr.create_array(folder, shape=_X.shape, **options)[:] = _X
+            files = [Path(folder, name) for name in ZARR_FILES]
+            found.append(joined([file.read_bytes() if file.exists() else b"" for file in files]))
     return found
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,19 @@ def read_rows(path: Path) -> None:
     source.rows(np.array([0, source.shape[0] - 1]))
 
 
+def read_zarr(path: Path) -> None:
+    """Read a Zarr array whose files are put one behind the other."""
+    folder = path.with_name("folder.zarr")
+    contents = mutate.parted(path.read_bytes())
+    for name, content in zip_longest(seeds.ZARR_FILES, contents[: len(seeds.ZARR_FILES)]):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        if content:
+            file.write_bytes(content)
+    read_rows(folder)
+
+
 def _each(*reads: Callable[[], Any]) -> None:
     """Make every attempt; the last refusal stands for all."""
     refusal = None
@@ -165,5 +179,6 @@ TARGETS = {
     "stdin": Target(read_stdin, "a", _INPUT, seeds.anything, (mutate.archive, mutate.lines)),
     "rows-npy": Target(read_rows, "a.npy", (ValueError,), seeds.arrays, (mutate.array_header,)),
     "rows-parquet": Target(read_rows, "a.parquet", (ValueError,), seeds.parquets, (mutate.footer,)),
+    "zarr": Target(read_zarr, "a", (ValueError,), seeds.zarr_arrays, (mutate.parts,), 60),
     "service": Target(ask_service, "a.json", (), seeds.requests, (mutate.json_text,)),
 }

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,14 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.io.apart import seconds_of_patience, seconds_of_work, started_as
 from ccot.io.binary import damage_explained
 from ccot.io.matrix import InputError, NamedMatrix, named_matrix, unfolding_limit
 
 _PROGRAM = Path(__file__).with_name("h5ad_process.py")
-# Seconds of work that any file may take, and bytes that are good for one second more.
-_SECONDS, _BYTES_A_SECOND = 5, 1_000_000
-# Seconds on the clock for every second of work: other programs want to run as well.
-_PATIENCE = 60
 
 
 def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
@@ -55,18 +50,15 @@ def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
 def _taken_out(path: Path, folder: Path, layer: str | None) -> dict[str, Any]:
     """Let the other process write the parts of the matrix into a folder."""
     size = path.stat().st_size
-    seconds = _SECONDS + size // _BYTES_A_SECOND
-    limits = [str(seconds), str(unfolding_limit(size))]
-    command = [sys.executable, "-P", _PROGRAM, path, folder, *limits, *([layer] if layer else [])]
-    # It finds what this process finds.
-    paths = os.pathsep.join(place for place in sys.path if place)
+    limits = seconds_of_work(size), unfolding_limit(size)
+    command, environment = started_as(_PROGRAM, path, folder, *limits, *([layer] if layer else []))
     try:
         subprocess.run(
             command,
-            env=os.environ | {"PYTHONPATH": paths},
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_PATIENCE * seconds,
+            timeout=seconds_of_patience(size),
         )
         return json.loads((folder / "about.json").read_text())
     except (subprocess.TimeoutExpired, OSError, ValueError):

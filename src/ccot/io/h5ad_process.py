@@ -9,6 +9,7 @@ start at once.
 from __future__ import annotations
 
 import json
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+_LIMITS = runpy.run_path(str(Path(__file__).with_name("limits.py")))
 _PARTS = ("data", "indices", "indptr")
 # Bytes that a name takes here, and where the matrix becomes float64, however short it is; a file
 # may take so many times its size, and hold so many names in any case.
@@ -30,7 +32,8 @@ class Refusal(Exception):
 def main(path: str, folder: str, seconds: str, most: str, layer: str | None = None) -> int:
     """Take the matrix out within a time and a number of bytes, or write down why not."""
     try:
-        _limit(int(seconds), int(most))
+        _LIMITS["limit_time"](int(seconds))
+        _LIMITS["limit_memory"](_LIMITS["memory_taken"](), 4 * int(most))
         with h5py.File(path, "r") as file:
             about = _take(file, Path(folder), int(most), layer)
     except Refusal as refusal:
@@ -39,26 +42,6 @@ def main(path: str, folder: str, seconds: str, most: str, layer: str | None = No
         about = {"damaged": " ".join(str(error).split())[:120] or type(error).__name__}
     Path(folder, "about.json").write_text(json.dumps(about))
     return 0
-
-
-def _limit(seconds: int, most: int) -> None:
-    """Let the system end this process where it takes far more than a file can need."""
-    try:
-        import resource
-    except ImportError:  # not on Windows, where the one who waits loses patience instead
-        return
-    _lower(resource, resource.RLIMIT_CPU, seconds)
-    usage = Path("/proc/self/statm")
-    if usage.exists():
-        taken = int(usage.read_text().split()[0]) * resource.getpagesize()
-        _lower(resource, resource.RLIMIT_AS, taken + 4 * most)
-
-
-def _lower(resource: Any, kind: int, limit: int) -> None:
-    """Set a limit, unless whoever started this process set a lower one."""
-    _, most = resource.getrlimit(kind)
-    limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
-    resource.setrlimit(kind, (limit, limit))
 
 
 def _take(file: Any, folder: Path, most: int, layer: str | None) -> dict[str, Any]:

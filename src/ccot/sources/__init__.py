@@ -15,6 +15,7 @@ import numpy as np
 from ccot.io.binary import damage_explained
 from ccot.io.matrix import InputError
 from ccot.io.npy import map_array
+from ccot.io.zarr_folder import ZarrFolder
 from ccot.sources.base import RowSource
 from ccot.sources.blocks import DaskSource
 from ccot.sources.files import NpySource, ParquetSource, ZarrSource, map_source
@@ -81,7 +82,8 @@ def _make_source(X: Any) -> RowSource:
         return map_source(X)
     if _comes_from(X, "dask.array"):
         return DaskSource(X)
-    return ZarrSource(X) if _comes_from(X, "zarr") else ArraySource(X)
+    stored = isinstance(X, ZarrFolder) or _comes_from(X, "zarr")
+    return ZarrSource(X) if stored else ArraySource(X)
 
 
 def _open_path(path: Path) -> RowSource:
@@ -95,7 +97,7 @@ def _open_path(path: Path) -> RowSource:
     if parquet or (path.is_dir() and next(path.rglob("*.parquet"), None)):
         return ParquetSource(path)
     if path.is_dir():
-        return ZarrSource.open(path)
+        return _make_source(ZarrFolder(path))
     raise ValueError(
         f"{path} is no .npy, .parquet or .zarr: read it with ccot.io.read_matrix, and pass the "
         "matrix"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.binary import check_wide, numeric_columns, open_parquet, row_names_of
-from ccot.io.matrix import InputError, check_unfolded, unfolding_limit
+from ccot.io.matrix import InputError, check_unfolded
 from ccot.progress import Report, silent
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
@@ -146,33 +146,5 @@ class ZarrSource(RowSource):
         self.shape = two_axes(array.shape)
         self.parts = even_parts(*self.shape, multiple=int(array.chunks[0]))
 
-    @classmethod
-    def open(cls, path: Path) -> ZarrSource:
-        """Open the array stored at a path."""
-        try:
-            import zarr
-        except ImportError as missing:
-            raise ImportError(
-                "Zarr arrays need zarr, which is not installed: pip install 'ccot[zarr]'"
-            ) from missing
-        array = zarr.open(str(path), mode="r")
-        if not hasattr(array, "shape"):
-            raise ValueError(f"{path} is a group of arrays: pass the path of one of them")
-        _check_chunks(array, path)
-        return cls(array)
-
     def _read(self, part: slice) -> np.ndarray:
         return np.asarray(self.array[part])
-
-
-def _check_chunks(array: Any, folder: Path) -> None:
-    """Refuse chunks that are far larger than all that is stored: what is not there is filled in."""
-    n_columns = two_axes(array.shape)[1]
-    n_bytes = 8 * int(array.chunks[0]) * n_columns
-    if n_bytes > unfolding_limit(0):
-        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        if n_bytes > unfolding_limit(size):
-            raise InputError(
-                f"{folder} has {size} bytes and chunks that would unfold to {n_bytes:.3g}, which "
-                "may be a trap: if you trust it, write it again in smaller chunks"
-            )
