@@ -43,6 +43,16 @@ def test_a_table_becomes_a_folder(ccot, table, blocks, tmp_path):
     assert "genes" in (folder / "report.html").read_text()
 
 
+def test_gaps_are_counted(ccot, tmp_path):
+    cells = np.random.default_rng(0).normal(size=(8, 6)).round(2).astype(str)
+    cells[[0, 3, 3], [1, 2, 4]] = ["", "NA", ""]
+    (tmp_path / "gaps.csv").write_text("\n".join(map(",".join, cells)))
+    told = ccot("fit", "gaps.csv", "--dry-run").stdout
+    assert told.startswith("gaps.csv: 8 x 6, 3 values missing; ")
+    whole = ccot("fit", "-", "--dry-run", stdin="1,2\n3,4\n").stdout
+    assert whole.startswith("standard input: 2 x 2; ")
+
+
 def test_fit_predict_and_python_agree(ccot, table, blocks, tmp_path):
     ccot("fit", table, "--out", "out/deep", "--no-report")
     model_file = tmp_path / "out" / "deep" / "model.ccot"

@@ -60,7 +60,7 @@ def test_interrupted_a_fit_goes_on(method, ccot, matrix, stops, tmp_path):
     assert not (tmp_path / "noisy-ccot").exists()
     told = ccot(*fit, code=2).stderr
     assert "pass --resume to go on with it, or --no-resume to begin anew" in told
-    ccot(*fit, "--resume")
+    assert "\ngoing on with noisy-ccot.checkpoint\n" in ccot(*fit, "--resume").stdout
     assert results(tmp_path / "noisy-ccot") == results(tmp_path / "undisturbed")
     assert not list(tmp_path.glob("*.checkpoint"))
     assert not list(tmp_path.glob(".*"))
@@ -76,7 +76,8 @@ def test_begun_anew_it_is_another_fit(ccot, matrix, stops, tmp_path):
 
 
 def test_with_nothing_to_resume_a_fit_begins(ccot, matrix, tmp_path):
-    ccot("fit", matrix, "--resume", "--no-report")
+    told = ccot("fit", matrix, "--resume", "--no-report").stdout
+    assert "\nthere is no noisy-ccot.checkpoint: beginning anew\n" in told
     assert (tmp_path / "noisy-ccot" / "model.ccot").exists()
 
 

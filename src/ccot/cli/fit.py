@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 import typer
+from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate
@@ -132,7 +133,10 @@ def fit(
     times = {"read": time.perf_counter() - started}
     out = out or default_folder(source)
     name = type(model).__name__
-    say(f"{source}: {table.shape[0]} x {table.shape[1]}; {table.how}")
+    n_missing = count_missing(table.values)
+    gaps = f", {n_missing} values missing" if n_missing else ""
+    shown = "standard input" if source == "-" else source
+    say(f"{shown}: {table.shape[0]} x {table.shape[1]}{gaps}; {table.how}")
     say(f"{name}: {reason}")
     _check(table)
     if dry_run:
@@ -141,7 +145,7 @@ def fit(
             say(line)
         return
     # The folder comes before the fit: better to hear at once that it cannot be written.
-    with checkpoint_beside(out, resume) as kept, result_folder(out) as folder:
+    with checkpoint_beside(out, resume, say) as kept, result_folder(out) as folder:
         model.set_params(checkpoint=kept)
         seen = fit_model(model, table, progress, jobs) + doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
@@ -218,6 +222,20 @@ def default_folder(source: str) -> Path:
 def default_title(source: str) -> str:
     """Return what an input is called: its file's name without endings."""
     return "stdin" if source == "-" else Path(source).name.split(".")[0] or "matrix"
+
+
+def count_missing(values: Any) -> int:
+    """Count the missing entries of a matrix in memory; those of one in its file nobody has seen.
+
+    Examples
+    --------
+    >>> count_missing(np.array([[1, np.nan], [np.nan, 2]]))
+    2
+    """
+    if not isinstance(values, np.ndarray):
+        return 0
+    parts = gen_batches(len(values), max(1, _ENOUGH // values.shape[1]))
+    return sum(int(np.isnan(values[part]).sum()) for part in parts)
 
 
 def _check(table: NamedMatrix) -> None:

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import signal
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def _sweep_up(folder: Path, name: str) -> None:
 
 
 @contextmanager
-def checkpoint_beside(out: Path, resume: bool | None) -> Iterator[Path]:
+def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]) -> Iterator[Path]:
     """Keep the pieces of a fit until its results are written, and say so if they never are.
 
     Parameters
@@ -89,6 +89,8 @@ def checkpoint_beside(out: Path, resume: bool | None) -> Iterator[Path]:
         The folder of the results.
     resume : bool or None
         Go on with a fit that was interrupted, or begin anew; None: refuse to decide.
+    say : callable
+        Told which of the two it is, where the fit was to go on.
 
     Yields
     ------
@@ -103,6 +105,8 @@ def checkpoint_beside(out: Path, resume: bool | None) -> Iterator[Path]:
         )
     if resume is False:
         remove_checkpoint(kept)
+    if resume:
+        say(f"going on with {kept}" if kept.exists() else f"there is no {kept}: beginning anew")
     before = f", and what was in {out} before is as it was" if out.exists() else ""
     try:
         yield kept
