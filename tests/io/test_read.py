@@ -142,7 +142,7 @@ def test_missing_cells_are_nan(mark):
     [
         ("", "the input is empty"),
         ("\n\n", "the input is empty"),
-        ("a\n1\n2\n", "only one column was found"),
+        ("a\n1\n2\n", "only one column was found with the delimiter ',': pass --delimiter, or"),
         ("a,b\n", r"the matrix is empty \(0 x 2\)"),
         ("a,b\n1,2\n3\n", "line 3 has 1 cells where 2 are expected: complete"),
         ("a,b\n1,2\n3,x\n", r"line 3, column 'b': 'x' is no number: leave the column out"),
@@ -162,6 +162,12 @@ def test_missing_cells_are_nan(mark):
 def test_what_is_wrong_is_said(text, message):
     with pytest.raises(InputError, match=message):
         read(text)
+
+
+@pytest.mark.parametrize("text", ["a;b\n1;2\n3;4\n", "1;2\n"])
+def test_another_delimiter_is_named_where_it_would_fit(text):
+    with pytest.raises(InputError, match="one column was found .* ',': pass --delimiter ';', or"):
+        read(text, delimiter=",")
 
 
 def test_columns_that_are_not_there():

@@ -213,9 +213,11 @@ def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
     first, rest = sample[0], sample[1:]
     width = len(rest[0]) if rest else len(first)
     if width < 2:
+        other = guess_delimiter([row[0] for row in sample if row])
+        fitting = f" {other!r}" if other in sample[-1][0] else ""
         raise InputError(
-            f"only one column was found with the delimiter {delimiter!r}: pass --delimiter, or "
-            "--long for lists of cells"
+            f"only one column was found with the delimiter {delimiter!r}: pass "
+            f"--delimiter{fitting}, or --long for lists of cells"
         )
     numbers = number_test(decimal)
     has_header = options.header
