@@ -166,7 +166,7 @@ def test_what_is_wrong_is_said(text, message):
 
 @pytest.mark.parametrize("text", ["a;b\n1;2\n3;4\n", "1;2\n"])
 def test_another_delimiter_is_named_where_it_would_fit(text):
-    with pytest.raises(InputError, match="one column was found .* ',': pass --delimiter ';', or"):
+    with pytest.raises(InputError, match=r"one column was found .* ',': pass --delimiter ';', or"):
         read(text, delimiter=",")
 
 
