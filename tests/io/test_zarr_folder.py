@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import pickle
 import shutil
 import time
@@ -66,9 +65,6 @@ def test_a_fit_of_the_folder_is_that_of_the_array(folder):
     np.testing.assert_array_equal(labels(folder), labels(zarr.open(str(folder), mode="r")))
 
 
-BIG = bytes(400 << 20)
-
-
 @pytest.mark.parametrize("codec", ["zstd", "gzip", "blosc"])
 def test_chunk_that_unfolds_to_far_more_than_it_says(folder, codec):
     about = {"zarr_format": 2, "shape": [4, 3], "chunks": [4, 3], "order": "C", "fill_value": 0,
@@ -76,15 +72,15 @@ def test_chunk_that_unfolds_to_far_more_than_it_says(folder, codec):
     shutil.rmtree(folder)
     folder.mkdir()
     (folder / ".zarray").write_text(json.dumps(about))
-    (folder / "0.0").write_bytes(numcodecs.get_codec({"id": codec}).encode(BIG))
+    (folder / "0.0").write_bytes(numcodecs.get_codec({"id": codec}).encode(bytes(300 << 20)))
     stored = ZarrFolder(folder)
     with pytest.raises(InputError, match="no readable Zarr"):
         stored[0:4]
     peak = Path(f"/proc/{stored._process._popen.pid}/status").read_text().split("VmHWM:")[1]
-    assert int(peak.split()[0]) < 300 << 10
+    assert int(peak.split()[0]) < 250 << 10
 
 
-@pytest.mark.parametrize("chunk", [b"", b"xx", os.urandom(50)])
+@pytest.mark.parametrize("chunk", [b"", b"xx", bytes(range(50))], ids=["no", "short", "other"])
 def test_damaged_chunk_is_named_and_does_no_lasting_harm(folder, chunk):
     whole = (folder / "c/0/0").read_bytes()
     (folder / "c/0/0").write_bytes(chunk)
