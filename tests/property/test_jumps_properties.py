@@ -69,6 +69,17 @@ def test_strength_is_that_of_the_slow_test(values):
     np.testing.assert_allclose(find_jumps(values).strength, slow_strength(values), atol=1e-9)
 
 
+@pytest.mark.parametrize("place", [5, 150, 293])
+def test_strength_is_that_of_the_slow_test_among_gaps_of_all_sizes(place):
+    """Far from zero, with a wide gap at this place, and of a length that halves to odd ones."""
+    gaps = np.random.default_rng(place).pareto(0.7, size=299)
+    gaps[place] = gaps.sum()
+    values = 1e6 + np.cumsum(np.r_[0, gaps])
+    strength = find_jumps(values).strength
+    assert strength[place] > 2
+    np.testing.assert_allclose(strength, slow_strength(values), atol=1e-6)
+
+
 @each_detector
 @given(values=vectors, shift=st.integers(-(2**20), 2**20), power=st.integers(-30, 30))
 def test_shift_and_scale_change_nothing(method, values, shift, power):
