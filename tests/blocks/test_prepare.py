@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import poisson
 
 from ccot.blocks import prepare
 from ccot.blocks.prepare import (
     Preparation,
+    _is_scattered,
     _variance_slope,
     choose_family,
     choose_preparation,
@@ -212,10 +214,42 @@ def test_few_values_that_are_scattered_far_out_are_brought_in(size, monkeypatch)
     assert -6 < low < -4 < 4 < high < 6
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0])
+def test_a_single_value_is_brought_in_whatever_the_unit_and_the_centre(unit):
+    X = with_outliers(n_outliers=1)
+    limits = choose_preparation(X, "gaussian").limits
+    moved = choose_preparation(unit * (X + 20), "gaussian").limits
+    np.testing.assert_allclose(moved, unit * (np.array(limits) + 20), rtol=1e-12)
+
+
+def test_limits_of_a_large_matrix_are_about_those_of_all_its_entries(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(400, 300))
+    X[:, ::2] *= 0.6
+    X.flat[::4001] = 50.0
+    every = choose_preparation(X, "gaussian").limits
+    monkeypatch.setattr(prepare, "_CELLS_AT_ONCE", X.size // 10)
+    some = choose_preparation(X, "gaussian").limits
+    np.testing.assert_allclose(some, every, rtol=0.05)
+    assert choose_preparation(np.asfortranarray(X), "gaussian").limits == some
+
+
+@pytest.mark.parametrize("cells_at_once", [100, 2**20])
 @pytest.mark.parametrize(
-    "why", ["none", "many", "a row", "a column", "half are equal", "traits", "sparse", "counts"]
+    "why",
+    [
+        "none",
+        "many",
+        "a row",
+        "a column",
+        "half are equal",
+        "nearly all are equal",
+        "traits",
+        "sparse",
+        "counts",
+    ],
 )
-def test_values_far_out_stay_where_they_are_no_outliers(why):
+def test_values_far_out_stay_where_they_are_no_outliers(why, cells_at_once, monkeypatch):
+    monkeypatch.setattr(prepare, "_CELLS_AT_ONCE", cells_at_once)
     X = with_outliers(n_outliers=60 if why == "many" else 0 if why == "none" else 4)
     if why == "a row":
         X[5, :20] = 50.0
@@ -223,6 +257,8 @@ def test_values_far_out_stay_where_they_are_no_outliers(why):
         X[:30, 5] = 50.0
     if why == "half are equal":
         X[:, ::2] = X[:31, 1] = 0.0
+    if why == "nearly all are equal":
+        X = np.where(X == 50, X, 3.0)
     if why == "traits":
         X[:, :10] = X[:, :10] > 0
     if why == "counts":
@@ -230,6 +266,16 @@ def test_values_far_out_stay_where_they_are_no_outliers(why):
     family = "poisson" if why == "counts" else "gaussian"
     given = sp.csr_array(X) if why == "sparse" else X
     assert choose_preparation(given, family).limits is None
+
+
+@pytest.mark.parametrize("mean", [0.01, 0.1, 1.0, 20.0, 400.0])
+def test_counts_are_scattered_as_far_as_a_poisson_law_gives_such_a_largest_one(mean):
+    for largest in range(int(mean) + 1, int(mean + 10 * mean**0.5) + 9):
+        counts = np.full(100_000, mean)
+        counts[7] = largest
+        chance = poisson.sf(largest - 1, mean)
+        if not 1e-8 < chance < 1e-5:
+            assert _is_scattered(counts) == (chance > 1e-5)
 
 
 def test_blocks_far_from_most_of_the_matrix_stay_apart():

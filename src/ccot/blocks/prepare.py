@@ -165,7 +165,7 @@ def choose_family(X: Matrix) -> tuple[str, str]:
     >>> choose_family(np.array([[0.5, -1.0], [2.0, 3.0]]))
     ('gaussian', 'some values are negative')
     """
-    values = X.data if sp.issparse(X) else X.ravel(order="K")
+    values = X.data if sp.issparse(X) else X
     if values.size and np.isnan(values.min()):
         return "gaussian", "some entries are missing, and only the gaussian family leaves them out"
     if values.size and values.min() < 0:
@@ -235,8 +235,7 @@ def _offset(X: Matrix) -> float:
 
 def _limits(X: np.ndarray) -> tuple[float, float] | None:
     """Return what values are brought in to, where a few of them are scattered far out."""
-    values = X.ravel(order="K")
-    some = values[:: -(-values.size // _CELLS_AT_ONCE)]
+    some = _some(X)
     centre = float(np.nanmedian(some))
     reach = _FAR_OUT * 1.4826 * float(np.nanmedian(np.abs(some - centre)))
     by_row, by_column = np.zeros(len(X)), np.zeros(X.shape[1])
@@ -247,6 +246,15 @@ def _limits(X: np.ndarray) -> tuple[float, float] | None:
     is_rare = 0 < by_row.sum() <= _RARE * X.size
     is_needed = reach > 0 and is_rare and _is_scattered(by_row) and _is_scattered(by_column)
     return (centre - reach, centre + reach) if is_needed else None
+
+
+def _some(X: np.ndarray) -> np.ndarray:
+    """Return entries of a large matrix, drawn at random but always the same; all of a small one."""
+    if X.size <= _CELLS_AT_ONCE:
+        return X
+    # Every so many entries might all be of the same few columns.
+    row, column = np.random.default_rng(0).integers(X.shape, size=(_CELLS_AT_ONCE, 2)).T
+    return X[row, column]
 
 
 def _is_scattered(counts: np.ndarray) -> bool:
