@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ccot.blocks import fit
 from ccot.blocks.fit import BlockSettings, fit_blocks, solve_blocks
-from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.numbers import best_cuts, bic, evidence, icl, is_saturated
 from ccot.blocks.prepare import choose_preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
@@ -307,6 +307,16 @@ def test_cuts_have_the_numbers_even_where_clusters_got_lost(small, family):
                 assert np.ptp(np.bincount(view.labels[axis])) <= 1
 
 
+def test_clusters_that_had_to_be_split_are_shared_out_again(small, family):
+    """More clusters of equal size than there are finest ones."""
+    problem = make_problem(small[0], family)
+    fine = make_blocks(problem, *small[1:])
+    start = Start(fine, build_hierarchy(problem, fine))
+    views = fit._fit_by_cut(problem, [start], (5, 7), BlockSettings(balanced=True))
+    np.testing.assert_array_equal(np.sort(np.bincount(views[0].labels[0])), [4, 5, 5, 5, 5])
+    np.testing.assert_array_equal(np.sort(np.bincount(views[1].labels[1])), [2, 2, 2, 3, 3, 3, 3])
+
+
 @pytest.mark.parametrize("criterion", ["jump", "icl"])
 def test_refined_blocks_beat_every_cut(small, family, criterion):
     X = small[0]
@@ -331,6 +341,55 @@ def test_blocks_of_less_than_two_entries_are_never_the_answer(seed):
     _, problem, starts = begin(X, "gaussian", n_init=2)
     best, _ = fit._fit_by_icl(problem, starts, BlockSettings(criterion="icl"))
     assert not is_saturated(problem, best.shape)
+
+
+class Settled(Checkpoint):
+    """Has what cuts settle to, and leaves it as it is from there on."""
+
+    def __init__(self, settled):
+        self.settled, self.refined = iter(settled), []
+
+    def piece(self, name, make):
+        if name == "cut":
+            return next(self.settled)
+        blocks = make.args[1]
+        if name == "refined":
+            self.refined.append(blocks)
+        return blocks
+
+
+@pytest.mark.parametrize(("criterion", "best"), [("icl", (2, 1)), ("jump", (3, 2))])
+def test_the_best_of_each_shape_is_refined_and_at_most_four_of_them(criterion, best):
+    """Three kinds of rows and two of columns under noise, where ICL takes fewer."""
+    rng = np.random.default_rng(16)
+    rows, columns = np.arange(12) % 3, np.arange(10) % 2
+    X = rng.normal(size=(3, 2))[rows][:, columns] + rng.normal(size=(12, 10))
+    problem = make_problem(X, "gaussian")
+    fewer, flat, wrong = np.minimum(rows, 1), (0 * rows, 0 * columns), np.arange(12) // 4
+    labels = [
+        (fewer, columns),
+        (np.minimum(wrong, 1), columns),
+        (wrong, columns),
+        (rows, columns),
+        (rows, flat[1]),
+        (fewer, flat[1]),
+        (flat[0], columns),
+        (np.arange(12), np.arange(10)),
+    ]
+    settled = [make_blocks(problem, *both) for both in labels]
+    # A start of a single block has a single cut.
+    start = make_blocks(problem, *flat)
+    starts = len(settled) * [Start(start, build_hierarchy(problem, start))]
+    kept = Settled(settled)
+    settings = BlockSettings(criterion=criterion, checkpoint=kept)
+    found, _ = fit._fit_by_icl(problem, starts, settings)
+    score = partial(icl if criterion == "icl" else evidence, problem)
+    leaders = [settled[place] for place in (0, 3, 4, 5, 6)]
+    leaders.sort(key=score, reverse=True)
+    assert [id(blocks) for blocks in kept.refined] == [id(blocks) for blocks in leaders[:4]]
+    assert found is leaders[0]
+    assert found.shape == best
+    assert is_saturated(problem, settled[-1].shape)
 
 
 @pytest.mark.parametrize("criterion", ["jump", "icl"])
@@ -365,6 +424,8 @@ def test_the_best_cuts_of_every_start_are_settled_and_the_best_of_them_refined(
         for asked, now in zip(given, arguments[1].shape, strict=True):
             assert asked in (None, now)
         assert score(blocks) >= score(arguments[1])
+        # Moves change no number that is given.
+        assert arguments[4] == tuple(number is None for number in given)
     (((_, winner), last),) = kept.named("settled")
     if given == (None, None):
         assert score(winner) == pytest.approx(max(score(blocks) for _, blocks in refined))

@@ -68,6 +68,17 @@ def test_splits_do_not_depend_on_the_unit_of_weights(weighted):
     np.testing.assert_array_equal(one, other)
 
 
+def test_splits_do_not_depend_on_the_unit_of_amounts():
+    """Rows of one kind, large and small, are split by what noise makes of each."""
+    X, rows, _ = matrix("poisson", n_rows=40)
+    X = np.linspace(0.3, 2.0, 20)[:, None] ** 4 * X[rows == 0]
+    one, other = (
+        _leading_half(p, p.faces[0].profiles(np.arange(15), 15))
+        for p in (make_problem(unit * X, "poisson") for unit in (1.0, UNIT))
+    )
+    np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("with_blocks", [False, True])
 def test_the_dispersion_of_amounts_has_their_unit(with_blocks):
     X, rows, columns = matrix("poisson")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -199,13 +201,13 @@ def test_a_balanced_sweep_ends_with_equal_sizes_whatever_the_truth(planted, fami
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0, 4.0])
 def test_balanced_transport_shares_out_by_gains(planted, family, temperature):
-    """A hard plan is the plan of temperature one, shared out."""
+    """A hard plan is the plan of temperature one, shared out: at two, others choose first."""
     problem = make_problem(planted[0][:, :3], family)
-    labels = np.arange(40) % 4, np.arange(3) % 2
+    labels = np.arange(40) * 7 // 40, np.arange(3) % 2
     profiles = problem.faces[0].profiles(labels[1], 2)
-    gain = gains(problem, profiles, profiles.blocks(labels[0], 4), np.zeros(4))
+    gain = gains(problem, profiles, profiles.blocks(labels[0], 7), np.zeros(7))
     expected = balanced_plan(gain, temperature or 1.0)
-    plan = _transport(problem, 0, labels, (4, 2), temperature, balanced=True)
+    plan = _transport(problem, 0, labels, (7, 2), temperature, balanced=True)
     np.testing.assert_array_equal(plan, expected if temperature else share_out(expected))
 
 
@@ -244,3 +246,15 @@ def test_confidence_is_read_off_one_more_soft_plan(planted, family):
     plan = sweep(problem, blocks, temperatures=(1.0,), max_iter=1).plans[0]
     expected = np.clip(2 * plan[np.arange(40), rows] - 1, 0, 1)
     np.testing.assert_allclose(assign(problem, blocks, 0)[1], expected, rtol=1e-12)
+
+
+def test_confidence_of_a_soft_plan_is_its_own(planted, family):
+    """A plan knows more than one more sweep from its blocks would say."""
+    X, rows, columns = planted
+    problem, rng = make_problem(X, family), np.random.default_rng(0)
+    plans = rng.dirichlet(np.ones(2), len(rows)), rng.dirichlet(np.ones(3), len(columns))
+    blocks = make_blocks(problem, *(plan.argmax(axis=1) for plan in plans))
+    for axis, plan in enumerate(plans):
+        labels, sure = assign(problem, replace(blocks, plans=plans), axis)
+        expected = excess_share(plan, labels, problem.faces[axis].is_empty())
+        np.testing.assert_array_equal(sure, expected)
