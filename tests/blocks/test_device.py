@@ -233,9 +233,14 @@ def test_leading_vectors_rebuild_matrices_of_low_rank(make, torch):
 @each_make
 def test_a_matrix_that_does_not_fit_is_left_to_numpy(make, torch, monkeypatch):
     X = np.random.default_rng(0).poisson(3.0, (40, 30)).astype(float)
-    monkeypatch.setattr(Backend, "free_bytes", lambda backend: 10_000)
+    # Four copies, and two kilobytes for every row and column.
+    held = X.nbytes
+    if make is sp.csr_array:
+        held = sum(part.nbytes for part in (make(X).data, make(X).indices, make(X).indptr))
+    needed = 4 * held + 2048 * (40 + 30)
+    monkeypatch.setattr(Backend, "free_bytes", lambda backend: needed - 1)
     with pytest.warns(RuntimeWarning, match=r"needs about 0.0 GB on device='cpu', where 0.0 GB"):
         problem = make_problem(make(X), "poisson", backend=torch)
     assert problem.backend.device is None
-    monkeypatch.setattr(Backend, "free_bytes", lambda backend: 10_000_000)
+    monkeypatch.setattr(Backend, "free_bytes", lambda backend: needed)
     assert make_problem(make(X), "poisson", backend=torch).backend is torch

@@ -236,8 +236,10 @@ def explicit_bound(X, rows, columns):
         for mass in masses
     )
     orders = sum(np.log(factorial(size)) for size in sizes)
+    # Clusters that overlap by more than half are hardly told apart.
     known = sum(
-        np.linalg.slogdet((plan.T @ plan) / plan.sum(axis=0))[1] for plan in (rows, columns)
+        np.sum(np.log(np.maximum(np.linalg.eigvals((plan.T @ plan) / plan.sum(axis=0)).real, 0.5)))
+        for plan in (rows, columns)
     )
     held = means * exposure
     variance = (np.sum(X**2) - np.sum(held**2 / exposure)) / X.size / exposure
@@ -263,6 +265,20 @@ def test_evidence_is_its_formula(noisy):
     # A vague plan says less than the labels read off it.
     vague = replace(hard, plans=tuple(0.5 * plan + 0.5 / plan.shape[1] for plan in one_hot))
     assert evidence(problem, vague) == evidence(problem, hard)
+
+
+def test_a_cluster_in_two_equal_halves_gains_little(noisy):
+    """The less halves are told apart the cheaper are their shares, but not without end."""
+    problem = make_problem(noisy.data, "gaussian")
+    rows, columns = (np.eye(n.max() + 1)[n] for n in (noisy.row_labels, noisy.column_labels))
+    whole = explicit_bound(noisy.data, rows, columns)
+    for lean in (0.1, 0.01):
+        share = np.where(np.arange(len(rows)) % 2, 0.5 + lean, 0.5 - lean)
+        halved = np.column_stack([rows[:, 0] * share, rows[:, 0] * (1 - share), rows[:, 1:]])
+        blocks = make_blocks(problem, halved.argmax(axis=1), noisy.column_labels)
+        found = evidence(problem, replace(blocks, plans=(halved, columns)))
+        assert found == pytest.approx(explicit_bound(noisy.data, halved, columns), rel=1e-11)
+        assert found < whole
 
 
 @pytest.mark.parametrize("sizes", [(1, 11), (6, 6), (3, 4, 5)], ids=str)

@@ -118,7 +118,7 @@ def _gain_by_reaction(problem: BlockProblem, table: Terms, reaction: Reaction) -
     for overlap in reaction.overlaps:
         scale = 1 / np.sqrt(overlap.sum(axis=1))
         known = np.linalg.eigvalsh(scale[:, None] * overlap * scale)
-        gain -= 0.5 * float(np.log(np.clip(known, _LEAST_KNOWN, 1.0)).sum())
+        gain -= 0.5 * float(np.log(np.maximum(known, _LEAST_KNOWN)).sum())
     return gain
 
 

@@ -331,11 +331,10 @@ def _both(face: Face, backend: Backend) -> tuple[Face, Face]:
 
 def _with_room(face: Face, backend: Backend) -> Backend:
     """Return the backend, or NumPy where a matrix and what is made of it would not fit."""
-    free = backend.free_bytes()
-    arrays = [face.values if face.observed is None else face.observed, face.values]
-    if sp.issparse(face.values):
-        arrays = 2 * [face.values.data, face.values.indices, face.values.indptr]
-    needed = 2 * sum(array.nbytes for array in arrays) + _POINT_BYTES * sum(face.values.shape)
+    free, values = backend.free_bytes(), face.values
+    arrays = (values.data, values.indices, values.indptr) if sp.issparse(values) else (values,)
+    # Both sides of a sparse matrix, or the gaps of a dense one, and as much again to work with.
+    needed = 4 * sum(array.nbytes for array in arrays) + _POINT_BYTES * sum(values.shape)
     if free is None or needed <= free:
         return backend
     return fall_back(

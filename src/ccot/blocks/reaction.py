@@ -168,7 +168,7 @@ def _spectrum(overlap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return roots of sizes, and the spectrum of the spread in units of these."""
     size = np.sqrt(overlap.sum(axis=1))
     values, vectors = np.linalg.eigh(np.eye(len(size)) - overlap / np.outer(size, size))
-    return size, np.clip(values, 0.0, 1.0), vectors
+    return size, values, vectors
 
 
 def _move(
