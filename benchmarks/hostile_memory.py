@@ -240,6 +240,71 @@ def pairs_parquet(path: Path, size: int) -> int:
     return 24 * n_rows
 
 
+def varint(value: int) -> bytes:
+    digits = [value >> shift & 127 for shift in range(0, max(value.bit_length(), 1), 7)]
+    return bytes([*(digit | 128 for digit in digits[:-1]), digits[-1]])
+
+
+def thrift(fields: dict[int, Any]) -> bytes:
+    """Return a struct in Thrift's compact protocol, as in the headers of Parquet's pages."""
+    written, before = b"", 0
+    for number, value in fields.items():
+        if isinstance(value, bool):
+            kind, content = 1 if value else 2, b""
+        elif isinstance(value, dict):
+            kind, content = 12, thrift(value)
+        elif isinstance(value, bytes):
+            kind, content = 8, varint(len(value)) + value
+        else:
+            kind, content = 5, varint(2 * value if value >= 0 else -2 * value - 1)
+        written += bytes([number - before << 4 | kind]) + content
+        before = number
+    return written + b"\0"
+
+
+def page_of(body: bytes, kind: int, unfolded: int, about: dict[int, dict]) -> bytes:
+    """Return a page of Parquet: of values (kinds 0 and 3), a dictionary (2), or skipped (1)."""
+    return thrift({1: kind, 2: unfolded, 3: len(body), **about}) + body
+
+
+def zeros(n_bytes: int, codec: str) -> bytes:
+    """Return that many bytes of nothing, compressed."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as stream:
+        for start in range(0, n_bytes, 1 << 22):
+            stream.write(bytes(min(1 << 22, n_bytes - start)))
+    return sink.getvalue().to_pybytes()
+
+
+def replace_pages(path: Path, pages: bytes, column: int = 0) -> None:
+    """Put other pages where those of a Parquet file's column are; its summary stays as it is."""
+    import pyarrow.parquet as pq
+
+    chunk = pq.read_metadata(path).row_group(0).column(column)
+    first, length = chunk.data_page_offset, chunk.total_compressed_size
+    fillings = (page_of(bytes(length - len(pages) - head), 1, 0, {6: {}}) for head in range(8, 14))
+    filling = next(made for made in fillings if len(made) == length - len(pages))
+    content = path.read_bytes()
+    path.write_bytes(content[:first] + pages + filling + content[first + length :])
+
+
+def parquet_of_much(path: Path, size: int, codec: str = "zstd", n_rows: int = 20_000) -> int:
+    """Write a small Parquet file with a page of 20 times the size, which its summary hides."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values = np.random.default_rng(0).normal(size=(2, n_rows))
+    schema = pa.schema([pa.field(name, pa.float64(), nullable=False) for name in "ab"])
+    table = pa.table(list(values), schema=schema)
+    pq.write_table(table, path, compression=codec, use_dictionary=False)
+    unfolded = 20 * max(size, n_rows)
+    about = {5: {1: n_rows, 2: 0, 3: 3, 4: 3}}
+    replace_pages(path, page_of(zeros(unfolded, codec), 0, unfolded, about))
+    return unfolded
+
+
 def annotated(make: Callable[[int], Any], short_names: bool = False):
     def made(path: Path, size: int) -> int | None:
         import anndata
@@ -411,6 +476,7 @@ def _cases() -> Iterator[Case]:
     yield Case("Parquet: all names distinct", partial(parquet, names=map(str, count(10**6)), n=1),
                "parquet")  # fmt: skip
     yield Case("Parquet: pairs in runs", pairs_parquet, "parquet", options={"long": [0, 1]})
+    yield Case("Parquet: pages that unfold without end", parquet_of_much, "parquet")
     yield Case("h5ad: sparse counts", annotated(counts), "h5ad", honest=True)
     yield Case("h5ad: int8, compressed", annotated(nearly_constant), "h5ad")
     yield Case("h5ad: short names, no values", annotated(short_rows, short_names=True), "h5ad")
@@ -424,6 +490,7 @@ def _cases() -> Iterator[Case]:
     rows = partial(Case, read=read_rows)
     yield rows("by rows, npy: int8", array("i1"), "npy")
     yield rows("by rows, Parquet: runs", parquet, "parquet")
+    yield rows("by rows, Parquet: pages that unfold without end", parquet_of_much, "parquet")
     yield rows("by rows, Zarr: one chunk, not there", zarr_of_nothing, "zarr")
     yield rows("by rows, Zarr: a chunk that unfolds without end", zarr_of_much, "zarr")
     yield rows("by rows, Zarr: real numbers", real_zarr, "zarr", honest=True)

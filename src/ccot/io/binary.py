@@ -24,6 +24,7 @@ from ccot.io.matrix import (
     unique_names,
 )
 from ccot.io.npy import map_array, read_header
+from ccot.io.parquet_pages import check_pages
 from ccot.io.unfold import unfolded
 
 # Bytes that a value takes on its way from any sparse format to float64 in rows.
@@ -152,9 +153,12 @@ def read_parquet(
             unfolded = _LONG_BYTES * file.metadata.num_rows
             check_unfolded(unfolded, path)
             size = max(path.stat().st_size, unfolded)
-            return _read_long(file, schema.names, long, unlisted, size)
+            names = _long_columns(schema, long)
+            check_pages(file, path, names)
+            return _read_long(file, names, unlisted, size)
         columns, index = numeric_columns(schema, index_col, drop)
         check_wide(path, file.metadata.num_rows, len(columns), named=index is not None)
+        check_pages(file, path, [*columns, *([] if index is None else [index])])
         return _read_wide(file, columns, index)
 
 
@@ -172,9 +176,9 @@ def open_parquet(path: Path) -> Iterator[Any]:
         about = pq.read_metadata(path)
         groups = (about.row_group(number) for number in range(about.num_row_groups))
         check_unfolded(sum(group.total_byte_size for group in groups), path)
-        schema = about.schema.to_arrow_schema()
+        columns = map(about.schema.column, range(about.num_columns))
         # Texts that a file holds once and refers to many times stay so.
-        texts = [field.name for field in schema if _is_text(field.type)]
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         with pq.ParquetFile(path, metadata=about, read_dictionary=texts) as file:
             yield file
 
@@ -254,12 +258,6 @@ def _plain(kind: Any) -> Any:
     return kind.value_type if types.is_dictionary(kind) else kind
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return types.is_string(kind) or types.is_large_string(kind)
-
-
 def _texts(column: Any) -> list[str]:
     """Return a column as text; what is referred to many times is one object."""
     import pyarrow as pa
@@ -309,9 +307,9 @@ def _read_wide(file: Any, columns: list[str], index: str | None) -> NamedMatrix:
     return named_matrix(values, names, columns, how)
 
 
-def _read_long(
-    file: Any, header: Sequence[str], asked: bool | Sequence[Column], unlisted: str, size: int
-) -> NamedMatrix:
+def _long_columns(schema: Any, asked: bool | Sequence[Column]) -> list[str]:
+    """Return the columns of rows, columns and, where there is one, values."""
+    header = schema.names
     wanted = list(range(min(len(header), 3))) if isinstance(asked, bool) else list(asked)
     places = [find_column(column, header, len(header), "--long-columns") for column in wanted]
     if len(places) not in (2, 3):
@@ -319,9 +317,12 @@ def _read_long(
             "a long table has a row, a column and a value: pass --long-columns row,column,value"
         )
     names = [header[place] for place in places]
-    if len(names) == 3 and not _is_numeric(file.schema_arrow.field(names[2]).type):
+    if len(names) == 3 and not _is_numeric(schema.field(names[2]).type):
         raise InputError(f"column {names[2]!r} is no number: pass --long-columns row,column,value")
+    return names
 
+
+def _read_long(file: Any, names: list[str], unlisted: str, size: int) -> NamedMatrix:
     def triples() -> Iterator[tuple[str, str, float]]:
         for batch in file.iter_batches(columns=names):
             rows, columns = (_texts(batch.column(name)) for name in names[:2])

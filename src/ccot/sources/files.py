@@ -11,6 +11,7 @@ import numpy as np
 
 from ccot.io.binary import check_wide, numeric_columns, open_parquet, row_names_of
 from ccot.io.matrix import InputError, check_unfolded
+from ccot.io.parquet_pages import check_pages
 from ccot.progress import Report, silent
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
@@ -105,9 +106,11 @@ class ParquetSource(RowSource):
 
     def _read(self, part: slice) -> np.ndarray:
         file, group = self._groups[part.start]
+        columns = list(self.column_names or ())
         with open_parquet(file) as opened:
             check_unfolded(8 * (part.stop - part.start) * self.shape[1], file)
-            table = opened.read_row_group(group, columns=list(self.column_names or ()))
+            check_pages(opened, file, columns, [group])
+            table = opened.read_row_group(group, columns=columns)
         if table.num_rows != part.stop - part.start:
             raise InputError(f"{file} holds other numbers of rows than it says: write it again")
         values = np.empty(table.shape)
@@ -123,6 +126,7 @@ class ParquetSource(RowSource):
         for file in self._files:
             with open_parquet(file) as opened:
                 check_wide(file, opened.metadata.num_rows, self.shape[1], named=True)
+                check_pages(opened, file, [self._index])
                 names += row_names_of(opened, self._index)
         return names
 
