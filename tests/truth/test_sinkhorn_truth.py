@@ -82,6 +82,7 @@ def one_of(answer: Scalings, place=...) -> tuple[Scaled, int]:
 @each_precision
 @each_library
 @example(kind="far apart", seed=261)  # points without mass far from all others
+@example(kind="twelve orders of magnitude", seed=1896)  # such points while others drift
 @examples(25, 1000)
 @given(kind=kinds, seed=seeds)
 def test_one_problem_is_solved_by_the_rule(library, dtype, kind, seed):

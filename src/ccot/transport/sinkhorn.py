@@ -83,8 +83,8 @@ class _Kernel:
         range_limit = _NARROW["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
         # In a wider kernel two factors up to this do not bring back an entry that underflowed.
         self._highest = math.exp(range_limit / 2)
-        # Sums of entries up to this are finite.
-        self._top = math.log(float(self.xp.finfo(log_kernel.dtype).max)) - 20
+        # Sums of entries up to this are finite, also times the highest factors.
+        self._top = math.log(float(self.xp.finfo(log_kernel.dtype).max)) - 20 - range_limit / 2
         self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]))
         self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
         self.never_drifts = 2 * reach <= range_limit
