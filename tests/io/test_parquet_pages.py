@@ -242,6 +242,16 @@ def test_row_names_that_take_more_than_a_value_each(tmp_path, kind):
     assert read_matrix(path, drop=["name"]).shape == (2, 2)
 
 
+def test_structs_that_are_read_by_the_name_of_a_column(tmp_path):
+    path = tmp_path / "a.parquet"
+    for inner in ({"b": {"c": "x"}}, {"b": ["x"]}, {"b": {"b.c": 1}}):
+        pq.write_table(pa.table({"a": [inner], "a.b": [1.0]}), path)
+        with pytest.raises(InputError, match="begins with the name of a column"):
+            as_rows(path)
+    pq.write_table(pa.table({"a": [1.0], "a.b": [2.0], "a.b.c": [3.0], "a.c": [["x"]]}), path)
+    assert read_matrix(path, drop=["a.c"]).values.tolist() == [[1, 2, 3]]
+
+
 def test_bytes_that_are_the_same_in_each_row(tmp_path):
     """Without its own schema, Arrow would unfold them to 20 GB."""
     codes = pa.array(np.zeros(200_000, np.int32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -42,7 +43,7 @@ def check_pages(
     """
     about, wanted, size = file.metadata, set(columns), path.stat().st_size
     leaves = {place: about.schema.column(place) for place in range(about.num_columns)}
-    leaves = {place: leaf for place, leaf in leaves.items() if leaf.path in wanted}
+    leaves = {place: leaf for place, leaf in leaves.items() if _is_read(leaf.path, wanted)}
     _check_types(file.schema_arrow, wanted, leaves.values())
     stored = unfolded = 0
     with path.open("rb", buffering=0) as content:
@@ -62,22 +63,29 @@ def check_pages(
     check_unfolded(unfolded, path)
 
 
+def _is_read(path: str, wanted: set[str]) -> bool:
+    """Tell whether Arrow reads a column: "a.b" is also what is in the struct b of the struct a."""
+    ways = accumulate(path.split("."), "{}.{}".format)
+    return path in wanted or any(way in wanted for way in islice(ways, 1, None))
+
+
 def _check_types(schema: Any, names: Iterable[str], leaves: Iterable[Any]) -> None:
     """Refuse columns that take more than their pages and a value of fixed size for each row."""
     import pyarrow.types as types
 
-    lists = {leaf.path for leaf in leaves if leaf.max_repetition_level}
+    paths = {leaf.path for leaf in leaves}
+    flat = paths - {leaf.path for leaf in leaves if leaf.max_repetition_level}
     # Arrow repeats a text for each row, however long, unless it keeps references.
     texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
     for name in names:
         kind = schema.field(name).type
-        stored = getattr(kind, "storage_type", kind)
-        repeated = name in texts and not types.is_dictionary(kind)
-        if types.is_nested(stored) or name in lists or repeated:
+        if name not in flat or (name in texts and not types.is_dictionary(kind)):
             raise InputError(
                 f"column {name[:40]!r} is of type {str(kind)[:40]}, neither text nor numbers: "
                 "leave it out by --drop, or name another --index-col"
             )
+    for inner in paths.difference(schema.names):
+        raise InputError(f"{inner[:40]!r} in a struct begins with the name of a column: rename it")
 
 
 def _first_page(chunk: Any) -> int:
