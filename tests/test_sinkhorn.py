@@ -161,6 +161,23 @@ def test_points_without_mass_may_be_near_one_another_and_far_from_all():
     np.testing.assert_allclose(coupling.sum(axis=1), [0.5, 0.5, 0.0], atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("max_iter", [1, 2, 5, 20, 60, 200])
+def test_points_without_mass_leave_no_trace_while_others_drift(max_iter, dtype):
+    log_kernel = np.array([[-1e4, 0.0, -1e4], [-100.0, -1e4, 0.0]], dtype)
+    log_mass = np.array([np.log(0.02), -np.inf, np.log(0.98)])
+    row = {
+        "log_row_mass": np.log([0.25, 0.75]),
+        "log_row_start": np.zeros(2),
+        "max_iter": max_iter,
+    }
+    answer = sinkhorn(log_kernel, log_column_mass=log_mass, **row)
+    alone = sinkhorn(log_kernel[:, [0, 2]], log_column_mass=log_mass[[0, 2]], **row)
+    rtol = 1e-12 if dtype == "float64" else 1e-5
+    np.testing.assert_allclose(answer.error, alone.error, rtol)
+    np.testing.assert_allclose(answer.log_row, alone.log_row, rtol)
+
+
 def test_narrow_kernels_start_from_a_constant():
     log_kernel = -make_costs(7, 5)
     constant = np.full(7, -log_kernel.max())
