@@ -1,3 +1,5 @@
+import math
+
 import array_api_compat.torch
 import array_api_strict
 import numpy as np
@@ -5,7 +7,7 @@ import ot
 import pytest
 from scipy.special import logsumexp
 
-from ccot.transport.sinkhorn import Scalings, Status, join_scalings, sinkhorn
+from ccot.transport.sinkhorn import _NARROW, Scalings, Status, _Kernel, join_scalings, sinkhorn
 
 REGS = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3]
 LIBRARIES = {"numpy": np, "torch": array_api_compat.torch, "strict": array_api_strict}
@@ -176,6 +178,15 @@ def test_points_without_mass_leave_no_trace_while_others_drift(max_iter, dtype):
     rtol = 1e-12 if dtype == "float64" else 1e-5
     np.testing.assert_allclose(answer.error, alone.error, rtol)
     np.testing.assert_allclose(answer.log_row, alone.log_row, rtol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_are_finite_whatever_was_absorbed(dtype):
+    kernel = _Kernel(np.zeros((3, 1000), dtype), overwrite=False, reach=math.inf)
+    kernel.absorb(np.full(3, 1e5), np.zeros(1000))
+    highest = np.full(1000, math.exp(_NARROW[dtype] / 2), dtype)
+    assert kernel.is_close(highest)
+    assert np.isfinite(kernel.row_sums(highest)).all()
 
 
 def test_narrow_kernels_start_from_a_constant():
