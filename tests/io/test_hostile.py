@@ -77,7 +77,7 @@ def test_archive_whose_member_is_longer_than_the_file(tmp_path):
     refused(path, "more than it holds")
 
 
-@pytest.mark.parametrize("pointers", [[0, 10**6, 0, 0], [0, 2, 1, 1]])
+@pytest.mark.parametrize("pointers", [[0, 10**6, 0, 0], [0, 2, 1, 1], [0, 2**25, -(2**31), 1]])
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 def test_sparse_pointers_that_go_down(tmp_path, kind, pointers):
     n = pointers[-1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.hostile_memory import page_of, parquet_of_much, replace_pages, thrift, zeros
 from ccot.io import InputError, read_matrix
-from ccot.io.parquet_pages import _parse, _read_header
+from ccot.io.parquet_pages import _parse, _read_header, read_footer
 from ccot.sources import as_source
 
 pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
@@ -282,6 +282,78 @@ def test_columns_that_share_their_pages(tmp_path):
     assert pq.read_metadata(path).row_group(0).column(0).total_compressed_size == lengths[1]
     replace_pages(path, page_of(zeros(8 * N, "zstd"), 0, 8 * N, {5: PLAIN}))
     refused(path, "announces more than it holds")
+
+
+# The end of the file ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_the_end_is_read_as_arrow_reads_it(tmp_path, how):
+    path = tmp_path / "a.parquet"
+    pq.write_table(honest_table(), path, **how)
+    about, found = pq.read_metadata(path), read_footer(path)
+    assert len(found) == about.num_row_groups
+    for number, (chunks, n_rows) in enumerate(found):
+        group = about.row_group(number)
+        columns = [group.column(place) for place in range(group.num_columns)]
+        assert n_rows == group.num_rows
+        assert chunks == [
+            (c.num_values, c.total_compressed_size, c.dictionary_page_offset or c.data_page_offset)
+            for c in columns
+        ]
+
+
+def test_any_byte_of_the_end_may_be_wrong(tmp_path):
+    """Arrow would end the process where lengths of lists are."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1, 2, None], "b": [1.0, 2.0, 3.0]}), path)
+    content = path.read_bytes()
+    start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    n_refused = 0
+    for place in range(start, len(content)):
+        for change in (1, 0x10, 0x80):
+            wrong = bytes([content[place] ^ change])
+            path.write_bytes(content[:place] + wrong + content[place + 1 :])
+            try:
+                read_matrix(path)
+            except InputError:
+                n_refused += 1
+    assert n_refused > 100
+
+
+def ends_with(footer, path):
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("footer", "match"),
+    [
+        (b"", "lacks a field"),
+        (b"\x49\x1c\x00\x00", "lacks a field"),
+        (b"\x49\xfc\xff\xff\x01\x00", "longer than itself"),
+        (b"\x1c" * 20 + bytes(21), "too deep"),
+        (b"\x19" * 2000, "too deep"),
+        (b"\x1b\x00\x00", "unknown type"),
+        (b"\x05\x02\x02\x00", "out of order"),
+        (b"\x18\xff\xff\xff\xff\x7f", "lacks a field"),
+    ],
+)
+def test_ends_that_nobody_writes(tmp_path, footer, match):
+    refused(ends_with(footer, tmp_path / "a.parquet"), match)
+
+
+def test_ends_that_describe_very_much(tmp_path):
+    n = 110_000
+    columns = b"\x19\xfc" + bytes([n & 127 | 128, n >> 7 & 127 | 128, n >> 14]) + n * b"\x3c\0\0"
+    path = ends_with(b"\x49\x1c" + columns + b"\0\0", tmp_path / "a.parquet")
+    refused(path, "so many columns and row groups .* trap")
+
+
+@pytest.mark.parametrize("content", [b"PAR1", b"PAR1\x00\x00\x00\x00PARE", b"PAR1" + bytes(8)])
+def test_files_without_an_end(tmp_path, content):
+    (tmp_path / "a.parquet").write_bytes(content)
+    refused(tmp_path / "a.parquet", "does not end like one that is whole")
 
 
 # Headers ----------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ccot.io.matrix import (
     unique_names,
 )
 from ccot.io.npy import map_array, read_header
-from ccot.io.parquet_pages import check_pages
+from ccot.io.parquet_pages import check_pages, read_footer
 from ccot.io.unfold import unfolded
 
 # Bytes that a value takes on its way from any sparse format to float64 in rows.
@@ -173,6 +173,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
             "a CSV file"
         ) from missing
     with damage_explained(path, "Parquet"):
+        read_footer(path)  # refuses what would take Arrow too much memory
         about = pq.read_metadata(path)
         groups = (about.row_group(number) for number in range(about.num_row_groups))
         check_unfolded(sum(group.total_byte_size for group in groups), path)

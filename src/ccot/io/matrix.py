@@ -171,8 +171,9 @@ def check_sparse(matrix: Any) -> None:
     >>> check_sparse(sp.eye_array(3, format="csr"))
     """
     if matrix.format in ("csr", "csc", "bsr"):
-        # Without entries, check_format looks at the last pointer alone.
-        if np.any(np.diff(matrix.indptr) < 0):
+        # Without entries, check_format looks at the last pointer alone; and it takes differences,
+        # which go round where pointers are of 32 bits.
+        if np.any(matrix.indptr[1:] < matrix.indptr[:-1]):
             raise ValueError("index pointers of a sparse matrix must not go down")
         matrix.check_format(full_check=True)
 
