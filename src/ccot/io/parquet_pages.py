@@ -14,9 +14,14 @@ from typing import Any, BinaryIO
 
 from ccot.io.matrix import InputError, check_unfolded, held_limit
 
-# Kinds of pages that Arrow reads: the struct that describes each, and the encoding in it.
+# Kinds of pages that Arrow reads: the struct that describes each, and the encoding in it, beside
+# the number of values. Headers hold the kind, both sizes and one of these structs.
 _DICTIONARY = 2
 _ABOUT = {0: (5, 2), _DICTIONARY: (7, 2), 3: (8, 4)}
+_HEADER: dict[int, Any] = {
+    **dict.fromkeys((1, 2, 3)),
+    **{place: dict.fromkeys((1, encoding)) for place, encoding in _ABOUT.values()},
+}
 # Bytes of a header that are read at first, and at most; Arrow gives up there as well.
 _WINDOW, _LONGEST = 1 << 8, 1 << 24
 # Kinds of fields in Thrift's compact protocol.
@@ -34,6 +39,8 @@ _WANTED: dict[int, Any] = {
 _STRUCT_BYTES, _DEEPEST = 650, 10
 # Texts by their lengths, or by what they begin with: a few bytes may stand for any amount.
 _DELTAS = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
+
+Chunk = tuple[int, int, int]
 
 
 def check_pages(
@@ -80,9 +87,6 @@ def check_pages(
                     raise ValueError(f"{n_values} values in pages of {n_rows} rows")
                 unfolded += max(n_bytes, n_values * leaf.length)
     check_unfolded(unfolded, path)
-
-
-Chunk = tuple[int, int, int]
 
 
 def read_footer(path: Path) -> list[tuple[list[Chunk], int]]:
@@ -166,11 +170,6 @@ def _check_types(schema: Any, names: Iterable[str], leaves: Iterable[Any]) -> No
         raise InputError(f"{inner[:40]!r} in a struct begins with the name of a column: rename it")
 
 
-def _first_page(chunk: Any) -> int:
-    first, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
-    return dictionary if dictionary and 0 < dictionary < first else first
-
-
 def _walk(content: BinaryIO, place: int, stop: int, name: str) -> tuple[int, int]:
     """Return how many bytes and values the pages of a column announce."""
     n_bytes = n_values = 0
@@ -212,45 +211,11 @@ def _read_header(content: BinaryIO, place: int) -> tuple[dict[int, Any], int]:
         content.seek(place)
         found = content.read(window)
         try:
-            return _parse(found)
+            return _take(found, 0, _HEADER, [len(_HEADER)])
         except IndexError:
             if len(found) < window or window >= _LONGEST:
                 raise ValueError("the header of a page has no end") from None
             window *= 16
-
-
-def _parse(content: bytes) -> tuple[dict[int, Any], int]:
-    """Return the numbers and structs of a header in Thrift's compact protocol, and its length.
-
-    What no writer has a reason for is refused, so that nothing is read in another way by Arrow.
-    """
-    fields: dict[int, Any] = {}
-    around: list[tuple[dict[int, Any], int]] = []
-    number = place = 0
-    while True:
-        head = content[place]
-        place += 1
-        if head < 16:
-            if head or number > 255:
-                raise ValueError("the header of a page has fields out of order")
-            if not around:
-                return fields, place
-            fields, number = around.pop()
-            continue
-        number += head >> 4
-        kind = head & 15
-        if kind in _NUMBERS:
-            fields[number], place = _varint(content, place)
-        elif kind == _BYTES:
-            length, place = _varint(content, place)
-            place += length
-        elif kind == _STRUCT and len(around) < 3:
-            around.append((fields, number))
-            inner: dict[int, Any] = {}
-            fields[number] = inner
-            fields, number = inner, 0
-        elif kind > 2:  # neither true nor false
-            raise ValueError("the header of a page has fields of an unknown type")
 
 
 def _varint(content: bytes, place: int) -> tuple[int, int]:
@@ -264,13 +229,13 @@ def _varint(content: bytes, place: int) -> tuple[int, int]:
         value |= (byte & 127) << shift
         if byte < 128:
             return value, place + 1
-    raise ValueError("the header of a page has a number without end")
+    raise ValueError("a number has no end")
 
 
 def _take(
     content: bytes, place: int, wanted: dict[int, Any], left: list[int], depth: int = 0
 ) -> tuple[dict[int, Any], int]:
-    """Return the wanted fields of a struct in the same protocol, and where it ends.
+    """Return the wanted fields of a struct in Thrift's compact protocol, and where it ends.
 
     Wanted are numbers (None) and structs or lists of them, by what is wanted within; ``left`` is
     how many of these may still be kept.
@@ -283,8 +248,9 @@ def _take(
     while head := content[place]:
         number += head >> 4
         kind = head & 15
-        if head < 16:
-            raise ValueError("the end of the file has fields out of order")
+        # What no writer has a reason for is refused, so that Arrow reads nothing in another way.
+        if head < 16 or number > 255:
+            raise ValueError("fields are out of order")
         if kind in _NUMBERS:  # nearly all are, or bytes
             value, place = _varint(content, place + 1)
         elif kind == _BYTES:
@@ -304,7 +270,7 @@ def _value(
 ) -> tuple[Any, int]:
     """Return the value of a field, or None where nobody wants its kind, and where it ends."""
     if depth > _DEEPEST:
-        raise ValueError("the end of the file has fields too deep within one another")
+        raise ValueError("fields are too deep within one another")
     if kind <= 2:  # true and false have no value
         return None, place
     if kind in _NUMBERS:
@@ -318,7 +284,7 @@ def _value(
         return None, place + length
     if kind in (3, 7):  # a byte, or a number of eight
         return None, place + (1 if kind == 3 else 8)
-    raise ValueError("the end of the file has fields of an unknown type")
+    raise ValueError("a field is of an unknown type")
 
 
 def _list(
@@ -329,7 +295,7 @@ def _list(
     if size == 15:
         size, place = _varint(content, place)
     if size > len(content) - place:
-        raise ValueError("the end of the file has a list that is longer than itself")
+        raise ValueError("a list is longer than the file")
     if kind <= 2:
         return None, place + size
     values = []
