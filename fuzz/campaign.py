@@ -108,7 +108,8 @@ def _why(log: str) -> str:
     if not ends:
         return lines[-1][:300] if lines else ""
     before = [line for line in lines[max(0, ends[0] - 4) : ends[0]] if line.strip()]
-    return " | ".join([*before[-1:], lines[ends[0]]])[:400]
+    # The number of the process would make the same finding many.
+    return re.sub(r"==\d+== ", "", " | ".join([*before[-1:], lines[ends[0]]]))[:400]
 
 
 def _added_up(
