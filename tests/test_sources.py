@@ -150,6 +150,13 @@ def test_columns_keep_their_names(tmp_path):
     assert as_source(save_parquet_folder(MATRIX, tmp_path)).column_names == names
 
 
+def test_folders_may_hold_tables_without_rows(tmp_path):
+    save_parquet_folder(MATRIX, tmp_path)
+    empty = pd.read_parquet(tmp_path / "part-1.parquet")[:0]
+    empty.to_parquet(tmp_path / "part-0-empty.parquet")
+    np.testing.assert_array_equal(as_source(tmp_path).rows(np.arange(100)), MATRIX)
+
+
 def test_what_is_taken_whole_is_no_source():
     frame = pd.DataFrame(MATRIX)
     assert not any(is_source(X) for X in (MATRIX, sp.csr_array(MATRIX), frame, MATRIX.tolist()))

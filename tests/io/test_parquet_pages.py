@@ -303,6 +303,12 @@ def test_the_end_is_read_as_arrow_reads_it(tmp_path, how):
         ]
 
 
+def test_tables_without_rows_are_empty_and_not_damaged(tmp_path):
+    for how in ({}, {"use_dictionary": False}):
+        pq.write_table(honest_table()[:0].select(["a", "b"]), tmp_path / "a.parquet", **how)
+        refused(tmp_path / "a.parquet", "is empty")
+
+
 def test_any_byte_of_the_end_may_be_wrong(tmp_path):
     """Arrow would end the process where lengths of lists are."""
     path = tmp_path / "a.parquet"

@@ -135,7 +135,9 @@ def _row_group(found: dict[int, Any]) -> tuple[list[Chunk], int]:
 
 def _chunk(found: dict[int, int]) -> Chunk:
     n_values, length, first, dictionary = (_whole(found.get(number, 0)) for number in _CHUNK)
-    return n_values, length, dictionary if 0 < dictionary < first else first
+    # Columns without values may have a dictionary and no page.
+    is_first = dictionary and (dictionary < first or not first)
+    return n_values, length, dictionary if is_first else first
 
 
 def _whole(number: int) -> int:

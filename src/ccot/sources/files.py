@@ -101,7 +101,8 @@ class ParquetSource(RowSource):
                 groups += [(file, group) for group in range(count)]
                 heights += [opened.metadata.row_group(group).num_rows for group in range(count)]
         self.parts = stacked(heights)
-        self._groups = dict(zip((part.start for part in self.parts), groups, strict=True))
+        held = [group for group, height in zip(groups, heights, strict=True) if height]
+        self._groups = dict(zip((part.start for part in self.parts), held, strict=True))
         self.shape = sum(heights), len(self.column_names or ())
 
     def _read(self, part: slice) -> np.ndarray:
