@@ -104,7 +104,10 @@ def test_long_headers_pass(tmp_path):
 def test_row_names_of_all_kinds(tmp_path, names):
     for schema in (True, False):
         table = pa.table({"name": names, "a": [1.0, 2.0]})
-        pq.write_table(table, tmp_path / "a.parquet", store_schema=schema)
+        try:
+            pq.write_table(table, tmp_path / "a.parquet", store_schema=schema)
+        except pa.ArrowNotImplementedError as missing:
+            pytest.skip(str(missing))
         found = read_matrix(tmp_path / "a.parquet", index_col="name").row_names
         assert found is not None
         assert len(set(found)) == 2
@@ -230,8 +233,11 @@ def test_texts_that_unfold_by_their_lengths(tmp_path, encoding):
 
 @pytest.mark.parametrize("kind", ["list", "struct", "json"])
 def test_row_names_that_take_more_than_a_value_each(tmp_path, kind):
-    names = {"list": pa.array([["a"], []]), "struct": pa.array([{"s": "a"}, {"s": "b"}]),
-             "json": pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", "2"]))}  # fmt: skip
+    names = {"list": pa.array([["a"], []]), "struct": pa.array([{"s": "a"}, {"s": "b"}])}
+    if hasattr(pa, "json_"):
+        names["json"] = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", "2"]))
+    if kind not in names:
+        pytest.skip(f"pyarrow {pa.__version__} has no such type")
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"name": names[kind], "a": [1.0, 2.0], "b": [1.0, 2.0]}), path)
     for long in (False, True):
