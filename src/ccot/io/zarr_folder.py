@@ -63,13 +63,9 @@ class ZarrFolder:
             raise self._refusal(about)
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[type[ZarrFolder], tuple[Path]]:
         """Leave the process behind; the copy starts one of its own."""
-        return {"path": self.path}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Open the folder again."""
-        self.__init__(**state)
+        return ZarrFolder, (self.path,)
 
     @property
     def _chunk_bytes(self) -> int:
