@@ -165,10 +165,12 @@ def test_a_forked_process_reads_on_its_own(folder):
     stored = ZarrFolder(folder)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sender.send(stored[3:5]))
+    child = context.Process(target=lambda: sender.send((stored[3:5], stored._process._popen.pid)))
     child.start()
     assert receiver.poll(60)
-    np.testing.assert_array_equal(receiver.recv(), MATRIX[3:5])
+    rows, pid = receiver.recv()
+    np.testing.assert_array_equal(rows, MATRIX[3:5])
+    assert pid != stored._process._popen.pid
     child.join()
     assert child.exitcode == 0
     np.testing.assert_array_equal(stored[5:9], MATRIX[5:9])
