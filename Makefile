@@ -35,7 +35,7 @@ $(STAMP) $(LOWEST): pyproject.toml
 	touch $@
 
 demo: install  ## co-cluster four matrices, print the blocks, write reports to demo-output/
-	$(BIN)/python -m ccot.demo --out demo-output
+	$(BIN)/python -m ccot.experiments.demo --out demo-output
 
 test: lint  ## lint, then every test and docstring example but the slow ones
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.record import store
 from ccot import CCOTGW
 from ccot.datasets import load_simulated
-from ccot.kernel import gaussian_kernel, mean_distance
+from ccot.scalings.kernels import gaussian_kernel, mean_distance
 
 
 def degree(points: np.ndarray) -> np.ndarray:

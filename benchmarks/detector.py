@@ -5,7 +5,7 @@ import argparse
 import numpy as np
 
 from benchmarks.record import store
-from ccot.jumps import DETECTORS, LEVEL, find_jumps
+from ccot.scalings.jumps import DETECTORS, LEVEL, find_jumps
 
 LAWS = {
     "normal": lambda rng, shape: rng.normal(size=shape),

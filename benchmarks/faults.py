@@ -28,12 +28,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.record import RESULTS, load, store
-from ccot import CCOT, CCOTGW, TransportCoclustering, checkpoint
-from ccot.blocks import stream
+from ccot import CCOT, CCOTGW, TransportCoclustering
+from ccot.blocks import streaming as stream
 from ccot.cli import app
 from ccot.cli.errors import INTERRUPTED
 from ccot.datasets import make_latent_blocks
-from ccot.estimators import resume
+from ccot.persistence import checkpoint
+from ccot.persistence import resuming as resume
 from ccot.sources import FunctionSource
 
 NAME = "faults"
@@ -156,7 +157,7 @@ def command(data: Any, folder: Path | None, out: Path, begun: Any) -> None:
 def start(target: Callable[..., None], *arguments: Any) -> tuple[Any, float]:
     """Start a process; return it and the moment its fit began."""
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["ccot.estimators.resume", "ccot.datasets"])
+    context.set_forkserver_preload(["ccot.persistence.resuming", "ccot.datasets"])
     told, begun = context.Pipe(duplex=False)
     process = context.Process(target=target, args=(*arguments, begun, SECONDS_BETWEEN_WRITES))
     process.start()

@@ -19,9 +19,9 @@ from benchmarks.movielens import ratings
 from benchmarks.record import store
 from ccot import CCOT, CCOTGW
 from ccot.datasets import load_simulated
-from ccot.draws import DrawSolver
 from ccot.metrics import error_rate
-from ccot.sampling import draw_indices
+from ccot.scalings.draws import DrawSolver
+from ccot.scalings.sampling import draw_indices
 from ccot.transport.sinkhorn import sinkhorn
 
 REG = 0.2
@@ -74,8 +74,8 @@ def protocol(n_sets: int, n_draws: int, n_threads: int) -> dict:
                 draws = make_draws(matrix, n_draws)
                 solver = make_solver(matrix, draws)
                 if not seed:
-                    solver.ballots(draws, None, None)
-                total[name] += clock(solver.ballots, draws, None, None)
+                    solver.partitions(draws, None, None)
+                total[name] += clock(solver.partitions, draws, None, None)
         return total
 
     # The profiler slows the host down: a pass of its own.
@@ -120,10 +120,10 @@ def loops(n_loop: int) -> list[dict]:
 
         def own(n, solver=solver, draws=draws):
             for draw in draws[:n]:
-                solver.ballots(draw[None], None, None)
+                solver.partitions(draw[None], None, None)
 
-        pot(3), own(3), solver.ballots(draws, None, None)
-        batch = seconds(solver.ballots, draws, None, None) / len(draws)
+        pot(3), own(3), solver.partitions(draws, None, None)
+        batch = seconds(solver.partitions, draws, None, None) / len(draws)
         found.append(
             {
                 "set": name,

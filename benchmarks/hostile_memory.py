@@ -32,7 +32,7 @@ import scipy.sparse as sp
 
 from benchmarks.record import load, store
 from ccot.io import InputError, ModelFileError, read_matrix
-from ccot.io.model_file import read_values, write_values
+from ccot.persistence.model_file import read_values, write_values
 from ccot.sources import as_source
 
 LETTERS = [chr(code) for code in range(ord("#"), 127) if chr(code) not in ",\\{|}"]

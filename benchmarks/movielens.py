@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.data import need_data
 from benchmarks.record import store
 from ccot import CCOT, CCOTGW
-from ccot.jumps import DETECTORS, LEVEL
+from ccot.scalings.jumps import DETECTORS, LEVEL
 
 
 def ratings(path: Path) -> np.ndarray:

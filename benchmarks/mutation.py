@@ -106,7 +106,7 @@ GROUPS = {
     "stream": (["blocks/stream.py"], ["blocks/test_stream_pieces.py"]),
 }
 
-# Lines whose expressions are left alone.
+# LineProgress whose expressions are left alone.
 NOT_MUTATED = [r"^\s*raise ", r"^\s*assert "]
 
 

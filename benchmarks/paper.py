@@ -11,7 +11,7 @@ from benchmarks.record import RESULTS
 from ccot.experiments.protocol import METHODS, Protocol
 from ccot.experiments.runner import run_protocol
 from ccot.experiments.store import TrialStore
-from ccot.progress import Lines
+from ccot.runtime.progress import LineProgress
 
 FOLDER = RESULTS / "paper"
 
@@ -28,7 +28,7 @@ def main() -> int:
             store.forget(lambda trial: trial.method in arguments.methods)
     for n_init in arguments.starts:
         protocol = Protocol(n_init=n_init, methods=tuple(arguments.methods))
-        run_protocol(protocol, FOLDER, n_jobs=arguments.jobs, report=Lines("paper"))
+        run_protocol(protocol, FOLDER, n_jobs=arguments.jobs, progress=LineProgress("paper"))
     return 0
 
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from ccot.experiments.bench.facts import machine_facts
-from ccot.io.atomic import write_atomically
+from ccot.persistence.atomic import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -16,8 +16,8 @@ from benchmarks.record import store
 from ccot import TransportCoclustering
 from ccot.baselines import GaussianLatentBlockModel
 from ccot.blocks.problem import make_blocks, make_problem
-from ccot.blocks.reaction import relax
 from ccot.blocks.sweep import settle, sweep
+from ccot.blocks.tap import soft_sweep
 from ccot.datasets import load_simulated
 from ccot.metrics import coclustering_error, error_rate
 
@@ -65,7 +65,7 @@ def trial(name: str, seed: int, overlap: str, factor: float) -> dict:
     answers = {
         "found": (model.row_labels_, model.column_labels_),
         "given": given(bunch.data, shape),
-        "from_truth": from_truth(bunch.data, truth, relax),
+        "from_truth": from_truth(bunch.data, truth, soft_sweep),
         "from_truth_mean_field": from_truth(bunch.data, truth, settle),
         "from_truth_hard": from_truth(bunch.data, truth, sweep),
         "k_means": k_means(bunch.data, shape),

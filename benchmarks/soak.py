@@ -51,11 +51,11 @@ RIVALS = (
 )
 # Small matrices take the paths of large ones: pools, columns that leave memory, processes.
 SMALL = {
-    "ccot.tall.POOL_ROWS": 64,
-    "ccot.tall.POOL_CELLS": 2**10,
-    "ccot.blocks.stream.POOL_ROWS": 64,
-    "ccot.blocks.stream.POOL_ENTRIES": 2**10,
-    "ccot.ledger.MEMORY_BYTES": 2**8,
+    "ccot.scalings.sampling.POOL_ROWS": 64,
+    "ccot.scalings.sampling.POOL_CELLS": 2**10,
+    "ccot.blocks.streaming.POOL_ROWS": 64,
+    "ccot.blocks.streaming.POOL_ENTRIES": 2**10,
+    "ccot.runtime.spilled.MEMORY_BYTES": 2**8,
 }
 
 

@@ -10,8 +10,8 @@ import ot
 from benchmarks.record import store
 from ccot import CCOT, CCOTGW
 from ccot.datasets import load_simulated
-from ccot.kernel import gaussian_kernel, mean_distance
 from ccot.metrics import error_rate
+from ccot.scalings.kernels import gaussian_kernel, mean_distance
 
 REG = 0.2
 
@@ -67,7 +67,7 @@ def compare(name: str, ours_seconds: list, theirs_seconds: list, **more) -> dict
 
 def same_labels_in_float64(matrix: np.ndarray, n_draws: int) -> bool:
     """Fit as :func:`ours` does, but with every product in float64."""
-    from ccot import draws
+    from ccot.scalings import draws
 
     trusted = draws._FLOAT32_RANGE
     draws._FLOAT32_RANGE = 0.0

@@ -7,10 +7,10 @@ import numpy as np
 from PIL import Image
 
 from ccot import CCOT, TransportCoclustering, detect_jumps
-from ccot.cost import square_costs, typical_cost
 from ccot.datasets import load_simulated
 from ccot.metrics import coclustering_error
 from ccot.plotting import PALETTE, new_figure, plot_blocks, plot_merge_costs, plot_scalings
+from ccot.scalings.costs import square_costs, typical_cost
 from ccot.transport.sinkhorn import sinkhorn
 
 IMAGES = Path(__file__).parent / "images"

@@ -21,9 +21,12 @@ import reproduction
 import suite
 import supply
 
-from ccot.blocks import choose, numbers, prepare, start
+from ccot.blocks import criteria as numbers
+from ccot.blocks import preparation as prepare
+from ccot.blocks import select as choose
+from ccot.blocks import start
 from ccot.experiments.published import FIGURE3, TABLE2
-from ccot.jumps import LEVEL
+from ccot.scalings.jumps import LEVEL
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"

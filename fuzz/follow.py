@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from atheris.instrument_bytecode import instrument_func
 
 _FOLLOWED = (
-    "anndata._io", "ccot.estimators.persist", "ccot.io", "ccot.recommend", "ccot.sources", "gzip",
+    "anndata._io", "ccot.estimators.models", "ccot.io", "ccot.recommend", "ccot.sources", "gzip",
     "numpy.lib._format_impl", "numpy.lib._npyio_impl", "pyarrow.parquet.core",
     "scipy.sparse._matrix_io", "scipy.sparse._compressed",
     "scipy.sparse._coo", "zipfile",

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.estimators.persist import load_model
+from ccot.estimators.models import load_model
 from ccot.io import InputError, ModelFileError, read_matrix
 from ccot.recommend import BlockRecommender, load_recommender
 from ccot.sources import as_source

@@ -17,8 +17,8 @@ from benchmarks.faults import CASES, stress
 from ccot import CCOT, TransportCoclustering
 from ccot.baselines.base import run_all
 from ccot.datasets import make_latent_blocks
-from ccot.draws import DrawSolver
 from ccot.report import write_report
+from ccot.scalings.draws import DrawSolver
 from tests.faults import no_room
 
 needs_kill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
@@ -62,8 +62,8 @@ def test_on_a_full_disk_the_old_file_stays(write, n_bytes, model, tmp_path):
 
 
 def test_long_labels_on_a_full_disk(monkeypatch, tmp_path):
-    monkeypatch.setattr("ccot.ledger.MEMORY_BYTES", 1000)
-    monkeypatch.setattr("ccot.tall.POOL_ROWS", 100)
+    monkeypatch.setattr("ccot.runtime.spilled.MEMORY_BYTES", 1000)
+    monkeypatch.setattr("ccot.scalings.sampling.POOL_ROWS", 100)
     matrix = make_latent_blocks([[4, 0], [1, 5]], 5000, 20, sigma=0.05, random_state=0).data
     fit = CCOT(n_samplings=10, random_state=0).fit
     with no_room(2000), pytest.raises(OSError, match="set TMPDIR to a folder with more room"):
@@ -86,7 +86,7 @@ def test_a_lost_process_costs_time_and_not_the_result(tmp_path, monkeypatch):
     matrix = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 400, 60, sigma=0.05, random_state=0).data
     expected = CCOT(n_samplings=200, random_state=0).fit(matrix)
     marker, killed = tmp_path / "at-work", []
-    monkeypatch.setattr("ccot.draws.cast_alone", Slowly(str(marker)))
+    monkeypatch.setattr("ccot.scalings.draws.solve_alone", Slowly(str(marker)))
     killer = threading.Thread(target=kill_a_worker, args=(marker, killed), daemon=True)
     killer.start()
     try:
@@ -129,12 +129,12 @@ class Slowly:
         self.marker = marker
 
     def __call__(self, *arguments):
-        from ccot.draws import cast_alone
+        from ccot.scalings.draws import solve_alone
 
         with open(self.marker, "w") as file:
             file.write(str(os.getpid()))
         time.sleep(2)
-        return cast_alone(*arguments)
+        return solve_alone(*arguments)
 
 
 # Memory ---------------------------------------------------------------------------------------
@@ -143,7 +143,9 @@ class Slowly:
 CRAMPED = """
 import resource, sys
 import numpy as np
-from ccot import CCOT, arrays, draws
+from ccot import CCOT
+from ccot.runtime import backends as arrays
+from ccot.scalings import draws
 from ccot.datasets import make_latent_blocks
 
 matrix = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 600, 400, sigma=0.05, random_state=0).data
@@ -210,7 +212,7 @@ def test_one_draw_for_which_there_is_no_memory_is_an_error(monkeypatch):
     def refuse(self, draws, precision=None):
         raise MemoryError("no room for a square")
 
-    monkeypatch.setattr("ccot.draws.DrawSolver.solve", refuse)
+    monkeypatch.setattr("ccot.scalings.draws.DrawSolver.solve", refuse)
     matrix = make_latent_blocks([[4, 0], [1, 5]], 60, 40, sigma=0.05, random_state=0).data
     with pytest.raises(MemoryError, match="no room for a square"):
         CCOT(n_samplings=4, random_state=0, device="cpu").fit(matrix)
@@ -220,7 +222,7 @@ def test_other_errors_of_pytorch_are_not_taken_for_lack_of_memory(monkeypatch):
     def refuse(self, draws, precision=None):
         raise RuntimeError("shapes do not match")
 
-    monkeypatch.setattr("ccot.draws.DrawSolver.solve", refuse)
+    monkeypatch.setattr("ccot.scalings.draws.DrawSolver.solve", refuse)
     matrix = make_latent_blocks([[4, 0], [1, 5]], 60, 40, sigma=0.05, random_state=0).data
     with pytest.raises(RuntimeError, match="shapes do not match"):
         CCOT(n_samplings=4, random_state=0, device="cpu").fit(matrix)

@@ -3,10 +3,10 @@
 from ccot._version import __version__
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
-from ccot.estimators.persist import load_model
+from ccot.estimators.models import load_model
 from ccot.estimators.transport import TransportCoclustering
-from ccot.forecast import estimate
-from ccot.jumps import detect_jumps
+from ccot.resources import estimate
+from ccot.scalings.jumps import detect_jumps
 
 __all__ = [
     "CCOT",

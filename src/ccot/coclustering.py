@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils import gen_batches
 
-from ccot.partition import place
-from ccot.transport.sinkhorn import Status
-
-Matrix = Any
+from ccot.persistence.registry import stored
+from ccot.runtime.types import Matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,27 +28,7 @@ class Placement:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepPlacement(Placement):
-    """Places unseen points on the steps of a fitted scaling.
-
-    Attributes
-    ----------
-    thresholds : array of shape (n_clusters - 1,)
-        Log scalings halfway up the jumps.
-    """
-
-    thresholds: np.ndarray = field(default_factory=lambda: np.empty(0))
-
-    def scaling(self, points: Matrix) -> np.ndarray:
-        """Return the logarithms of the points' scalings."""
-        raise NotImplementedError
-
-    def labels(self, points: Matrix) -> np.ndarray:
-        """Return the steps the points fall on."""
-        return place(self.scaling(points), self.thresholds)
-
-
+@stored()
 @dataclass(frozen=True, kw_only=True)
 class Side:
     """What was found on one side of the matrix, rows or columns.
@@ -84,26 +61,6 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepSide(Side):
-    """A side whose clusters are the steps of a scaling vector, numbered from the lowest.
-
-    Attributes
-    ----------
-    number_votes : dict of int to float
-        Share of draws that found each number of clusters.
-    log_scaling : array of shape (n,)
-        Logarithms of the scalings whose steps are the clusters.
-    jumps, jump_strength : arrays of shape (n_clusters - 1,)
-        How many sorted scalings lie before each jump, and how strong it is.
-    """
-
-    number_votes: dict[int, float]
-    log_scaling: np.ndarray
-    jumps: np.ndarray
-    jump_strength: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
 class Coclustering:
     """Two partitions and how they came about.
 
@@ -114,36 +71,14 @@ class Coclustering:
     n_iter : int
         Iterations of the slowest transport problem (CCOT), updates of the barycentre (CCOT-GW),
         sweeps (blocks).
+    block_means : array of shape (n_row_clusters, n_column_clusters) or None
+        Means of the matrix over the blocks; None where there was no matrix.
     """
 
     row: Side
     column: Side
     n_iter: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepCoclustering(Coclustering):
-    """A co-clustering read off scaling vectors.
-
-    Attributes
-    ----------
-    n_draws : int
-        Draws made; 1 where nothing is drawn.
-    share_converged : float
-        Share of the transport problems that converged.
-    status : Status
-        The same in words, with advice.
-    """
-
-    row: StepSide
-    column: StepSide
-    n_draws: int
-    share_converged: float
-    status: Status
-
-    def transposed(self) -> StepCoclustering:
-        """Return the same co-clustering of the transposed matrix."""
-        return replace(self, row=self.column, column=self.row)
+    block_means: np.ndarray | None = None
 
 
 def block_means(matrix: Matrix, row: Side, column: Side) -> np.ndarray:

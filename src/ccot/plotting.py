@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.jumps import LEVEL
+from ccot.scalings.jumps import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,7 +102,7 @@ def plot_blocks(
     """Show a matrix with its rows and columns ordered by cluster.
 
     Within a cluster, rows and columns follow their scalings or, of a
-    :class:`~ccot.TransportCoclustering`, go from the surest to the least sure. Lines are the
+    :class:`~ccot.TransportCoclustering`, go from the surest to the least sure. LineProgress are the
     borders of blocks, coloured bars name the clusters, numbers in brackets are their sizes.
 
     Parameters

@@ -2,6 +2,11 @@
 
 import numpy as np
 
+from ccot.blocks.fit import collect, search_blocks
+from ccot.blocks.problem import make_blocks
+from ccot.blocks.sweep import assign
+from ccot.runtime.run import Run
+
 MEANS = {
     "gaussian": np.array([[4.0, 0.0, 2.0], [1.0, 5.0, -1.0]]),
     "poisson": np.array([[9.0, 2.0, 4.0], [2.0, 8.0, 5.0]]),
@@ -33,3 +38,21 @@ def sum_blocks(values, rows, columns, shape):
         if not np.isnan(value):
             table[rows[i], columns[j]] += value
     return table
+
+
+def solve_blocks(X, family, settings, run, candidate=None):
+    """Return the prepared matrix beside what was found in it."""
+    found = search_blocks(X, family, settings, run, candidate)
+    sides = [
+        assign(found.problem, view, axis, settings.balanced)
+        for axis, view in enumerate(found.views)
+    ]
+    (rows, sure_rows), (columns, sure_columns) = sides
+    blocks = make_blocks(found.problem, rows, columns)
+    return found.problem, collect(found, blocks, (sure_rows, sure_columns))
+
+
+def seeded(progress=None, seed=0):
+    """Return a run of its own seed."""
+    rng = np.random.default_rng(seed)
+    return Run(rng) if progress is None else Run(rng, progress)

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ccot.arrays import Backend, choose_backend
 from ccot.blocks import spectrum, start
-from ccot.blocks.numbers import evidence
+from ccot.blocks.criteria import evidence
 from ccot.blocks.problem import make_blocks, make_problem, pearson_dispersion
-from ccot.blocks.refine import reach
+from ccot.blocks.refine import match_counts
 from ccot.blocks.spectrum import leading_vectors, thin_svd
 from ccot.blocks.start import embed
 from ccot.blocks.sweep import assign, sweep
 from ccot.metrics import error_rate
+from ccot.runtime.backends import Backend, choose_backend
 from tests.blocks.matrices import MEANS, draw
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -109,7 +109,7 @@ def test_splits_criteria_and_confidence_are_numpys(planted, family, make, torch)
     X, rows, columns = planted
     found = []
     for problem in both(make(X), family, torch):
-        blocks = reach(problem, make_blocks(problem, rows, columns), (5, 6))
+        blocks = match_counts(problem, make_blocks(problem, rows, columns), (5, 6))
         soft = sweep(problem, blocks, temperatures=(1.0,))
         found.append((blocks, evidence(problem, soft), assign(problem, blocks, 1)[1]))
     (one, score, sure), (other, score_there, sure_there) = found

@@ -3,16 +3,17 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import fit
-from ccot.blocks.fit import BlockSettings, fit_blocks, solve_blocks
-from ccot.blocks.numbers import bic, icl
+from ccot.blocks.criteria import bic, icl
+from ccot.blocks.fit import BlockSettings, fit_blocks
 from ccot.metrics import error_rate
-from tests.blocks.matrices import draw, draw_noise
+from ccot.runtime.run import Run
+from tests.blocks.matrices import draw, draw_noise, seeded, solve_blocks
 
 
 @pytest.mark.parametrize("criterion", ["jump", "icl"])
 def test_planted_blocks_and_their_numbers_are_found(planted, family, criterion):
     X, rows, columns = planted
-    found = fit_blocks(X, family, BlockSettings(criterion=criterion), np.random.default_rng(0))
+    found = fit_blocks(X, family, BlockSettings(criterion=criterion), seeded())
     assert (found.row.n_clusters, found.column.n_clusters) == (2, 3)
     assert error_rate(rows, found.row.labels) == 0
     assert error_rate(columns, found.column.labels) == 0
@@ -38,7 +39,7 @@ def test_given_numbers_are_met_and_lead_the_candidates(planted, family, numbers,
     settings = BlockSettings(*numbers, balanced=balanced, n_init=3, max_iter=10)
     # One more start with fewer clusters than asked for must not lower the numbers.
     coarse = np.zeros(40, int), np.zeros(30, int)
-    found = fit_blocks(X, family, settings, np.random.default_rng(0), coarse)
+    found = solve_blocks(X, family, settings, seeded(), coarse)[1]
     shape = found.row.n_clusters, found.column.n_clusters
     assert all(asked in (None, now) for asked, now in zip(numbers, shape, strict=True))
     assert found.candidates[0].numbers == shape
@@ -52,7 +53,7 @@ def test_given_numbers_are_met_and_lead_the_candidates(planted, family, numbers,
 
 
 def test_criteria_are_those_of_the_blocks(planted, family):
-    problem, found = solve_blocks(planted[0], family, BlockSettings(), np.random.default_rng(0))
+    problem, found = solve_blocks(planted[0], family, BlockSettings(), seeded())
     assert found.icl == icl(problem, found.blocks)
     assert found.bic == bic(problem, found.blocks)
     assert found.blocks.shape == (found.row.n_clusters, found.column.n_clusters)
@@ -62,9 +63,9 @@ def test_criteria_are_those_of_the_blocks(planted, family):
 def test_noise_is_one_block_unless_numbers_are_given(family):
     rng = np.random.default_rng(3)
     X = draw_noise(family, (50, 40), rng)
-    free = fit_blocks(X, family, BlockSettings(), rng)
+    free = fit_blocks(X, family, BlockSettings(), Run(rng))
     assert (free.row.n_clusters, free.column.n_clusters) == (1, 1)
-    asked = fit_blocks(X, family, BlockSettings(n_row_clusters=3), rng)
+    asked = fit_blocks(X, family, BlockSettings(n_row_clusters=3), Run(rng))
     assert (asked.row.n_clusters, asked.column.n_clusters) == (3, 1)
 
 
@@ -75,7 +76,7 @@ def test_a_good_candidate_is_kept():
     X = draw("gaussian", rows, columns, rng) + 2.5 * rng.normal(size=(60, 45))
     settings = BlockSettings(2, 3, n_init=1)
     alone, helped = (
-        fit_blocks(X, "gaussian", settings, np.random.default_rng(0), candidate)
+        solve_blocks(X, "gaussian", settings, seeded(), candidate)[1]
         for candidate in (None, (rows, columns))
     )
     assert helped.icl >= alone.icl
@@ -89,11 +90,11 @@ def test_jumps_name_the_scale_where_icl_takes_all_it_is_offered():
     centres = 6 * rng.normal(size=(3, 8))
     traits = centres[groups] + rng.normal(size=(120, 8))
     X = traits @ rng.normal(size=(8, 80)) + 0.3 * rng.normal(size=(120, 80))
-    found = fit_blocks(X, "gaussian", BlockSettings(), np.random.default_rng(0))
+    found = fit_blocks(X, "gaussian", BlockSettings(), seeded())
     assert found.candidates[0].criterion == "jump"
     assert found.candidates[0].numbers == (found.row.n_clusters, found.column.n_clusters)
     assert 2 <= found.row.n_clusters < found.finest.shape[0] / 2
-    told = fit_blocks(X, "gaussian", BlockSettings(n_row_clusters=3), np.random.default_rng(0))
+    told = fit_blocks(X, "gaussian", BlockSettings(n_row_clusters=3), seeded())
     assert error_rate(groups, told.row.labels) == 0
 
 
@@ -101,9 +102,9 @@ def test_effects_are_removed_only_where_they_hide_the_blocks():
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(0, 2, 80), rng.integers(0, 3, 60)
     X = draw("gaussian", rows, columns, rng)
-    plain, _ = solve_blocks(X, "gaussian", BlockSettings(), np.random.default_rng(0))
+    plain, _ = solve_blocks(X, "gaussian", BlockSettings(), seeded())
     tilted = X + 5 * rng.normal(size=(80, 1)) + 5 * rng.normal(size=60)
-    problem, found = solve_blocks(tilted, "gaussian", BlockSettings(), np.random.default_rng(0))
+    problem, found = solve_blocks(tilted, "gaussian", BlockSettings(), seeded())
     assert plain.n_effects == 0
     assert problem.n_effects == 139
     assert error_rate(rows, found.row.labels) == 0
@@ -122,7 +123,7 @@ def test_precision_is_the_inverse_variance_of_columns(missing):
     if missing:
         X[20:, 45:] = np.nan
         X[:, 59] = np.nan
-    problem, _ = solve_blocks(X, "gaussian", BlockSettings(heteroscedastic=True), rng)
+    problem, _ = solve_blocks(X, "gaussian", BlockSettings(heteroscedastic=True), Run(rng))
     precision = problem.faces[0].partner_exposure
     assert precision.mean() == pytest.approx(1)
     assert precision[:30].mean() > 2 * precision[45:59].mean()
@@ -135,16 +136,17 @@ def test_reports_tell_the_stages(planted, family):
     def report(message, done=0, total=0):
         seen.add(message) if total else told.append(message)
 
-    fit_blocks(planted[0], family, BlockSettings(report=report), np.random.default_rng(0))
+    fit_blocks(planted[0], family, BlockSettings(), seeded(report))
     assert "starts" in seen
-    assert "starts, finest blocks" in told[0]
+    assert "family" in told[0]
+    assert "starts, finest blocks" in told[1]
     assert told[-1] == "2 x 3 clusters"
 
 
 def test_sparse_and_dense_matrices_are_the_same(planted, family):
     X = planted[0]
     dense, sparse = (
-        fit_blocks(make(X), family, BlockSettings(), np.random.default_rng(0))
+        fit_blocks(make(X), family, BlockSettings(), seeded())
         for make in (np.asarray, sp.csc_array)
     )
     assert error_rate(dense.row.labels, sparse.row.labels) == 0
@@ -157,7 +159,7 @@ def test_sparse_matrices_too_large_to_write_out_keep_their_effects(monkeypatch):
     X = sp.csr_array(effects + rng.normal(size=(60, 40)))
 
     def taken_out():
-        found = fit_blocks(X, "gaussian", BlockSettings(n_init=2), np.random.default_rng(0))
+        found = fit_blocks(X, "gaussian", BlockSettings(n_init=2), seeded())
         return found.row.placement.preparation.row_effect is not None
 
     assert taken_out()

@@ -8,16 +8,16 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import fit
-from ccot.blocks.fit import BlockSettings, fit_blocks, solve_blocks
+from ccot.blocks.criteria import best_cuts, bic, evidence, icl, is_saturated
+from ccot.blocks.fit import BlockSettings
 from ccot.blocks.hierarchy import Start, build_hierarchy
-from ccot.blocks.numbers import best_cuts, bic, evidence, icl, is_saturated
-from ccot.blocks.prepare import choose_preparation
+from ccot.blocks.preparation import choose_preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.sweep import assign, settle, sweep
-from ccot.checkpoint import Checkpoint
 from ccot.metrics import error_rate
-from tests.blocks.matrices import draw
+from ccot.runtime.run import Checkpoint, Run
+from tests.blocks.matrices import draw, seeded, solve_blocks
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ class Kept(Checkpoint):
 
 
 def begin(X, family, candidate=None, **settings):
-    return fit._begin(X, family, BlockSettings(**settings), np.random.default_rng(0), candidate)
+    return fit._begin(X, family, BlockSettings(**settings), seeded(), candidate)
 
 
 def test_starts_come_with_their_hierarchies_the_most_informed_first(small, family):
@@ -180,7 +180,7 @@ def test_effects_stay_where_one_side_alone_has_no_end():
 def test_dispersion_is_that_around_the_finest_blocks():
     X = np.random.default_rng(0).poisson(3.0, size=(24, 18)) * 4.0
     settings = BlockSettings(n_init=2)
-    found = fit.search_blocks(X, "poisson", settings, np.random.default_rng(0))
+    found = fit.search_blocks(X, "poisson", settings, seeded())
     assert found.problem.dispersion == pearson_dispersion(found.problem, found.finest)
     assert found.problem.dispersion > 2
 
@@ -191,9 +191,9 @@ def test_what_is_found_is_put_together(small, family):
     def report(message, done=0, total=0):
         told.append(message)
 
-    settings = BlockSettings(n_init=2, report=report)
-    found = fit.search_blocks(X, family, settings, np.random.default_rng(0))
-    problem, answer = solve_blocks(X, family, settings, np.random.default_rng(0))
+    settings = BlockSettings(n_init=2)
+    found = fit.search_blocks(X, family, settings, seeded(report))
+    problem, answer = solve_blocks(X, family, settings, seeded(report))
     assert told[: len(told) // 2] == told[len(told) // 2 :]
     assert f"2 starts, finest blocks {found.finest.shape}" in told
     assert told[-1] == "2 x 3 clusters"
@@ -219,15 +219,15 @@ def test_what_is_found_is_put_together(small, family):
 
 def test_a_candidate_is_one_more_start(small, family):
     X, told = small[0], []
-    settings = BlockSettings(n_init=1, report=lambda message, *_: told.append(message))
-    answer = fit_blocks(X, family, settings, np.random.default_rng(0), small[1:])
+    run = seeded(lambda message, *_: told.append(message))
+    answer = solve_blocks(X, family, BlockSettings(n_init=1), run, small[1:])[1]
     assert f"2 starts, finest blocks {answer.finest.shape}" in told
 
 
 def test_sparse_matrices_are_taken_by_rows(small, family):
     kinds = np.asarray, sp.csc_array, sp.csr_matrix
     dense, *sparse = (
-        fit.search_blocks(kind(small[0]), family, BlockSettings(n_init=1), np.random.default_rng(0))
+        fit.search_blocks(kind(small[0]), family, BlockSettings(n_init=1), seeded())
         for kind in kinds
     )
     assert isinstance(dense.problem.faces[0].values, np.ndarray)
@@ -243,10 +243,9 @@ def test_the_criterion_settles_what_has_no_end():
     traits = 6 * rng.normal(size=(3, 5))[groups] + rng.normal(size=(36, 5))
     X, told = traits @ rng.normal(size=(5, 30)) + 0.1 * rng.normal(size=(36, 30)), []
     for criterion in ("icl", "jump"):
-        settings = BlockSettings(
-            criterion=criterion, n_init=2, report=lambda message, *_: told.append(message)
-        )
-        found = fit.search_blocks(X, "gaussian", settings, np.random.default_rng(0))
+        settings = BlockSettings(criterion=criterion, n_init=2)
+        run = seeded(lambda message, *_: told.append(message))
+        found = fit.search_blocks(X, "gaussian", settings, run)
         assert found.candidates[0].criterion == criterion
         rows, columns = found.views
         assert found.candidates[0].numbers == (rows.shape[0], columns.shape[1])
@@ -260,13 +259,13 @@ def test_clusters_of_equal_size_stay_so_to_the_end(family):
     """Three rows of the one kind, nine of the other."""
     X = draw(family, np.arange(12) // 9, np.arange(9) % 3, np.random.default_rng(0))
     settings = BlockSettings(2, 3, n_init=1, balanced=True)
-    answer = solve_blocks(X, family, settings, np.random.default_rng(0))[1]
+    answer = solve_blocks(X, family, settings, seeded())[1]
     np.testing.assert_array_equal(np.bincount(answer.row.labels), [6, 6])
 
 
 def test_a_fit_without_sweeps_counts_as_one(small, family):
     X, rows, columns = small
-    found = fit.search_blocks(X, family, BlockSettings(n_init=1), np.random.default_rng(0))
+    found = fit.search_blocks(X, family, BlockSettings(n_init=1), seeded())
     still = make_blocks(found.problem, rows, columns)
     found = replace(found, views=(still, still))
     assert fit.collect(found, still, (np.ones(24), np.ones(18))).n_iter == 1
@@ -278,7 +277,7 @@ def test_sides_are_cut_against_the_finest_clusters_of_the_other(small, family, n
     """The most informed cuts are swept, and the most informed of what comes out is kept."""
     X, rows, columns = small
     _, problem, starts = begin(X, family, n_init=n_starts)
-    views = fit._fit_by_cut(problem, starts, (2, 3), BlockSettings(balanced=balanced))
+    views = fit._fit_by_cut(problem, starts, (2, 3), BlockSettings(balanced=balanced), Run())
     for axis, (view, truth) in enumerate(zip(views, (rows, columns), strict=True)):
         assert error_rate(truth, view.labels[axis]) == 0
         assert view.shape[1 - axis] > 3
@@ -297,8 +296,8 @@ def test_cuts_have_the_numbers_even_where_clusters_got_lost(small, family):
     _, problem, starts = begin(small[0], family, n_init=1)
     for balanced in (False, True):
         kept = Kept()
-        settings = BlockSettings(balanced=balanced, checkpoint=kept)
-        views = fit._fit_by_cut(problem, starts, (20, 17), settings)
+        settings, run = BlockSettings(balanced=balanced), Run(checkpoint=kept)
+        views = fit._fit_by_cut(problem, starts, (20, 17), settings, run)
         for _, make, _ in kept.pieces:
             assert make.keywords == {"max_iter": 6, "tol": 2e-3, "balanced": balanced}
         assert (views[0].shape[0], views[1].shape[1]) == (20, 17)
@@ -312,7 +311,7 @@ def test_clusters_that_had_to_be_split_are_shared_out_again(small, family):
     problem = make_problem(small[0], family)
     fine = make_blocks(problem, *small[1:])
     start = Start(fine, build_hierarchy(problem, fine))
-    views = fit._fit_by_cut(problem, [start], (5, 7), BlockSettings(balanced=True))
+    views = fit._fit_by_cut(problem, [start], (5, 7), BlockSettings(balanced=True), Run())
     np.testing.assert_array_equal(np.sort(np.bincount(views[0].labels[0])), [4, 5, 5, 5, 5])
     np.testing.assert_array_equal(np.sort(np.bincount(views[1].labels[1])), [2, 2, 2, 3, 3, 3, 3])
 
@@ -322,7 +321,7 @@ def test_refined_blocks_beat_every_cut(small, family, criterion):
     X = small[0]
     _, problem, starts = begin(X, family, n_init=3)
     settings = BlockSettings(criterion=criterion)
-    best, same = fit._fit_by_icl(problem, starts, settings)
+    best, same = fit._fit_by_icl(problem, starts, settings, Run())
     assert best is same
     score = icl if criterion == "icl" else evidence
     cuts = [
@@ -339,7 +338,7 @@ def test_blocks_of_less_than_two_entries_are_never_the_answer(seed):
     """Few values over three orders of magnitude: the likelihood of single entries has no bound."""
     X = np.round(10 ** np.random.default_rng(seed).uniform(0, 3, size=(4, 4)))
     _, problem, starts = begin(X, "gaussian", n_init=2)
-    best, _ = fit._fit_by_icl(problem, starts, BlockSettings(criterion="icl"))
+    best, _ = fit._fit_by_icl(problem, starts, BlockSettings(criterion="icl"), Run())
     assert not is_saturated(problem, best.shape)
 
 
@@ -381,8 +380,8 @@ def test_the_best_of_each_shape_is_refined_and_at_most_four_of_them(criterion, b
     start = make_blocks(problem, *flat)
     starts = len(settled) * [Start(start, build_hierarchy(problem, start))]
     kept = Settled(settled)
-    settings = BlockSettings(criterion=criterion, checkpoint=kept)
-    found, _ = fit._fit_by_icl(problem, starts, settings)
+    settings = BlockSettings(criterion=criterion)
+    found, _ = fit._fit_by_icl(problem, starts, settings, Run(checkpoint=kept))
     score = partial(icl if criterion == "icl" else evidence, problem)
     leaders = [settled[place] for place in (0, 3, 4, 5, 6)]
     leaders.sort(key=score, reverse=True)
@@ -401,8 +400,8 @@ def test_the_best_cuts_of_every_start_are_settled_and_the_best_of_them_refined(
     X = X[:, ::-1] + X if family != "bernoulli" else X
     _, problem, starts = begin(X, family, n_init=3)
     kept = Kept()
-    settings = BlockSettings(*given, criterion, max_iter=7, tol=1e-4, checkpoint=kept)
-    best, _ = fit._fit_by_icl(problem, starts, settings)
+    settings = BlockSettings(*given, criterion, max_iter=7, tol=1e-4)
+    best, _ = fit._fit_by_icl(problem, starts, settings, Run(checkpoint=kept))
     score = partial(icl if criterion == "icl" else evidence, problem)
     # Three cuts, or two and then two that split both sides.
     numbers = []

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.stats import bernoulli, norm, poisson
 
 from ccot.blocks.placement import place_side
-from ccot.blocks.prepare import Preparation, with_effects
+from ccot.blocks.preparation import Preparation, with_effects
 from ccot.blocks.problem import make_blocks, make_problem
 from tests.blocks.matrices import draw
 

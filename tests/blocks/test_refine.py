@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from ccot.blocks import refine as refinement
-from ccot.blocks.numbers import icl
+from ccot.blocks.criteria import icl
 from ccot.blocks.problem import information, make_blocks, make_problem
-from ccot.blocks.refine import _leading_half, _splits, reach, refine
+from ccot.blocks.refine import _leading_half, _splits, match_counts, refine
 from ccot.blocks.sweep import sweep
 from ccot.metrics import error_rate
 
@@ -48,7 +48,7 @@ def test_numbers_are_reached_exactly(planted, family, numbers):
     X, rows, columns = planted
     problem = make_problem(X, family)
     blocks = make_blocks(problem, rows, columns)
-    found = reach(problem, blocks, numbers)
+    found = match_counts(problem, blocks, numbers)
     assert found.shape == tuple(
         asked or now for asked, now in zip(numbers, blocks.shape, strict=True)
     )
@@ -58,14 +58,14 @@ def test_numbers_are_reached_exactly(planted, family, numbers):
 def test_equal_points_are_set_apart_where_a_number_is_asked_for(family, value):
     problem = make_problem(np.full((6, 5), value), family)
     blocks = make_blocks(problem, np.zeros(6, int), np.zeros(5, int))
-    assert reach(problem, blocks, (4, 5)).shape == (4, 5)
+    assert match_counts(problem, blocks, (4, 5)).shape == (4, 5)
 
 
 def test_the_best_split_is_taken(planted, family):
     X, rows, columns = planted
     problem = make_problem(X, family)
     blocks = make_blocks(problem, np.zeros(40, int), columns)
-    split = reach(problem, blocks, (2, None))
+    split = match_counts(problem, blocks, (2, None))
     truth = make_blocks(problem, rows, columns)
     assert information(problem, split) == pytest.approx(information(problem, truth), rel=0.01)
 

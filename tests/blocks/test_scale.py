@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from ccot.blocks.criteria import _log_prior_of_means, log_likelihood
 from ccot.blocks.hierarchy import share_kept
-from ccot.blocks.numbers import _log_prior_of_means, log_likelihood
 from ccot.blocks.placement import place_side
-from ccot.blocks.prepare import Preparation
+from ccot.blocks.preparation import Preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.refine import _leading_half
 from tests.blocks.matrices import draw

@@ -84,7 +84,7 @@ def test_simulated_sets_come_with_their_truth(ccot, tmp_path):
 
 def test_the_demo_is_mounted(ccot, monkeypatch):
     seen = []
-    monkeypatch.setattr("ccot.demo.main", seen.append)
+    monkeypatch.setattr("ccot.experiments.demo.main", seen.append)
     ccot("demo", "--out", "there", "--seed", 3)
     assert seen == [["--out", "there", "--seed", "3"]]
 
@@ -133,7 +133,7 @@ def wait_for(pattern, console):
 
 def test_long_steps_show_a_bar_with_the_time_left(console):
     terminal = console(True)
-    with news.Progress(console=terminal).step("reading") as step:
+    with news.ConsoleProgress(console=terminal).step("reading") as step:
         step.share(0.2)
         step.share(0.4)
         wait_for(r"reading .*━.* 40%, \d+ s to go", terminal)
@@ -145,7 +145,7 @@ def test_long_steps_show_a_bar_with_the_time_left(console):
 
 def test_without_a_terminal_a_line_now_and_then(console):
     log = console(False)
-    with news.Progress(console=log).step("fitting") as step:
+    with news.ConsoleProgress(console=log).step("fitting") as step:
         step("draws", 0, 20)
         wait_for("^fitting: draws 0 of 20\n", log)
         step("draws", 10, 20)
@@ -154,16 +154,16 @@ def test_without_a_terminal_a_line_now_and_then(console):
 
 def test_short_steps_and_quiet_ones_show_nothing(console, monkeypatch):
     terminal = console(True)
-    with news.Progress(quiet=True, console=terminal).step("reading"):
+    with news.ConsoleProgress(quiet=True, console=terminal).step("reading"):
         time.sleep(0.1)
     monkeypatch.setattr(news, "_PATIENCE", 60)
-    with news.Progress(console=terminal).step("reading"):
+    with news.ConsoleProgress(console=terminal).step("reading"):
         pass
     assert terminal.file.getvalue() == ""
 
 
 def test_a_fit_tells_how_far_it_is(ccot, table, monkeypatch):
     told = []
-    monkeypatch.setattr(news.News, "__call__", lambda self, *what: told.append(what))
+    monkeypatch.setattr(news.StepProgress, "__call__", lambda self, *what: told.append(what))
     ccot("fit", table, "--method", "ccot", "--no-report")
     assert ("draws", 0, 32) in told

@@ -144,7 +144,9 @@ def stop(*_, **__):
 
 @pytest.mark.parametrize("where", ["ccot.TransportCoclustering.fit", "ccot.report.write_report"])
 def test_interruptions_leave_what_was_there(where, ccot, table, tmp_path, monkeypatch):
-    monkeypatch.setattr("ccot.checkpoint.SECONDS", np.inf)  # no checkpoint, be the machine slow
+    monkeypatch.setattr(
+        "ccot.persistence.checkpoint.SECONDS", np.inf
+    )  # no checkpoint, be the machine slow
     ccot("fit", table, "--no-report", "--out", "old")
     before = {path: path.read_bytes() for path in (tmp_path / "old").iterdir()}
     monkeypatch.setattr(where, stop)

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from ccot import checkpoint
-from ccot.checkpoint import CheckpointFolder
 from ccot.cli.results import result_folder
 from ccot.datasets import load_simulated
+from ccot.persistence import checkpoint
+from ccot.persistence.checkpoint import CheckpointFolder
 from tests.faults import no_room
 
 NAMES = ("row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot")
@@ -109,7 +109,7 @@ def test_what_a_killed_process_left_is_swept_up(tmp_path):
 
 # The command line with pieces written all the time.
 EAGER = """
-from ccot import checkpoint
+from ccot.persistence import checkpoint
 from ccot.cli import main
 checkpoint.SECONDS, checkpoint.SHARE = 0.0, float("inf")
 main()

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from ccot import CCOT
 from ccot.datasets import load_simulated, make_latent_blocks
-from ccot.estimators.ccot import REG_GRID
 from ccot.metrics import coclustering_error, error_rate
+from ccot.scalings.ccot import REG_GRID
 
 
 @pytest.mark.parametrize("name", ["D1", "D2", "D3", "D4"])

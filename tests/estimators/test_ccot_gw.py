@@ -6,11 +6,12 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
-from ccot import CCOTGW, load_model, similarities
+from ccot import CCOTGW, load_model
 from ccot.datasets import load_simulated
-from ccot.estimators.ccot_gw import REG_GRID
-from ccot.kernel import gaussian_kernel, mean_distance
 from ccot.metrics import coclustering_error, error_rate
+from ccot.scalings import similarities
+from ccot.scalings.ccot_gw import REG_GRID
+from ccot.scalings.kernels import gaussian_kernel, mean_distance
 
 
 def paper_kernel(points):

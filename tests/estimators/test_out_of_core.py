@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from ccot import CCOT, ledger, load_model, tall
+from ccot import CCOT, load_model
 from ccot.datasets import make_latent_blocks
 from ccot.metrics import error_rate
+from ccot.runtime import spilled
+from ccot.scalings import sampling
 from ccot.sources import FunctionSource
-from tests.test_sources import KINDS
+from tests.sources.test_sources import KINDS
 
 FITTED = (
     "row_labels_",
@@ -27,7 +29,7 @@ FITTED = (
 @pytest.fixture
 def small_pool(monkeypatch):
     """Let 120 rows vote, so that matrices of a few hundred are tall."""
-    monkeypatch.setattr(tall, "POOL_ROWS", 120)
+    monkeypatch.setattr(sampling, "POOL_ROWS", 120)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def means_of(X, model):
 @pytest.mark.parametrize("pooled", [False, True], ids=["all vote", "a pool votes"])
 def test_where_a_matrix_is_kept_changes_nothing(kind, pooled, blocks, tmp_path, monkeypatch):
     if pooled:
-        monkeypatch.setattr(tall, "POOL_ROWS", 120)
+        monkeypatch.setattr(sampling, "POOL_ROWS", 120)
     dense = blocks.data[:400]
     dense = np.where(dense > 1.5, dense, 0) if kind.startswith("cs") else dense
     there = CCOT(n_samplings=8, random_state=0).fit(KINDS[kind](dense, tmp_path))
@@ -112,7 +114,7 @@ def make_rows(n_rows, n_columns=20, part_rows=10_000):
 
 
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
-    monkeypatch.setattr(ledger, "MEMORY_BYTES", 2**16)
+    monkeypatch.setattr(spilled, "MEMORY_BYTES", 2**16)
     peaks = []
     for n_rows in (100_000, 400_000):
         model = CCOT(n_samplings=10, random_state=0)
@@ -128,7 +130,7 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch):
 
 
 def test_long_answers_leave_memory_and_can_be_saved(monkeypatch, tmp_path):
-    monkeypatch.setattr(ledger, "MEMORY_BYTES", 10_000)
+    monkeypatch.setattr(spilled, "MEMORY_BYTES", 10_000)
     model = CCOT(n_samplings=10, random_state=0).fit(make_rows(100_000))
     assert isinstance(model.row_labels_, np.memmap)
     again = load_model(model.save(tmp_path / "model.ccot"))

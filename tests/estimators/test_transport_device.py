@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ccot import TransportCoclustering, checkpoint
+from ccot import TransportCoclustering
 from ccot.datasets import load_simulated
+from ccot.persistence import checkpoint
 from tests.estimators.test_transport import FAMILIES, fit, planted
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

@@ -48,7 +48,7 @@ def small(tmp_path_factory):
 
 def test_study_writes_its_page(small, tmp_path):
     said = []
-    told = {"report": lambda message, *_: said.append(message)}
+    told = {"progress": lambda message, *_: said.append(message)}
     page = run_study(tmp_path, data_home=small, quick=True, **told)
     steps = ["CCOT-GW", "CCOT", "TransportCoclustering", "page"]
     assert [message for message in said if message in steps] == steps

@@ -50,7 +50,7 @@ def test_other_settings_are_other_trials(small, undisturbed, tmp_path):
 def test_progress_counts_up_to_all(small, tmp_path):
     seen = []
     tiny = replace(small, n_trials=1, methods=("K-means",))
-    run_protocol(tiny, tmp_path, report=lambda *news: seen.append(news))
+    run_protocol(tiny, tmp_path, progress=lambda *news: seen.append(news))
     assert seen == [("trials", done, 8) for done in range(9)]
 
 

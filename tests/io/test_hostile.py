@@ -13,9 +13,10 @@ import pytest
 import scipy.sparse as sp
 
 from ccot import load_model
-from ccot.io import InputError, ModelFileError, apart, h5ad, layout, long, matrix, read_matrix
+from ccot.io import InputError, ModelFileError, h5ad, layout, long, matrix, read_matrix
+from ccot.io import isolated as apart
 from ccot.io.matrix import check_sparse
-from ccot.io.model_file import write_values
+from ccot.persistence.model_file import write_values
 from ccot.sources import as_source
 
 HUGE = 2**53
@@ -383,7 +384,7 @@ def test_h5ad_that_hdf5_falls_over(tmp_path, monkeypatch, end):
         "with h5py.File(path", f"{end}\n        with File(path"
     )
     program.write_text("import os\n" + code.replace("from __future__ import annotations", ""))
-    shutil.copy(h5ad._PROGRAM.with_name("limits.py"), tmp_path)
+    shutil.copy(h5ad._PROGRAM.with_name("resource_limits.py"), tmp_path)
     monkeypatch.setattr(h5ad, "_PROGRAM", program)
     monkeypatch.setattr(apart, "_SECONDS", 2)
     (tmp_path / "a.h5ad").write_bytes(b"\x89HDF\r\n\x1a\n")

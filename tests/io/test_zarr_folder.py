@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from ccot import CCOT
-from ccot.io import InputError, apart, zarr_folder
+from ccot.io import InputError, zarr_folder
+from ccot.io import isolated as apart
 from ccot.io.zarr_folder import ZarrFolder
 from ccot.sources import as_source
 
@@ -110,7 +111,7 @@ def test_values_that_are_no_numbers(tmp_path):
 def test_program_that_falls_over(folder, tmp_path, monkeypatch, end):
     """It crashes, or turns in a circle; the next question finds another one."""
     program = tmp_path / "program.py"
-    shutil.copy(zarr_folder._PROGRAM.with_name("limits.py"), tmp_path)
+    shutil.copy(zarr_folder._PROGRAM.with_name("resource_limits.py"), tmp_path)
     code = zarr_folder._PROGRAM.read_text()
     asked = 'first, last = question["rows"]'
     assert asked in code

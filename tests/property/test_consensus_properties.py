@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccot.consensus import match_clusters, vote
-from tests.test_consensus import make_draws
+from ccot.scalings.consensus import match_clusters, vote
+from tests.scalings.test_consensus import make_draws
 
 seeds = st.integers(0, 2**32 - 1)
 

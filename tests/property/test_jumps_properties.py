@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ccot import detect_jumps
-from ccot.jumps import DETECTORS, find_jumps
+from ccot.scalings.jumps import DETECTORS, find_jumps
 
 each_detector = pytest.mark.parametrize("method", DETECTORS)
 

@@ -144,7 +144,7 @@ def test_an_interrupted_write_leaves_the_old_page(fitted, tmp_path, monkeypatch)
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ccot.io.atomic.os.replace", interrupt)
+    monkeypatch.setattr("ccot.persistence.atomic.os.replace", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write_report(page, fitted[1], title="another")
     assert page.read_bytes() == before

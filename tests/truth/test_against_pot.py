@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from ccot.kernel import gaussian_kernel, mean_distance
+from ccot.scalings.kernels import gaussian_kernel, mean_distance
 from ccot.transport.gromov import LOSSES, Limits, align, gromov_barycentre, refine
-from ccot.transport.products import Product
+from ccot.transport.low_rank import LowRank
 from ccot.transport.sinkhorn import Status, sinkhorn
 from tests.truth.oracles import log_masses
 from tests.truth.problems import COSTS, draw_masses, examples, seeds
@@ -91,7 +91,7 @@ def test_no_coupling_beats_exact_transport(kind, seed):
 
 
 def written(coupling):
-    return coupling.dense() if isinstance(coupling, Product) else coupling
+    return coupling.dense() if isinstance(coupling, LowRank) else coupling
 
 
 def draw_kernel(rng, size):

@@ -20,8 +20,8 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.metrics.pairwise import rbf_kernel
 
 from ccot.baselines import TwoSidedKMeans, TwoSidedNMF
-from ccot.kernel import gaussian_kernel, mean_distance, own_similarity
 from ccot.metrics import coclustering_ari, coclustering_error, coclustering_nmi, error_rate
+from ccot.scalings.kernels import gaussian_kernel, mean_distance, own_similarity
 from ccot.transport.extend import extend_scaling
 from tests.truth.problems import examples, seeds
 

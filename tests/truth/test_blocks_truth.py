@@ -11,8 +11,8 @@ from hypothesis import given
 from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.special import xlogy
 
+from ccot.blocks.criteria import bic, evidence, icl, log_likelihood
 from ccot.blocks.hierarchy import build_hierarchy
-from ccot.blocks.numbers import bic, evidence, icl, log_likelihood
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.sweep import sweep
 from ccot.metrics import error_rate

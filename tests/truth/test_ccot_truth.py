@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from ccot import CCOT
-from ccot.arrays import choose_backend
-from ccot.cost import CrossedCosts
-from ccot.draws import DrawSolver
-from ccot.sampling import cross
+from ccot.runtime.backends import choose_backend
+from ccot.scalings.costs import CrossedCosts
+from ccot.scalings.draws import DrawSolver
+from ccot.scalings.sampling import cross
 from tests.truth.oracles import scale_exactly, scale_in_logs
 from tests.truth.problems import examples, seeds
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, detect_jumps
-from ccot.draws import DrawSolver
 from ccot.metrics import error_rate
+from ccot.scalings.draws import DrawSolver
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS
 from tests.truth.problems import examples, seeds
 
@@ -188,7 +188,7 @@ def test_ballots_know_rows_by_what_they_hold_not_by_where_they_stand(seed):
     whole = np.round(X * 2**20)
     whole[0, 0] -= whole.sum()
     one, other = (
-        DrawSolver.prepare(matrix, chosen, **how, **limits).ballots(chosen, None, None)
+        DrawSolver.prepare(matrix, chosen, **how, **limits).partitions(chosen, None, None)
         for matrix, chosen in ((whole, draws), (whole[p], place[draws]))
     )
     np.testing.assert_array_equal(p[other.members], one.members)

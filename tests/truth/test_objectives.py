@@ -14,7 +14,7 @@ from ccot.baselines import (
 )
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import sweep
-from ccot.kernel import gaussian_kernel, mean_distance
+from ccot.scalings.kernels import gaussian_kernel, mean_distance
 from ccot.transport.gromov import LOSSES, Limits, align, gromov_barycentre, refine
 from ccot.transport.sinkhorn import Status, sinkhorn
 from tests.truth.oracles import log_masses

@@ -28,10 +28,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from ccot.arrays import one_blas_thread
-from ccot.randomness import RandomState, as_generator
-
-Matrix = Any
+from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.run import RandomState, as_generator
+from ccot.runtime.types import Matrix, is_sparse
 
 COUNT = [Interval(Integral, 1, None, closed="left")]
 # Seconds of work from which it pays to start processes.
@@ -202,7 +201,7 @@ def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarr
     >>> sum_columns(np.array([[1.0, 2.0, 4.0]]), np.array([0, 1, 0]), 2)
     array([[5., 2.]])
     """
-    if not sp.issparse(matrix):
+    if not is_sparse(matrix):
         return times(matrix, indicator(labels, n_clusters))
     # Entries of one row that now share a column add up on the way to a dense array: O(nnz).
     parts = (matrix.data, labels[matrix.indices], matrix.indptr)
@@ -225,7 +224,7 @@ class TwoWay:
     @classmethod
     def of(cls, matrix: Matrix) -> TwoWay:
         """Return both views of a matrix."""
-        return cls(matrix, matrix.T.tocsr() if sp.issparse(matrix) else matrix.T)
+        return cls(matrix, matrix.T.tocsr() if is_sparse(matrix) else matrix.T)
 
 
 def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -270,7 +269,7 @@ def mean_blocks(matrix: Matrix, rows: np.ndarray, columns: np.ndarray) -> np.nda
     """Return the mean of each block, over the entries that are not missing (NaN)."""
     shape = int(rows.max()) + 1, int(columns.max()) + 1
     sizes = np.outer(cluster_sizes(rows, shape[0]), cluster_sizes(columns, shape[1]))
-    if not sp.issparse(matrix) and np.isnan(matrix).any():
+    if not is_sparse(matrix) and np.isnan(matrix).any():
         seen = ~np.isnan(matrix)
         sizes = cluster_sums(sum_columns(seen, columns, shape[1]), rows, shape[0])
         matrix = np.where(seen, matrix, 0.0)
@@ -374,7 +373,7 @@ class BaseRival(BiclusterMixin, BaseEstimator):
             The file.
         """
         # The registry knows every estimator, so it cannot be known from here at import time.
-        from ccot.estimators.persist import save_model
+        from ccot.estimators.models import save_model
 
         return save_model(self, path)
 
@@ -428,7 +427,7 @@ class BaseRival(BiclusterMixin, BaseEstimator):
             ensure_min_samples=2,
             ensure_min_features=2,
         )
-        self._check_values(checked.data if sp.issparse(checked) else checked)
+        self._check_values(checked.data if is_sparse(checked) else checked)
         self._check_numbers(*checked.shape)
         return checked
 
@@ -472,7 +471,7 @@ class BaseRival(BiclusterMixin, BaseEstimator):
         self.n_iter_ = best.n_iter
 
 
-class IterativeRival(BaseRival):
+class IterativeBaseline(BaseRival):
     """Base of the rivals that step through :func:`run_start`."""
 
     def _method(self, matrix: Matrix) -> Method:
@@ -511,7 +510,7 @@ class SideStart:
     converged: bool
 
 
-class TwoSidedRival(BaseRival):
+class TwoSidedBaseline(BaseRival):
     """Base of the rivals that know one side only and are run on rows and columns apart."""
 
     def __init__(
@@ -544,7 +543,7 @@ class TwoSidedRival(BaseRival):
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
         both = TwoWay.of(matrix)
         transposed = both.by_column
-        if not sp.issparse(matrix):
+        if not is_sparse(matrix):
             transposed = np.ascontiguousarray(transposed)
 
         def run(task: Sequence[int]) -> tuple[SideStart, SideStart]:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.baselines.base import (
-    IterativeRival,
+    IterativeBaseline,
     Matrix,
     TwoWay,
     cluster_sizes,
@@ -19,7 +19,7 @@ from ccot.baselines.base import (
 )
 
 
-class DoubleKMeans(IterativeRival):
+class DoubleKMeans(IterativeBaseline):
     r"""Double K-means [1]_: least squares by blocks that are constant.
 
     Partitions :math:`z` of the rows and :math:`w` of the columns and a table :math:`\mu` minimise

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.special import xlogy
 
 from ccot.baselines.base import (
-    IterativeRival,
+    IterativeBaseline,
     Matrix,
     TwoWay,
     cluster_sums,
@@ -17,12 +17,13 @@ from ccot.baselines.base import (
     seeded_labels,
     sum_columns,
 )
+from ccot.runtime.types import is_sparse
 
 # Stands for log 0 where it may be multiplied by 0.
 _LOG_ZERO = -1e200
 
 
-class InformationTheoreticCoclustering(IterativeRival):
+class InformationTheoreticCoclustering(IterativeBaseline):
     r"""Information-theoretic co-clustering [1]_ of counts or other non-negative values.
 
     The matrix, scaled to sum to one, is a joint distribution of a row and a column. Partitions
@@ -146,7 +147,7 @@ def mutual_information(joint: Matrix) -> float:
     0.6931
     """
     rows, columns = np.asarray(joint.sum(axis=1)).ravel(), np.asarray(joint.sum(axis=0)).ravel()
-    values = joint.data if sp.issparse(joint) else joint
+    values = joint.data if is_sparse(joint) else joint
     return float(_xlogx(values).sum() - _xlogx(rows).sum() - _xlogx(columns).sum())
 
 
@@ -158,7 +159,7 @@ def _root_profiles(joint: Matrix) -> Matrix:
     """Return square roots of the conditional distributions p(y|x), one a row."""
     totals = np.asarray(joint.sum(axis=1)).ravel()
     scale = 1 / np.where(totals > 0, totals, 1.0)
-    if sp.issparse(joint):
+    if is_sparse(joint):
         return sp.csr_matrix(sp.diags_array(scale) @ joint).sqrt()
     return np.sqrt(joint * scale[:, None])
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import IterativeRival, Matrix, TwoWay, indicator, run_start, times
+from ccot.baselines.base import IterativeBaseline, Matrix, TwoWay, indicator, run_start, times
 from ccot.baselines.double_kmeans import Alternation
-from ccot.randomness import RandomState
+from ccot.runtime.run import RandomState
+from ccot.runtime.types import is_sparse
 
 _TINY = 1e-300
 # Variances are kept above this share of the variance of the matrix.
@@ -20,7 +20,7 @@ _VARIANCE_FLOOR = 1e-8
 _START_SWEEPS = 30
 
 
-class GaussianLatentBlockModel(IterativeRival):
+class GaussianLatentBlockModel(IterativeBaseline):
     r"""Gaussian latent block model, fitted by block EM [1]_ or block classification EM [2]_.
 
     Rows belong to clusters with probabilities :math:`\pi`, columns with :math:`\rho`, and
@@ -91,7 +91,7 @@ class GaussianLatentBlockModel(IterativeRival):
 
     _larger_is_better = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeRival._parameter_constraints,
+        **IterativeBaseline._parameter_constraints,
         "assignment": [StrOptions({"soft", "hard"})],
         "variance": [StrOptions({"shared", "block"})],
     }
@@ -177,9 +177,9 @@ class BlockEM:
     def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> BlockEM:
         """Prepare a matrix."""
         # A shift changes the means of the blocks alone and saves digits in the squares.
-        if not sp.issparse(matrix):
+        if not is_sparse(matrix):
             matrix = matrix - matrix.mean()
-        squares = matrix.multiply(matrix).tocsr() if sp.issparse(matrix) else matrix**2
+        squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
         floor = max(_VARIANCE_FLOOR * float(squares.mean()), _TINY)
         alternation = Alternation.of(matrix, shape)
         return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor, alternation)

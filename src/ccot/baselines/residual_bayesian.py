@@ -12,8 +12,10 @@ from scipy.special import digamma, entr, gammaln, softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.baselines.base import IterativeRival, Matrix, Start, indicator, kmeans_labels, times
-from ccot.randomness import RandomState
+from ccot.baselines.base import IterativeBaseline, Matrix, Start, indicator, kmeans_labels, times
+from ccot.persistence.registry import stored
+from ccot.runtime.run import RandomState
+from ccot.runtime.types import is_sparse
 
 _TINY = 1e-300
 # Variances are kept above this share of the variance of the matrix.
@@ -28,7 +30,7 @@ _INNER_STEPS = 3
 _SPARSE_BELOW = 0.3
 
 
-class ResidualBayesianCoclustering(IterativeRival):
+class ResidualBayesianCoclustering(IterativeBaseline):
     r"""Residual Bayesian co-clustering [1]_, fitted by variational inference.
 
     Every row :math:`u` has a Dirichlet distribution :math:`\pi_u` over the row clusters, every
@@ -108,7 +110,7 @@ class ResidualBayesianCoclustering(IterativeRival):
     _takes_sparse = False
     _takes_missing = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeRival._parameter_constraints,
+        **IterativeBaseline._parameter_constraints,
         "concentration": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -165,8 +167,9 @@ class ResidualBayesianCoclustering(IterativeRival):
         super()._adopt(best, matrix)
 
 
+@stored()
 @dataclass(frozen=True)
-class Side:
+class BeliefSide:
     """What is believed about the rows, or about the columns.
 
     Attributes
@@ -215,12 +218,13 @@ class Side:
         return float((self.mixing + residual).sum())
 
 
+@stored()
 @dataclass(frozen=True)
 class Beliefs:
     """Where inference stands: both sides, the blocks, the bound."""
 
-    row: Side
-    column: Side
+    row: BeliefSide
+    column: BeliefSide
     means: np.ndarray
     variances: np.ndarray
     criterion: float
@@ -283,9 +287,9 @@ class Entries:
     def transposed(self) -> Entries:
         """Return the entries of the transposed matrix."""
         powers = self.seen.T, self.values.T, self.squares.T
-        return Entries(*(p.tocsr() if sp.issparse(p) else p for p in powers))
+        return Entries(*(p.tocsr() if is_sparse(p) else p for p in powers))
 
-    def moments(self, other: Side) -> Moments:
+    def moments(self, other: BeliefSide) -> Moments:
         """Sum over the clusters of the other side, whose residuals are taken off."""
         own = other.membership
         shifted = other.residual[:, None] * own
@@ -351,17 +355,17 @@ class Inference:
         """Return the most probable clusters."""
         return state.row.membership.argmax(axis=1), state.column.membership.argmax(axis=1)
 
-    def _side(self, entries: Entries, labels: np.ndarray, axis: int) -> Side:
+    def _side(self, entries: Entries, labels: np.ndarray, axis: int) -> BeliefSide:
         n_clusters = self.shape[axis]
         membership = _TRUST * indicator(labels, n_clusters) + (1 - _TRUST) / n_clusters
         counts = np.asarray(entries.seen.sum(axis=1), dtype=float).ravel()
         spread = _FIRST_SPREAD * self.scale
         nothing, unsure = np.zeros(len(labels)), np.full(len(labels), spread)
-        return Side(counts, membership, self.concentration, nothing, unsure, spread)
+        return BeliefSide(counts, membership, self.concentration, nothing, unsure, spread)
 
     def _improve(
-        self, side: Side, moments: Moments, means: np.ndarray, variances: np.ndarray
-    ) -> Side:
+        self, side: BeliefSide, moments: Moments, means: np.ndarray, variances: np.ndarray
+    ) -> BeliefSide:
         """Return better memberships and residuals of one side, all else as it is."""
         cleared = moments.less(side.residual, side.uncertainty)
         scores = expected_log_likelihood(cleared, means, variances)
@@ -369,8 +373,8 @@ class Inference:
         return self._shift(side, moments, means, variances)
 
     def _shift(
-        self, side: Side, moments: Moments, means: np.ndarray, variances: np.ndarray
-    ) -> Side:
+        self, side: BeliefSide, moments: Moments, means: np.ndarray, variances: np.ndarray
+    ) -> BeliefSide:
         """Return one side with better residuals."""
         weights = side.membership @ (1 / variances)
         pull = weights * moments.sums - side.membership @ (means / variances) * moments.counts
@@ -379,7 +383,7 @@ class Inference:
         spread = max(float((residual**2 + uncertainty).mean()), _VARIANCE_FLOOR * self.scale)
         return replace(side, residual=residual, uncertainty=uncertainty, spread=spread)
 
-    def _blocks(self, side: Side, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
+    def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the blocks' best means and variances, and the entries' log-likelihood."""
         sizes, sums, squares = (
             side.membership.T @ moment for moment in (moments.counts, moments.sums, moments.squares)
@@ -403,7 +407,7 @@ def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray
     return residual - membership @ (membership.T @ residual / sizes)
 
 
-def improve_membership(side: Side, scores: np.ndarray) -> np.ndarray:
+def improve_membership(side: BeliefSide, scores: np.ndarray) -> np.ndarray:
     """Return memberships with a larger bound, given the log-likelihoods in each cluster.
 
     Updates in turn with the Dirichlet parameters reinforce a membership that is nearly pure and

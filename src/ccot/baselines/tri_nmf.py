@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.baselines.base import IterativeRival, Matrix, TwoWay, indicator, kmeans_labels, times
-from ccot.randomness import RandomState
+from ccot.baselines.base import IterativeBaseline, Matrix, TwoWay, indicator, kmeans_labels, times
+from ccot.runtime.run import RandomState
 
 _TINY = 1e-300
 # Added to the indicators of the first partitions: a zero would stay zero for ever.
@@ -17,7 +17,7 @@ _OFFSET = 0.2
 _HALVINGS = 4
 
 
-class TriNMF(IterativeRival):
+class TriNMF(IterativeBaseline):
     r"""Orthogonal non-negative matrix tri-factorisation [1]_.
 
     .. math:: \min_{F, S, G \ge 0} \|X - F S G^\top\|^2

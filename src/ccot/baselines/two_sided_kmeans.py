@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sklearn.cluster import KMeans
 
-from ccot.baselines.base import Matrix, SideStart, TwoSidedRival
+from ccot.baselines.base import Matrix, SideStart, TwoSidedBaseline
 
 
-class TwoSidedKMeans(TwoSidedRival):
+class TwoSidedKMeans(TwoSidedBaseline):
     r"""K-means of the rows, and K-means of the columns, by :class:`sklearn.cluster.KMeans`.
 
     The rows minimise :math:`\sum_i \|x_i - c_{z_i}\|^2` over labels and centres, and so do the

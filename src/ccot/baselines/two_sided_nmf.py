@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.baselines.base import Matrix, SideStart, TwoSidedRival
+from ccot.baselines.base import Matrix, SideStart, TwoSidedBaseline
 
 
-class TwoSidedNMF(TwoSidedRival):
+class TwoSidedNMF(TwoSidedBaseline):
     r"""Clusters from non-negative factorisations by :class:`sklearn.decomposition.NMF`.
 
     The rows come from :math:`\min_{W, H \ge 0} \|X - W H\|^2` with one component for each row

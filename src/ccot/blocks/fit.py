@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.arrays import NUMPY, Backend, choose_backend
-from ccot.blocks.choose import choose_numbers, crossed, led_by, trust_icl
-from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
-from ccot.blocks.numbers import (
+from ccot.blocks.criteria import (
     Candidate,
     Numbers,
     best_cuts,
@@ -22,8 +19,14 @@ from ccot.blocks.numbers import (
     is_saturated,
     ranked,
 )
+from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
-from ccot.blocks.prepare import Preparation, choose_preparation, with_effects
+from ccot.blocks.preparation import (
+    Preparation,
+    choose_preparation,
+    settle_family,
+    with_effects,
+)
 from ccot.blocks.problem import (
     BlockProblem,
     Blocks,
@@ -32,25 +35,30 @@ from ccot.blocks.problem import (
     make_problem,
     pearson_dispersion,
 )
-from ccot.blocks.reaction import relax
-from ccot.blocks.refine import reach, refine
+from ccot.blocks.refine import match_counts, refine
+from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import assign, sweep
-from ccot.checkpoint import NOWHERE, Checkpoint
-from ccot.coclustering import Coclustering, Side
-from ccot.progress import Report, counted, silent
-
-Matrix = Any
+from ccot.blocks.tap import soft_sweep
+from ccot.coclustering import Coclustering, Side, block_means
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import NUMPY, Backend, choose_backend
+from ccot.runtime.progress import counted
+from ccot.runtime.run import Run
+from ccot.runtime.types import Matrix, is_sparse
+from ccot.scalings.ccot import CCOTSettings, fit_ccot
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
+# CCOT's partition is among the starts where a vote of its draws costs little.
+_CCOT_SIZE, _CCOT_PASSES = 500, 8
 # Sparse matrices of more cells are not written out.
 _LARGEST_WRITTEN = 2**27
 
 
 @dataclass(frozen=True)
 class BlockSettings:
-    """What :func:`fit_blocks` needs to know; see :class:`ccot.TransportCoclustering`."""
+    """Parameters of :func:`fit_blocks`; :class:`ccot.TransportCoclustering` explains them."""
 
     n_row_clusters: int | None = None
     n_column_clusters: int | None = None
@@ -61,8 +69,6 @@ class BlockSettings:
     max_iter: int = 200
     tol: float = 1e-6
     device: str | None = None
-    report: Report = silent
-    checkpoint: Checkpoint = NOWHERE
 
     @property
     def given(self) -> Numbers:
@@ -70,6 +76,7 @@ class BlockSettings:
         return self.n_row_clusters, self.n_column_clusters
 
 
+@stored()
 @dataclass(frozen=True, kw_only=True)
 class BlockCoclustering(Coclustering):
     """A co-clustering by blocks, with everything it was chosen from.
@@ -88,6 +95,8 @@ class BlockCoclustering(Coclustering):
         Numbers with their scores; the chosen ones first.
     icl, bic : float
         Criteria of the co-clustering.
+    family_reason : str
+        Why this family, in words.
     """
 
     family: str
@@ -97,57 +106,53 @@ class BlockCoclustering(Coclustering):
     candidates: tuple[Candidate, ...]
     icl: float
     bic: float
+    family_reason: str = ""
 
 
-def fit_blocks(
-    X: Matrix,
-    family: str,
-    settings: BlockSettings,
-    rng: np.random.Generator,
-    candidate: tuple[np.ndarray, np.ndarray] | None = None,
-) -> BlockCoclustering:
+def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
     """Co-cluster a matrix by transport onto blocks.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_rows, n_columns)
         Raw values; NaN is missing (gaussian only).
-    family : {"gaussian", "poisson", "bernoulli"}
+    family : {"gaussian", "poisson", "bernoulli", "auto"}
         The family.
     settings : BlockSettings
         Parameters.
-    rng : numpy.random.Generator
-        Seeds the starts.
-    candidate : pair of label arrays, optional
-        One more partition to start from.
+    run : Run
+        Random numbers for the starts, progress, checkpoint.
 
     Returns
     -------
     BlockCoclustering
         Partitions, confidence, placement, hierarchy and candidates.
     """
-    return solve_blocks(X, family, settings, rng, candidate)[1]
-
-
-def solve_blocks(
-    X: Matrix,
-    family: str,
-    settings: BlockSettings,
-    rng: np.random.Generator,
-    candidate: tuple[np.ndarray, np.ndarray] | None = None,
-) -> tuple[BlockProblem, BlockCoclustering]:
-    """Return the prepared matrix beside what :func:`fit_blocks` returns.
-
-    They are kept apart because a fitted model outlives its matrix.
-    """
-    found = search_blocks(X, family, settings, rng, candidate)
+    name, reason = settle_family(X, family)
+    run.progress(f"family {name}: {reason}")
+    candidate = run.checkpoint.piece("steps", partial(_ccot_partition, X, run))
+    found = search_blocks(X, name, settings, run, candidate)
     # The last step is that of unseen points: what is fitted and what is predicted are the same.
     (rows, sure_rows), (columns, sure_columns) = (
         assign(found.problem, view, axis, settings.balanced)
         for axis, view in enumerate(found.views)
     )
-    blocks = make_blocks(found.problem, rows, columns)
-    return found.problem, collect(found, blocks, (sure_rows, sure_columns))
+    answer = collect(found, make_blocks(found.problem, rows, columns), (sure_rows, sure_columns))
+    means = block_means(X, answer.row, answer.column)
+    return replace(answer, block_means=means, family_reason=reason)
+
+
+def _ccot_partition(X: Matrix, run: Run) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return CCOT's partition where it costs little and finds something."""
+    if not isinstance(X, np.ndarray) or min(X.shape) > _CCOT_SIZE or not np.isfinite(X).all():
+        return None
+    n_draws = _CCOT_PASSES * math.ceil(max(X.shape) / min(X.shape))
+    if n_draws > 4 * _CCOT_SIZE:
+        return None
+    found = fit_ccot(X, CCOTSettings(n_samplings=n_draws), run.quiet())
+    if found.row.n_clusters == found.column.n_clusters == 1:
+        return None
+    return found.row.labels, found.column.labels
 
 
 @dataclass(frozen=True)
@@ -182,23 +187,23 @@ def search_blocks(
     X: Matrix,
     family: str,
     settings: BlockSettings,
-    rng: np.random.Generator,
+    run: Run,
     candidate: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Search:
     """Find numbers and blocks; see :func:`fit_blocks`."""
-    X = sp.csr_array(X) if sp.issparse(X) else X
-    preparation, problem, starts = _begin(X, family, settings, rng, candidate)
-    settings.report(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
+    X = sp.csr_array(X) if is_sparse(X) else X
+    preparation, problem, starts = _begin(X, family, settings, run, candidate)
+    run.progress(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
     problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
-    choose = partial(choose_numbers, problem, starts, settings.given, settings.criterion)
-    numbers, candidates = settings.checkpoint.piece("numbers", choose)
+    choose = partial(select_numbers, problem, starts, settings.given, settings.criterion)
+    numbers, candidates = run.checkpoint.piece("numbers", choose)
     if None in numbers:
-        views = _fit_by_icl(problem, starts, settings)
+        views = _fit_by_icl(problem, starts, settings, run)
         best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
         candidates = led_by(best, candidates)
     else:
-        views = _fit_by_cut(problem, starts, numbers, settings)
-    settings.report(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
+        views = _fit_by_cut(problem, starts, numbers, settings, run)
+    run.progress(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
     return Search(preparation, problem, views, starts[0].fine, starts[0].hierarchy, candidates)
 
 
@@ -206,7 +211,7 @@ def _begin(
     X: Matrix,
     family: str,
     settings: BlockSettings,
-    rng: np.random.Generator,
+    run: Run,
     candidate: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[Preparation, BlockProblem, list[Start]]:
     """Prepare the matrix and over-segment it.
@@ -222,16 +227,15 @@ def _begin(
         if preparation.row_effect is not None:
             problem = replace(problem, n_effects=sum(problem.shape) - 1)
         n_init = settings.n_init or _default_n_init(X)
-        told = settings.report, settings.checkpoint
-        make = partial(over_segment, problem, n_init, rng, candidate, *told)
-        fine = settings.checkpoint.piece("starts", make)
+        make = partial(over_segment, problem, n_init, run, candidate)
+        fine = run.checkpoint.piece("starts", make)
         fine = ranked(fine, partial(information, problem))
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
 
     begun = begin(choose_preparation(X, family))
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
-    too_large = sp.issparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
+    too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
         preparation = with_effects(begun[0], X)
         # What was begun with makes room, here and on a device.
@@ -245,7 +249,7 @@ def _make_problem(
 ) -> BlockProblem:
     precision = None
     if heteroscedastic and family == "gaussian":
-        dense = values.toarray() if sp.issparse(values) else values
+        dense = values if isinstance(values, np.ndarray) else values.toarray()
         observed = np.isfinite(dense)
         filled = np.where(observed, dense, np.nanmean(dense))
         squares = np.where(observed, (filled - low_rank(filled)) ** 2, 0.0)
@@ -259,23 +263,23 @@ def _make_problem(
 
 def _default_n_init(X: Matrix) -> int:
     """Return how many starts keep the work bounded: 24 on tiny matrices, 3 on large ones."""
-    n_entries = 4 * X.nnz if sp.issparse(X) else X.shape[0] * X.shape[1]
+    n_entries = X.size if isinstance(X, np.ndarray) else 4 * X.nnz
     return int(max(np.clip(1.6e6 / max(n_entries, 1), 3, 12), min(4e5 / max(n_entries, 1), 24)))
 
 
 def _fit_by_icl(
-    problem: BlockProblem, starts: list[Start], settings: BlockSettings
+    problem: BlockProblem, starts: list[Start], settings: BlockSettings, run: Run
 ) -> tuple[Blocks, Blocks]:
     """Refine the best cuts of every start by splits and merges; the best score wins."""
     score = icl if settings.criterion == "icl" else evidence
-    move = partial(relax, problem, balanced=settings.balanced)
+    move = partial(soft_sweep, problem, balanced=settings.balanced)
 
     def criterion(blocks: Blocks) -> float:
         return -np.inf if is_saturated(problem, blocks.shape) else score(problem, blocks)
 
-    given, keep = settings.given, settings.checkpoint.piece
+    given, keep = settings.given, run.checkpoint.piece
     leaders: dict[tuple[int, int], Blocks] = {}
-    for start in counted(starts, "starts cut", settings.report):
+    for start in counted(starts, "starts cut", run.progress):
         cuts = best_cuts(problem, start.fine, start.hierarchy, given)
         best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
         for cut in best:
@@ -285,12 +289,12 @@ def _fit_by_icl(
             leaders[settled.shape] = best_so_far
     best_first = ranked(leaders.values(), criterion)[:4]
     free = given[0] is None, given[1] is None
-    how = criterion, move, free, settings.checkpoint
+    options = criterion, move, free, run.checkpoint
     refined = [
-        keep("refined", partial(refine, problem, reach(problem, blocks, given), *how))
-        for blocks in counted(best_first, "candidates refined", settings.report)
+        keep("refined", partial(refine, problem, match_counts(problem, blocks, given), *options))
+        for blocks in counted(best_first, "candidates refined", run.progress)
     ]
-    best = reach(problem, ranked(refined, criterion)[0], given)
+    best = match_counts(problem, ranked(refined, criterion)[0], given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
     settled = keep("settled", partial(move, best, max_iter=settings.max_iter, tol=settings.tol))
     best = settled if settled.shape == best.shape else best
@@ -298,7 +302,11 @@ def _fit_by_icl(
 
 
 def _fit_by_cut(
-    problem: BlockProblem, starts: list[Start], numbers: Numbers, settings: BlockSettings
+    problem: BlockProblem,
+    starts: list[Start],
+    numbers: Numbers,
+    settings: BlockSettings,
+    run: Run,
 ) -> tuple[Blocks, Blocks]:
     """Cut each side against the finest clusters of the other, and reassign.
 
@@ -307,16 +315,16 @@ def _fit_by_cut(
     """
     views, balanced = [], settings.balanced
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
-    for axis in counted((0, 1), "sides cut", settings.report):
+    for axis in counted((0, 1), "sides cut", run.progress):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
         informed = partial(information, problem)
         cuts = ranked((start.cut(target) for start in starts), informed)
         moved = [
-            settings.checkpoint.piece("cut", partial(move, cut))
+            run.checkpoint.piece("cut", partial(move, cut))
             for cut in cuts[: max(2 - axis, len(cuts) // 2 - 1)]
         ]
         best = ranked(moved, informed)[0]
-        reached = reach(problem, best, target)
+        reached = match_counts(problem, best, target)
         if balanced and reached is not best:
             reached = move(reached)
         views.append(reached)

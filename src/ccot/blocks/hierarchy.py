@@ -8,8 +8,10 @@ import numpy as np
 
 from ccot.blocks.families import Family
 from ccot.blocks.problem import BlockProblem, Blocks
+from ccot.persistence.registry import stored
 
 
+@stored()
 @dataclass(frozen=True)
 class Merge:
     """One step of a hierarchy: on one side, cluster ``second`` joins cluster ``first``.
@@ -30,6 +32,7 @@ class Merge:
     cost: float
 
 
+@stored()
 @dataclass(frozen=True)
 class Hierarchy:
     """The merges of both sides, each against the finest clusters of the other.

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln, xlogy
 
-from ccot.arrays import to_numpy
-from ccot.blocks.prepare import Preparation
-from ccot.blocks.problem import BlockProblem, Blocks, Face, Profiles
+from ccot.blocks.preparation import Preparation
+from ccot.blocks.problem import AxisView, BlockProblem, Blocks, Profiles
 from ccot.blocks.sweep import log_marginal
 from ccot.coclustering import Placement
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import to_numpy
+from ccot.runtime.types import Matrix, is_sparse
 
-Matrix = Any
 # Shares of a plan that are less than this tell nothing.
 _UNSURE = 1e-9
 
 
+@stored()
 @dataclass(frozen=True, kw_only=True)
 class BlockPlacement(Placement):
     """Transports unseen points of one side onto fitted blocks.
@@ -81,24 +82,24 @@ class BlockPlacement(Placement):
             gain = gain + self._base_measure(face)
         return gain / counted
 
-    def face(self, points: Matrix) -> Face:
+    def face(self, points: Matrix) -> AxisView:
         """Return points, prepared as the fitted matrix was."""
         prepare = self.preparation.rows if self.axis == 0 else self.preparation.columns
-        values = prepare(sp.csr_array(points) if sp.issparse(points) else points)
+        values = prepare(sp.csr_array(points) if is_sparse(points) else points)
         if self.family == "poisson":
             degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
-            return Face(values, degree / self.scale, self.partner_exposure)
-        observed = None if sp.issparse(values) else np.isfinite(values)
+            return AxisView(values, degree / self.scale, self.partner_exposure)
+        observed = None if is_sparse(values) else np.isfinite(values)
         exposure = np.ones(values.shape[0])
         weights = self.partner_exposure
         if observed is None:
-            return Face(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
+            return AxisView(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
         if observed.all():
-            return Face(values * weights, exposure, weights)
+            return AxisView(values * weights, exposure, weights)
         filled = np.where(observed, values, 0.0)
-        return Face(filled * weights, exposure, weights, observed * weights)
+        return AxisView(filled * weights, exposure, weights, observed * weights)
 
-    def profiles(self, face: Face) -> Profiles:
+    def profiles(self, face: AxisView) -> Profiles:
         """Return the totals of points over the clusters of the other side."""
         return face.profiles(self.partner, self.natural.shape[1])
 
@@ -106,14 +107,14 @@ class BlockPlacement(Placement):
         """Return what each point gains by going to each cluster, in nats."""
         return profiles.gain(self.natural, self.cumulant) / self.noise + self.marginal
 
-    def _half_squares(self, face: Face) -> np.ndarray:
+    def _half_squares(self, face: AxisView) -> np.ndarray:
         weighted = np.maximum(self.partner_exposure, 1e-300)
-        if sp.issparse(face.values):
+        if is_sparse(face.values):
             squares = face.values.multiply(face.values) @ sp.diags_array(1 / weighted)
             return 0.5 * np.asarray(squares.sum(axis=1)).ravel()
         return 0.5 * (face.values**2 / weighted).sum(axis=1)
 
-    def _base_measure(self, face: Face) -> np.ndarray:
+    def _base_measure(self, face: AxisView) -> np.ndarray:
         """Return the part of poisson log-likelihoods that no cluster changes."""
         entries = sp.coo_array(face.values)
         rows, columns = entries.coords

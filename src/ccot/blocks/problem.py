@@ -1,24 +1,23 @@
 """A matrix seen through one family: totals and exposures, collapsed over clusters.
 
-Rows and columns are treated alike: each side of the matrix is a :class:`Face`, and everything that
-is done to rows is done to columns through the other face. Sums over clusters cost O(nnz) for hard
-labels, and exposures stay factored wherever they are products. A face may have a copy of its arrays
-on a device: profiles are then made and kept there, and only tables of blocks and labels come back.
+Rows and columns are treated alike: each side of the matrix is an :class:`AxisView`, and everything
+that is done to rows is done to columns through the other view. Sums over clusters cost O(nnz) for
+hard labels, and exposures stay factored wherever they are products. A view may have a copy of its
+arrays on a device: profiles are then made and kept there, and only tables of blocks and labels come
+back.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.arrays import NUMPY, Backend, fall_back
 from ccot.blocks.families import FAMILIES, Terms
-
-Matrix = Any
-Array = Any
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import NUMPY, Backend, fall_back
+from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together where something is kept of each, and where it should stay in a cache.
 _PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
@@ -86,7 +85,7 @@ class Profiles:
 
 
 @dataclass(frozen=True)
-class Face:
+class AxisView:
     """The matrix seen from its rows or, transposed, from its columns.
 
     Attributes
@@ -103,7 +102,7 @@ class Face:
         The values of a sparse matrix once more, stored by the other side.
     backend : Backend
         Where these arrays are.
-    copy : Face or None
+    copy : AxisView or None
         The same on a device, where profiles are to be made.
     """
 
@@ -113,13 +112,13 @@ class Face:
     observed: Array | None = None
     turned: Matrix | None = None
     backend: Backend = NUMPY
-    copy: Face | None = None
+    copy: AxisView | None = None
 
     def __len__(self) -> int:
         return self.values.shape[0]
 
     @property
-    def there(self) -> Face:
+    def there(self) -> AxisView:
         """Where profiles are made: the copy on a device, if there is one."""
         return self if self.copy is None else self.copy
 
@@ -139,21 +138,21 @@ class Face:
         pooled = self.backend.fetch(_pool(self.partner_exposure, partner, n_partners))
         return Profiles(total, self.exposure, pooled, self.backend)
 
-    def transposed(self) -> Face:
+    def transposed(self) -> AxisView:
         """Return the face of the other side; dense arrays are shared with it."""
-        is_sparse = sp.issparse(self.values)
+        sparse = is_sparse(self.values)
         return replace(
             self,
-            values=sp.csr_array(self.values.T) if is_sparse else self.values.T,
+            values=sp.csr_array(self.values.T) if sparse else self.values.T,
             exposure=self.partner_exposure,
             partner_exposure=self.exposure,
             observed=None if self.observed is None else self.observed.T,
-            turned=self.values if is_sparse else None,
+            turned=self.values if sparse else None,
         )
 
-    def sent(self, backend: Backend) -> Face:
+    def sent(self, backend: Backend) -> AxisView:
         """Return a copy of the arrays on a device."""
-        return Face(
+        return AxisView(
             values=backend.send(self.values),
             exposure=backend.send(self.exposure),
             partner_exposure=backend.send(self.partner_exposure),
@@ -195,7 +194,7 @@ class BlockProblem:
     ----------
     family : str
         Name of the family.
-    faces : tuple of Face
+    faces : tuple of AxisView
         Rows and columns.
     overall : float
         Mean over all exposure.
@@ -212,7 +211,7 @@ class BlockProblem:
     """
 
     family: str
-    faces: tuple[Face, Face]
+    faces: tuple[AxisView, AxisView]
     overall: float
     n_observed: int
     sum_squares: float = 0.0
@@ -291,20 +290,20 @@ def make_problem(
     if family == "poisson":
         row_degree, column_degree = _sums(values, 1), _sums(values, 0)
         scale = np.sqrt(max(row_degree.sum(), 1e-300))
-        face = Face(values, row_degree / scale, column_degree / scale)
+        face = AxisView(values, row_degree / scale, column_degree / scale)
         overall = 1.0 if row_degree.any() else 0.0
         # Frequencies are counts in a smaller unit: no entry is taken for less than one of it.
         unit = min(1.0, max(float(values.max()), 1e-300)) if overall else 1.0
         faces = _both(face, backend)
         return BlockProblem(family, faces, overall, n_rows * n_columns, dispersion=unit, unit=unit)
     weights = np.ones(n_columns) if precision is None else precision
-    observed = None if sp.issparse(values) else np.isfinite(values)
+    observed = None if is_sparse(values) else np.isfinite(values)
     if observed is None or observed.all():
-        face = Face(_weigh(values, weights), np.ones(n_rows), weights)
+        face = AxisView(_weigh(values, weights), np.ones(n_rows), weights)
         n_observed, exposure = n_rows * n_columns, n_rows * float(weights.sum())
     else:
         values = np.where(observed, values, 0.0)
-        face = Face(_weigh(values, weights), np.ones(n_rows), weights, observed * weights)
+        face = AxisView(_weigh(values, weights), np.ones(n_rows), weights, observed * weights)
         n_observed, exposure = int(observed.sum()), float((observed * weights).sum())
     return BlockProblem(
         family,
@@ -315,24 +314,24 @@ def make_problem(
     )
 
 
-def _both(face: Face, backend: Backend) -> tuple[Face, Face]:
+def _both(face: AxisView, backend: Backend) -> tuple[AxisView, AxisView]:
     """Return the faces of rows and columns; of a sparse matrix each knows how the other is kept."""
     other = face.transposed()
-    is_sparse = sp.issparse(face.values)
-    if is_sparse:
+    sparse = is_sparse(face.values)
+    if sparse:
         face = replace(face, turned=other.values)
     backend = _with_room(face, backend)
     if backend.device is None:
         return face, other
     copy = face.sent(backend)
-    turned = other.sent(backend) if is_sparse else copy.transposed()
+    turned = other.sent(backend) if sparse else copy.transposed()
     return replace(face, copy=copy), replace(other, copy=turned)
 
 
-def _with_room(face: Face, backend: Backend) -> Backend:
+def _with_room(face: AxisView, backend: Backend) -> Backend:
     """Return the backend, or NumPy where a matrix and what is made of it would not fit."""
     free, values = backend.free_bytes(), face.values
-    arrays = (values.data, values.indices, values.indptr) if sp.issparse(values) else (values,)
+    arrays = (values.data, values.indices, values.indptr) if is_sparse(values) else (values,)
     # Both sides of a sparse matrix, or the gaps of a dense one, and as much again to work with.
     needed = 4 * sum(array.nbytes for array in arrays) + _POINT_BYTES * sum(values.shape)
     if free is None or needed <= free:
@@ -343,6 +342,7 @@ def _with_room(face: Face, backend: Backend) -> Backend:
     )
 
 
+@stored()
 @dataclass(frozen=True)
 class Blocks:
     """A co-clustering of a problem.
@@ -457,7 +457,7 @@ def _parts(matrix: Matrix, size: int) -> list[slice]:
 
 def n_entries(matrix: Matrix) -> int:
     """Return how many entries a matrix in NumPy stores."""
-    return matrix.nnz if sp.issparse(matrix) else matrix.size
+    return matrix.nnz if is_sparse(matrix) else matrix.size
 
 
 def _compact(labels: np.ndarray) -> np.ndarray:
@@ -470,7 +470,7 @@ def _sums(values: Matrix, axis: int) -> np.ndarray:
 
 def _sum_squares(values: Matrix) -> np.ndarray:
     """Return the sums of squares of the columns, without a squared copy of a dense matrix."""
-    if sp.issparse(values):
+    if is_sparse(values):
         return _sums(values * values, 0)
     return np.einsum("ij,ij->j", values, values)
 
@@ -478,7 +478,7 @@ def _sum_squares(values: Matrix) -> np.ndarray:
 def _weigh(values: Matrix, weights: np.ndarray) -> Matrix:
     if (weights == 1).all():
         return values
-    if sp.issparse(values):
+    if is_sparse(values):
         return sp.csr_array(values @ sp.diags_array(weights))
     return values * weights
 
@@ -508,7 +508,7 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
     if assignment.ndim == 2:
         return assignment.T @ matrix
     stacked = _indicator(assignment, n_clusters).T @ matrix
-    return stacked.toarray() if sp.issparse(stacked) else np.asarray(stacked)
+    return stacked.toarray() if is_sparse(stacked) else np.asarray(stacked)
 
 
 def _collapse(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:

@@ -8,9 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from ccot.arrays import to_numpy
+from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
-from ccot.blocks.numbers import Numbers, ranked
 from ccot.blocks.problem import (
     Array,
     BlockProblem,
@@ -21,7 +20,9 @@ from ccot.blocks.problem import (
     relabel_side,
 )
 from ccot.blocks.spectrum import thin_svd
-from ccot.checkpoint import NOWHERE, Checkpoint
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import to_numpy
+from ccot.runtime.run import NO_CHECKPOINT, Checkpoint
 
 Labels = tuple[np.ndarray, np.ndarray]
 _MAX_MOVES = 30
@@ -30,6 +31,7 @@ _N_TRIED = 4
 _SPLIT_SWEEPS = 10
 
 
+@stored()
 @dataclass(frozen=True)
 class Moved:
     """Blocks after some moves, their score, and whether these were the last."""
@@ -46,7 +48,7 @@ def refine(
     criterion: Callable[[Blocks], float],
     settle: Callable[[Blocks], Blocks],
     free: tuple[bool, bool],
-    checkpoint: Checkpoint = NOWHERE,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Blocks:
     """Accept the best split or merge while the criterion improves.
 
@@ -84,7 +86,7 @@ def refine(
     return next(state.blocks for state in states if state.is_last)
 
 
-def reach(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
+def match_counts(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
     """Split or merge until each given number of clusters is met exactly."""
     for axis, target in enumerate(numbers):
         while target is not None and blocks.shape[axis] != target:

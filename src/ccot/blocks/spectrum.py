@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 from sklearn.utils.extmath import svd_flip
 
-from ccot.arrays import NUMPY, Backend, namespace, to_numpy
-
-Matrix = Any
-Array = Any
+from ccot.runtime.backends import NUMPY, Backend, namespace, to_numpy
+from ccot.runtime.types import Array, Matrix
 
 MAX_RANK = 20
 # Dense matrices up to this size are decomposed in full.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,10 +19,10 @@ from ccot.blocks.spectrum import (
     shrink,
 )
 from ccot.blocks.sweep import sweep
-from ccot.checkpoint import NOWHERE, Checkpoint
-from ccot.progress import Report, counted, silent
+from ccot.runtime.progress import counted
+from ccot.runtime.run import Run
+from ccot.runtime.types import Matrix
 
-Matrix = Any
 Scores = tuple[np.ndarray, np.ndarray]
 
 _MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
@@ -42,10 +41,8 @@ _FAINT = 0.25
 def over_segment(
     problem: BlockProblem,
     n_init: int,
-    rng: np.random.Generator,
+    run: Run,
     candidate: Scores | None = None,
-    report: Report = silent,
-    checkpoint: Checkpoint = NOWHERE,
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves.
 
@@ -55,20 +52,17 @@ def over_segment(
         The prepared matrix.
     n_init : int
         Number of starts.
-    rng : numpy.random.Generator
-        Seeds K-means.
+    run : Run
+        Random numbers for K-means, progress, a checkpoint of finished starts.
     candidate : pair of label arrays, optional
         One more partition to start from.
-    report : Report, optional
-        Told how far it is.
-    checkpoint : Checkpoint, optional
-        Keeps starts that are finished.
 
     Returns
     -------
     list of Blocks
         One for each start.
     """
+    checkpoint, rng = run.checkpoint, run.rng
     scores = checkpoint.piece("scores", partial(embed, problem, rng))
     partitions = [
         checkpoint.piece("segments", partial(_segment_both, scores, rng)) for _ in range(n_init)
@@ -77,7 +71,7 @@ def over_segment(
         partitions.append(candidate)
     return [
         checkpoint.piece("start", partial(_sweep_from, problem, partition))
-        for partition in counted(partitions, "starts", report)
+        for partition in counted(partitions, "starts", run.progress)
     ]
 
 

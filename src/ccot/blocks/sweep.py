@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ccot.arrays import namespace, to_numpy
 from ccot.blocks.problem import Array, BlockProblem, Blocks, Profiles, make_blocks
+from ccot.runtime.backends import namespace, to_numpy
 from ccot.transport.sinkhorn import sinkhorn
 
 # At temperature 1 overlapping clusters share their points as they should; the plan is lowered to

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ccot.cli.progress import Progress
+from ccot.cli.progress import ConsoleProgress
 
 if TYPE_CHECKING:
     from ccot.experiments.bench.summary import Cell
@@ -57,10 +57,10 @@ def bench(
     from ccot.experiments.bench.summary import summarise
 
     command = shlex.join(["ccot", *sys.argv[1:]])
-    with Progress(quiet).step("measuring") as news:
+    with ConsoleProgress(quiet).step("measuring") as news:
         try:
             result = run_suite(
-                profiles()[profile], out, only=rivals or (), command=command, report=news
+                profiles()[profile], out, only=rivals or (), command=command, progress=news
             )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what was measured before is in {out}") from None

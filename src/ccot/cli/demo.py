@@ -25,6 +25,6 @@ def demo(
 
     - `ccot demo --out look`
     """
-    from ccot.demo import main
+    from ccot.experiments.demo import main
 
     main(["--out", str(out), "--seed", str(seed)])

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate
 from ccot.cli.errors import one_line
-from ccot.cli.progress import Progress
+from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, Source, reads
 from ccot.cli.results import (
     FILES,
@@ -32,7 +32,6 @@ from ccot.cli.results import (
     write_json,
     write_labels,
 )
-from ccot.estimators.rows import RowReader
 from ccot.io import InputError, NamedMatrix
 from ccot.sources import RowSource
 
@@ -124,10 +123,10 @@ def fit(
     - `zcat words.csv.gz | ccot fit - --method ccot --json`
     """
     say = (lambda text: None) if quiet or as_json else typer.echo
-    progress = Progress(quiet)
+    progress = ConsoleProgress(quiet)
     started = time.perf_counter()
     model, reason = choose(method, rows, columns, seed, reg, family, jobs)
-    if not isinstance(model, RowReader):
+    if isinstance(model, CCOTGW):
         read = read.as_whole("--by-row is for --method transport and ccot")
     table = read.read(source, progress)
     times = {"read": time.perf_counter() - started}
@@ -266,7 +265,7 @@ def _bytes_held(values: Any) -> int:
 
 
 def fit_model(
-    model: Any, table: NamedMatrix, progress: Progress, jobs: int | None = None
+    model: Any, table: NamedMatrix, progress: ConsoleProgress, jobs: int | None = None
 ) -> list[str]:
     """Fit, with news of it, and return what was warned of."""
     limit = threadpool_limits(jobs) if jobs and jobs > 0 else nullcontext()

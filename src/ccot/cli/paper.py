@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ccot.cli.errors import Commands
-from ccot.cli.progress import Progress
+from ccot.cli.progress import ConsoleProgress
 
 if TYPE_CHECKING:
     from ccot.experiments.protocol import Protocol
@@ -105,8 +105,8 @@ def _movielens(
     from ccot.experiments.movielens import run
 
     folder = out or Path("results/paper-quick" if quick else "results/paper")
-    with Progress().step("fitting") as news:
-        page = run(folder, data_home=data_home, seed=seed, quick=quick, report=news)
+    with ConsoleProgress().step("fitting") as news:
+        page = run(folder, data_home=data_home, seed=seed, quick=quick, progress=news)
     typer.echo(f"{page}")
 
 
@@ -118,8 +118,8 @@ def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
     trials = []
     if name == "all" or name in WITH_TRIALS:
         try:
-            with Progress().step("running") as news:
-                trials = run_protocol(protocol, out, n_jobs=jobs, report=news)
+            with ConsoleProgress().step("running") as news:
+                trials = run_protocol(protocol, out, n_jobs=jobs, progress=news)
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {out}; to go on: {_again()}"
             raise KeyboardInterrupt(kept) from None

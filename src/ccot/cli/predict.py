@@ -14,14 +14,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ccot.cli.progress import Progress
+from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, Source, reads
 from ccot.cli.results import write_rows
-from ccot.estimators.persist import load_model
+from ccot.estimators.models import load_model
 from ccot.io import InputError, NamedMatrix
-from ccot.io.atomic import write_atomically
 from ccot.io.matrix import align
-from ccot.progress import counted
+from ccot.persistence.atomic import write_atomically
+from ccot.runtime.progress import counted
 from ccot.sources import RowSource
 
 Model = Annotated[
@@ -70,7 +70,7 @@ def predict(
         )
     if columns:
         read = read.as_whole("--by-row reads rows: leave it out with --columns")
-    progress = Progress(quiet)
+    progress = ConsoleProgress(quiet)
     table = read.read(source, progress)
     places, left_out = _aligned(fitted, table, columns)
     if left_out and not quiet:

@@ -1,4 +1,4 @@
-"""News of long steps: a bar on a terminal after two seconds, else a line now and then."""
+"""StepProgress of long steps: a bar on a terminal after two seconds, else a line now and then."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from ccot.progress import Pace, duration
+from ccot.runtime.progress import TimeLeft, duration
 
 # Seconds before a bar is shown; seconds between lines where there is no terminal to draw one on.
 _PATIENCE, _BETWEEN_LINES = 2.0, 30.0
 _WIDTH = 24
 
 
-class News:
-    """How a step gets on, as far as it was told; a :class:`~ccot.progress.Report`."""
+class StepProgress:
+    """How a step gets on, as far as it was told; a :class:`~ccot.runtime.progress.Progress`."""
 
     def __init__(self, title: str) -> None:
-        self.title, self.pace, self.message = title, Pace(), ""
+        self.title, self.time_left, self.message = title, TimeLeft(), ""
         self.began = time.monotonic()
 
     def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
         """Take news."""
         if total:
-            self.pace.see(message, done, total)
+            self.time_left.see(message, done, total)
         else:
             self.message = message
 
@@ -41,13 +41,13 @@ class News:
 
     def __str__(self) -> str:
         """Return the news in words."""
-        return "; ".join(filter(None, (str(self.pace), self.message)))
+        return "; ".join(filter(None, (str(self.time_left), self.message)))
 
 
 class _Bar:
-    """News as one line of a terminal."""
+    """StepProgress as one line of a terminal."""
 
-    def __init__(self, news: News) -> None:
+    def __init__(self, news: StepProgress) -> None:
         self._news, self._spinner = news, Spinner("dots")
 
     def __rich__(self) -> Table:
@@ -57,7 +57,7 @@ class _Bar:
         for _ in range(4):
             line.add_column(no_wrap=True)
         words = Text(str(news), no_wrap=True, overflow="ellipsis")
-        last = news.pace.last
+        last = news.time_left.last
         done, total = (0.0, None) if last is None else (last.done, last.total)
         bar = ProgressBar(total=total, completed=done, width=_WIDTH)
         elapsed = duration(time.monotonic() - news.began)
@@ -65,7 +65,7 @@ class _Bar:
         return line
 
 
-class Progress:
+class ConsoleProgress:
     """Shows how long steps get on, on the standard error.
 
     Parameters
@@ -80,9 +80,9 @@ class Progress:
         self._quiet, self._console = quiet, console or Console(stderr=True)
 
     @contextmanager
-    def step(self, title: str) -> Iterator[News]:
+    def step(self, title: str) -> Iterator[StepProgress]:
         """Show a step if it takes long; with the time left once it is told how far it is."""
-        news, over = News(title), threading.Event()
+        news, over = StepProgress(title), threading.Event()
         if self._quiet:
             yield news
             return
@@ -96,12 +96,12 @@ class Progress:
             watch.join()
 
 
-def _draw_bar(news: News, console: Console, over: threading.Event) -> None:
+def _draw_bar(news: StepProgress, console: Console, over: threading.Event) -> None:
     if not over.wait(_PATIENCE):
         with Live(_Bar(news), console=console, transient=True, redirect_stdout=False):
             over.wait()
 
 
-def _print_lines(news: News, console: Console, over: threading.Event) -> None:
+def _print_lines(news: StepProgress, console: Console, over: threading.Event) -> None:
     while not over.wait(_BETWEEN_LINES):
         print(f"{news.title}: {news}", file=console.file, flush=True)

@@ -12,12 +12,12 @@ from typing import Annotated, Any, get_type_hints
 import numpy as np
 import typer
 
-from ccot.cli.progress import News, Progress
+from ccot.cli.progress import ConsoleProgress, StepProgress
 from ccot.io import InputError, NamedMatrix, read_matrix
 from ccot.io.binary import damage_explained
 from ccot.io.layout import check_drop
 from ccot.io.matrix import named_matrix, unique_names
-from ccot.similarities import free_bytes
+from ccot.scalings.similarities import free_bytes
 from ccot.sources import ParquetSource, RowSource, as_source
 
 # A fit holds its matrix up to this often; one of which so many do not fit is read row by row.
@@ -100,7 +100,7 @@ class Reading:
             raise typer.BadParameter(refusal)
         return replace(self, by_row=False)
 
-    def read(self, source: str, progress: Progress) -> NamedMatrix:
+    def read(self, source: str, progress: ConsoleProgress) -> NamedMatrix:
         """Read the input, showing how far it is; or open it, if it had better be read by rows."""
         stored = self._open(source)
         if stored is not None and self._wants_rows(stored):
@@ -149,7 +149,7 @@ class Reading:
     def _index_col(self) -> str | bool | None:
         return False if self.index_col == "none" else self.index_col
 
-    def _read_whole(self, source: str, news: News) -> NamedMatrix:
+    def _read_whole(self, source: str, news: StepProgress) -> NamedMatrix:
         long: Any = self.long
         if self.long_columns is not None:
             long = [name.strip() for name in self.long_columns.split(",")]

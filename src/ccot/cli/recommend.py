@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ccot.cli.progress import Progress
+from ccot.cli.progress import ConsoleProgress
 
 if TYPE_CHECKING:
     from ccot.recommend import BlockRecommender
@@ -53,7 +53,7 @@ def fit_ratings(
     """
     from ccot.recommend import BlockRecommender
 
-    progress = Progress(quiet)
+    progress = ConsoleProgress(quiet)
     with progress.step(f"reading {ratings}") as news:
         matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings, news.share)
     with progress.step("fitting") as news:

@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ccot.cli.progress import Progress
+from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, reads
-from ccot.estimators.persist import load_model
+from ccot.estimators.models import load_model
 from ccot.io import InputError
 
 
@@ -45,7 +45,7 @@ def report(
     from ccot.report import write_report
 
     fitted = {_title(path, models): load_model(path) for path in models}
-    progress = Progress(quiet)
+    progress = ConsoleProgress(quiet)
     first = next(iter(fitted.values()))
     row_names = _names(first, "row_names_in_")
     column_names = _names(first, "feature_names_in_")

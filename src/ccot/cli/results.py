@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from ccot.checkpoint import remove_checkpoint
-from ccot.io.atomic import NO_ROOM, locked_folder
+from ccot.persistence.atomic import NO_ROOM, locked_folder
+from ccot.persistence.checkpoint import remove_checkpoint
 
 FILES = (
     "row_labels.csv",

@@ -11,7 +11,7 @@ import typer
 
 from ccot.cli.results import write_rows
 from ccot.datasets import load_simulated
-from ccot.io.atomic import write_atomically
+from ccot.persistence.atomic import write_atomically
 
 
 class Dataset(StrEnum):

@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from ccot.io.atomic import NO_ROOM
+from ccot.persistence.atomic import NO_ROOM
 
 _CHUNK = 1 << 16
 # Answers that another try may improve; every other error of the server is final.

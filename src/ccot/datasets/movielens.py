@@ -104,5 +104,5 @@ def _reader(home: Path) -> Callable[[str], list[str]]:
 
 
 def _lines(content: bytes) -> list[str]:
-    """Lines of text that hold something; the files are in Latin-1."""
+    """LineProgress of text that hold something; the files are in Latin-1."""
     return [line for line in content.decode("latin-1").splitlines() if line.strip()]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
-from ccot.randomness import RandomState, as_generator
+from ccot.runtime.run import RandomState, as_generator
 
 __all__ = ["load_simulated", "make_latent_blocks"]
 

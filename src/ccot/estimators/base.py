@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+import warnings
+from dataclasses import replace
 from html import escape
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, BiclusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
-from ccot.checkpoint import NOWHERE, Checkpoint
-from ccot.coclustering import Coclustering, Side, block_means
+from ccot.coclustering import Coclustering, Side
 from ccot.io.frames import make_frame, row_names
-from ccot.progress import Lines, Report, silent
-
-Matrix = Any
+from ccot.runtime.progress import LineProgress
+from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
+from ccot.runtime.types import Matrix, is_sparse
+from ccot.scalings.steps import StepCoclustering, StepSide
+from ccot.sources import RowSource, as_source, is_source
 
 
 class BaseCoclustering(BiclusterMixin, BaseEstimator):
@@ -32,7 +35,8 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
     n_row_clusters: int | None
     n_column_clusters: int | None
     checkpoint: str | os.PathLike[str] | None
-    verbose: int | Report
+    random_state: RandomState
+    verbose: int | Progress
     _coclustering: Coclustering
     _allow_nan: bool = False
 
@@ -65,7 +69,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_new, n_columns)
+        X : array-like, sparse matrix, or whatever ``fit`` reads row by row
             New rows, with the columns of the fitted matrix.
 
         Returns
@@ -74,7 +78,11 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             Labels as in ``row_labels_``.
         """
         check_is_fitted(self)
-        return self._coclustering.row.placement.labels(self._check_new_rows(X))
+        placement = self._coclustering.row.placement
+        if not is_read_by_row(X):
+            return placement.labels(self._check_new_rows(X))
+        source = self._check_new_source(X)
+        return np.concatenate([placement.labels(source.read(part)) for part in source.parts])
 
     def predict_columns(self, X: Any) -> np.ndarray:
         """Return the column clusters of new columns, without fitting anything again.
@@ -127,7 +135,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             The file.
         """
         # The registry knows every estimator, so it cannot be known from here at import time.
-        from ccot.estimators.persist import save_model
+        from ccot.estimators.models import save_model
 
         return save_model(self, path)
 
@@ -198,7 +206,8 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             self, _numbers(X), ensure_min_samples=2, ensure_min_features=2, **_CHECKS
         )
         self._check_numbers(*checked.shape)
-        if (names := row_names(X)) is not None:
+        # Only frames name their rows.
+        if not _is_plain(X) and (names := row_names(X)) is not None:
             self.row_names_in_ = names
         return _finite(checked, self._allow_nan)
 
@@ -207,14 +216,42 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
         return _finite(checked, self._allow_nan)
 
-    def _keep(self, rng: np.random.Generator, *data: Any) -> Checkpoint:
-        """Return what keeps the finished pieces of a fit."""
-        if self.checkpoint is None:
-            return NOWHERE
-        # Like a model file, a checkpoint may hold values of every estimator.
-        from ccot.estimators.resume import open_checkpoint
+    def _check_source(self, X: Any) -> RowSource:
+        """Return the rows of ``X``, or say what is wrong with it and what to do."""
+        source = as_source(X, allow_nan=self._allow_nan)
+        if min(source.shape) < 2:
+            raise ValueError(
+                f"X has {source.shape[0]} rows and {source.shape[1]} columns: a co-clustering "
+                "needs at least two of each"
+            )
+        self._check_numbers(*source.shape)
+        self.n_features_in_ = source.shape[1]
+        if source.column_names is not None:
+            self.feature_names_in_ = np.array(source.column_names, dtype=object)
+        return source
 
-        return open_checkpoint(self, data, rng)
+    def _check_new_source(self, X: Any) -> RowSource:
+        """Return new rows, with the columns of the fitted matrix."""
+        if not is_read_by_row(X):
+            return as_source(self._check_new_rows(X), allow_nan=self._allow_nan)
+        source = as_source(X, allow_nan=self._allow_nan)
+        if source.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return source
+
+    def _start(self, *data: Any) -> Run:
+        """Return what a fit to these data is given: random numbers, progress, checkpoint."""
+        rng = as_generator(self.random_state)
+        run = Run(rng, self._progress, n_jobs=getattr(self, "n_jobs", None))
+        if self.checkpoint is None:
+            return run
+        # Few fits keep checkpoints: what reads and writes them is loaded for those alone.
+        from ccot.persistence.resuming import open_checkpoint
+
+        return replace(run, checkpoint=open_checkpoint(self, data, rng))
 
     def _forget(self) -> None:
         """Drop what an earlier fit left behind and the next one may not set."""
@@ -235,7 +272,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
                     f"ask for at most {size}, or pass None to have the number found"
                 )
 
-    def _adopt(self, found: Coclustering, X: Matrix | None):
+    def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
         self.row_labels_, self.column_labels_ = found.row.labels, found.column.labels
@@ -244,16 +281,52 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         self.row_confidence_ = found.row.confidence
         self.column_confidence_ = found.column.confidence
         self.n_iter_ = found.n_iter
-        if X is not None:
-            self.block_means_ = block_means(X, found.row, found.column)
+        if found.block_means is not None:
+            self.block_means_ = found.block_means
         return self
 
     @property
-    def _report(self) -> Report:
+    def _progress(self) -> Progress:
         """Who is told how a fit gets on."""
         if callable(self.verbose):
             return self.verbose
-        return Lines(type(self).__name__) if self.verbose else silent
+        return LineProgress(type(self).__name__) if self.verbose else no_progress
+
+
+class BaseStepCoclustering(BaseCoclustering):
+    """Base of the estimators that read clusters off the steps of scaling vectors."""
+
+    def _adopt(self, found: StepCoclustering):
+        self.row_log_scaling_ = found.row.log_scaling
+        self.column_log_scaling_ = found.column.log_scaling
+        self.row_jumps_, self.column_jumps_ = found.row.jumps, found.column.jumps
+        self.row_jump_strength_ = found.row.jump_strength
+        self.column_jump_strength_ = found.column.jump_strength
+        self.row_cluster_votes_ = found.row.number_votes
+        self.column_cluster_votes_ = found.column.number_votes
+        # A minority of draws that did not converge is outvoted by those that did.
+        if found.share_converged < 0.5:
+            warnings.warn(
+                f"{1 - found.share_converged:.0%} of the transport problems {found.status.value}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.reg_ = found.reg
+        if found.reg_path is not None:
+            self.reg_path_ = found.reg_path
+        return super()._adopt(found)
+
+    def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
+        assert isinstance(side, StepSide)
+        lines = super()._describe(name, side, asked)
+        if len(side.number_votes) > 1:
+            shares = ", ".join(
+                f"{number}: {max(share, 0.01):.0%}" for number, share in side.number_votes.items()
+            )
+            lines.append(f"    number of {name} clusters over the draws: {shares}")
+        if asked is None and side.n_clusters == 1 and np.ptp(side.log_scaling) > 0:
+            lines.append(f"    the sorted {name} scalings are smooth: no step is significant")
+        return lines
 
 
 NUMBER_OF_CLUSTERS = {
@@ -266,6 +339,16 @@ _CHECKS: dict[str, Any] = {
     "dtype": np.float64,
     "ensure_all_finite": False,
 }
+
+
+def _is_plain(X: Any) -> bool:
+    """Return True for a matrix that is in memory and has no names."""
+    return (isinstance(X, np.ndarray) and not isinstance(X, np.memmap)) or is_sparse(X)
+
+
+def is_read_by_row(X: Any) -> bool:
+    """Return True for a matrix that is read row by row rather than taken as a whole."""
+    return not _is_plain(X) and is_source(X)
 
 
 def _numbers(X: Any) -> Any:
@@ -281,11 +364,11 @@ def _numbers(X: Any) -> Any:
 
 def _finite(X: Matrix, allow_nan: bool) -> Matrix:
     """Refuse infinity, and NaN unless it is allowed, saying where the first one is."""
-    values = X.data if sp.issparse(X) else X
-    bad = np.isinf(values) if allow_nan and not sp.issparse(X) else ~np.isfinite(values)
+    values = X.data if is_sparse(X) else X
+    bad = np.isinf(values) if allow_nan and not is_sparse(X) else ~np.isfinite(values)
     if not bad.any():
         return X
-    if sp.issparse(X):
+    if is_sparse(X):
         coo = X.tocoo()
         first = np.flatnonzero(bad)[0]
         row, column = int(coo.row[first]), int(coo.col[first])
@@ -293,7 +376,7 @@ def _finite(X: Matrix, allow_nan: bool) -> Matrix:
         row, column = (int(place) for place in np.argwhere(bad)[0])
     name = "NaN" if np.isnan(values[bad]).any() else "infinity"
     borne = ""
-    if name == "NaN" and not sp.issparse(X):
+    if name == "NaN" and not is_sparse(X):
         borne = (
             ", or take TransportCoclustering (--method transport), whose gaussian family leaves "
             "them out"

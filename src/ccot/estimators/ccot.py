@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from dataclasses import replace
-from functools import partial
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -14,27 +12,21 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _is_fitted
 
-from ccot.coclustering import StepCoclustering
-from ccot.estimators.base import NUMBER_OF_CLUSTERS
-from ccot.estimators.rows import RowReader
-from ccot.estimators.steps import BaseStepCoclustering
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseStepCoclustering, is_read_by_row
 from ccot.io.frames import row_names
-from ccot.jumps import DETECTORS
-from ccot.pipeline import CCOTSettings, fit_ccot
-from ccot.progress import Report, silent
-from ccot.randomness import RandomState, as_generator
-from ccot.regularisation import RegPath, cross_validate
-from ccot.sampling import SAMPLINGS
-from ccot.tall import add_rows, fit_source
+from ccot.runtime.run import Progress, RandomState, Run
+from ccot.scalings.ccot import CCOTSettings, fit_ccot
+from ccot.scalings.jumps import DETECTORS
+from ccot.scalings.large import add_rows, fit_large
+from ccot.scalings.sampling import SAMPLINGS, pool_size
+from ccot.scalings.steps import StepCoclustering
+from ccot.sources import RowSource, as_source
 
-REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
-# Each of the two dozen fits of reg="cv" sees half of the data; a short vote is enough to compare.
-_CV_PASSES = 8
-# Share of new rows on no step above which they are news.
-_STRANGE_SHARE = 0.01
+# Share of new rows on none of the steps above which a warning says so.
+_OUTSIDE_SHARE = 0.01
 
 
-class CCOT(RowReader, BaseStepCoclustering):
+class CCOT(BaseStepCoclustering):
     r"""Co-clustering through optimal transport, Algorithm 1 of the paper [1]_.
 
     Rows and columns are seen as two clouds of points, and entropic transport between them,
@@ -186,7 +178,7 @@ class CCOT(RowReader, BaseStepCoclustering):
         device: str | None = None,
         random_state: RandomState = None,
         checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Report = 0,
+        verbose: int | Progress = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
         self.n_column_clusters = n_column_clusters
@@ -222,19 +214,21 @@ class CCOT(RowReader, BaseStepCoclustering):
         """
         self._validate_params()
         self._forget()
-        source = self._check_source(X)
+        rows = self._check_source(X) if is_read_by_row(X) else self._check_matrix(X)
         # A draw has as many rows as columns, so neither can have more clusters than the fewer.
-        self._check_numbers(min(source.shape), min(source.shape), "in each square draw")
-        rng = as_generator(self.random_state)
-        checkpoint = self._keep(rng, source)
-        settings = replace(self._settings(), checkpoint=checkpoint)
-        choose = partial(self._choose_reg, settings, rng) if self.reg == "cv" else None
-        fitted = checkpoint.fit(lambda: fit_source(source, settings, rng, choose))
-        self.reg_, self.n_samplings_ = fitted.reg, fitted.found.n_draws
-        if fitted.reg_path is not None:
-            self.reg_path_ = fitted.reg_path
-        self.block_means_ = fitted.block_means
-        return self._adopt(fitted.found)
+        self._check_numbers(min(rows.shape), min(rows.shape), "in each square draw")
+        run = self._start(rows)
+        found = run.checkpoint.fit(lambda: self._fit(rows, run))
+        self.n_samplings_ = found.n_draws
+        return self._adopt(found)
+
+    def _fit(self, rows: Any, run: Run) -> StepCoclustering:
+        """Fit a matrix that is small enough for all its rows to vote, or a large one."""
+        settings, (n_columns, n_rows) = self._settings(), sorted(rows.shape)
+        in_memory = not isinstance(rows, RowSource)
+        if in_memory and pool_size((n_rows, n_columns), self.n_samplings) == n_rows:
+            return fit_ccot(rows, settings, run)
+        return fit_large(as_source(rows) if in_memory else rows, settings, run)
 
     def partial_fit(self, X: Any, y: Any = None) -> CCOT:
         """Take in rows that keep arriving.
@@ -272,17 +266,19 @@ class CCOT(RowReader, BaseStepCoclustering):
             return self.fit(X)
         found = self._coclustering
         assert isinstance(found, StepCoclustering)
-        grown = add_rows(found, self.block_means_, self._check_new_source(X), self.n_jobs)
+        run = Run(n_jobs=self.n_jobs, progress=self._progress)
+        # Models of earlier versions have their means on the attribute alone.
+        found = replace(found, block_means=self.block_means_)
+        found, share_outside = add_rows(found, self._check_new_source(X), run)
         self._extend_names(X)
-        self.block_means_ = grown.block_means
-        if grown.share_strange > _STRANGE_SHARE:
+        if share_outside > _OUTSIDE_SHARE:
             warnings.warn(
-                f"{grown.share_strange:.0%} of the new rows lie between or beyond the steps that "
+                f"{share_outside:.0%} of the new rows lie between or beyond the steps that "
                 "were found, as if they were of a new kind: fit again on old and new rows",
                 UserWarning,
                 stacklevel=2,
             )
-        return self._adopt(grown.found)
+        return self._adopt(found)
 
     def _extend_names(self, X: Any) -> None:
         """Keep the names of rows while every batch brings them."""
@@ -291,30 +287,5 @@ class CCOT(RowReader, BaseStepCoclustering):
             self.row_names_in_ = np.concatenate([known, new])
 
     def _settings(self) -> CCOTSettings:
-        return CCOTSettings(
-            n_row_clusters=self.n_row_clusters,
-            n_column_clusters=self.n_column_clusters,
-            reg=1.0 if isinstance(self.reg, str) else self.reg,
-            scale_cost=self.scale_cost,
-            n_samplings=self.n_samplings,
-            sampling=self.sampling,
-            detector=self.detector,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
-            device=self.device,
-            report=self._report,
-        )
-
-    def _choose_reg(self, settings: CCOTSettings, rng: np.random.Generator, matrix: Any) -> RegPath:
-        seed = int(rng.integers(2**31))
-
-        def fit_part(part: Any, reg: float) -> StepCoclustering:
-            per_pass = math.ceil(max(part.shape) / min(part.shape))
-            n_draws = _CV_PASSES * per_pass
-            short = replace(settings, reg=reg, n_samplings=n_draws, report=silent)
-            # The same draws for every reg: differences are those of reg alone.
-            return fit_ccot(part, short, np.random.default_rng(seed))
-
-        told = {"report": settings.report, "checkpoint": settings.checkpoint}
-        return cross_validate(fit_part, matrix, REG_GRID, rng, **told)
+        names = (field.name for field in fields(CCOTSettings))
+        return CCOTSettings(**{name: getattr(self, name) for name in names})

@@ -12,19 +12,13 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.coclustering import StepCoclustering
-from ccot.estimators.base import NUMBER_OF_CLUSTERS
-from ccot.estimators.steps import BaseStepCoclustering
-from ccot.jumps import DETECTORS
-from ccot.kernel import KernelSpec
-from ccot.pipeline import CCOTGWSettings, fit_ccot_gw
-from ccot.progress import Report, silent
-from ccot.randomness import RandomState, as_generator
-from ccot.regularisation import RegPath, cross_validate
-from ccot.similarities import LowRankSimilarities, Similarities, check_memory, rank_of
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseStepCoclustering
+from ccot.runtime.run import Progress, RandomState
+from ccot.scalings.ccot_gw import CCOTGWSettings, fit_ccot_gw, fit_similarities
+from ccot.scalings.jumps import DETECTORS
+from ccot.scalings.kernels import KernelSpec
+from ccot.scalings.similarities import Similarities, check_memory, rank_of
 from ccot.transport.gromov import LOSSES, Limits
-
-REG_GRID = (10.0, 1.0, 0.1, 0.01)
 
 
 class CCOTGW(BaseStepCoclustering):
@@ -192,7 +186,7 @@ class CCOTGW(BaseStepCoclustering):
         device: str | None = None,
         random_state: RandomState = None,
         checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Report = 0,
+        verbose: int | Progress = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
         self.n_column_clusters = n_column_clusters
@@ -232,27 +226,11 @@ class CCOTGW(BaseStepCoclustering):
         self._validate_params()
         self._forget()
         matrix = self._check_matrix(X)
-        settings = self._settings(matrix.shape[0])
-        rng = as_generator(self.random_state)
         rank = rank_of(self.kernel_rank, self.n_support, matrix.shape)
+        settings = replace(self._settings(matrix.shape[0]), kernel_rank=rank)
         check_memory(matrix.shape, self.n_support, rank)
-        checkpoint = self._keep(rng, matrix)
-        settings = replace(settings, checkpoint=checkpoint)
-        found, reg_path = checkpoint.fit(lambda: self._solve(matrix, settings, rank, rng))
-        self.reg_ = settings.reg
-        if reg_path is not None:
-            self.reg_path_, self.reg_ = reg_path, reg_path.best
-        return self._adopt(found, matrix)
-
-    def _solve(
-        self, matrix: Any, settings: CCOTGWSettings, rank: int | None, rng: np.random.Generator
-    ) -> tuple[StepCoclustering, RegPath | None]:
-        """Return what was found, and what the regularisation was chosen from."""
-        reg_path = None
-        if self.reg == "cv":
-            reg_path = self._choose_reg(matrix, settings, rank, rng)
-            settings = replace(settings, reg=reg_path.best)
-        return _fit_matrix(matrix, settings, rank, rng), reg_path
+        run = self._start(matrix)
+        return self._adopt(run.checkpoint.fit(lambda: fit_ccot_gw(matrix, settings, run)))
 
     def fit_kernels(self, row_kernel: Any, column_kernel: Any) -> CCOTGW:
         """Co-cluster from similarities that are already there.
@@ -277,13 +255,10 @@ class CCOTGW(BaseStepCoclustering):
         row_kernel = _check_kernel("row_kernel", row_kernel)
         column_kernel = _check_kernel("column_kernel", column_kernel)
         self._check_numbers(len(row_kernel), len(column_kernel))
-        checkpoint = self._keep(as_generator(self.random_state), row_kernel, column_kernel)
-        settings = replace(self._settings(len(row_kernel)), checkpoint=checkpoint)
+        settings, run = self._settings(len(row_kernel)), self._start(row_kernel, column_kernel)
         self.n_features_in_ = len(row_kernel)
         sides = Similarities.given(row_kernel), Similarities.given(column_kernel)
-        found = checkpoint.fit(lambda: fit_ccot_gw(*sides, settings))
-        self.reg_ = settings.reg
-        return self._adopt(found, None)
+        return self._adopt(run.checkpoint.fit(lambda: fit_similarities(*sides, settings, run)))
 
     def _settings(self, n_rows: int) -> CCOTGWSettings:
         weights = np.asarray(self.weights, dtype=np.float64)
@@ -299,7 +274,7 @@ class CCOTGW(BaseStepCoclustering):
         return CCOTGWSettings(
             n_row_clusters=self.n_row_clusters,
             n_column_clusters=self.n_column_clusters,
-            reg=1.0 if isinstance(self.reg, str) else self.reg,
+            reg=self.reg,
             weights=(float(weights[0]), float(weights[1])),
             kernel=self.kernel,
             loss=self.loss,
@@ -316,31 +291,7 @@ class CCOTGW(BaseStepCoclustering):
                 min_rounds=3 if self.exact_refinement else 2,
             ),
             device=self.device,
-            report=self._report,
         )
-
-    def _choose_reg(
-        self, matrix: Any, settings: CCOTGWSettings, rank: int | None, rng: np.random.Generator
-    ) -> RegPath:
-        def fit_part(part: Any, reg: float) -> StepCoclustering:
-            n_support = settings.n_support and min(settings.n_support, part.shape[0])
-            short = replace(settings, reg=reg, n_support=n_support, report=silent)
-            return _fit_matrix(part, short, rank, rng)
-
-        told = {"report": settings.report, "checkpoint": settings.checkpoint}
-        return cross_validate(fit_part, matrix, REG_GRID, rng, **told)
-
-
-def _fit_matrix(
-    matrix: Any, settings: CCOTGWSettings, rank: int | None, rng: np.random.Generator
-) -> StepCoclustering:
-    rows, columns = (
-        Similarities.between(points, settings.kernel)
-        if rank is None or points.shape[0] <= rank
-        else LowRankSimilarities.between(points, settings.kernel, rank, rng)
-        for points in (matrix, matrix.T)
-    )
-    return fit_ccot_gw(rows, columns, settings)
 
 
 def _check_kernel(name: str, kernel: Any) -> np.ndarray:

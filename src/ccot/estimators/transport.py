@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import fields
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -17,22 +16,14 @@ from ccot.blocks.families import FAMILIES
 from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
-from ccot.blocks.prepare import choose_family
-from ccot.blocks.stream import Streamed, fit_block_source, pool_size
-from ccot.checkpoint import Checkpoint
+from ccot.blocks.streaming import fit_block_source
 from ccot.coclustering import Side
-from ccot.estimators.base import NUMBER_OF_CLUSTERS
-from ccot.estimators.rows import RowReader
-from ccot.pipeline import CCOTSettings, fit_ccot
-from ccot.progress import Report
-from ccot.randomness import RandomState, as_generator
-from ccot.sources import is_source
-
-# CCOT's partition is among the candidates where a vote of its draws costs little.
-_CCOT_SIZE, _CCOT_PASSES = 500, 8
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering, is_read_by_row
+from ccot.runtime.run import Progress, RandomState, Run
+from ccot.sources import RowSource
 
 
-class TransportCoclustering(RowReader):
+class TransportCoclustering(BaseCoclustering):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     The two ideas of the paper [1]_ are kept, transport and jumps, and put to work where its steps
@@ -168,7 +159,7 @@ class TransportCoclustering(RowReader):
         device: str | None = None,
         random_state: RandomState = None,
         checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Report = 0,
+        verbose: int | Progress = 0,
     ) -> None:
         self.n_row_clusters = n_row_clusters
         self.n_column_clusters = n_column_clusters
@@ -213,65 +204,17 @@ class TransportCoclustering(RowReader):
         """
         self._validate_params()
         self._forget()
-        rng = as_generator(self.random_state)
-        if not is_source(X):
-            return self._fit_matrix(self._check_matrix(X), rng)
-        source = self._check_source(X)
-        n_rows, n_pool = source.shape[0], pool_size(source)
-        if n_pool == n_rows:
-            return self._fit_matrix(source.rows(np.arange(n_rows)), rng)
-        if self.balanced:
-            raise ValueError(
-                "clusters of equal size need all rows at once: read X into memory, or leave "
-                "balanced=False"
-            )
-        checkpoint = self._keep(rng, source)
+        rows = self._check_source(X) if is_read_by_row(X) else self._check_matrix(X)
+        run = self._start(rows)
+        return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))
 
-        def make() -> tuple[str, str, Streamed]:
-            pool = np.sort(rng.choice(n_rows, n_pool, replace=False))
-            sample = source.rows(pool)
-            family, reason = self._settle_family(sample)
-            self._report(f"{n_pool} of {n_rows} rows are searched for blocks")
-            settings = self._settings(checkpoint)
-            return family, reason, fit_block_source(source, sample, family, settings, rng)
+    def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
+        fit = fit_block_source if isinstance(rows, RowSource) else fit_blocks
+        return fit(rows, self.family, self._settings(), run)
 
-        self.family_, self.family_reason_, streamed = checkpoint.fit(make)
-        self._adopt(streamed.found, None)
-        self.block_means_ = streamed.block_means
-        return self
-
-    def _fit_matrix(self, matrix: Any, rng: np.random.Generator) -> TransportCoclustering:
-        family, self.family_reason_ = self._settle_family(matrix)
-        self.family_ = family
-        checkpoint = self._keep(rng, matrix)
-
-        def make() -> BlockCoclustering:
-            steps = checkpoint.piece("steps", lambda: _steps_of(matrix, rng))
-            return fit_blocks(matrix, family, self._settings(checkpoint), rng, steps)
-
-        return self._adopt(checkpoint.fit(make), matrix)
-
-    def _settle_family(self, matrix: Any) -> tuple[str, str]:
-        if not sp.issparse(matrix) and np.isnan(matrix).all():
-            raise ValueError("X contains NaN only: there is nothing to co-cluster")
-        family, reason = self._choose_family(matrix)
-        self._report(f"family {family}: {reason}")
-        return family, reason
-
-    def _settings(self, checkpoint: Checkpoint) -> BlockSettings:
-        return BlockSettings(
-            n_row_clusters=self.n_row_clusters,
-            n_column_clusters=self.n_column_clusters,
-            criterion=self.criterion,
-            balanced=self.balanced,
-            heteroscedastic=self.heteroscedastic,
-            n_init=self.n_init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            device=self.device,
-            report=self._report,
-            checkpoint=checkpoint,
-        )
+    def _settings(self) -> BlockSettings:
+        names = (field.name for field in fields(BlockSettings))
+        return BlockSettings(**{name: getattr(self, name) for name in names})
 
     def cut(self, n_row_clusters: int, n_column_clusters: int) -> Bunch:
         """Return a coarser (or finer) co-clustering of the same hierarchy.
@@ -328,29 +271,14 @@ class TransportCoclustering(RowReader):
         assert isinstance(self._coclustering, BlockCoclustering)
         return self._coclustering
 
-    def _choose_family(self, matrix: Any) -> tuple[str, str]:
-        if self.family == "auto":
-            return choose_family(matrix)
-        values = matrix.data if sp.issparse(matrix) else matrix
-        if self.family == "poisson" and values.size and values.min() < 0:
-            raise ValueError(
-                "Negative values in data: the poisson family needs counts or amounts; use "
-                'family="gaussian", or shift the values'
-            )
-        if self.family == "bernoulli" and not np.isin(values, (0, 1)).all():
-            raise ValueError(
-                "the bernoulli family needs zeros and ones: threshold the values first, or use "
-                'family="auto"'
-            )
-        return self.family, "asked for"
-
-    def _adopt(self, found: BlockCoclustering, X: Any):
+    def _adopt(self, found: BlockCoclustering):
+        self.family_, self.family_reason_ = found.family, found.family_reason
         self.candidates_ = found.candidates
         self.hierarchy_ = found.hierarchy
         self.row_merge_costs_ = found.hierarchy.costs(0)
         self.column_merge_costs_ = found.hierarchy.costs(1)
         self.icl_, self.bic_ = found.icl, found.bic
-        return super()._adopt(found, X)
+        return super()._adopt(found)
 
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
         lines = super()._describe(name, side, asked)
@@ -371,16 +299,3 @@ class TransportCoclustering(RowReader):
             return []
         low, high = placement.preparation.limits
         return [f"  outliers below {low:.3g} or above {high:.3g} count as if they were there"]
-
-
-def _steps_of(matrix: Any, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return CCOT's partition where it costs little and finds something."""
-    if sp.issparse(matrix) or min(matrix.shape) > _CCOT_SIZE or not np.isfinite(matrix).all():
-        return None
-    n_draws = _CCOT_PASSES * math.ceil(max(matrix.shape) / min(matrix.shape))
-    if n_draws > 4 * _CCOT_SIZE:
-        return None
-    found = fit_ccot(matrix, CCOTSettings(n_samplings=n_draws), rng)
-    if found.row.n_clusters == found.column.n_clusters == 1:
-        return None
-    return found.row.labels, found.column.labels

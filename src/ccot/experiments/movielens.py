@@ -17,9 +17,9 @@ from ccot.datasets import fetch_movielens_100k
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
-from ccot.io.atomic import write_atomically
-from ccot.jumps import LEVEL, detect_jumps
-from ccot.progress import Report, silent
+from ccot.persistence.atomic import write_atomically
+from ccot.runtime.run import Progress, no_progress
+from ccot.scalings.jumps import LEVEL, detect_jumps
 
 N_TITLES = 5
 # Titles that the paper lists as the best rated of its first and of its last movie cluster.
@@ -48,7 +48,7 @@ def run(
     data_home: str | os.PathLike[str] | None = None,
     seed: int = 0,
     quick: bool = False,
-    report: Report = silent,
+    progress: Progress = no_progress,
 ) -> Path:
     """Make the study and write its page.
 
@@ -62,7 +62,7 @@ def run(
         Seed of draws, halves and starts.
     quick : bool, default=False
         Leave out the cross-validation of CCOT-GW, and take 32 draws instead of 500.
-    report : Report, optional
+    progress : Progress, optional
         Told what is being done.
 
     Returns
@@ -80,15 +80,15 @@ def run(
 
     folder = Path(out)
     movies = fetch_movielens_100k(data_home)
-    models = fit_models(movies, seed, quick, report)
+    models = fit_models(movies, seed, quick, progress)
     study = describe(movies, models) | {"seed": seed, "quick": quick, "ccot": __version__}
     with write_atomically(folder / "movielens.json", "w") as file:
         json.dump(study, file, indent=1)
-    report("page")
+    progress("page")
     return write_page(folder, study, movies, models["CCOT-GW"])
 
 
-def fit_models(movies: Bunch, seed: int, quick: bool, report: Report) -> dict[str, Any]:
+def fit_models(movies: Bunch, seed: int, quick: bool, progress: Progress) -> dict[str, Any]:
     """Fit everything that the study compares, missing ratings being zero as in the paper."""
     matrix = movies.data.toarray()
     models: dict[str, Any] = {
@@ -108,8 +108,8 @@ def fit_models(movies: Bunch, seed: int, quick: bool, report: Report) -> dict[st
     if quick:
         del models["CCOT-GW, cross-validated"]
     for name, model in models.items():
-        report(name)
-        model.set_params(verbose=report)
+        progress(name)
+        model.set_params(verbose=progress)
         model.fit(movies.data if name == "TransportCoclustering" else matrix)
     return models
 

@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 
 from ccot.experiments.page import Picture, Section, write_sections
 from ccot.experiments.tables import Table
-from ccot.io.atomic import write_atomically
+from ccot.persistence.atomic import write_atomically
 from ccot.plotting import new_figure
 
 _PAPER_MOVIE_CLUSTERS = 15

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ccot.experiments.published import SOURCE
 from ccot.experiments.tables import Table
-from ccot.io.atomic import write_atomically
+from ccot.persistence.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

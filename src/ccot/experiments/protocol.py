@@ -32,8 +32,8 @@ from ccot.datasets import load_simulated
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
-from ccot.jumps import find_scaling_jumps
 from ccot.metrics import coclustering_error, error_rate
+from ccot.scalings.jumps import find_scaling_jumps
 
 DATA_SETS = ("D1", "D2", "D3", "D4")
 OVERLAPS = ("published", "calibrated")

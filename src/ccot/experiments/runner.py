@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from ccot.experiments.protocol import Protocol, Task, Trial, run_task
 from ccot.experiments.store import TrialStore, sort_trials
-from ccot.progress import Report, silent
+from ccot.runtime.run import Progress, no_progress
 
 
 def run_protocol(
@@ -18,7 +18,7 @@ def run_protocol(
     folder: str | Path,
     *,
     n_jobs: int = 1,
-    report: Report = silent,
+    progress: Progress = no_progress,
 ) -> list[Trial]:
     """Carry out what of a protocol a folder does not have yet, and return all of it.
 
@@ -30,7 +30,7 @@ def run_protocol(
         Where trials are kept; see :mod:`ccot.experiments.store`.
     n_jobs : int, default=1
         Processes, each with one thread. Results do not depend on it.
-    report : Report, optional
+    progress : Progress, optional
         Told how many trials are done.
 
     Returns
@@ -53,10 +53,10 @@ def run_protocol(
     with TrialStore(folder) as store:
         missing = [task for task in tasks if task not in store.trials]
         kept = len(tasks) - len(missing)
-        report("trials", kept, len(tasks))
+        progress("trials", kept, len(tasks))
         for number, trial in enumerate(_run(missing, n_jobs), start=1):
             store.add(trial)
-            report("trials", kept + number, len(tasks))
+            progress("trials", kept + number, len(tasks))
         store.checkpoint()
         return sort_trials(store.trials[task] for task in tasks)
 

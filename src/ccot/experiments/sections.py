@@ -18,7 +18,7 @@ from ccot.experiments.table2 import (
     make_table_of_p_values,
     make_table_of_seconds,
 )
-from ccot.io.atomic import write_atomically
+from ccot.persistence.atomic import write_atomically
 
 PARTS = ("table1", "table2", "figure2", "figure3")
 # Parts that rest on trials; the others need nothing but the matrices.

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, get_type_hints
 
 from ccot.experiments.protocol import DATA_SETS, METHODS, OVERLAPS, Task, Trial
-from ccot.io.atomic import locked_folder, write_atomically
+from ccot.persistence.atomic import locked_folder, write_atomically
 
 JOURNAL, TRIALS, TIMINGS = "journal.jsonl", "trials.parquet", "timings.parquet"
 _MEASURED = ("seconds", "processor")

@@ -1,7 +1,7 @@
 """Matrices from files, models in files."""
 
 from ccot.io.matrix import InputError, NamedMatrix
-from ccot.io.model_file import ModelFileError
 from ccot.io.read import read_matrix
+from ccot.persistence.model_file import ModelFileError
 
 __all__ = ["InputError", "ModelFileError", "NamedMatrix", "read_matrix"]

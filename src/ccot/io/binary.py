@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.io.bounded_gzip import unfolded
 from ccot.io.layout import Column, check_drop, find_column
 from ccot.io.long import collect_long
 from ccot.io.market import parse_market
@@ -25,7 +26,6 @@ from ccot.io.matrix import (
 )
 from ccot.io.npy import map_array, read_header
 from ccot.io.parquet_pages import check_pages, read_footer
-from ccot.io.unfold import unfolded
 
 # Bytes that a value takes on its way from any sparse format to float64 in rows.
 _SPARSE_BYTES = 24

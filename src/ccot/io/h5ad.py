@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.apart import seconds_of_patience, seconds_of_work, started_as
 from ccot.io.binary import damage_explained
+from ccot.io.isolated import seconds_of_patience, seconds_of_work, started_as
 from ccot.io.matrix import InputError, NamedMatrix, named_matrix, unfolding_limit
 
 _PROGRAM = Path(__file__).with_name("h5ad_process.py")

@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-_LIMITS = runpy.run_path(str(Path(__file__).with_name("limits.py")))
+_LIMITS = runpy.run_path(str(Path(__file__).with_name("resource_limits.py")))
 _PARTS = ("data", "indices", "indptr")
 # Bytes that a name takes here, and where the matrix becomes float64, however short it is; a file
 # may take so many times its size, and hold so many names in any case.

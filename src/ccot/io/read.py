@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ccot.io.binary import read_matrix_market, read_npy, read_npz, read_parquet
+from ccot.io.bounded_gzip import unfolded
 from ccot.io.h5ad import read_h5ad
 from ccot.io.layout import Column, TextOptions, check_drop
 from ccot.io.matrix import InputError, NamedMatrix
 from ccot.io.text import read_text
-from ccot.io.unfold import unfolded
 
 _MAGIC = {
     b"\x93NUMPY": "npy",

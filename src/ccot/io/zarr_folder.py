@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.apart import seconds_of_patience, seconds_of_work, started_as
+from ccot.io.isolated import seconds_of_patience, seconds_of_work, started_as
 from ccot.io.matrix import InputError, unfolding_limit
 
 _PROGRAM = Path(__file__).with_name("zarr_process.py")

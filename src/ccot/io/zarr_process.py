@@ -19,7 +19,7 @@ import numcodecs
 import numpy as np
 import zarr
 
-_LIMITS = runpy.run_path(str(Path(__file__).with_name("limits.py")))
+_LIMITS = runpy.run_path(str(Path(__file__).with_name("resource_limits.py")))
 
 
 def main(path: str) -> int:

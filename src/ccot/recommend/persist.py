@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot._version import __version__
-from ccot.estimators.persist import load_model, save_model
-from ccot.io.model_file import ModelFileError, read_values, write_values
+from ccot.estimators.models import load_model, save_model
+from ccot.persistence.model_file import ModelFileError, read_values, write_values
 from ccot.recommend.recommender import BlockRecommender
 
 _KIND = "BlockRecommender"
@@ -52,7 +52,7 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
 
     Raises
     ------
-    ccot.io.model_file.ModelFileError
+    ccot.persistence.model_file.ModelFileError
         If the file is damaged or holds no recommender.
 
     Examples

@@ -15,14 +15,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.estimators.transport import TransportCoclustering
-from ccot.progress import Report
-from ccot.randomness import RandomState
 from ccot.recommend.names import as_names
 from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
-from ccot.recommend.values import NOWHERE, Explanation, Item, Neighbour, Recommendation, User
+from ccot.recommend.values import UNASSIGNED, Explanation, Item, Neighbour, Recommendation, User
 from ccot.recommend.views import VIEWS, see, unless_empty
-
-Matrix = Any
+from ccot.runtime.run import Progress, RandomState
+from ccot.runtime.types import Matrix, is_sparse
 
 # Groups that users are told about should hold still when the model is fitted again: more starts
 # than the co-clustering takes by itself bring that.
@@ -131,7 +129,7 @@ class BlockRecommender(BaseEstimator):
         block_shrinkage: float = 30.0,
         liking_shrinkage: float = 10.0,
         random_state: RandomState = None,
-        verbose: int | Report = 0,
+        verbose: int | Progress = 0,
     ):
         self.coclustering = coclustering
         self.view = view
@@ -401,7 +399,7 @@ class BlockRecommender(BaseEstimator):
 
     def _neighbours(self, user: int | User, item: int | Item, label: int) -> list[Neighbour]:
         """Return who of a group rated an item; those who share most likes with the user first."""
-        if label == NOWHERE:
+        if label == UNASSIGNED:
             return []
         if isinstance(item, Item):
             raters, ratings = item.users, item.ratings
@@ -425,9 +423,9 @@ class BlockRecommender(BaseEstimator):
         width = self.ratings_.shape[1 - axis]
         indptr = np.array([0, len(partners)])
         seen = self._seen(sp.csr_array((ratings, partners, indptr), shape=(1, width)))
-        if not len(partners) or (sp.issparse(seen) and seen.nnz == 0):
-            return NOWHERE
-        point = seen.toarray() if sp.issparse(seen) else seen
+        if not len(partners) or (is_sparse(seen) and seen.nnz == 0):
+            return UNASSIGNED
+        point = seen.toarray() if is_sparse(seen) else seen
         model = self.coclustering_
         if hasattr(model, "predict") and hasattr(model, "predict_columns"):
             place = model.predict if axis == 0 else model.predict_columns

@@ -8,7 +8,7 @@ import numpy as np
 
 # Label of users and items of whom nothing is known. It picks the last row (column) of the
 # recommender's tables, which holds what is true of everybody.
-NOWHERE = -1
+UNASSIGNED = -1
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Explanation:
             f"{self.rating:.2f} = mean {self.mean:.2f}, user {self.user_offset:+.2f}, "
             f"item {self.item_offset:+.2f}, block {self.block_effect:+.2f}"
         ]
-        if NOWHERE in self.block:
+        if UNASSIGNED in self.block:
             lines.append("no block: too little is known of the user or the item")
         else:
             lines.append(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.recommend.values import NOWHERE
-
-Matrix = Any
+from ccot.recommend.values import UNASSIGNED
+from ccot.runtime.types import Matrix
 
 VIEWS = ("zeros", "likes", "nan")
 
@@ -50,4 +47,4 @@ def unless_empty(labels: np.ndarray, seen: Matrix) -> np.ndarray:
         holds = np.diff(sp.csr_array(seen).indptr) > 0
     else:
         holds = ~np.isnan(seen).all(axis=1)
-    return np.where(holds, labels, NOWHERE)
+    return np.where(holds, labels, UNASSIGNED)

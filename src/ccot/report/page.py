@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ccot._version import __version__
-from ccot.io.atomic import write_atomically
+from ccot.persistence.atomic import write_atomically
 from ccot.plotting import PALETTE
 from ccot.report.content import compare_models, describe_model
 from ccot.report.pack import pack_matrix, pack_text

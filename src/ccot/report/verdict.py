@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.jumps import LEVEL
+from ccot.scalings.jumps import LEVEL
 
 # Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
 SIGNIFICANT = -math.log10(LEVEL)

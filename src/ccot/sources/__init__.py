@@ -7,6 +7,7 @@ few. What it hands out is float64 and finite, dense or CSR; the whole matrix is 
 from __future__ import annotations
 
 import os
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,8 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
     array([[0., 1., 0., 0., 0.],
            [0., 0., 0., 0., 1.]])
     """
-    source = _make_source(X)
+    # A copy: the caller's source stays as it is.
+    source = copy(_make_source(X))
     source.allow_nan = allow_nan
     return source
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.digest import digest
-from ccot.progress import Report, counted, silent
-
-Matrix = Any
+from ccot.persistence.digest import digest
+from ccot.runtime.progress import counted
+from ccot.runtime.run import Progress, no_progress
+from ccot.runtime.types import Matrix, is_sparse
 
 # Rows are read in parts of about this many numbers.
 PART_CELLS = 2**20
@@ -58,14 +57,14 @@ class RowSource(ABC):
         """
         return checked_rows(self._read(part), self.allow_nan, lambda row: part.start + row)
 
-    def rows(self, indices: np.ndarray, report: Report = silent) -> Matrix:
+    def rows(self, indices: np.ndarray, progress: Progress = no_progress) -> Matrix:
         """Return chosen rows; no part is read twice.
 
         Parameters
         ----------
         indices : int array of shape (n_chosen,)
             Rows, ascending.
-        report : Report, optional
+        progress : Progress, optional
             Told how far it is, where that takes long.
 
         Returns
@@ -73,7 +72,7 @@ class RowSource(ABC):
         ndarray or CSR matrix of shape (n_chosen, n_columns)
             The rows, float64.
         """
-        chosen = counted(split_by_part(indices, self.parts), "parts read", report)
+        chosen = counted(split_by_part(indices, self.parts), "parts read", progress)
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
 
     def row_names(self) -> list[str] | None:
@@ -120,21 +119,21 @@ def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
     """Put blocks of rows, dense or sparse, on top of one another."""
     if not blocks:
         return np.empty((0, n_columns))
-    if sp.issparse(blocks[0]):
+    if is_sparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(blocks)
 
 
 def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
     """Return rows as finite float64, or say which row is wrong; ``number`` counts it in X."""
-    if sp.issparse(rows):
+    if is_sparse(rows):
         rows = sp.csr_array(rows).astype(np.float64, copy=False)
         values = rows.data
     else:
         rows = values = np.asarray(rows, dtype=np.float64)
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if bad.any():
-        if sp.issparse(rows):
+        if is_sparse(rows):
             first = int(np.searchsorted(rows.indptr, np.flatnonzero(bad)[0], side="right")) - 1
         else:
             first = int(np.flatnonzero(bad.any(axis=1))[0])

@@ -12,7 +12,7 @@ import numpy as np
 from ccot.io.binary import check_wide, numeric_columns, open_parquet, row_names_of
 from ccot.io.matrix import InputError, check_unfolded
 from ccot.io.parquet_pages import check_pages
-from ccot.progress import Report, silent
+from ccot.runtime.run import Progress, no_progress
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
 
@@ -39,7 +39,7 @@ class NpySource(RowSource):
         offset = self.offset + part.start * self._row_bytes
         return np.fromfile(self.path, self.dtype, count, offset=offset).reshape(-1, self.shape[1])
 
-    def rows(self, indices: np.ndarray, report: Report = silent) -> np.ndarray:
+    def rows(self, indices: np.ndarray, progress: Progress = no_progress) -> np.ndarray:
         """Return chosen rows, each read on its own."""
         chosen = np.empty((len(indices), self.shape[1]), self.dtype)
         with self.path.open("rb", buffering=0) as file:

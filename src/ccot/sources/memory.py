@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.io.digest import digest
-from ccot.progress import Report, silent
+from ccot.persistence.digest import digest
+from ccot.runtime.run import Progress, no_progress
 from ccot.sources.base import Matrix, RowSource, checked_rows, even_parts, two_axes
 
 
@@ -24,7 +24,7 @@ class ArraySource(RowSource):
     def _read(self, part: slice) -> Matrix:
         return self.array[part]
 
-    def rows(self, indices: np.ndarray, report: Report = silent) -> Matrix:
+    def rows(self, indices: np.ndarray, progress: Progress = no_progress) -> Matrix:
         """Return chosen rows; all of them are the array itself."""
         chosen = self.array if len(indices) == self.shape[0] else self.array[indices]
         return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))

@@ -12,7 +12,7 @@ couplings and other scaling vectors.) The barycentre alternates between alignmen
 similarities with the current support and the support that is best for these alignments.
 
 Where there is entropy enough, couplings and costs are kept as products of thin matrices (see
-:mod:`ccot.transport.products`): the same numbers for a fraction of the work. Exact refinement and
+:mod:`ccot.transport.low_rank`): the same numbers for a fraction of the work. Exact refinement and
 little entropy need them written out.
 
 Arrays may come from any library with the array API; the exact refinement is POT's and NumPy's.
@@ -28,13 +28,12 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from ccot.checkpoint import NOWHERE, Checkpoint
-from ccot.progress import Report, silent
+from ccot.persistence.registry import stored
+from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, Run
+from ccot.runtime.types import Array
 from ccot.transport.losses import LOSSES, Loss
-from ccot.transport.products import LowRankKernel, Product, join_products, transport_product
+from ccot.transport.low_rank import LowRank, LowRankKernel, join_low_rank, transport_product
 from ccot.transport.sinkhorn import Status, sinkhorn
-
-Array = Any
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ class Limits:
     min_rounds: int = 3
 
 
+@stored()
 @dataclass(frozen=True)
 class Alignment:
     """A coupling of data points and support points, with what made it.
@@ -79,11 +79,11 @@ class Alignment:
         Logarithm of the scaling on the data side.
     log_column : array of shape (n_support,)
         Logarithm of the scaling on the support side.
-    potential : array or Product of shape (n, n_support)
+    potential : array or LowRank of shape (n, n_support)
         The coupling of the previous linearisation times ``h2`` of the support.
     shift : float
         Smallest entry of the linear cost where it is written out; 0 where it is a product.
-    coupling : array or Product of shape (n, n_support)
+    coupling : array or LowRank of shape (n, n_support)
         The coupling itself.
     value : float
         The objective of the last linearisation.
@@ -93,16 +93,16 @@ class Alignment:
 
     log_row: Array
     log_column: Array
-    potential: Array | Product
+    potential: Array | LowRank
     shift: float
-    coupling: Array | Product
+    coupling: Array | LowRank
     value: float
     status: Status
 
     @property
     def potential_factors(self) -> tuple[Array, ...]:
         """Matrices whose product is the potential."""
-        if isinstance(self.potential, Product):
+        if isinstance(self.potential, LowRank):
             return self.potential.left, self.potential.right.T
         return (self.potential,)
 
@@ -138,9 +138,10 @@ class Barycentre:
         """The barycentre after the last update, of shape (n_support, n_support)."""
         rule = LOSSES[self.loss]
         mean = _weighted_mean(self.kernels, self.couplings, self.weights, rule)
-        return rule.average(mean.dense() if isinstance(mean, Product) else mean)
+        return rule.average(mean.dense() if isinstance(mean, LowRank) else mean)
 
 
+@stored()
 @dataclass(frozen=True)
 class Update:
     """Where an update of a barycentre ended: all that the next one needs.
@@ -169,8 +170,7 @@ def gromov_barycentre(
     loss: str = "square",
     exact_refinement: bool = True,
     limits: Limits | None = None,
-    report: Report = silent,
-    checkpoint: Checkpoint = NOWHERE,
+    run: Run | None = None,
 ) -> Barycentre:
     r"""Compute the entropic Gromov-Wasserstein barycentre of similarity matrices [1]_.
 
@@ -193,10 +193,8 @@ def gromov_barycentre(
         paper's authors do.
     limits : Limits, optional
         Iteration limits and tolerances.
-    report : Report, optional
-        Told how far it is, of all updates that may be needed.
-    checkpoint : Checkpoint, optional
-        Keeps alignments and updates that are finished.
+    run : Run, optional
+        Progress, of all updates that may be needed; a checkpoint of alignments and updates.
 
     Returns
     -------
@@ -208,16 +206,17 @@ def gromov_barycentre(
     .. [1] Peyré, G., Cuturi, M. and Solomon, J. (2016). Gromov-Wasserstein averaging of kernel and
        distance matrices. ICML.
     """
-    limits = limits or Limits()
+    limits, run = limits or Limits(), run or Run()
+    checkpoint = run.checkpoint
     rule = LOSSES[loss]
     constants = [_mean_f1(kernel, rule) for kernel in kernels]
 
     def update(last: Update) -> Update:
-        side: Array | Product
+        side: Array | LowRank
         support, side = start, rule.h2(start)
         if last.couplings:
             side = _weighted_mean(kernels, last.couplings, weights, rule)
-            if not isinstance(side, Product):
+            if not isinstance(side, LowRank):
                 support = rule.average(side)
                 side = rule.h2(support)
         mean_f2 = _mean_f2(support, side, rule)
@@ -237,10 +236,10 @@ def gromov_barycentre(
         value = sum(w * v for w, v in zip(weights, values, strict=True))
         return Update(alignments, couplings, (*last.objective, value))
 
-    report("updates", 0, limits.max_updates)
+    run.progress("updates", 0, limits.max_updates)
     for last in checkpoint.loop("update", Update(), update):
         at_rest = _at_rest(last.objective, limits)
-        report("updates", len(last.objective), limits.max_updates)
+        run.progress("updates", len(last.objective), limits.max_updates)
         if at_rest or len(last.objective) == limits.max_updates:
             break
     converged = at_rest and all(a.status is Status.CONVERGED for a in last.alignments)
@@ -267,19 +266,19 @@ def align(
 
 def _align(
     kernel: Array | LowRankKernel,
-    side: Array | Product,
+    side: Array | LowRank,
     constant: float,
     reg: float,
     limits: Limits,
     products: bool,
-    checkpoint: Checkpoint = NOWHERE,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Alignment:
     """Linearise, solve, and linearise again, with products while their rank is low."""
     # The product coupling has a potential of rank one.
     column_means = _column_means(side)
     xp = array_namespace(column_means)
     zeros = xp.zeros(kernel.shape[0], dtype=column_means.dtype, device=device(column_means))
-    first = Product((zeros + 1 / kernel.shape[0])[:, None], column_means[:, None])
+    first = LowRank((zeros + 1 / kernel.shape[0])[:, None], column_means[:, None])
 
     def linearise(last: _Linearised) -> _Linearised:
         before, values = last
@@ -309,14 +308,14 @@ class _Step:
     log_row: Array
     log_column: Array
     shift: float
-    coupling: Array | Product
+    coupling: Array | LowRank
     value: float
     status: Status
 
 
-def _solve_written(cost: Array | Product, reg: float, log_row: Array, limits: Limits) -> _Step:
+def _solve_written(cost: Array | LowRank, reg: float, log_row: Array, limits: Limits) -> _Step:
     """Solve one linearisation with its cost and coupling written out."""
-    written: Array = cost.dense() if isinstance(cost, Product) else cost
+    written: Array = cost.dense() if isinstance(cost, LowRank) else cost
     xp = array_namespace(written)
     shift = float(xp.min(written))
     log_kernel = (shift - written) / reg
@@ -331,12 +330,12 @@ def _solve_written(cost: Array | Product, reg: float, log_row: Array, limits: Li
 
 
 def _solve_product(
-    cost: Array | Product, reg: float, log_row: Array, limits: Limits
+    cost: Array | LowRank, reg: float, log_row: Array, limits: Limits
 ) -> _Step | None:
     """Solve one linearisation with products throughout; None where their rank is not low."""
-    if not isinstance(cost, Product):
+    if not isinstance(cost, LowRank):
         return None
-    log_kernel = Product(cost.left / -reg, cost.right)
+    log_kernel = LowRank(cost.left / -reg, cost.right)
     plan = transport_product(log_kernel, log_row, limits.max_iter, limits.sinkhorn_tol)
     if plan is None:
         return None
@@ -344,17 +343,17 @@ def _solve_product(
     return _Step(plan.log_row, plan.log_column, 0.0, plan.coupling, value, plan.status)
 
 
-def _linear_cost(kernel: Array | LowRankKernel, potential: Array | Product) -> Array | Product:
-    if isinstance(potential, Product):
-        return Product(-(kernel @ potential.left), potential.right)
+def _linear_cost(kernel: Array | LowRankKernel, potential: Array | LowRank) -> Array | LowRank:
+    if isinstance(potential, LowRank):
+        return LowRank(-(kernel @ potential.left), potential.right)
     return -(kernel @ potential)
 
 
-def _potential(coupling: Array | Product, side: Array | Product) -> Array | Product:
-    if isinstance(coupling, Product):
-        return Product(coupling.left, side @ coupling.right)
+def _potential(coupling: Array | LowRank, side: Array | LowRank) -> Array | LowRank:
+    if isinstance(coupling, LowRank):
+        return LowRank(coupling.left, side @ coupling.right)
     # A support is symmetric.
-    return (side @ coupling.T).T if isinstance(side, Product) else coupling @ side
+    return (side @ coupling.T).T if isinstance(side, LowRank) else coupling @ side
 
 
 def refine(
@@ -363,7 +362,7 @@ def refine(
     coupling: Array,
     rule: Loss,
     limits: Limits,
-    checkpoint: Checkpoint = NOWHERE,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[Array, float]:
     """Continue an alignment without entropy: each linearisation is solved exactly."""
     # POT loads every array library it finds; nobody else has to wait for that.
@@ -393,39 +392,39 @@ def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:
     return float(array_namespace(kernel).mean(rule.f1(kernel)))
 
 
-def _mean_f2(support: Array, side: Array | Product, rule: Loss) -> float:
+def _mean_f2(support: Array, side: Array | LowRank, rule: Loss) -> float:
     """Return the mean of ``f2`` of the support, or of that whose ``h2`` are given by a product."""
-    if isinstance(side, Product):
+    if isinstance(side, LowRank):
         support = rule.average(side.dense())
     return float(array_namespace(support).mean(rule.f2(support)))
 
 
-def _column_means(side: Array | Product) -> Array:
-    if isinstance(side, Product):
+def _column_means(side: Array | LowRank) -> Array:
+    if isinstance(side, LowRank):
         return side.right @ array_namespace(side.left).mean(side.left, axis=0)
     return array_namespace(side).mean(side, axis=0)
 
 
 def _weighted_mean(
     kernels: Sequence[Array | LowRankKernel],
-    couplings: Sequence[Array | Product],
+    couplings: Sequence[Array | LowRank],
     weights: Sequence[float],
     rule: Loss,
-) -> Array | Product:
+) -> Array | LowRank:
     """Return ``h2`` of the support that is best for these couplings."""
     parts = []
     for weight, kernel, coupling in zip(weights, kernels, couplings, strict=True):
         low_rank = isinstance(kernel, LowRankKernel)
         forward = rule.low_rank_forward(kernel) if low_rank else rule.forward(kernel)
         scale = weight * coupling.shape[1] ** 2
-        if isinstance(coupling, Product):
+        if isinstance(coupling, LowRank):
             inner = coupling.left.T @ (forward @ coupling.left)
-            parts.append(Product(coupling.right, coupling.right @ (scale * inner)))
+            parts.append(LowRank(coupling.right, coupling.right @ (scale * inner)))
         else:
             parts.append(scale * (coupling.T @ (forward @ coupling)))
-    if all(isinstance(part, Product) for part in parts):
-        return join_products(parts)
-    return sum(part.dense() if isinstance(part, Product) else part for part in parts)
+    if all(isinstance(part, LowRank) for part in parts):
+        return join_low_rank(parts)
+    return sum(part.dense() if isinstance(part, LowRank) else part for part in parts)
 
 
 def _is_over(values: Sequence[float], limits: Limits) -> bool:

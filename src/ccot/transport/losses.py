@@ -8,9 +8,8 @@ from typing import Any
 
 from array_api_compat import array_namespace
 
-from ccot.transport.products import LowRankKernel
-
-Array = Any
+from ccot.runtime.types import Array
+from ccot.transport.low_rank import LowRankKernel
 
 _TINY_IN_COST = 1e-15
 _TINY_IN_UPDATE = 1e-10

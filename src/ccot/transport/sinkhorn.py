@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace
 
-Array = Any
+from ccot.persistence.registry import stored
+from ccot.runtime.types import Array
 
 # A kernel of at most this range, in nats, has neither entries nor factors that under- or overflow.
 _NARROW = {"float32": 40.0, "float64": 300.0}
@@ -31,6 +32,7 @@ _LEAST_ABSORBED = -60.0
 _LOWEST_LOG = -1.0e30
 
 
+@stored()
 class Status(Enum):
     """How an iterative solver ended, in words that carry advice."""
 

@@ -24,9 +24,9 @@ from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
 from ccot.experiments.protocol import NON_NEGATIVE
 from ccot.experiments.protocol import RIVALS as BASELINES
-from ccot.kernel import gaussian_kernel, mean_distance
-from ccot.pipeline import AUTO_FLOOR
-from ccot.sampling import draw_indices
+from ccot.scalings.ccot import AUTO_FLOOR
+from ccot.scalings.kernels import gaussian_kernel, mean_distance
+from ccot.scalings.sampling import draw_indices
 
 REG = 0.2
 N_INIT = 10

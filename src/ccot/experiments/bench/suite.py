@@ -20,8 +20,9 @@ from ccot.experiments.bench.cases import (
 from ccot.experiments.bench.facts import machine_facts
 from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import Rival, rivals
-from ccot.io.atomic import write_atomically
-from ccot.progress import Report, counted, silent
+from ccot.persistence.atomic import write_atomically
+from ccot.runtime.progress import counted
+from ccot.runtime.run import Progress, no_progress
 
 DONE = "done"
 
@@ -100,7 +101,7 @@ def run_suite(
     *,
     only: Sequence[str] = (),
     command: str = "",
-    report: Report = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Measure a profile and store what was seen.
 
@@ -117,7 +118,7 @@ def run_suite(
         Names of rivals; none named: all that are installed.
     command : str, optional
         The command line, which the file keeps.
-    report : Report, optional
+    progress : Progress, optional
         Told how many cases are done, and the name of the next.
 
     Returns
@@ -149,8 +150,8 @@ def run_suite(
         "trials": [],
     }
     out_of_race: dict[tuple[str, str], str] = {}
-    for case in counted(profile.cases, "cases", report):
-        report(case.name)
+    for case in counted(profile.cases, "cases", progress):
+        progress(case.name)
         result["cases"].append(_describe_case(case))
         result["trials"] += _take_turns(case, everyone, profile, out_of_race)
         _store(result, path)

@@ -1,0 +1,310 @@
+r"""How many clusters: integrated completed likelihood, and jumps of the merge costs.
+
+For :math:`g \times m` blocks of an n by d matrix with N observed entries,
+
+.. math:: \mathrm{ICL} = \log L + \sum_k n_k \log \frac{n_k}{n} + \sum_l d_l \log \frac{d_l}{d}
+          - \frac{g - 1}{2} \log n - \frac{m - 1}{2} \log d - \frac{g m}{2} \log N .
+
+Under strong noise ICL finds too few clusters, for two reasons. It charges the entropy of soft
+assignments, and it charges every block mean :math:`\frac{1}{2} \log N` as if nothing were known of
+its size. For real values the :func:`evidence` does neither: the likelihood is that of the soft
+plan, with the reaction of rows and columns (:mod:`ccot.blocks.tap`), and the means
+:math:`\bar x_{kl}` of blocks with :math:`n_{kl}` entries are integrated over a normal prior whose
+variance :math:`\tau^2` is the likeliest one,
+
+.. math:: - \frac{1}{2} \sum_{kl} \Big[ \log \big( 1 + n_{kl} \tau^2 / \sigma^2 \big)
+          + \frac{(\bar x_{kl} - \bar x)^2}{\tau^2 + \sigma^2 / n_{kl}} \Big] .
+
+The shares of the clusters are integrated over as well, and as clusters may be named in any order,
+:math:`g! \, m!` labellings are equally likely: for the rows,
+
+.. math:: \log \Big[ g! \; \frac{(g - 1)! \prod_k n_k!}{(n + g - 1)!} \Big] .
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from ccot.blocks.families import Terms
+from ccot.blocks.hierarchy import Hierarchy
+from ccot.blocks.problem import Array, BlockProblem, Blocks
+from ccot.blocks.tap import TapCorrection, reacts, tap_correction
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import namespace, to_numpy
+
+Numbers = tuple[int | None, int | None]
+
+# Merge costs averaged on each side of a jump.
+_WINDOW = 3
+# Variances of the block means that are tried.
+_N_PRIORS = 60
+# Overlap beyond this lowers the price of shares no further: such clusters are hardly told apart.
+_LEAST_KNOWN = 0.5
+# Share of a score that may be rounding.
+_ROUNDING = 1e-9
+
+
+@stored()
+@dataclass(frozen=True)
+class Candidate:
+    """A pair of numbers of clusters, and what speaks for it.
+
+    Attributes
+    ----------
+    n_row_clusters, n_column_clusters : int
+        The numbers.
+    score : float
+        Larger is better; comparable within one criterion.
+    criterion : str
+        ``"icl"`` or ``"jump"``.
+    """
+
+    n_row_clusters: int
+    n_column_clusters: int
+    score: float
+    criterion: str
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Both numbers."""
+        return self.n_row_clusters, self.n_column_clusters
+
+
+def icl(problem: BlockProblem, blocks: Blocks) -> float:
+    """Return the integrated completed likelihood of a co-clustering, up to a constant."""
+    partitions = sum(_log_shares(np.bincount(labels)) for labels in blocks.labels)
+    likelihood = log_likelihood(problem, problem.information(blocks.total, blocks.exposure).sum())
+    return float(likelihood + partitions - _price(blocks.shape, problem, labels=True))
+
+
+def bic(problem: BlockProblem, blocks: Blocks) -> float:
+    """Return the Bayesian information criterion given the labels; larger is better."""
+    likelihood = log_likelihood(problem, problem.information(blocks.total, blocks.exposure).sum())
+    return float(likelihood - _price(blocks.shape, problem, labels=False))
+
+
+def evidence(problem: BlockProblem, blocks: Blocks) -> float:
+    """Return the integrated likelihood of a co-clustering of real values, ICL of other families.
+
+    Hard labels bound it from below, and so do soft plans but for the reaction: the higher number
+    counts.
+    """
+    if problem.family != "gaussian":
+        return icl(problem, blocks)
+    row_sizes, column_sizes = (np.bincount(labels) for labels in blocks.labels)
+    hard = _bound(problem, (blocks.total, blocks.exposure), (row_sizes, column_sizes))
+    if blocks.plans is None:
+        return hard
+    rows, columns = blocks.plans
+    table = problem.table(rows, columns, (rows.shape[1], columns.shape[1]))
+    masses = to_numpy(rows.sum(axis=0)), to_numpy(columns.sum(axis=0))
+    soft = _bound(problem, table, masses) + _entropy(rows) + _entropy(columns)
+    if reacts(problem, blocks):
+        soft += _gain_by_reaction(problem, table, tap_correction(problem, blocks.plans))
+    return max(hard, soft)
+
+
+def _gain_by_reaction(problem: BlockProblem, table: Terms, reaction: TapCorrection) -> float:
+    """Return what the evidence of soft plans gains by the reaction of rows and columns."""
+    total, exposure = table
+    information = float(problem.information(total, exposure).sum())
+    gain = log_likelihood(problem, 0.5 * reaction.explained) - log_likelihood(problem, information)
+    means = _log_prior_of_means(problem, reaction.means * exposure, exposure)
+    gain += means - _log_prior_of_means(problem, total, exposure)
+    # Shares of clusters that overlap are less well known than sizes say: their price is lower.
+    for overlap in reaction.overlaps:
+        scale = 1 / np.sqrt(overlap.sum(axis=1))
+        known = np.linalg.eigvalsh(scale[:, None] * overlap * scale)
+        gain -= 0.5 * float(np.log(np.maximum(known, _LEAST_KNOWN)).sum())
+    return gain
+
+
+def _entropy(plan: Array) -> float:
+    xp = namespace(plan)
+    return -float(xp.sum(plan * xp.log(xp.clip(plan, 1e-300, None))))
+
+
+def _bound(problem: BlockProblem, table: Terms, masses: tuple[np.ndarray, np.ndarray]) -> float:
+    """Return the evidence of assignments with these block statistics, without their entropy."""
+    likelihood = log_likelihood(problem, problem.information(*table).sum())
+    partitions = sum(map(_log_partition, masses))
+    return float(likelihood + partitions + _log_prior_of_means(problem, *table))
+
+
+def _log_partition(mass: np.ndarray) -> float:
+    """Return the likelihood of cluster sizes, integrated over all shares, in whatever order."""
+    held = mass[mass > 0.5]
+    n_points, n_clusters = held.sum(), len(held)
+    shares = gammaln(n_clusters) + gammaln(held + 1).sum() - gammaln(n_points + n_clusters)
+    # Clusters have no order: as many labellings as there are orders say the same.
+    return float(shares + gammaln(n_clusters + 1))
+
+
+def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -> float:
+    """Return what integrating over the block means changes, at the likeliest prior variance."""
+    held = exposure > 1e-9 * exposure.sum()
+    if np.count_nonzero(held) < 2:
+        return 0.0
+    variance = problem.noise(total, exposure) / exposure[held]
+    deviation = (total[held] / exposure[held] - total.sum() / exposure.sum()) ** 2
+    largest = max(float(deviation.max()), float(variance.min()))
+    prior = np.geomspace(1e-3 * float(variance.min()), largest, _N_PRIORS)[:, None]
+    log_prior = -0.5 * (np.log1p(prior / variance) + deviation / (prior + variance)).sum(axis=1)
+    return float(log_prior.max() - 0.5 * np.log(variance.size))
+
+
+def ranked(found: Iterable[Blocks], score: Callable[[Blocks], float]) -> list[Blocks]:
+    """Sort co-clusterings by a score, highest first.
+
+    Those that differ by rounding stay in the order they came in: the same partition is often found
+    twice, and which of its namings is kept must not depend on the machine.
+    """
+    found = list(found)
+    scores = [score(blocks) for blocks in found]
+    order: list[int] = []
+    equal: list[int] = []
+    for place in sorted(range(len(found)), key=lambda place: -scores[place]):
+        if equal and scores[equal[0]] - scores[place] > _ROUNDING * abs(scores[equal[0]]):
+            order, equal = order + sorted(equal), []
+        equal.append(place)
+    return [found[place] for place in order + sorted(equal)]
+
+
+def is_saturated(problem: BlockProblem, shape: tuple[int, int]) -> bool:
+    """Tell whether blocks average less than two entries: such a likelihood is no guide."""
+    n_blocks = shape[0] * shape[1]
+    return n_blocks > 1 and 2 * n_blocks > problem.n_observed
+
+
+def log_likelihood(problem: BlockProblem, information):
+    """Return maximised log-likelihoods, up to a constant of the data."""
+    if problem.family != "gaussian":
+        return information / problem.dispersion
+    floor = 1e-12 * max(problem.sum_squares, 1e-300)
+    residual = np.maximum(problem.sum_squares - 2.0 * information, floor)
+    return -0.5 * problem.n_observed * np.log(residual / max(problem.n_observed, 1))
+
+
+def best_cuts(
+    problem: BlockProblem,
+    blocks: Blocks,
+    hierarchy: Hierarchy,
+    given: Numbers = (None, None),
+) -> list[Candidate]:
+    """Score all pairs of cuts of a hierarchy by ICL, best first.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    blocks : Blocks
+        The finest clusters.
+    hierarchy : Hierarchy
+        Their merges.
+    given : pair of int or None
+        Numbers that are not to be chosen.
+
+    Returns
+    -------
+    list of Candidate
+        All pairs of numbers.
+    """
+    nodes, parts = hierarchy.nodes(0)
+    row_sizes = nodes @ np.bincount(blocks.labels[0])
+    row_shares = _by_level(xlogy(row_sizes, row_sizes / len(blocks.labels[0])), parts)
+    column_sizes = np.bincount(blocks.labels[1])
+    wanted_rows, wanted_columns = (
+        range(1, finest + 1) if number is None else (min(number, finest),)
+        for finest, number in zip(blocks.shape, given, strict=True)
+    )
+    found = []
+    for m in wanted_columns:
+        cut = np.eye(m)[hierarchy.cut(1, m)]
+        table = nodes @ (blocks.total @ cut), nodes @ (blocks.exposure @ cut)
+        held = _by_level(problem.information(*table).sum(axis=1), parts)
+        score = log_likelihood(problem, held) + row_shares + _log_shares(column_sizes @ cut)
+        score = score - _price((np.arange(1, len(score) + 1), m), problem, labels=True)
+        for g in wanted_rows:
+            if given == (None, None) and is_saturated(problem, (g, m)):
+                continue
+            found.append(Candidate(g, m, float(score[g - 1]), "icl"))
+    return sorted(found, key=lambda candidate: -candidate.score)
+
+
+def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
+    """Return how far merge costs drop at each number of clusters, beyond their usual decay.
+
+    Without structure the cost of the merge from k to k - 1 clusters falls about like 1 / (k - 1).
+    The score of k is the drop of the logarithm of cost times (k - 1), from the last merges that a
+    cut at k refuses to the last ones that it grants, averaged over three of each.
+
+    Parameters
+    ----------
+    costs : array
+        Entry k - 2 is the cost of merging k into k - 1 clusters.
+    limit : int
+        Largest number considered.
+
+    Returns
+    -------
+    dict of int to float
+        Scores of 2, 3, ...; empty where there is nothing to choose from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = jump_scores(np.array([9.0, 5.0, 0.1, 0.08, 0.05, 0.04, 0.03]), limit=7)
+    >>> max(scores, key=scores.get)
+    3
+    """
+    if not len(costs):
+        return {}
+    order = np.arange(1, len(costs) + 1)
+    level = np.log(np.maximum(costs, 1e-12 * costs.max() + 1e-300)) + np.log(order)
+    # The lower half of the tree is the over-segmentation coming apart, not structure.
+    last = min(limit, (len(costs) + 1) // 2)
+    return {
+        k: float(
+            level[max(k - 1 - _WINDOW, 0) : k - 1].mean() - level[k - 1 : k - 1 + _WINDOW].mean()
+        )
+        for k in range(2, last + 1)
+    }
+
+
+def mean_costs(hierarchies: Sequence[Hierarchy], axis: int) -> np.ndarray:
+    """Return the geometric mean of the merge costs of several starts."""
+    every = [hierarchy.costs(axis) for hierarchy in hierarchies]
+    length = min(len(costs) for costs in every)
+    if not length:
+        return np.empty(0)
+    floor = 1e-12 * max(costs.max() for costs in every) + 1e-300
+    return np.exp(np.mean([np.log(np.maximum(c[:length], floor)) for c in every], axis=0))
+
+
+def _log_shares(sizes: np.ndarray) -> float:
+    """Return the completed log-likelihood of the labels of one side."""
+    return float(xlogy(sizes, sizes / sizes.sum()).sum())
+
+
+def _price(shape: tuple[Any, Any], problem: BlockProblem, labels: bool) -> Any:
+    """Return the price of the free parameters by Laplace's approximation; numbers or arrays."""
+    n_parameters = shape[0] * shape[1] + problem.n_effects
+    price = n_parameters * np.log(max(problem.n_observed, 1))
+    if labels:
+        price = price + sum((k - 1) * np.log(n) for k, n in zip(shape, problem.shape, strict=True))
+    return 0.5 * price
+
+
+def _by_level(node_values: np.ndarray, parts: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Sum a value of nodes over the clusters of every cut; entry g - 1 is for g clusters."""
+    n_leaves = len(node_values) - len(parts)
+    change = [
+        node_values[n_leaves + step] - node_values[first] - node_values[second]
+        for step, (first, second) in enumerate(parts)
+    ]
+    return (node_values[:n_leaves].sum() + np.concatenate([[0.0], np.cumsum(change)]))[::-1]

@@ -1,0 +1,327 @@
+"""From raw values to what a family can model, for the fitted matrix and for unseen points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import gen_batches
+
+from ccot.blocks.spectrum import low_rank
+from ccot.persistence.registry import stored
+from ccot.runtime.types import Matrix, is_sparse
+
+# Below this share of non-zeros a count is mostly "there or not", and repeats come in bursts.
+_SPARSE_DENSITY = 0.25
+# A smallest value that this share of the entries sits on is a floor, not a measurement.
+_FLOOR_SHARE = 0.01
+# A matrix with at least this share of yes-or-no columns among others is a table of traits.
+_TRAIT_SHARE = 0.1
+# Power of the mean above which variance is said to grow with it; whole numbers are taken for
+# counts unless their variance plainly does not grow.
+_AMOUNT_SLOPE, _COUNT_SLOPE = 0.5, 0.1
+# A power that is not this many standard errors from zero is none.
+_SLOPE_ERRORS = 3.0
+# Values this many standard deviations from zero lose the digits that matter when squared.
+_FAR_FROM_ZERO = 1e3
+# Entries this many robust standard deviations out count as no more, if so few are and no row or
+# column has many more of them than chance would give it.
+_FAR_OUT, _RARE = 5.0, 0.02
+_EFFECT_ROUNDS = 20
+_CELLS_AT_ONCE = 2**20
+
+
+@stored()
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to values before a family sees them.
+
+    Attributes
+    ----------
+    family : str
+        Name of the family.
+    logarithm : bool
+        Values become ``log(1 + x)``.
+    floor : float
+        Subtracted from all values.
+    column_scale : array of shape (n_columns,) or None
+        Columns are divided by it.
+    row_effect, column_effect : arrays or None
+        Additive effects taken out.
+    limits : pair of float or None
+        Values beyond count as if they were there.
+    """
+
+    family: str
+    logarithm: bool = False
+    floor: float = 0.0
+    column_scale: np.ndarray | None = None
+    row_effect: np.ndarray | None = None
+    column_effect: np.ndarray | None = None
+    limits: tuple[float, float] | None = None
+
+    def matrix(self, X: Matrix) -> Matrix:
+        """Prepare the fitted matrix."""
+        values = self._scaled(X)
+        if self.row_effect is not None and self.column_effect is not None:
+            values = values - self.row_effect[:, None] - self.column_effect
+        return values
+
+    def rows(self, X: Matrix) -> Matrix:
+        """Prepare unseen rows; a row's own effect is estimated from the row."""
+        values = self._scaled(X)
+        return values if self.column_effect is None else _centre(values - self.column_effect)
+
+    def effects_of(self, X: Matrix) -> np.ndarray | None:
+        """Return the row effects that :meth:`rows` takes out, if any."""
+        if self.column_effect is None:
+            return None
+        values = self._scaled(X) - self.column_effect
+        return _observed_mean(values, np.isfinite(values), axis=1)
+
+    def columns(self, X: Matrix) -> Matrix:
+        """Prepare unseen columns, one a row of ``X``; their scale and effect are their own."""
+        values = self._values(X)
+        if self.column_scale is not None:
+            values = values / _spread(values.T)[:, None]
+        return values if self.row_effect is None else _centre(values) - self.row_effect
+
+    def _scaled(self, X: Matrix) -> Matrix:
+        values = self._values(X)
+        return values if self.column_scale is None else values / self.column_scale
+
+    def _values(self, X: Matrix) -> Matrix:
+        if is_sparse(X) and not (self.row_effect is None and self.limits is None):
+            X = X.toarray()
+        if self.limits is not None:
+            X = np.clip(X, *self.limits)
+        if self.logarithm:
+            return _log1p(X) if is_sparse(X) else np.log1p(X)
+        if self.floor:
+            return (X.toarray() if is_sparse(X) else X) - self.floor
+        return X
+
+
+def choose_preparation(X: Matrix, family: str) -> Preparation:
+    """Decide how values are prepared for a family.
+
+    Sparse counts become ``log(1 + x)``: the tenth occurrence of a word in a text says less than
+    the first. Dense amounts lose the floor that clipped measurements share. Columns of a table of
+    traits, some of them yes or no, are put on one scale. Other real values lose their mean where it
+    is far from zero; a few that lie far out are brought in, as each would be a block of its own.
+    """
+    if family == "poisson":
+        if density(X) < _SPARSE_DENSITY:
+            return Preparation(family, logarithm=True)
+        return Preparation(family, floor=_floor(X))
+    if family == "bernoulli":
+        return Preparation(family)
+    if is_sparse(X):
+        return Preparation(family, floor=_offset(X))
+    if _is_table_of_traits(X):
+        return Preparation(family, column_scale=_spread(X))
+    return Preparation(family, floor=_offset(X), limits=_limits(X))
+
+
+def with_effects(preparation: Preparation, X: Matrix) -> Preparation:
+    """Add the removal of row and column effects, the additive twin of the poisson degrees."""
+    values = preparation.matrix(X)
+    left = values.toarray() if is_sparse(values) else values
+    column_effect, row_effect = np.zeros(left.shape[1]), np.zeros(left.shape[0])
+    observed = np.isfinite(left)
+    for _ in range(1 if observed.all() else _EFFECT_ROUNDS):
+        means = _observed_mean(left, observed, axis=0)
+        column_effect, left = column_effect + means, left - means
+        means = _observed_mean(left, observed, axis=1)
+        row_effect, left = row_effect + means, left - means[:, None]
+    return replace(preparation, row_effect=row_effect, column_effect=column_effect)
+
+
+def density(X: Matrix) -> float:
+    """Return the share of entries that are not zero."""
+    n_nonzero = X.count_nonzero() if is_sparse(X) else np.count_nonzero(X)
+    return float(n_nonzero) / max(X.shape[0] * X.shape[1], 1)
+
+
+def choose_family(X: Matrix) -> tuple[str, str]:
+    """Pick a family by looking at the values.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        Raw values.
+
+    Returns
+    -------
+    name : {"gaussian", "poisson", "bernoulli"}
+        The family.
+    reason : str
+        Why, in words for the user.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> choose_family(np.array([[0.5, -1.0], [2.0, 3.0]]))
+    ('gaussian', 'some values are negative')
+    """
+    values = X.data if is_sparse(X) else X
+    if values.size and np.isnan(values.min()):
+        return "gaussian", "some entries are missing, and only the gaussian family leaves them out"
+    if values.size and values.min() < 0:
+        return "gaussian", "some values are negative"
+    if density(X) < _SPARSE_DENSITY:
+        return "poisson", "few values differ from zero and none is negative"
+    if all(((part == 0) | (part == 1)).all() for part in _parts(values)):
+        return "bernoulli", "all values are 0 or 1"
+    slope = _variance_slope(X.toarray() if is_sparse(X) else X)
+    counts = all((part == np.round(part)).all() for part in _parts(values))
+    if slope > (_COUNT_SLOPE if counts else _AMOUNT_SLOPE):
+        kind = "counts" if counts else "amounts"
+        return "poisson", f"{kind} whose variance grows with their mean (power {slope:.1f})"
+    return "gaussian", f"values whose variance does not grow with their mean (power {slope:.1f})"
+
+
+def settle_family(X: Matrix, asked: str) -> tuple[str, str]:
+    """Return the family that was asked for, or the one that fits, and why.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        Raw values.
+    asked : {"auto", "gaussian", "poisson", "bernoulli"}
+        The parameter of the estimator.
+
+    Returns
+    -------
+    name, reason : str
+        As :func:`choose_family` returns them.
+    """
+    if not is_sparse(X) and np.isnan(X).all():
+        raise ValueError("X contains NaN only: there is nothing to co-cluster")
+    if asked == "auto":
+        return choose_family(X)
+    values = X.data if is_sparse(X) else X
+    if asked == "poisson" and values.size and values.min() < 0:
+        raise ValueError(
+            "Negative values in data: the poisson family needs counts or amounts; use "
+            'family="gaussian", or shift the values'
+        )
+    if asked == "bernoulli" and not np.isin(values, (0, 1)).all():
+        raise ValueError(
+            "the bernoulli family needs zeros and ones: threshold the values first, or use "
+            'family="auto"'
+        )
+    return asked, "asked for"
+
+
+def _log1p(X: sp.csr_array) -> sp.csr_array:
+    """Take logarithms of the entries; their places are shared, not copied."""
+    return sp.csr_array((np.log1p(X.data), X.indices, X.indptr), shape=X.shape)
+
+
+def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
+    """Return the power of the mean that the noise variance follows (Taylor's law).
+
+    The mean of each entry is its low-rank approximation; entries are binned by it. A poisson law
+    has power 1, a gaussian one 0; where the means hardly differ, it is 0 too.
+    """
+    mean = low_rank(X)
+    edges = np.quantile(mean, np.linspace(0, 1, n_bins + 1)[1:-1])
+    counts, centre, spread = np.zeros((3, n_bins))
+    # In parts: bins and squares of a large matrix would take as much memory as itself, twice.
+    for part in gen_batches(len(X), max(1, _CELLS_AT_ONCE // X.shape[1])):
+        bins = np.searchsorted(edges, mean[part].ravel())
+        counts += np.bincount(bins, minlength=n_bins)
+        centre += np.bincount(bins, mean[part].ravel(), n_bins)
+        spread += np.bincount(bins, ((X[part] - mean[part]) ** 2).ravel(), n_bins)
+    centre, spread = centre / np.maximum(counts, 1), spread / np.maximum(counts, 1)
+    used = (counts > 0) & (centre > 0) & (spread > 0)
+    if used.sum() < 2 or np.ptp(np.log(centre[used])) < 1e-6:
+        return 0.0
+    place = np.log(centre[used])
+    slope = float(np.polyfit(place, np.log(spread[used]), 1)[0])
+    # The logarithm of a variance of n values is known to about sqrt(2 / n).
+    error = np.sqrt(2.0 / counts[used].min()) / np.linalg.norm(place - place.mean())
+    return slope if abs(slope) > _SLOPE_ERRORS * error else 0.0
+
+
+def _floor(X: Matrix) -> float:
+    values = X.data if is_sparse(X) else X
+    if is_sparse(X) and X.nnz < X.shape[0] * X.shape[1]:
+        return 0.0
+    smallest = float(values.min())
+    shared = smallest > 0 and float(np.mean(values == smallest)) >= _FLOOR_SHARE
+    return smallest if shared else 0.0
+
+
+def _offset(X: Matrix) -> float:
+    if is_sparse(X) and X.nnz < X.shape[0] * X.shape[1]:
+        return 0.0
+    # Part by part: NumPy would copy the matrix to look past what is missing.
+    parts = _parts(X.data if is_sparse(X) else X)
+    count = max(sum(np.count_nonzero(~np.isnan(part)) for part in parts), 1)
+    mean = float(sum(np.nansum(part) for part in parts) / count)
+    spread = float(sum(np.nansum((part - mean) ** 2) for part in parts) / count) ** 0.5
+    return mean if abs(mean) > _FAR_FROM_ZERO * spread else 0.0
+
+
+def _limits(X: np.ndarray) -> tuple[float, float] | None:
+    """Return what values are brought in to, where a few of them are scattered far out."""
+    some = _some(X)
+    centre = float(np.nanmedian(some))
+    reach = _FAR_OUT * 1.4826 * float(np.nanmedian(np.abs(some - centre)))
+    by_row, by_column = np.zeros(len(X)), np.zeros(X.shape[1])
+    for part in gen_batches(len(X), max(1, _CELLS_AT_ONCE // X.shape[1])):
+        is_far = np.abs(X[part] - centre) > reach
+        by_row[part] = is_far.sum(axis=1)
+        by_column += is_far.sum(axis=0)
+    is_rare = 0 < by_row.sum() <= _RARE * X.size
+    is_needed = reach > 0 and is_rare and _is_scattered(by_row) and _is_scattered(by_column)
+    return (centre - reach, centre + reach) if is_needed else None
+
+
+def _some(X: np.ndarray) -> np.ndarray:
+    """Return entries of a large matrix, drawn at random but always the same; all of a small one."""
+    if X.size <= _CELLS_AT_ONCE:
+        return X
+    # Every so many entries might all be of the same few columns.
+    row, column = np.random.default_rng(0).integers(X.shape, size=(_CELLS_AT_ONCE, 2)).T
+    return X[row, column]
+
+
+def _is_scattered(counts: np.ndarray) -> bool:
+    """Tell whether counts could be those of a poisson law."""
+    mean = float(counts.mean())
+    return float(counts.max()) <= mean + 5 * mean**0.5 + 3
+
+
+def _parts(values: np.ndarray) -> list[np.ndarray]:
+    """Return the values in pieces, of which a copy or two take little memory."""
+    values = values.ravel(order="K")
+    return [values[part] for part in gen_batches(values.size, _CELLS_AT_ONCE)]
+
+
+def _is_table_of_traits(X: np.ndarray) -> bool:
+    binary = np.ones(X.shape[1], bool)
+    for part in gen_batches(len(X), max(1, _CELLS_AT_ONCE // X.shape[1])):
+        some = X[part, binary]
+        binary[binary] = np.all((some == 0) | (some == 1) | np.isnan(some), axis=0)
+    return not binary.all() and float(binary.mean()) >= _TRAIT_SHARE
+
+
+def _spread(X: np.ndarray) -> np.ndarray:
+    observed = np.isfinite(X)
+    mean = _observed_mean(X, observed, axis=0)
+    spread = np.sqrt(_observed_mean((X - mean) ** 2, observed, axis=0))
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _centre(values: np.ndarray) -> np.ndarray:
+    return values - _observed_mean(values, np.isfinite(values), axis=1)[:, None]
+
+
+def _observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.ndarray:
+    """Mean over what is observed, 0 where nothing is."""
+    total = np.where(observed, values, 0.0).sum(axis=axis)
+    return total / np.maximum(observed.sum(axis=axis), 1)

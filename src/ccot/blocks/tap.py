@@ -1,0 +1,190 @@
+r"""What mean field leaves out: rows and columns react to one another.
+
+In a soft sweep every row weighs the columns as if their assignments had nothing to do with it. They
+have: a row pulls columns its way and is then pulled along by them, so it is surer than it should
+be, and the variational likelihood is too low wherever both sides are unsure. The second-order
+expansion of the likelihood, known from physics as the equations of Thouless, Anderson and Palmer
+[1]_, puts both right. For real values x with plans q of the rows and r of the columns, block means
+:math:`\mu`, weights :math:`w_j` of the columns and
+
+.. math:: S_r = \sum_j w_j r_j r_j^\top, \quad D_r = \mathrm{diag}\Big(\sum_j w_j r_j\Big),
+          \quad V_r = D_r - S_r
+
+(likewise of the rows), the log-likelihood gains
+:math:`\frac{1}{2 \sigma^2} \mathrm{tr}(V_q \mu V_r \mu^\top)`, the means solve
+:math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`, and what row i gains in cluster k is
+
+.. math:: \frac{1}{\sigma^2} \Big[ (x r \mu^\top)_{ik} - \frac{1}{2} (\mu S_r \mu^\top)_{kk}
+          - (q \mu V_r \mu^\top)_{ik} \Big] + \log \pi_k .
+
+Where assignments are hard V is zero and nothing changes.
+
+References
+----------
+.. [1] Thouless, D. J., Anderson, P. W. and Palmer, R. G. (1977). Solution of 'Solvable model of a
+   spin glass'. Philosophical Magazine 35(3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ccot.blocks.problem import Array, BlockProblem, Blocks, make_blocks
+from ccot.blocks.sweep import log_marginal, mass_moved, settle, soft_plan
+from ccot.runtime.backends import to_numpy
+
+Plans = tuple[Array, Array]
+# A reaction of fewer nats changes nothing.
+_NOTICEABLE = 0.1
+# At full length plans and reactions would swing.
+_STEP = 0.5
+# A cluster with less than half a point is gone.
+_LEAST_MASS = 0.5
+# Where two clusters of rows and two of columns are all the same, nothing is left to tell means by.
+_LEAST_LEFT = 1e-3
+
+
+@dataclass(frozen=True)
+class TapCorrection:
+    """Blocks of soft plans with the reaction of rows and columns.
+
+    Attributes
+    ----------
+    means : array of shape (n_row_clusters, n_column_clusters)
+        Means of the blocks.
+    explained : float
+        Sum of squares that they explain.
+    noise : float
+        Variance around them.
+    overlaps : tuple of arrays of shape (n_clusters, n_clusters)
+        What clusters share of the points' weights, for rows and for columns (S).
+    """
+
+    means: np.ndarray
+    explained: float
+    noise: float
+    overlaps: tuple[np.ndarray, np.ndarray]
+
+    @property
+    def spreads(self) -> tuple[np.ndarray, np.ndarray]:
+        """Covariances of the assignments of rows and of columns, summed up (V)."""
+        rows, columns = (np.diag(overlap.sum(axis=1)) - overlap for overlap in self.overlaps)
+        return rows, columns
+
+    @property
+    def nats(self) -> float:
+        """What the reaction adds to the log-likelihood."""
+        rows, columns = self.spreads
+        return 0.5 * float(np.sum((rows @ self.means) * (self.means @ columns))) / self.noise
+
+
+def soft_sweep(
+    problem: BlockProblem,
+    blocks: Blocks,
+    max_iter: int = 30,
+    tol: float = 1e-3,
+    balanced: bool = False,
+) -> Blocks:
+    """Sweep softly until little moves; then with the reaction, where it is noticeable.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    blocks : Blocks
+        Where to start.
+    max_iter : int
+        Sweeps; with the reaction, in shorter steps, three times as many.
+    tol : float
+        Share of the mass of rows and columns that may still move.
+    balanced : bool
+        Share the points out equally, which leaves no room for a reaction.
+
+    Returns
+    -------
+    Blocks
+        Where the sweeps ended.
+    """
+    settled = settle(problem, blocks, max_iter, tol, balanced)
+    if balanced or not reacts(problem, settled):
+        return settled
+    plans = settled.plans
+    assert plans is not None
+    reaction = tap_correction(problem, plans)
+    if reaction.nats < _NOTICEABLE:
+        return settled
+    n_sweeps = settled.n_sweeps
+    for _ in range(3 * max_iter):
+        before = plans
+        for axis in (0, 1):
+            plans, reaction = _move(problem, axis, plans, reaction)
+        n_sweeps += 1
+        if min(float(plan.sum(axis=0).min()) for plan in plans) < _LEAST_MASS:
+            return settled
+        moved = sum(mass_moved(b, a) for b, a in zip(before, plans, strict=True))
+        if moved <= _STEP * tol * sum(problem.shape):
+            break
+    rows, columns = (to_numpy(plan.argmax(axis=1)) for plan in plans)
+    return replace(make_blocks(problem, rows, columns, n_sweeps), plans=plans)
+
+
+def reacts(problem: BlockProblem, blocks: Blocks) -> bool:
+    """Tell whether the reaction is known: real values, none missing, assignments soft."""
+    complete = problem.faces[0].observed is None
+    return problem.family == "gaussian" and complete and blocks.assignments is blocks.plans
+
+
+def tap_correction(problem: BlockProblem, plans: Plans) -> TapCorrection:
+    """Return the blocks of soft plans, estimated with the reaction."""
+    total, _ = problem.table(*plans, (plans[0].shape[1], plans[1].shape[1]))
+    return _estimate(problem, plans, total)
+
+
+def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> TapCorrection:
+    send = problem.backend.send
+    rows, columns = (
+        to_numpy(plan.T @ (send(face.exposure)[:, None] * plan))
+        for plan, face in zip(plans, problem.faces, strict=True)
+    )
+    means = _solve(rows, columns, total)
+    explained = float(np.sum(means * total))
+    return TapCorrection(means, explained, problem.noise_left(explained), (rows, columns))
+
+
+def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Solve for the means: in the eigenvectors of both spreads every one stands alone."""
+    (row_size, spread_rows, turn_rows), (column_size, spread_columns, turn_columns) = (
+        _spectrum(overlap) for overlap in (rows, columns)
+    )
+    held = np.outer(row_size, column_size)
+    left = np.maximum(1 - np.outer(spread_rows, spread_columns), _LEAST_LEFT)
+    turned = turn_rows.T @ (total / held) @ turn_columns / left
+    return turn_rows @ turned @ turn_columns.T / held
+
+
+def _spectrum(overlap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return roots of sizes, and the spectrum of the spread in units of these."""
+    size = np.sqrt(overlap.sum(axis=1))
+    values, vectors = np.linalg.eigh(np.eye(len(size)) - overlap / np.outer(size, size))
+    return size, values, vectors
+
+
+def _move(
+    problem: BlockProblem, axis: int, plans: Plans, reaction: TapCorrection
+) -> tuple[Plans, TapCorrection]:
+    """Move the points of one side half of the way to where they gain most."""
+    own, partner, face = plans[axis], plans[1 - axis], problem.faces[axis]
+    means = reaction.means.T if axis else reaction.means
+    overlap, spread = reaction.overlaps[1 - axis], reaction.spreads[1 - axis]
+    profiles = face.profiles(partner, partner.shape[1])
+    send = profiles.backend.send
+    size = 0.5 * np.einsum("kl,lm,km->k", means, overlap, means)
+    back = own @ send(means @ spread @ means.T)
+    gain = profiles.total @ send(means.T) - send(face.exposure)[:, None] * (send(size) + back)
+    marginal = send(log_marginal(own, own.shape[1]))
+    moved = _STEP * soft_plan(gain / reaction.noise + marginal) + (1 - _STEP) * own
+    total, _ = profiles.blocks(moved, own.shape[1])
+    plans = (plans[0], moved) if axis else (moved, plans[1])
+    return plans, _estimate(problem, plans, total.T if axis else total)

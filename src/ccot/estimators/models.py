@@ -1,0 +1,125 @@
+"""Fitted estimators in a file and back, without running code from it."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from ccot._version import __version__
+from ccot.estimators.base import BaseCoclustering
+from ccot.persistence.model_file import ModelFileError, read_values, write_values
+from ccot.persistence.registry import stored_types
+
+
+def _estimators() -> dict[str, type[BaseCoclustering]]:
+    """Return the classes that a model file may hold, by name."""
+    # Whoever reads a file may not have imported what is in it.
+    ours, baselines = import_module("ccot"), import_module("ccot.baselines")
+    names = {"CCOT": ours, "CCOTGW": ours, "TransportCoclustering": ours}
+    names |= dict.fromkeys(baselines.__all__, baselines)
+    return {name: getattr(module, name) for name, module in names.items()}
+
+
+def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a fitted estimator to a file.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of this package, fitted.
+    path : path-like
+        The file, by custom ``*.ccot``; replaced if it is there, and only by a complete one.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    name = type(estimator).__name__
+    known = _estimators()
+    if known.get(name) is not type(estimator):
+        raise ModelFileError(
+            f"{name} is not an estimator of ccot: a model file holds one of {', '.join(known)}"
+        )
+    check_is_fitted(estimator)
+    given = {key: _plain(name, key, value) for key, value in estimator.get_params().items()}
+    fitted = {key: value for key, value in vars(estimator).items() if key not in given}
+    values = {"estimator": name, "given": given, "fitted": fitted}
+    return write_values(path, values, stored_types(), __version__)
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a fitted estimator from a file; no code in the file is run.
+
+    Parameters
+    ----------
+    path : path-like
+        A file written by ``save`` or by ``ccot fit``.
+
+    Returns
+    -------
+    estimator
+        Predicts as the saved one did.
+
+    Raises
+    ------
+    ccot.io.ModelFileError
+        If the file is damaged, foreign or of a later version.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ccot import TransportCoclustering, load_model
+    >>> from ccot.datasets import load_simulated
+    >>> matrix = load_simulated("D3", random_state=0).data
+    >>> model = TransportCoclustering(random_state=0).fit(matrix)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load_model(model.save(Path(folder, "d3.ccot")))
+    >>> bool((again.predict(matrix) == model.predict(matrix)).all())
+    True
+    """
+    known = _estimators()
+    values = read_values(path, stored_types())
+    match values:
+        case {"estimator": str(name), "given": dict(given), "fitted": dict(fitted)} if (
+            name in known
+        ):
+            kind = known[name]
+        case _:
+            raise ModelFileError(f"{path} holds no estimator that this ccot knows")
+    if not given.keys() <= signature(kind).parameters.keys():
+        raise ModelFileError(f"{path} holds parameters that {name} does not have")
+    if "row_labels_" not in fitted or not all(_may_be_fitted(kind, key) for key in fitted):
+        raise ModelFileError(f"{path} holds something else than a fitted {name}")
+    estimator: Any = kind(**given)
+    vars(estimator).update(fitted)
+    return estimator
+
+
+def _may_be_fitted(kind: type, key: Any) -> bool:
+    """Tell whether a fit may set an attribute of this name: the class itself has none such."""
+    proper = isinstance(key, str) and (key.endswith("_") or key.startswith("_"))
+    return proper and key.isidentifier() and not hasattr(kind, key)
+
+
+def _plain(estimator: str, name: str, value: Any) -> Any:
+    """Return a parameter as a file can hold it."""
+    if name == "random_state" and not isinstance(value, int | None):
+        # A generator has moved on since the fit: there is no seed left to write down.
+        return None
+    if name == "checkpoint":
+        return None
+    if name == "verbose" and callable(value):
+        return 0
+    if callable(value):
+        raise ModelFileError(
+            f"{estimator} with {name}={value!r} cannot be saved, since a model file holds no "
+            f"code: use one of the named choices of {name}, or keep the model in memory"
+        )
+    return value

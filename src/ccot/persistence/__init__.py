@@ -1,0 +1,1 @@
+"""Fitted models and finished parts of fits on disk, whole or not at all."""

@@ -1,0 +1,377 @@
+"""Values in one file, without code: a zip archive of JSON and plain arrays.
+
+A tree of numbers, strings, tuples, dicts, arrays, sparse matrices and dataclasses is written as
+``model.json`` with one ``.npy`` member for every array. Only dataclasses and enums that the reader
+names come back as such; anything else in a file is refused. Members are stored, not compressed:
+what a file claims to hold cannot exceed what it is, so no file can unfold to more than its size.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from io import BytesIO
+from pathlib import Path
+from types import UnionType
+from typing import Any, BinaryIO, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import scipy.sparse as sp
+
+from ccot.io.matrix import check_sparse, held_limit
+from ccot.io.npy import read_header
+from ccot.persistence.atomic import write_atomically
+from ccot.persistence.registry import with_new_names
+
+FORMAT, VERSION = "ccot-model", 1
+_TREE = "model.json"
+# A fixed date: the same model makes the same file, byte for byte.
+_DATE = (1980, 1, 1, 0, 0, 0)
+_ARRAY_KINDS = "biufU"
+# Bytes that JSON takes in memory as Python's objects: for every sign that begins or ends one.
+_SIGN_BYTES = {b",": 100, b"[": 160, b"{": 240}
+# Sparse matrices may share arrays, but not without end: together so many times the file.
+_SHARED = 4
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read, or a model that cannot be written."""
+
+
+def write_values(
+    path: str | os.PathLike[str], values: Any, types: Mapping[str, type], made_by: str
+) -> Path:
+    """Write a tree of values to a file, all of it or nothing.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; replaced if it is there.
+    values : object
+        The tree.
+    types : mapping of str to type
+        Dataclasses and enums that the tree may hold, by their names in the file.
+    made_by : str
+        Version of the program that writes.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    path = Path(path)
+    writer = _Writer(types)
+    tree = {"format": FORMAT, "version": VERSION, "ccot": made_by, "values": writer.encode(values)}
+    with write_atomically(path) as file, zipfile.ZipFile(file, "w") as archive:
+        # The tree goes first: whoever looks into the file meets what it is.
+        archive.writestr(zipfile.ZipInfo(_TREE, _DATE), json.dumps(tree, allow_nan=False))
+        for number, array in enumerate(writer.arrays):
+            buffer = BytesIO()
+            np.lib.format.write_array(buffer, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(_array_name(number), _DATE), buffer.getbuffer())
+    return path
+
+
+def read_values(path: str | os.PathLike[str], types: Mapping[str, type]) -> Any:
+    """Read a tree of values.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of :func:`write_values`.
+    types : mapping of str to type
+        Dataclasses and enums that the file may hold, by their names in the file.
+
+    Returns
+    -------
+    object
+        The tree.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, of another kind, or of a later version.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ModelFileError(f"{path} is a folder: pass the model in it, model.ccot")
+    if not path.is_file():
+        raise ModelFileError(f"no file at {path}: check the path of the model")
+    with path.open("rb") as file, _damage_explained(path, file), zipfile.ZipFile(file) as archive:
+        _check_members(archive, path)
+        text = archive.read(_TREE)
+        _check_tree(text, path)
+        tree = json.loads(text)
+        if not isinstance(tree, dict) or tree.get("format") != FORMAT:
+            raise _foreign(path)
+        _check_version(tree.get("version"), tree.get("ccot"), path)
+        room = _SHARED * path.stat().st_size
+        return _Reader(archive, types, room).decode(tree.get("values"))
+
+
+def _array_name(number: int) -> str:
+    return f"arrays/{number}.npy"
+
+
+# Writing --------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Turns values into JSON, and collects the arrays that JSON refers to."""
+
+    def __init__(self, types: Mapping[str, type]) -> None:
+        self._names = {known: name for name, known in types.items()}
+        self.arrays: list[np.ndarray] = []
+        self._known: dict[int, int] = {}
+        self._kept: list[np.ndarray] = []
+
+    def encode(self, value: Any) -> Any:
+        """Return a JSON value."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, Enum):
+            return {"enum": self._name(value), "name": value.name}
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"float": str(value)}
+        if isinstance(value, list):
+            return [self.encode(item) for item in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self.encode(item) for item in value]}
+        if isinstance(value, dict):
+            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if sp.issparse(value):
+            return self._sparse(value)
+        if is_dataclass(value) and not isinstance(value, type):
+            content = {f.name: self.encode(getattr(value, f.name)) for f in fields(value)}
+            return {"type": self._name(value), "fields": content}
+        raise ModelFileError(
+            f"{value!r} cannot be saved: a model file holds numbers, text and arrays, never code"
+        )
+
+    def _name(self, value: Any) -> str:
+        if type(value) not in self._names:
+            raise ModelFileError(f"a value of type {type(value).__name__} cannot be saved")
+        return self._names[type(value)]
+
+    def _array(self, array: np.ndarray) -> Any:
+        if array.dtype == object:
+            if not all(isinstance(item, str) for item in array.flat) or array.ndim != 1:
+                raise ModelFileError("an array of Python objects cannot be saved")
+            return {"strings": array.tolist()}
+        if array.dtype.kind not in _ARRAY_KINDS:
+            raise ModelFileError(f"an array of type {array.dtype} cannot be saved")
+        # An array that several values share is written once, and shared again when read.
+        if id(array) not in self._known:
+            self._known[id(array)] = len(self.arrays)
+            self._kept.append(array)
+            little = array.dtype.newbyteorder("<")
+            self.arrays.append(array.astype(little, copy=False))
+        return {"array": self._known[id(array)]}
+
+    def _sparse(self, matrix: Any) -> Any:
+        kind = matrix.format if matrix.format in ("csr", "csc") else "csr"
+        matrix = matrix.asformat(kind)
+        return {
+            "sparse": kind,
+            "as": "array" if isinstance(matrix, sp.sparray) else "matrix",
+            "shape": list(matrix.shape),
+            "parts": [self._array(part) for part in (matrix.data, matrix.indices, matrix.indptr)],
+        }
+
+
+# Reading --------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Turns JSON back into values of known types."""
+
+    def __init__(self, archive: zipfile.ZipFile, types: Mapping[str, type], room: int) -> None:
+        self._archive, self._types, self._room = archive, types, room
+        self._arrays: dict[int, np.ndarray] = {}
+
+    def decode(self, tree: Any) -> Any:
+        """Return the value of a JSON value."""
+        match tree:
+            case None | bool() | int() | float() | str():
+                return tree
+            case list():
+                return [self.decode(item) for item in tree]
+            case {"float": str(text)}:
+                return float(text)
+            case {"tuple": list(items)}:
+                return tuple(self.decode(item) for item in items)
+            case {"dict": list(pairs)}:
+                return {self.decode(key): self.decode(value) for key, value in pairs}
+            case {"strings": list(items)}:
+                return np.array([str(item) for item in items], dtype=object)
+            case {"array": int(number)}:
+                return self._array(number)
+            case {"sparse": "csr" | "csc" as kind, "as": str(style), "shape": [int(n), int(d)],
+                  "parts": [data, indices, indptr]}:  # fmt: skip
+                parts = tuple(self.decode(part) for part in (data, indices, indptr))
+                self._room -= sum(part.nbytes for part in parts)
+                if self._room < 0:
+                    raise _Damage("more sparse matrices than fit into its size")
+                return _sparse(f"{kind}_{style}", parts, (n, d))
+            case {"enum": str(name), "name": str(member)}:
+                return self._type(name)[member]  # type: ignore[index]
+            case {"type": str(name), "fields": dict(content)}:
+                known = self._type(name)
+                content = with_new_names(known, content)
+                return _dataclass(known, {k: self.decode(v) for k, v in content.items()})
+        raise _Damage(f"a value of unknown kind: {str(tree)[:60]}")
+
+    def _type(self, name: str) -> type:
+        if name not in self._types:
+            raise _Damage(f"the unknown type {name[:60]!r}")
+        return self._types[name]
+
+    def _array(self, number: int) -> np.ndarray:
+        if number not in self._arrays:
+            self._arrays[number] = _read_array(self._archive.read(_array_name(number)))
+        return self._arrays[number]
+
+
+def _read_array(content: bytes) -> np.ndarray:
+    """Read one array, whose header must promise exactly what follows it."""
+    stream = BytesIO(content)
+    shape, fortran, dtype = read_header(stream, len(content))
+    body = stream.tell()
+    if dtype.kind not in _ARRAY_KINDS:
+        raise _Damage(f"an array of type {dtype}")
+    flat = np.frombuffer(content, dtype, offset=body)
+    return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
+
+
+def _sparse(name: str, parts: tuple[np.ndarray, ...], shape: tuple[int, int]) -> Any:
+    matrix = getattr(sp, name)(parts, shape=shape)
+    check_sparse(matrix)
+    return matrix
+
+
+def _dataclass(known: type, content: dict[str, Any]) -> Any:
+    """Make a dataclass; fields that came later than the file have defaults."""
+    if not is_dataclass(known):
+        raise _Damage(f"{known.__name__} with fields")
+    own = {field.name: field for field in fields(known)}
+    required = {
+        name
+        for name, field in own.items()
+        if field.default is MISSING and field.default_factory is MISSING
+    }
+    if not required <= content.keys() <= own.keys():
+        raise _Damage(f"{known.__name__} with other fields than it has")
+    hints = get_type_hints(known)
+    for name, value in content.items():
+        if not _fits(value, hints[name]):
+            raise _Damage(f"{known.__name__} whose {name} is of the wrong type")
+    return known(**content)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Tell whether a value is of an annotated type."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        each = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        return len(each) == len(value) and all(map(_fits, value, each))
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            _fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items()
+        )
+    if hint is float:
+        return isinstance(value, float | int)
+    kind = origin or hint
+    return isinstance(value, kind) if isinstance(kind, type) else True
+
+
+# Refusing -------------------------------------------------------------------------------------
+
+
+class _Damage(Exception):
+    """What is wrong inside a file."""
+
+
+def _foreign(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"{path} is not a model file of ccot: pass a file written by `ccot fit` or by save()"
+    )
+
+
+def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
+    """Refuse members that no writer of ours makes, before anything is read."""
+    members = archive.infolist()
+    expected = {_TREE, *(_array_name(number) for number in range(len(members) - 1))}
+    names = [member.filename for member in members]
+    if _TREE not in names:
+        raise _foreign(path)
+    if set(names) != expected or len(names) != len(expected):
+        odd = next((name for name in names if name not in expected), names[0])
+        raise _Damage(f"the unexpected member {odd[:60]!r}")
+    for member in members:
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
+            raise _Damage(f"{member.filename} compressed or encrypted")
+    for sizes in zip(
+        *((member.file_size, member.compress_size) for member in members), strict=True
+    ):
+        if sum(sizes) > path.stat().st_size:
+            raise _Damage("more than fits into its size")
+
+
+def _check_tree(text: bytes, path: Path) -> None:
+    """Refuse a description of so many small values that they would take far more than the file."""
+    n_bytes = (2 if text.isascii() else 5) * len(text)
+    n_bytes += sum(each * text.count(sign) for sign, each in _SIGN_BYTES.items())
+    if n_bytes > held_limit(path.stat().st_size):
+        raise _Damage(f"a description that would take {n_bytes:.3g} bytes of memory")
+
+
+def _check_version(version: Any, made_by: Any, path: Path) -> None:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _Damage(f"the version {str(version)[:20]}")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} was written by a later ccot ({str(made_by)[:20]}; format {version}, this one "
+            f"reads up to {VERSION}): run pip install --upgrade ccot"
+        )
+
+
+@contextmanager
+def _damage_explained(path: Path, file: BinaryIO) -> Iterator[None]:
+    """Turn what a damaged file causes into one message."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except EOFError as error:
+        raise _damaged(path, "it ends too early") from error
+    except zipfile.BadZipFile as error:
+        file.seek(0)
+        if file.read(4) == b"PK\x03\x04":
+            raise _damaged(path, str(error)) from error
+        raise _foreign(path) from error
+    except _Damage as damage:
+        raise _damaged(path, f"it holds {damage}") from damage
+    except MemoryError:
+        raise
+    except Exception as error:  # readers of damaged files raise whatever they stumble over
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _damaged(path: Path, why: str) -> ModelFileError:
+    return ModelFileError(f"{path} is damaged ({why}): copy it again, or fit and save once more")

@@ -1,0 +1,217 @@
+"""What a fit will take, before it is started.
+
+The work of each method is counted from the shape: products of matrices, and entries that are gone
+over one by one. How long either takes is measured on the spot, in a few milliseconds. What cannot
+be counted beforehand, the numbers of iterations, is taken to be what simulated blocks need.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.spilled import MEMORY_BYTES
+from ccot.scalings.ccot import AUTO_CEILING, AUTO_FLOOR
+from ccot.scalings.large import pool_size
+from ccot.scalings.similarities import bytes_needed, free_bytes, rank_of
+
+METHODS = ("ccot", "ccot-gw", "transport")
+# Labels, confidence and scalings: what is more than this is kept in files.
+_ANSWER = 4 * MEMORY_BYTES
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a fit will take.
+
+    Attributes
+    ----------
+    memory_bytes : int
+        Memory beside that of Python and its libraries; the matrix included, unless it is read row
+        by row.
+    seconds : float
+        Time on this machine as it is now, without reading from disk. Half or twice as much is
+        usual, ten times happens where the data are hard.
+    advice : str
+        What to do where memory or time are short; empty where they are not.
+    """
+
+    memory_bytes: int
+    seconds: float
+    advice: str
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        line = f"about {_readable_bytes(self.memory_bytes)} and {_readable_time(self.seconds)}"
+        return f"{line}; {self.advice}" if self.advice else line
+
+
+def estimate(
+    shape: tuple[int, int],
+    nnz: int | None = None,
+    method: str = "transport",
+    *,
+    n_samplings: int | str = "auto",
+    n_support: int | None = None,
+    kernel_rank: int | str | None = "auto",
+    exact_refinement: bool = True,
+    n_jobs: int | None = None,
+    out_of_core: bool = False,
+) -> Estimate:
+    """Estimate memory and time of a fit.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Numbers of rows and columns.
+    nnz : int, optional
+        Entries that a sparse matrix stores; None: the matrix is dense.
+    method : {"ccot", "ccot-gw", "transport"}, default="transport"
+        Which estimator.
+    n_samplings, n_support, kernel_rank, exact_refinement, n_jobs
+        As the estimators have them.
+    out_of_core : bool, default=False
+        The matrix is read row by row, not held.
+
+    Returns
+    -------
+    Estimate
+        ``memory_bytes``, ``seconds`` and ``advice``.
+
+    Examples
+    --------
+    >>> from ccot import estimate
+    >>> small, large = estimate((600, 300), method="ccot"), estimate((10**8, 100), method="ccot")
+    >>> small.memory_bytes < 100e6 < 80e9 < large.memory_bytes
+    True
+    >>> estimate((10**8, 100), method="ccot", out_of_core=True).memory_bytes < 1e9
+    True
+    """
+    if method not in METHODS:
+        raise ValueError(f"unknown method {method!r}: choose one of {', '.join(METHODS)}")
+    if min(shape) < 1:
+        raise ValueError(f"shape={shape} must be two positive numbers")
+    stored = 8 * math.prod(shape) if nnz is None else 12 * nnz + 4 * shape[0]
+    if method == "ccot":
+        memory, seconds, advice = _ccot(shape, nnz, n_samplings, effective_n_jobs(n_jobs))
+    elif method == "ccot-gw":
+        rank = rank_of(kernel_rank, n_support, shape)
+        memory, seconds, advice = _ccot_gw(shape, n_support, rank, exact_refinement)
+    else:
+        memory, seconds, advice = _transport(shape, nnz)
+    memory += 0 if out_of_core else stored
+    free = free_bytes()
+    if free is not None and memory > free:
+        advice = f"only {_readable_bytes(free)} are free: {_ways_out(method, out_of_core)}"
+    return Estimate(int(memory), float(seconds), advice)
+
+
+def _ways_out(method: str, out_of_core: bool) -> str:
+    if method == "ccot-gw":
+        return "pass n_support=100"
+    return "fit some of the rows" if out_of_core else "pass the path of the file, to read by rows"
+
+
+_Cost = tuple[float, float, str]
+
+
+def _ccot(shape: tuple[int, int], nnz: int | None, n_samplings: int | str, n_jobs: int) -> _Cost:
+    n_rows, size = max(shape), min(shape)
+    pool = pool_size((n_rows, size), n_samplings)
+    auto = n_samplings == "auto"
+    n_draws = AUTO_FLOOR * math.ceil(pool / size) if auto else int(n_samplings)
+    machine = measure_machine()
+    a_draw = 5e-5 + 4 * size**3 / machine.products + 8 * size**2 / machine.entries
+    a_row = 4 * size**2 / machine.products + 24 * size / machine.entries
+    # The rows that vote, as they are and in single precision; their partitions; two chunks of
+    # draws for each thread.
+    voters = pool * size if nnz is None else 2 * nnz * pool // n_rows
+    memory = (
+        12 * voters
+        + 48 * n_draws * size
+        + min(16 * n_rows, _ANSWER)
+        + n_jobs * (2**22 + 16 * size**2)
+    )
+    most = AUTO_CEILING // AUTO_FLOOR
+    hard = f"up to {most} times as long where draws disagree: n_samplings limits them"
+    return memory, (n_draws * a_draw + n_rows * a_row) / n_jobs, hard if auto else ""
+
+
+def _ccot_gw(
+    shape: tuple[int, int], n_support: int | None, rank: int | None, exact_refinement: bool
+) -> _Cost:
+    support = n_support or shape[0]
+    machine = measure_machine()
+    ranks = [size if rank is None else min(size, rank) for size in shape]
+    sides = list(zip(shape, ranks, strict=True))
+    products = sum(2 * n * k * (support + shape[1]) + 2 * k * support**2 for n, k in sides)
+    cells = support * sum(shape)
+    seconds = 0.01 + 10 * products / machine.products + 200 * cells / machine.entries
+    if exact_refinement:
+        seconds += 3000 * cells / machine.entries
+    # Without exact refinement most of it is in single precision.
+    memory = (1.0 if exact_refinement else 0.6) * bytes_needed(shape, n_support, rank)
+    return memory, seconds, ""
+
+
+def _transport(shape: tuple[int, int], nnz: int | None) -> _Cost:
+    entries = math.prod(shape) if nnz is None else nnz
+    machine = measure_machine()
+    seconds = 0.4 + 1500 * entries / machine.entries + 5000 * sum(shape) / machine.entries
+    memory = (32 if nnz is None else 48) * entries + 1200 * sum(shape)
+    return memory, seconds, ""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How fast this machine is on one thread.
+
+    Attributes
+    ----------
+    products : float
+        Multiplications and additions a second in a product of matrices.
+    entries : float
+        Exponentials a second, as a measure of going over entries one by one.
+    """
+
+    products: float
+    entries: float
+
+
+@cache
+def measure_machine() -> Machine:
+    """Measure the machine, once in the life of a process."""
+    square = np.random.default_rng(0).normal(size=(384, 384)).astype(np.float32)
+    entries = np.random.default_rng(0).normal(size=2**18)
+    with one_blas_thread():
+        return Machine(
+            products=2 * len(square) ** 3 / _shortest(lambda: square @ square),
+            entries=len(entries) / _shortest(lambda: np.exp(entries)),
+        )
+
+
+def _shortest(work: Callable[[], object], repeats: int = 5) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def _readable_bytes(number: float) -> str:
+    return f"{number / 1e9:.1f} GB" if number >= 1e9 else f"{max(1, round(number / 1e6))} MB"
+
+
+def _readable_time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{seconds / 3600:.0f} h"

@@ -1,0 +1,1 @@
+"""Array backends, progress, random numbers: what every layer may use."""

@@ -1,0 +1,160 @@
+"""StepProgress of long work: those who do it tell how far they are, and leave open who listens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import NamedTuple, TypeVar
+
+from ccot.runtime.run import Progress
+
+T = TypeVar("T")
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) -> Iterator[T]:
+    """Yield items, and tell how many of them were dealt with.
+
+    Parameters
+    ----------
+    items : iterable
+        The items.
+    stage : str
+        What they are.
+    progress : Progress
+        Who is told.
+    total : int, optional
+        How many there are, if they have no length.
+
+    Yields
+    ------
+    object
+        The items.
+
+    Examples
+    --------
+    >>> list(counted("ab", "letters", print))
+    letters 0 2
+    letters 1 2
+    letters 2 2
+    ['a', 'b']
+    """
+    total = len(items) if isinstance(items, Sized) else total
+    done = 0
+    progress(stage, done, total)
+    for item in items:
+        yield item
+        done += 1
+        progress(stage, done, total)
+
+
+class StageState(NamedTuple):
+    """What was last told of a stage, when, and how it began."""
+
+    stage: str
+    done: float
+    total: float
+    seen: float
+    first: float
+    began: float
+
+    def left(self, now: float) -> float | None:
+        """Return the seconds to go; None: not known yet."""
+        if self.done <= self.first:
+            return None
+        share = (self.done - self.first) / (self.total - self.first)
+        return max(0.0, (self.seen - self.began) / share - (now - self.began))
+
+
+class TimeLeft:
+    """How far a stage is and how long it will still take, by what it took so far.
+
+    One thread may tell while another looks.
+
+    Parameters
+    ----------
+    clock : callable, optional
+        Tells the time in seconds.
+
+    Examples
+    --------
+    >>> seconds = iter([0.0, 10.0, 13.0])
+    >>> time_left = TimeLeft(lambda: next(seconds))
+    >>> time_left.see("draws", 0, 100)
+    >>> time_left.see("draws", 20, 100)
+    >>> str(time_left)
+    'draws 20 of 100, 37 s to go'
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.last: StageState | None = None
+
+    def see(self, stage: str, done: float, total: float) -> None:
+        """Take news of a stage; the first of them starts its clock."""
+        now, last = self._clock(), self.last
+        if last is None or stage != last.stage or done < last.done:
+            self.last = StageState(stage, done, total, now, done, now)
+        else:
+            self.last = last._replace(done=done, total=total, seen=now)
+
+    def __str__(self) -> str:
+        """Return one line for people."""
+        last = self.last
+        if last is None:
+            return ""
+        count = f"{last.stage} {last.done:.0f} of {last.total:.0f}"
+        if not last.stage:
+            count = f"{last.done / last.total:.0%}"
+        left = last.left(self._clock())
+        return count if left is None else f"{count}, {duration(left)} to go"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> duration(7), duration(75), duration(7500)
+    ('7 s', '1 min 15 s', '2 h 5 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+class LineProgress:
+    """Prints news; how far a stage is, not more often than every few seconds.
+
+    Parameters
+    ----------
+    name : str
+        Who works; begins every line.
+    clock : callable, optional
+        Tells the time in seconds.
+
+    Examples
+    --------
+    >>> progress = LineProgress("CCOT")
+    >>> progress("draws", 100, 200)
+    >>> progress("3 x 3 clusters")
+    [CCOT] 3 x 3 clusters
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name, self._clock, self._time_left = name, clock, TimeLeft(clock)
+        self._last = clock()
+
+    def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
+        """Print news, or keep them to oneself."""
+        now = self._clock()
+        if total:
+            self._time_left.see(message, done, total)
+            if now - self._last < _SECONDS_BETWEEN_LINES:
+                return
+            message = str(self._time_left)
+        self._last = now
+        print(f"[{self._name}] {message}", flush=True)

@@ -1,0 +1,17 @@
+"""What matrices and arrays are, as far as types can say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
+import scipy.sparse as sp
+
+# A matrix of a user: dense, or sparse in one of SciPy's compressed formats.
+Matrix: TypeAlias = np.ndarray | sp.sparray | sp.spmatrix
+# An array of any library that follows the array API standard, NumPy and PyTorch among them. The
+# standard defines no type to import, so this says no more than its name.
+Array: TypeAlias = Any
+
+is_sparse: Callable[[Any], TypeGuard[sp.csr_array]] = sp.issparse

@@ -1,0 +1,301 @@
+"""Algorithm 1 of the paper, CCOT, for a matrix in memory."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs, parallel_config
+
+from ccot.coclustering import block_means
+from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.run import Run, no_progress
+from ccot.runtime.types import Matrix
+from ccot.scalings.consensus import number_shares, vote, winning_number
+from ccot.scalings.draws import DrawPartitions, DrawSolver, join_partitions
+from ccot.scalings.partition import Steps
+from ccot.scalings.regularisation import choose_reg
+from ccot.scalings.sampling import draw_indices, worth_crossing
+from ccot.scalings.steps import StepCoclustering, StepSide, read_steps
+from ccot.transport.sinkhorn import Status
+
+# Draws are solved in batches of at most about this long while somebody follows the progress.
+_SECONDS_BETWEEN_REPORTS = 1.0
+# n_samplings="auto": every row is drawn about this often at least, and at most.
+AUTO_FLOOR, AUTO_CEILING = 16, 128
+REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
+# Each of the two dozen fits of reg="cv" sees half of the data; a short vote is enough to compare.
+_CV_PASSES = 8
+
+Prepare = Callable[..., DrawSolver]
+
+
+@dataclass(frozen=True)
+class CCOTSettings:
+    """Parameters of :func:`fit_ccot`; :class:`ccot.CCOT` explains them."""
+
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    reg: float | str = 0.2
+    scale_cost: str | None = "median"
+    n_samplings: int | str = "auto"
+    sampling: str = "cover"
+    detector: str = "multiscale"
+    max_iter: int = 1000
+    tol: float = 1e-6
+    device: str | None = None
+
+    def transposed(self) -> CCOTSettings:
+        """Return the same settings for the transposed matrix."""
+        numbers = {
+            "n_row_clusters": self.n_column_clusters,
+            "n_column_clusters": self.n_row_clusters,
+        }
+        return replace(self, **numbers)
+
+
+def fit_ccot(
+    matrix: Matrix, settings: CCOTSettings, run: Run, prepare: Prepare = DrawSolver.prepare
+) -> StepCoclustering:
+    """Co-cluster by transport between rows and columns (Algorithm 1 of the paper).
+
+    Squares are drawn from the matrix and solved; every draw names the clusters of its rows and of
+    all columns; the draws vote.
+
+    Parameters
+    ----------
+    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
+        Finite numbers. A matrix with more columns than rows has its columns drawn.
+    settings : CCOTSettings
+        Parameters.
+    run : Run
+        Random numbers, progress, checkpoint, workers.
+    prepare : callable, optional
+        Makes the solver of draws; by default one that works in this process.
+
+    Returns
+    -------
+    StepCoclustering
+        Partitions, confidence and placement of unseen points.
+    """
+    if settings.reg == "cv":
+        path = choose_reg(short_fit(settings, run), matrix, run, REG_GRID)
+        settings = replace(settings, reg=path.best)
+        return replace(fit_ccot(matrix, settings, run, prepare), reg_path=path)
+    if matrix.shape[0] < matrix.shape[1]:
+        return fit_ccot(matrix.T, settings.transposed(), run, prepare).transposed()
+    with one_blas_thread():
+        draws = _draw_squares(matrix.shape, settings, run.rng)
+        first = next(draws)
+        solver = prepare(matrix, first, **_solver_options(settings), n_jobs=run.n_jobs)
+        found = _vote_until_stable(matrix, solver, first, draws, settings, run)
+        return replace(found, block_means=block_means(matrix, found.row, found.column))
+
+
+def _solver_options(settings: CCOTSettings) -> dict[str, Any]:
+    names = "reg", "scale_cost", "device", "detector", "max_iter", "tol"
+    return {name: getattr(settings, name) for name in names}
+
+
+def _draw_squares(
+    shape: tuple[int, int], settings: CCOTSettings, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """Yield draws, each batch as many as are made before the next look at the vote."""
+    crossed = settings.n_samplings != "auto" and worth_crossing(
+        shape, settings.sampling, int(settings.n_samplings)
+    )
+    indices = draw_indices(*shape, settings.sampling, rng, crossed)
+    for n_draws in _rounds(*shape, settings.n_samplings):
+        yield np.array(list(islice(indices, n_draws)))
+
+
+def _vote_until_stable(
+    matrix: Matrix,
+    solver: DrawSolver,
+    first: np.ndarray,
+    more: Iterator[np.ndarray],
+    settings: CCOTSettings,
+    run: Run,
+) -> StepCoclustering:
+    """Solve draws and let them vote until more of them change nothing."""
+    # "auto" looks at the vote halfway, and makes as many draws again at least.
+    expected = len(first) * (2 if settings.n_samplings == "auto" else 1)
+    partitions = [_solve_draws(solver, first, settings, run, 0, expected)]
+    found = decide(matrix, solver, join_partitions(partitions))
+    for draws in more:
+        run.progress(_in_words(found))
+        n_done = found.n_draws
+        partitions.append(_solve_draws(solver, draws, settings, run, n_done, n_done + len(draws)))
+        previous, found = found, decide(matrix, solver, join_partitions(partitions))
+        if _agree(previous.row, found.row) and _agree(previous.column, found.column):
+            break
+    run.progress(_in_words(found))
+    return replace(found, reg=float(settings.reg))
+
+
+def short_fit(settings: CCOTSettings, run: Run) -> Callable[[Matrix, float], StepCoclustering]:
+    """Return a short fit at a given regularisation, with the same draws for every value."""
+    seed = int(run.rng.integers(2**31))
+
+    def fit(part: Matrix, reg: float) -> StepCoclustering:
+        n_draws = _CV_PASSES * math.ceil(max(part.shape) / min(part.shape))
+        short = replace(settings, reg=reg, n_samplings=n_draws)
+        return fit_ccot(part, short, run.quiet(np.random.default_rng(seed)))
+
+    return fit
+
+
+def _rounds(n_rows: int, n_columns: int, n_samplings: int | str) -> Iterator[int]:
+    """Yield how many more draws to make before looking at the vote (again)."""
+    if n_samplings != "auto":
+        yield int(n_samplings)
+        return
+    per_pass = math.ceil(n_rows / n_columns)
+    done = 0
+    while done < AUTO_CEILING:
+        passes = max(done, AUTO_FLOOR // 2)
+        yield passes * per_pass
+        done += passes
+
+
+# Solving draws in batches ---------------------------------------------------------------------
+
+
+def _solve_draws(
+    solver: DrawSolver,
+    draws: np.ndarray,
+    settings: CCOTSettings,
+    run: Run,
+    n_done: int,
+    expected: int,
+) -> DrawPartitions:
+    """Solve draws and read their steps; those that a checkpoint holds are not solved again."""
+
+    def rest(n_kept: int) -> Iterator[DrawPartitions]:
+        return _solve_in_batches(solver, draws[n_kept:], settings, run)
+
+    batches = run.checkpoint.series("draws", len(draws), rest, lambda one: len(one.members))
+    run.progress("draws", n_done, expected)
+    partitions = []
+    for batch in batches:
+        partitions.append(batch)
+        n_done += len(batch.members)
+        run.progress("draws", n_done, expected)
+    return join_partitions(partitions)
+
+
+def _solve_in_batches(
+    solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings, run: Run
+) -> Iterator[DrawPartitions]:
+    """Solve draws in batches, short enough for checkpoints and progress.
+
+    A batch ends where a chunk does, so that nothing depends on how draws are batched.
+    """
+    followed = run.progress is not no_progress
+    limit = min(run.checkpoint.patience, _SECONDS_BETWEEN_REPORTS if followed else math.inf)
+    size = len(draws)
+    if limit < math.inf and size:
+        size = effective_n_jobs(run.n_jobs) * sum(map(len, solver.tasks(draws, 1)[0]))
+    while len(draws):
+        begun = time.monotonic()
+        yield _solve_anywhere(solver, draws[:size], settings, run)
+        draws = draws[size:]
+        if time.monotonic() - begun < limit / 2:
+            size *= 2
+
+
+def _solve_anywhere(
+    solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings, run: Run
+) -> DrawPartitions:
+    """Solve draws by the workers of the solver, or by threads of this process if these are lost."""
+    numbers = settings.n_row_clusters, settings.n_column_clusters
+    try:
+        return solver.partitions(draws, *numbers)
+    except BrokenProcessPool:
+        warnings.warn(
+            "a worker process was lost, perhaps for lack of memory: its draws are solved by "
+            "threads of this process",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    with parallel_config("threading", n_jobs=effective_n_jobs(run.n_jobs)):
+        return solver.partitions(draws, *numbers)
+
+
+# The vote -------------------------------------------------------------------------------------
+
+
+def decide(matrix: Matrix, solver: DrawSolver, partitions: DrawPartitions) -> StepCoclustering:
+    """Let the draws vote: first on the numbers of clusters, then on the label of every point."""
+    row_agrees = partitions.row.n_clusters == winning_number(partitions.row.n_clusters)
+    column_agrees = partitions.column.n_clusters == winning_number(partitions.column.n_clusters)
+    # Prefer a draw that found both numbers, and of these the one with the clearest steps.
+    clarity = np.minimum(partitions.row.weakest, partitions.column.weakest)
+    both = row_agrees & column_agrees
+    row_draw = np.lexsort((clarity, both, row_agrees))[-1]
+    column_draw = np.lexsort((clarity, both, column_agrees))[-1]
+    row_placement, column_placement = solver.placements(partitions.members[row_draw])
+    if column_draw != row_draw:
+        _, column_placement = solver.placements(partitions.members[column_draw])
+    all_columns = np.broadcast_to(np.arange(matrix.shape[1]), partitions.members.shape)
+    row_side = _vote_on_side(
+        read_steps(
+            row_placement.scaling(matrix),
+            solver.detector,
+            winning_number(partitions.row.n_clusters),
+            row_placement,
+        ),
+        partitions.members,
+        partitions.row,
+        row_agrees,
+    )
+    column_side = _vote_on_side(
+        read_steps(
+            column_placement.scaling(matrix.T),
+            solver.detector,
+            winning_number(partitions.column.n_clusters),
+            column_placement,
+        ),
+        all_columns,
+        partitions.column,
+        column_agrees,
+    )
+    return StepCoclustering(
+        row=row_side,
+        column=column_side,
+        n_draws=len(partitions.members),
+        n_iter=int(partitions.n_iter.max()),
+        share_converged=float(partitions.converged.mean()),
+        status=Status.CONVERGED if partitions.converged.all() else Status.MAX_ITER,
+    )
+
+
+def _vote_on_side(
+    reference: StepSide, members: np.ndarray, steps: Steps, agrees: np.ndarray
+) -> StepSide:
+    """Return the reference draw's side with the labels that the agreeing draws vote for."""
+    decision = vote(members, steps.labels, agrees, reference.labels)
+    return replace(
+        reference,
+        labels=decision.labels,
+        confidence=decision.confidence,
+        number_votes=number_shares(steps.n_clusters),
+    )
+
+
+def _agree(one: StepSide, other: StepSide) -> bool:
+    return np.array_equal(one.labels, other.labels)
+
+
+def _in_words(found: StepCoclustering) -> str:
+    return (
+        f"{found.n_draws} draws: {found.row.n_clusters} x {found.column.n_clusters} clusters, "
+        f"mean confidence {found.row.confidence.mean():.2f} x {found.column.confidence.mean():.2f}"
+    )

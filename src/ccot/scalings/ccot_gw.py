@@ -1,0 +1,166 @@
+"""Algorithm 2 of the paper, CCOT-GW, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ccot.coclustering import block_means
+from ccot.runtime.backends import Backend, choose_backend
+from ccot.runtime.run import Run
+from ccot.runtime.types import Matrix
+from ccot.scalings.kernels import KernelSpec
+from ccot.scalings.regularisation import choose_reg
+from ccot.scalings.similarities import AnySimilarities, Similarities, compare_points
+from ccot.scalings.steps import StepCoclustering, StepSide, read_steps
+from ccot.transport.gromov import Alignment, Limits, gromov_barycentre
+from ccot.transport.sinkhorn import Status
+
+REG_GRID = (10.0, 1.0, 0.1, 0.01)
+
+
+@dataclass(frozen=True)
+class CCOTGWSettings:
+    """Parameters of :func:`fit_ccot_gw`; :class:`ccot.CCOTGW` explains them."""
+
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    reg: float | str = 1.0
+    weights: tuple[float, float] = (0.5, 0.5)
+    kernel: KernelSpec = "rbf"
+    loss: str = "square"
+    n_support: int | None = None
+    kernel_rank: int | None = None
+    exact_refinement: bool = True
+    detector: str = "multiscale"
+    limits: Limits = field(default_factory=Limits)
+    device: str | None = None
+
+
+def fit_ccot_gw(matrix: Matrix, settings: CCOTGWSettings, run: Run) -> StepCoclustering:
+    """Co-cluster by the barycentre of row and column similarities (Algorithm 2 of the paper).
+
+    Parameters
+    ----------
+    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
+        Finite numbers.
+    settings : CCOTGWSettings
+        Parameters.
+    run : Run
+        Random numbers (for landmarks and ``reg="cv"``), progress, checkpoint.
+
+    Returns
+    -------
+    StepCoclustering
+        Partitions, confidence and placement of unseen points.
+    """
+    if settings.reg == "cv":
+        path = choose_reg(_short_fit(settings, run), matrix, run, REG_GRID)
+        settings = replace(settings, reg=path.best)
+        return replace(fit_ccot_gw(matrix, settings, run), reg_path=path)
+    rows, columns = (
+        compare_points(points, settings.kernel, settings.kernel_rank, run.rng)
+        for points in (matrix, matrix.T)
+    )
+    found = fit_similarities(rows, columns, settings, run)
+    return replace(found, block_means=block_means(matrix, found.row, found.column))
+
+
+def _short_fit(settings: CCOTGWSettings, run: Run) -> Callable[[Matrix, float], StepCoclustering]:
+    """Return a fit of a part of the matrix at a given regularisation."""
+
+    def fit(part: Matrix, reg: float) -> StepCoclustering:
+        n_support = settings.n_support and min(settings.n_support, part.shape[0])
+        return fit_ccot_gw(part, replace(settings, reg=reg, n_support=n_support), run.quiet())
+
+    return fit
+
+
+def fit_similarities(
+    rows: AnySimilarities, columns: AnySimilarities, settings: CCOTGWSettings, run: Run
+) -> StepCoclustering:
+    """Co-cluster by similarities that are already there.
+
+    Parameters
+    ----------
+    rows, columns : Similarities or LowRankSimilarities
+        Similarities of the rows and of the columns.
+    settings : CCOTGWSettings
+        Parameters.
+    run : Run
+        Progress and checkpoint.
+
+    Returns
+    -------
+    StepCoclustering
+        Partitions, confidence and placement of unseen points.
+    """
+    if settings.loss == "kl":
+        rows.check_logarithm()
+        columns.check_logarithm()
+    backend = choose_backend(settings.device)
+    all_pairs = all(isinstance(side, Similarities) for side in (rows, columns))
+    answer = gromov_barycentre(
+        [side.operator(backend, settings.loss) for side in (rows, columns)],
+        settings.weights,
+        backend.send(_start_support(rows, settings.n_support)),
+        reg=float(settings.reg),
+        loss=settings.loss,
+        # Exact transport takes more than linear time, which landmarks are there to avoid.
+        exact_refinement=settings.exact_refinement and all_pairs,
+        limits=settings.limits,
+        run=run,
+    )
+    row, column = (
+        _align_side(backend, alignment, side, n_clusters, settings)
+        for alignment, side, n_clusters in zip(
+            answer.alignments,
+            (rows, columns),
+            (settings.n_row_clusters, settings.n_column_clusters),
+            strict=True,
+        )
+    )
+    run.progress(
+        f"barycentre after {len(answer.objective)} updates: {row.n_clusters} x "
+        f"{column.n_clusters} clusters"
+    )
+    converged = answer.status is Status.CONVERGED
+    return StepCoclustering(
+        row=row,
+        column=column,
+        n_iter=len(answer.objective),
+        n_draws=1,
+        share_converged=float(converged),
+        status=answer.status,
+        reg=float(settings.reg),
+    )
+
+
+def _start_support(rows: AnySimilarities, n_support: int | None) -> np.ndarray:
+    """Return the row similarities, or those of evenly spaced rows by mean similarity."""
+    if n_support is None:
+        return rows.among(None)
+    by_degree = np.argsort(rows.degrees(), kind="stable")
+    chosen = by_degree[np.linspace(0, len(by_degree) - 1, n_support).round().astype(np.int64)]
+    return rows.among(chosen)
+
+
+def _align_side(
+    backend: Backend,
+    alignment: Alignment,
+    similarities: AnySimilarities,
+    n_clusters: int | None,
+    settings: CCOTGWSettings,
+) -> StepSide:
+    placement = similarities.place(
+        tuple(backend.fetch(factor) for factor in alignment.potential_factors),
+        shift=alignment.shift,
+        log_support_scaling=backend.fetch(alignment.log_column),
+        reg=float(settings.reg),
+    )
+    # One more half step, the one that places unseen points.
+    features = similarities.features()
+    log_scaling, resolution = placement.scale(features), placement.rounding(features)
+    return read_steps(log_scaling, settings.detector, n_clusters, placement, resolution)

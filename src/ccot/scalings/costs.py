@@ -1,0 +1,172 @@
+r"""Costs between the rows and the columns of square draws.
+
+Row ``i`` and column ``j`` of a square matrix ``D`` have the same length, and the cost of moving
+one to the other is
+
+.. math:: M_{ij} = \|x_i - y_j\|^2 = \|x_i\|^2 + \|y_j\|^2 - 2 (D D)_{ij}.
+
+The two norms only rescale the rows and columns of the Gibbs kernel :math:`e^{-\lambda M}`, so the
+solver sees the cross term alone and the norms are added to the logarithms of its scalings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+
+from ccot.runtime.types import Array
+from ccot.scalings.sampling import CROSSINGS, N_STRIPS, is_second, strips
+
+
+@dataclass(frozen=True)
+class SquareCosts:
+    """Costs of a batch of square draws, in three parts.
+
+    Attributes
+    ----------
+    row_norms, column_norms : arrays of shape (n_draws, size)
+        Squared norms of rows and columns, float64.
+    cross : array of shape (n_draws, size, size)
+        The products ``D @ D``.
+    """
+
+    row_norms: Array
+    column_norms: Array
+    cross: Array
+
+    def full(self) -> Array:
+        """Return the costs themselves."""
+        norms = self.row_norms[..., :, None] + self.column_norms[..., None, :]
+        xp = array_namespace(norms)
+        return xp.clip(norms - 2 * xp.astype(self.cross, xp.float64), 0.0, None)
+
+
+def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) -> SquareCosts:
+    """Compute the row-column costs of a batch of squares.
+
+    Parameters
+    ----------
+    squares : array of shape (n_draws, size, size), or one sparse matrix
+        The draws. A sparse draw is never made dense; its products are.
+    dtype : dtype, optional
+        Precision of the products, that of ``squares`` by default.
+    out : array of shape (n_draws, size, size), optional
+        Where to put the products (NumPy only).
+
+    Returns
+    -------
+    SquareCosts
+        Norms and cross products.
+    """
+    if sp.issparse(squares):
+        squared = squares.multiply(squares)
+        row_norms = np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(1, -1)
+        column_norms = np.asarray(squared.sum(axis=0), dtype=np.float64).reshape(1, -1)
+        cross = np.asarray((squares @ squares).toarray())[None]
+        return SquareCosts(row_norms, column_norms, cross if dtype is None else cross.astype(dtype))
+    xp = array_namespace(squares)
+    row_norms, column_norms = _squared_norms(squares, -1), _squared_norms(squares, -2)
+    factor = squares if dtype is None else xp.astype(squares, dtype)
+    cross = xp.matmul(factor, factor) if out is None else np.matmul(factor, factor, out=out)
+    return SquareCosts(row_norms, column_norms, cross)
+
+
+def _squared_norms(squares: Array, axis: int) -> Array:
+    xp = array_namespace(squares)
+    if isinstance(squares, np.ndarray):
+        norms = np.einsum("bij,bij->bi" if axis == -1 else "bij,bij->bj", squares, squares)
+        return norms.astype(np.float64)
+    return xp.astype(xp.linalg.vector_norm(squares, axis=axis), xp.float64) ** 2
+
+
+class CrossedCosts:
+    """Costs of all crossings of two squares, summed from products that they share.
+
+    A strip of rows of ``D @ D`` is the sum, over the five strips of columns, of that part of the
+    rows times the rows opposite these columns. Both come from one of two squares, so four products
+    for each strip of columns serve all crossings: as much arithmetic as four of them. The sums over
+    the first two strips of columns, and over the last three, are shared as well.
+
+    Parameters
+    ----------
+    size : int
+        Rows of a square.
+    dtype : dtype
+        Precision of the products.
+    """
+
+    def __init__(self, size: int, dtype: Any) -> None:
+        self._strips = strips(size)
+        shapes = ((3, 2), (2, 2), (2, 2, 2), (2, 2, 2, 2), (2, 2, 2, 2))
+        edges = np.cumsum([math.prod(shape) for shape in shapes])
+        # One large piece of memory comes in large pages, several small ones in many.
+        pieces = np.split(np.empty((edges[-1], size, size), dtype), edges[:-1])
+        products, two, left, right, cross = (
+            piece.reshape(*shape, size, size) for piece, shape in zip(pieces, shapes, strict=True)
+        )
+        self._products, self._two = products, two
+        # First the square of the rows, then the squares opposite them, strip by strip.
+        self._left, self._right = left, right
+        # The square that each strip comes from, those from the second on.
+        self._cross = cross
+
+    def __call__(self, squares: np.ndarray) -> Iterator[SquareCosts]:
+        """Yield the costs of the crossings of two squares, in two parts that use one memory."""
+        self._multiply(squares)
+        size = squares.shape[-1]
+        row_norms = _squared_norms(squares, -1)
+        row_norms = np.where(is_second(size), row_norms[1], row_norms[0])
+        by_strip = np.stack([_squared_norms(squares[:, s], -2) for s in self._strips], axis=1)
+        column_norms = by_strip[CROSSINGS, np.arange(N_STRIPS)].sum(axis=1)
+        half = len(CROSSINGS) // 2
+        for first, part in enumerate((slice(half), slice(half, None))):
+            self._add_up(first)
+            cross = self._cross.reshape(-1, size, size)
+            yield SquareCosts(row_norms[part], column_norms[part], cross)
+
+    def _multiply(self, squares: np.ndarray) -> None:
+        for parent, square in enumerate(squares):
+            self._multiply_strips(square, squares, self._strips[:2])
+            np.add(self._products[0, :, None], self._products[1], out=self._left[parent])
+            self._multiply_strips(square, squares, self._strips[2:])
+            np.add(self._products[0, :, None], self._products[1], out=self._two)
+            np.add(self._two[:, :, None], self._products[2], out=self._right[parent])
+
+    def _multiply_strips(self, square: np.ndarray, squares: np.ndarray, some: list[slice]) -> None:
+        for strip, products in zip(some, self._products, strict=False):
+            np.matmul(square[:, strip], squares[:, strip], out=products)
+
+    def _add_up(self, first: int) -> None:
+        """Write all crossings that have their first strip from that square."""
+        for place, strip in enumerate(self._strips):
+            for parent in range(2) if place else (first,):
+                which = [slice(None)] * (N_STRIPS - 1)
+                if place:
+                    which[place - 1] = slice(parent, parent + 1)
+                left = self._left[parent, first, which[0], None, None, None, strip]
+                right = self._right[parent, *which[1:], strip]
+                np.add(left, right, out=self._cross[*which, strip])
+
+
+def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:
+    """Put the costs of several batches of draws together."""
+    return SquareCosts(
+        row_norms=np.concatenate([part.row_norms for part in parts]),
+        column_norms=np.concatenate([part.column_norms for part in parts]),
+        cross=np.concatenate([part.cross for part in parts]),
+    )
+
+
+def typical_cost(cost: np.ndarray) -> float:
+    """Return the median cost, the mean where that is zero, 1 where all costs are.
+
+    Rounding below zero counts as zero.
+    """
+    cost = np.maximum(cost, 0.0)
+    return float(np.median(cost)) or float(np.mean(cost)) or 1.0

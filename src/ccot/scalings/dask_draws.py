@@ -1,0 +1,56 @@
+"""Draws of one matrix, solved by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ccot.runtime.types import Matrix
+from ccot.scalings.draws import DrawPartitions, DrawSolver, join_partitions, solve_alone
+from ccot.sources.dask_executor import Client, DaskExecutor, Future
+
+# Tasks of a round of draws for each thread of the cluster: enough to even out slower workers.
+_TASKS_A_THREAD = 4
+
+
+def prepare_on_dask(
+    executor: DaskExecutor, matrix: Matrix, draws: np.ndarray, **options: Any
+) -> DaskDrawSolver:
+    """Return a solver of draws of the rows that the executor gathered last."""
+    local = DrawSolver.prepare(matrix, draws, **options)
+    # Made again on the cluster from the rows that are there: the same numbers, nothing sent.
+    remote = executor.client.submit(
+        DrawSolver.prepare, executor.gathered, draws[:4], **options, pure=False
+    )
+    same = {field.name: getattr(local, field.name) for field in fields(DrawSolver)}
+    return DaskDrawSolver(**same, client=executor.client, remote=remote)
+
+
+@dataclass(frozen=True)
+class DaskDrawSolver(DrawSolver):
+    """A solver of draws that has the batches solved by workers.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        The client.
+    remote : Future
+        The same solver on the cluster.
+    """
+
+    client: Client
+    remote: Future
+
+    def partitions(
+        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
+    ) -> DrawPartitions:
+        """Solve draws on the cluster and read the steps of their scalings."""
+        numbers = (n_row_clusters, n_column_clusters)
+        n_workers = _TASKS_A_THREAD * max(1, sum(self.client.nthreads().values()))
+        futures = [
+            self.client.submit(solve_alone, self.remote, task, *numbers, pure=False)
+            for task in self.tasks(draws, n_workers)
+        ]
+        return join_partitions(self.client.gather(futures))

@@ -1,0 +1,400 @@
+"""Square draws of one matrix: solved in chunks, read as steps, remembered for unseen points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+from array_api_compat import device as array_device
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from sklearn.utils import gen_batches
+
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import Backend, choose_backend, in_parts_that_fit, one_blas_thread
+from ccot.runtime.types import Matrix, is_sparse
+from ccot.scalings.costs import CrossedCosts, SquareCosts, join_costs, square_costs, typical_cost
+from ccot.scalings.jumps import find_scaling_jumps
+from ccot.scalings.partition import Steps, join_steps, label_steps
+from ccot.scalings.sampling import CROSSINGS, are_crossings
+from ccot.scalings.steps import StepPlacement
+from ccot.transport.extend import extend_scaling
+from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
+
+# Widest range of the log kernel, in nats, and smallest tolerance that float32 is trusted with.
+_FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
+# Chunks that one task solves before their steps are read together.
+_CHUNKS_A_TASK = 16
+# Smaller squares are multiplied as fast as looked up; the products of larger ones take much memory.
+_CROSSED_SIZES = range(96, 513)
+# Sinkhorn iterations between two looks at the errors on another device than the CPU.
+_CHECK_EVERY = 8
+# About so many rows of a draw tell what costs are like.
+_ROWS_TO_LOOK_AT = 64
+# Unseen points are compared with the anchors in parts of at most this many costs.
+_CELLS_AT_ONCE = 2**19
+
+
+@stored("Ballots")
+@dataclass(frozen=True)
+class DrawPartitions:
+    """The partitions that draws arrived at.
+
+    Attributes
+    ----------
+    members : int array of shape (n_draws, size)
+        The rows in each draw.
+    row, column : Steps
+        Partitions of the drawn rows and of all columns.
+    n_iter : int array of shape (n_draws,)
+        Sinkhorn iterations.
+    converged : boolean array of shape (n_draws,)
+        Draws whose transport converged.
+    """
+
+    members: np.ndarray
+    row: Steps
+    column: Steps
+    n_iter: np.ndarray
+    converged: np.ndarray
+
+
+def join_partitions(partitions: Sequence[DrawPartitions]) -> DrawPartitions:
+    """Put the partitions of several batches of draws together."""
+    return DrawPartitions(
+        members=np.concatenate([ballot.members for ballot in partitions]),
+        row=join_steps([ballot.row for ballot in partitions]),
+        column=join_steps([ballot.column for ballot in partitions]),
+        n_iter=np.concatenate([ballot.n_iter for ballot in partitions]),
+        converged=np.concatenate([ballot.converged for ballot in partitions]),
+    )
+
+
+@stored()
+@dataclass(frozen=True)
+class DrawPlacement(StepPlacement):
+    """Places unseen points by their costs to the other side of one solved draw.
+
+    Attributes
+    ----------
+    anchors : array or sparse matrix of shape (size, size)
+        Points of the other side, one a row.
+    log_anchor_scaling : array of shape (size,)
+        Their scalings.
+    members : int array of shape (size,) or None
+        Coordinates of an unseen point that went into the draw; None: all of them.
+    offset, scale : float
+        As in :class:`DrawSolver`.
+    """
+
+    anchors: Matrix
+    log_anchor_scaling: np.ndarray
+    members: np.ndarray | None
+    offset: float
+    scale: float
+
+    def scaling(self, points: Matrix) -> np.ndarray:
+        """Return the logarithms of the points' scalings."""
+        at_once = max(1, _CELLS_AT_ONCE // len(self.log_anchor_scaling))
+        parts = gen_batches(points.shape[0], at_once)
+        return np.concatenate([self._scaling(points[part]) for part in parts])
+
+    def _scaling(self, points: Matrix) -> np.ndarray:
+        if self.members is not None:
+            points = points[:, self.members]
+        points = _shifted(points, self.offset, self.scale)
+        products = points @ self.anchors.T
+        log_kernel = products.toarray() if is_sparse(products) else products
+        log_kernel -= _squared_norms(self.anchors) / 2
+        mass = 1 / len(self.log_anchor_scaling)
+        # What depends on the point alone belongs to its scaling, not to the sum.
+        scaling = extend_scaling(log_kernel, self.log_anchor_scaling, mass)
+        return scaling + _squared_norms(points) / 2
+
+
+@dataclass(frozen=True)
+class DrawSolver:
+    r"""Solves draws of one matrix.
+
+    Attributes
+    ----------
+    matrix : ndarray or CSR matrix
+        The matrix as it is.
+    products : array or CSR matrix
+        The same, shifted and scaled, in the precision of the products, on the device. A shift does
+        not change the partitions and spares the arithmetic large numbers; a sparse matrix is not
+        shifted. The scale is such that the exponent of the kernel, the paper's
+        :math:`-\lambda M`, is minus half the squared distance: then it is the plain product of a
+        draw with itself, up to norms.
+    offset, scale : float
+        The shift and the scale.
+    precision : str
+        Precision of the products: ``"float32"`` where the kernel's range allows it.
+    resolution : float
+        Differences of log scalings up to this are rounding.
+    """
+
+    matrix: Matrix
+    products: Matrix
+    offset: float
+    scale: float
+    precision: str
+    resolution: float
+    backend: Backend
+    detector: str
+    max_iter: int
+    tol: float
+    n_jobs: int | None
+
+    @classmethod
+    def prepare(
+        cls,
+        matrix: Matrix,
+        draws: np.ndarray,
+        *,
+        reg: float,
+        scale_cost: str | None,
+        device: str | None,
+        **how: Any,
+    ) -> DrawSolver:
+        """Scale the matrix and turn ``reg`` into lambda by looking at the first draws."""
+        if is_sparse(matrix):
+            matrix, offset = sp.csr_array(matrix), 0.0
+            largest = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
+        else:
+            offset = float(np.mean(matrix))
+            largest = max(float(matrix.max()) - offset, offset - float(matrix.min())) or 1.0
+        squares = [_shifted(matrix[draw], offset, largest) for draw in draws[:4]]
+        typical, lowest, highest = np.array([_cost_range(square) for square in squares]).T
+        unit = 1 / largest**2 if scale_cost is None else float(np.median(typical))
+        factor = 2 / (reg * unit)
+        scale = largest / float(np.sqrt(factor))
+        spread = factor * float(np.max(highest - lowest))
+        extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
+        single = spread < _FLOAT32_RANGE and how["tol"] >= _FLOAT32_TOL
+        precision = "float32" if single else "float64"
+        backend = choose_backend(device)
+        return cls(
+            matrix=matrix,
+            products=(
+                matrix / scale
+                if is_sparse(matrix)
+                else backend.send(_shifted_in_parts(matrix, offset, scale, precision))
+            ),
+            offset=offset,
+            scale=scale,
+            precision=precision,
+            resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
+            backend=backend,
+            **how,
+        )
+
+    def partitions(
+        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
+    ) -> DrawPartitions:
+        """Solve draws by joblib's active backend, threads by default, and read their steps."""
+        numbers = (n_row_clusters, n_column_clusters)
+        tasks = self.tasks(draws, effective_n_jobs(self.n_jobs))
+        if self._shares_memory():
+            run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+            return join_partitions(run(delayed(self.cast)(task, *numbers) for task in tasks))
+        run = Parallel(n_jobs=self.n_jobs)
+        partitions = run(delayed(solve_alone)(*self._apart(task), *numbers) for task in tasks)
+        return replace(join_partitions(partitions), members=draws)
+
+    def _shares_memory(self) -> bool:
+        """Tell whether the workers see the matrix; those of a GPU always do."""
+        backend, _ = get_active_backend(prefer="threads")
+        shared = getattr(backend, "supports_sharedmem", False)
+        return self.backend.device is not None or shared
+
+    def tasks(self, draws: np.ndarray, n_workers: int) -> list[list[np.ndarray]]:
+        """Split draws into tasks of equal size, each a list of chunks that do not depend on it."""
+        at_once = self._at_once(draws)
+        crossed = self._shares_products(draws[: len(CROSSINGS)])
+        chunk_size = len(CROSSINGS) if crossed else at_once
+        chunks = [draws[part] for part in gen_batches(len(draws), chunk_size)]
+        n_tasks = min(len(chunks), n_workers * -(-len(chunks) // (n_workers * _CHUNKS_A_TASK)))
+        edges = np.linspace(0, len(chunks), n_tasks + 1).astype(int)
+        return [chunks[start:stop] for start, stop in pairwise(edges)]
+
+    def _at_once(self, draws: np.ndarray) -> int:
+        """Return how many draws make a batch of kernels."""
+        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
+        return max(1, self.backend.chunk_bytes // bytes_each)
+
+    def _shares_products(self, draws: np.ndarray) -> bool:
+        """Tell whether draws are crossings whose products had better be summed than computed."""
+        dense_here = self.backend.device is None and not is_sparse(self.matrix)
+        return dense_here and draws.shape[1] in _CROSSED_SIZES and are_crossings(draws)
+
+    def _apart(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
+        """Return what another process needs for some draws: their rows, and draws of these."""
+        rows, places = np.unique(np.concatenate(chunks), return_inverse=True)
+        some = self.products[rows]
+        edges = np.cumsum([len(chunk) for chunk in chunks[:-1]])
+        draws = np.split(places.reshape(-1, chunks[0].shape[1]), edges)
+        return replace(self, matrix=some, products=some), draws
+
+    def cast(
+        self, chunks: list[np.ndarray], n_row_clusters: int | None, n_column_clusters: int | None
+    ) -> DrawPartitions:
+        """Solve the draws of one task and read the steps of their scalings."""
+        answer = join_scalings(self._solve_chunks(chunks))
+        row, column = self._steps(answer, n_row_clusters, n_column_clusters)
+        return DrawPartitions(
+            members=np.concatenate(chunks),
+            row=row,
+            column=column,
+            n_iter=self.backend.fetch(answer.n_iter),
+            converged=self.backend.fetch(answer.error) <= self.tol,
+        )
+
+    def _solve_chunks(self, chunks: list[np.ndarray]) -> list[Scalings]:
+        """Solve chunks one after the other, in the same memory.
+
+        Memory fresh from the system costs as much time as the transport itself.
+        """
+        if self.backend.device is not None or is_sparse(self.matrix):
+            parts = [in_parts_that_fit(self.solve, draws) for draws in chunks]
+            return [answer for some in parts for answer in some]
+        size, dtype = chunks[0].shape[1], self.products.dtype
+        shared: CrossedCosts | None = None
+        room: np.ndarray | None = None
+        answers = []
+        for draws in chunks:
+            if self._shares_products(draws):
+                shared = shared or CrossedCosts(size, dtype)
+                parents = self.products[draws[[0, -1]]]
+                answers += [self._scale(costs) for costs in shared(parents)]
+                continue
+            room = np.empty((2, len(draws), size, size), dtype) if room is None else room
+            squares, cross = room[:, : len(draws)]
+            # "clip": the indices are known to be good, and NumPy need not buffer its answer.
+            np.take(self.products, draws, axis=0, out=squares, mode="clip")
+            answers.append(self._scale(square_costs(squares, out=cross)))
+        return answers
+
+    def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
+        """Return the scalings of rows and columns of draws, on the device."""
+        return self._scale(self._costs(draws, precision))
+
+    def _scale(self, costs: SquareCosts) -> Scalings:
+        """Transport rows to columns; the memory of the products is used for the work."""
+        xp = array_namespace(costs.row_norms)
+        answer = sinkhorn(
+            costs.cross,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            check_every=1 if self.backend.device is None else _CHECK_EVERY,
+            overwrite=True,
+            # Cauchy and Schwarz know how large a product can be.
+            reach=math.sqrt(float(xp.max(costs.row_norms)) * float(xp.max(costs.column_norms))),
+        )
+        # The norms were left out of the kernel: they belong to the scalings.
+        return replace(
+            answer,
+            log_row=answer.log_row + costs.row_norms / 2,
+            log_column=answer.log_column + costs.column_norms / 2,
+        )
+
+    def _costs(self, draws: np.ndarray, precision: str | None) -> SquareCosts:
+        send = self.backend.send
+        if is_sparse(self.matrix):
+            dtype = precision or self.precision
+            costs = join_costs([square_costs(self.products[draw], dtype) for draw in draws])
+            return SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
+        if precision is None:
+            return square_costs(self.products[send(draws.astype(np.int32))])
+        squares = _shifted(self.matrix[draws], self.offset, self.scale)
+        return square_costs(send(squares.astype(precision, copy=False)))
+
+    def _steps(
+        self, answer: Scalings, n_row_clusters: int | None, n_column_clusters: int | None
+    ) -> tuple[Steps, Steps]:
+        """Read the steps of rows and of columns, where the scalings are."""
+        fetch = self.backend.fetch if self.detector == "authors" else lambda array: array
+        log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
+        if n_row_clusters != n_column_clusters:
+            return self._read(log_row, n_row_clusters), self._read(log_column, n_column_clusters)
+        xp = array_namespace(log_row)
+        both, n_draws = self._read(xp.concat([log_row, log_column]), n_row_clusters), len(log_row)
+        return both[:n_draws], both[n_draws:]
+
+    def _read(self, log_scaling: Any, n_clusters: int | None) -> Steps:
+        xp = array_namespace(log_scaling)
+        order = xp.argsort(log_scaling, axis=1, stable=False)
+        vector = xp.arange(order.shape[0], device=array_device(order))[:, None]
+        jumps = find_scaling_jumps(
+            log_scaling[vector, order],
+            self.detector,
+            n_jumps=None if n_clusters is None else n_clusters - 1,
+            resolution=self.resolution,
+        )
+        steps = label_steps(order, jumps.mask, jumps.strength)
+        if isinstance(order, np.ndarray):
+            return steps
+        fetch = self.backend.fetch
+        # Labels are many and small: they travel as such.
+        labels = fetch(xp.astype(steps.labels, xp.int16)).astype(np.intp)
+        return Steps(labels, fetch(steps.n_clusters), fetch(steps.weakest))
+
+    def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
+        """Return the placements of rows and of columns by one draw, still without thresholds."""
+        answer = self.solve(draw[None], "float64")
+        log_row, log_column = (
+            self.backend.fetch(log_scaling)[0]
+            for log_scaling in (answer.log_row, answer.log_column)
+        )
+        square = _shifted(self.matrix[draw], self.offset, self.scale)
+        common = (self.offset, self.scale)
+        return (
+            DrawPlacement(square.T, log_column, None, *common, width=len(draw)),
+            DrawPlacement(square, log_row, draw, *common, width=self.matrix.shape[0]),
+        )
+
+
+def solve_alone(
+    solver: DrawSolver, chunks: list[np.ndarray], *numbers: int | None
+) -> DrawPartitions:
+    """Do what :meth:`DrawSolver.cast` does in a process of its own."""
+    with one_blas_thread():
+        return solver.cast(chunks, *numbers)
+
+
+def _shifted(points: Matrix, offset: float, scale: float) -> Matrix:
+    return (points - offset if offset else points) / scale
+
+
+def _shifted_in_parts(
+    matrix: np.ndarray, offset: float, scale: float, precision: str
+) -> np.ndarray:
+    """Shift and scale without a second matrix in double precision."""
+    answer = np.empty_like(matrix, dtype=precision)
+    for part in gen_batches(len(matrix), max(1, _CELLS_AT_ONCE // matrix.shape[1])):
+        answer[part] = _shifted(matrix[part], offset, scale)
+    return answer
+
+
+def _squared_norms(points: Matrix) -> np.ndarray:
+    if is_sparse(points):
+        return np.asarray(points.multiply(points).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", points, points)
+
+
+def _cost_range(square: Matrix) -> tuple[float, float, float]:
+    """Return the typical cost of a draw, and the smallest and largest of its cross products.
+
+    Some of the rows are enough to go by.
+    """
+    some = square[:: max(1, square.shape[0] // _ROWS_TO_LOOK_AT)]
+    cross = some @ square
+    cross = cross.toarray() if is_sparse(cross) else cross
+    norms = _squared_norms(some)[:, None] + _squared_norms(square.T)
+    return typical_cost(norms - 2 * cross), float(cross.min()), float(cross.max())

@@ -1,0 +1,345 @@
+r"""Sorted values in, positions of jumps out.
+
+Two detectors. ``"authors"`` is the one of the paper's published code, kept for fidelity.
+``"multiscale"`` is the paper's idea with a test of significance. Both look for places where
+
+.. math:: F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|
+
+has a local maximum, on the sorted values and on coarser and coarser averages of them
+(:math:`\alpha^{n/2}_i = (\alpha^n_{2i} + \alpha^n_{2i+1}) / 2`), and want a chain of such maxima
+from fine to coarse. The multiscale detector asks at every link of the chain whether the gap could
+have come about by chance.
+
+The test
+--------
+Where values are drawn from a smooth density, the gaps between neighbours around a place are, to
+first order, independent and exponential with a common mean. The chance that a gap ``x`` exceeds
+by its size the sum ``s`` of ``w`` neighbouring gaps on one side is then
+``p = (1 + x / s) ** -w``. Windows of ``2 * 2 ** k`` and ``3 * 2 ** k`` gaps are looked at at
+link ``k``, fewer where the end of the vector is nearer, the smallest ``p`` of each side is
+kept, and the larger of the two sides counts, so that a change of density alone is no jump.
+Multiplied by the number of gaps and of windows this bounds the probability of any false jump in
+the vector (Bonferroni); a jump is accepted where the bound is below ``level``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+from array_api_compat import array_namespace, device
+from numpy.typing import ArrayLike
+
+from ccot.runtime.types import Array
+
+DETECTORS = ("multiscale", "authors")
+LEVEL = 0.02
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """Jumps in a batch of sorted vectors.
+
+    Attributes
+    ----------
+    mask : boolean array of shape (..., n - 1)
+        True where a jump lies between a value and the next one.
+    strength : array of shape (..., n - 1)
+        How strong the evidence for a jump is: minus the decimal logarithm of the bound on a false
+        alarm for ``"multiscale"``, the height relative to the range for ``"authors"``.
+    """
+
+    mask: Array
+    strength: Array
+
+
+@overload
+def detect_jumps(
+    sorted_values: ArrayLike,
+    method: str = ...,
+    *,
+    n_jumps: int | None = ...,
+    level: float = ...,
+    return_strength: Literal[False] = ...,
+) -> np.ndarray: ...
+@overload
+def detect_jumps(
+    sorted_values: ArrayLike,
+    method: str = ...,
+    *,
+    n_jumps: int | None = ...,
+    level: float = ...,
+    return_strength: Literal[True],
+) -> tuple[np.ndarray, np.ndarray]: ...
+def detect_jumps(
+    sorted_values: ArrayLike,
+    method: str = "multiscale",
+    *,
+    n_jumps: int | None = None,
+    level: float = LEVEL,
+    return_strength: bool = False,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    """Find the jumps in a sorted vector (section 3.5 of the paper [1]_).
+
+    Parameters
+    ----------
+    sorted_values : array-like of shape (n_values,)
+        Values in ascending order; for scaling vectors, their logarithms.
+    method : {"multiscale", "authors"}, default="multiscale"
+        ``"multiscale"`` accepts only jumps that stand out against the spacing of the values
+        around them; it finds clusters down to a few values, at the ends too, and does not change
+        when the values are shifted or scaled. ``"authors"`` does what the paper's published code
+        does: it has no test of significance, and never cuts close to the ends.
+    n_jumps : int, optional
+        Return exactly this many jumps, the strongest, significant or not.
+    level : float, default=0.02
+        Bound on the probability of a false jump anywhere in a vector without structure
+        (``"multiscale"`` only). The bound is loose: samples of smooth laws show a jump far less
+        often.
+    return_strength : bool, default=False
+        Also return the strength of every jump.
+
+    Returns
+    -------
+    positions : ndarray of int
+        Increasing; how many values lie before each jump.
+    strength : ndarray of float
+        Only with ``return_strength``: minus the decimal logarithm of the bound on a false alarm
+        (``"multiscale"``), or the height relative to the range (``"authors"``).
+
+    References
+    ----------
+    .. [1] Laclau, C., Redko, I., Matei, B., Bennani, Y. and Brault, V. (2017). Co-clustering
+       through optimal transport. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> steps = np.repeat([0.0, 5.0, 9.0], [10, 40, 25])
+    >>> values = np.sort(steps + 0.1 * np.random.default_rng(0).normal(size=75))
+    >>> detect_jumps(values)
+    array([10, 50])
+    >>> detect_jumps(values, n_jumps=1)
+    array([50])
+    """
+    values = _check_sorted(sorted_values)
+    _check_request(len(values), method, n_jumps)
+    if len(values) < 2:
+        positions, strength = np.empty(0, dtype=np.int64), np.empty(0)
+    else:
+        jumps = find_jumps(values, method, n_jumps=n_jumps, level=level)
+        positions = np.flatnonzero(jumps.mask) + 1
+        strength = jumps.strength[jumps.mask]
+    return (positions, strength) if return_strength else positions
+
+
+def find_jumps(
+    values: Array,
+    method: str = "multiscale",
+    *,
+    n_jumps: int | None = None,
+    level: float = LEVEL,
+    resolution: float | None = None,
+) -> Jumps:
+    """Find the jumps in a batch of sorted vectors at once.
+
+    Parameters
+    ----------
+    values : array of shape (..., n)
+        Each vector ascending. NumPy or, for ``"multiscale"``, PyTorch.
+    method, n_jumps, level
+        As in :func:`detect_jumps`.
+    resolution : float, optional
+        Gaps up to this size are rounding, not jumps; by default what float64 resolves.
+
+    Returns
+    -------
+    Jumps
+        Where the jumps are and how strong.
+    """
+    _check_request(values.shape[-1], method, n_jumps)
+    xp = array_namespace(values)
+    batch = xp.reshape(values, (-1, values.shape[-1]))
+    if resolution is None:
+        largest = float(xp.max(xp.abs(values))) if batch.shape[0] else 0.0
+        resolution = 64 * float(np.finfo(np.float64).eps) * largest
+    gaps = batch[:, 1:] - batch[:, :-1]
+    if method == "authors":
+        mask, strength = _authors(batch), gaps / _positive(np.ptp(batch, axis=-1))[:, None]
+    else:
+        strength = _evidence(batch, gaps, resolution)
+        mask = strength >= -math.log10(level)
+    if n_jumps is not None:
+        mask = _strongest(mask if method == "authors" else strength, gaps, n_jumps)
+    shape = (*values.shape[:-1], values.shape[-1] - 1)
+    return Jumps(xp.reshape(mask, shape), xp.reshape(strength, shape))
+
+
+def find_scaling_jumps(sorted_log_scaling: Array, method: str, **how: Any) -> Jumps:
+    """Find the jumps in sorted scalings given by their logarithms.
+
+    The authors' detector looks at the scalings themselves, the other one at the logarithms:
+    scalings may differ by hundreds of orders of magnitude, and then all steps but the last one
+    vanish. Parameters are those of :func:`find_jumps`.
+    """
+    if method == "authors":
+        top = sorted_log_scaling[..., -1:]
+        return find_jumps(np.exp(sorted_log_scaling - top), method, **how)
+    return find_jumps(sorted_log_scaling, method, **how)
+
+
+def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
+    """Mark the ``n_jumps`` places with most evidence; the wider gap where it is equal."""
+    xp = array_namespace(gaps)
+    # Sorting by the lesser key first, then stably by the greater one.
+    order = xp.argsort(gaps, axis=-1, stable=True)
+    vector = xp.arange(gaps.shape[0], device=device(gaps))[:, None]
+    ranked = xp.astype(evidence, xp.float64)[vector, order]
+    order = order[vector, xp.argsort(ranked, axis=-1, stable=True)]
+    mask = gaps < -1
+    mask[vector, order[:, gaps.shape[1] - n_jumps :]] = True
+    return mask
+
+
+# The multiscale detector ---------------------------------------------------------------------
+
+
+def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
+    """Minus log10 of the bound on a false jump, gap by gap."""
+    xp = array_namespace(values)
+    n_values, n_gaps = values.shape[-1], gaps.shape[-1]
+    candidates = xp.nonzero((gaps > resolution) & _is_peak(gaps))
+    vector, place = candidates
+    gap, flat = gaps[candidates], xp.reshape(values, (-1,))
+    n_links = max(1, int(math.log2(n_values)) - 1)
+    chained = xp.arange(gap.shape[0], device=device(values))
+    log_chances = (xp.zeros_like(gap), xp.zeros_like(gap))
+    totals, sizes = values, xp.ones_like(values[:1, :])
+    for link in range(n_links):
+        if link:
+            totals, sizes = _pair(totals), _pair(sizes)
+            peak = _is_peak(_cost(totals / sizes))
+            # A jump at the border of two intervals shows in both: either may carry the chain.
+            (kept,) = xp.nonzero(
+                _pick(peak, vector, place >> link) | _pick(peak, vector, (place + 1) >> link)
+            )
+            chained, vector, place, gap = (
+                xp.take(of, kept) for of in (chained, vector, place, gap)
+            )
+        for side, log_chance in zip((-1, 1), log_chances, strict=True):
+            near = vector * n_values + place + (side > 0)
+            edge = xp.take(flat, near)
+            room = place if side < 0 else n_gaps - 1 - place
+            chance = xp.take(log_chance, chained)
+            for window in (2 * 2**link, 3 * 2**link):
+                count = xp.clip(room, None, window)
+                total = side * (xp.take(flat, near + side * count) - edge)
+                # Equal values have no gaps at all: a limit keeps the evidence finite.
+                ratio = gap / xp.maximum(total, 1e-15 * gap)
+                chance = xp.minimum(chance, -count * xp.log1p(ratio))
+            log_chance[chained] = chance
+    log_bound = xp.maximum(*log_chances) + math.log(max(1, n_gaps) * 2 * n_links)
+    evidence = xp.zeros_like(gaps)
+    evidence[candidates] = xp.clip(-log_bound, 0.0, None) / math.log(10)
+    return evidence
+
+
+def _pick(table: Array, row: Array, column: Array) -> Array:
+    xp = array_namespace(table)
+    return xp.take(xp.reshape(table, (-1,)), row * table.shape[1] + column)
+
+
+def _pair(totals: Array) -> Array:
+    """Add neighbours two by two; an odd one out stays alone."""
+    paired = array_namespace(totals).asarray(totals[..., ::2], copy=True)
+    paired[..., : totals.shape[-1] // 2] += totals[..., 1::2]
+    return paired
+
+
+def _cost(averages: Array) -> Array:
+    """F of the paper; beyond the ends there is no step."""
+    cost = array_namespace(averages).zeros_like(averages)
+    steps = averages[:, 1:] - averages[:, :-1]
+    cost[:, 1:] += steps
+    cost[:, :-1] += steps
+    return cost
+
+
+def _is_peak(heights: Array) -> Array:
+    xp = array_namespace(heights)
+    peak = xp.ones_like(heights, dtype=xp.bool)
+    peak[:, 1:] &= heights[:, 1:] >= heights[:, :-1]
+    peak[:, :-1] &= heights[:, 1:] <= heights[:, :-1]
+    return peak
+
+
+def _positive(numbers: np.ndarray) -> np.ndarray:
+    return np.maximum(numbers, np.finfo(np.float64).tiny)
+
+
+# The authors' detector -----------------------------------------------------------------------
+
+
+def _authors(batch: np.ndarray) -> np.ndarray:
+    mask = np.zeros((len(batch), batch.shape[-1] - 1), dtype=bool)
+    for row, values in zip(mask, batch, strict=True):
+        positions = _authors_positions(values)
+        row[positions - 1] = True
+    return mask
+
+
+def _authors_positions(values: np.ndarray) -> np.ndarray:
+    """Jumps as the published code finds them, counted from 1 (= values before the jump)."""
+    octaves = int(np.log2(len(values)))
+    if octaves < 4:
+        return _authors_short(values)
+    n_scales = 2 if octaves < 7 else 4
+    coarse, scales = values, []
+    for scale in range(1, n_scales + 1):
+        scales.append(_authors_scale(coarse, window=3 * (5 - scale)))
+        paired = coarse[: len(coarse) // 2 * 2]
+        coarse = (paired[::2] + paired[1::2]) / 2
+    # Only the finest and the coarsest scale decide; the published code does not use the others.
+    finest, coarsest = scales[0], scales[-1] * 2 ** (n_scales - 1)
+    near = np.abs(finest[:, None] - coarsest[None, :]) < 2 * n_scales
+    return finest[near.any(axis=1)]
+
+
+def _authors_short(values: np.ndarray) -> np.ndarray:
+    gaps = np.diff(values)
+    places = [i for i in range(3, len(values) - 3) if gaps[i] > max(gaps[i + 1], gaps[i + 2])]
+    return np.array(places, dtype=np.int64) + 1
+
+
+def _authors_scale(values: np.ndarray, window: int) -> np.ndarray:
+    """Local maxima of F within ``window`` intervals on either side, counted from 1."""
+    gaps = np.diff(values)
+    cost = gaps[:-1] + gaps[1:]
+    kept = []
+    for i in range(1 + window, len(values) - 2 - window):
+        higher_than_next = cost[i] > cost[i + 1 : i + 1 + window].max()
+        if higher_than_next and cost[i - 1] > cost[i - 1 - window : i - 1].max():
+            kept.append(i)
+    # Neighbouring candidates are one jump seen from both sides; the first of them is the taller.
+    return np.array([i for i in kept if i - 1 not in kept], dtype=np.int64) + 1
+
+
+def _check_request(n_values: int, method: str, n_jumps: int | None) -> None:
+    if method not in DETECTORS:
+        raise ValueError(f"unknown detector {method!r}: choose one of {', '.join(DETECTORS)}")
+    most = max(n_values - 1, 0)
+    if n_jumps is not None and not 0 <= n_jumps <= most:
+        raise ValueError(f"{n_values} values cannot have {n_jumps} jumps: ask for 0 to {most}")
+
+
+def _check_sorted(sorted_values: ArrayLike) -> np.ndarray:
+    values = np.asarray(sorted_values, dtype=np.float64)
+    if values.ndim != 1:
+        raise ValueError(f"expected one vector of values, got an array of shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError("the values contain NaN or infinity: remove them first")
+    if (np.diff(values) < 0).any():
+        raise ValueError("the values are not in ascending order: pass numpy.sort(values)")
+    return values

@@ -1,0 +1,315 @@
+"""CCOT of matrices with more rows than can vote.
+
+Squares are drawn from a pool of rows, which vote as the rows of a small matrix do; all other rows
+are placed on the steps of the reference draw in closed form, part by part. The matrix is read
+twice and never held; what a fit costs beyond these two passes does not depend on its height.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, Run
+from ccot.runtime.spilled import SpilledArray
+from ccot.runtime.types import Matrix
+from ccot.scalings.ccot import CCOTSettings, Prepare, fit_ccot
+from ccot.scalings.draws import DrawPlacement, DrawSolver
+from ccot.scalings.partition import StepLaw, place
+from ccot.scalings.sampling import pool_size
+from ccot.scalings.steps import StepCoclustering, StepPlacement, StepSide
+from ccot.sources import RowSource
+from ccot.sources.executors import Executor, ThreadExecutor, get_executor
+
+_VALUES_FOR_LAW = 2**20
+# Placed rows are kept in runs of at most about so many.
+_RUN_ROWS = 2**21
+
+
+def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclustering:
+    """Co-cluster a matrix of many rows by its source.
+
+    Parameters
+    ----------
+    source : RowSource
+        The matrix. If it has more columns than rows, columns are drawn.
+    settings : CCOTSettings
+        Parameters.
+    run : Run
+        Random numbers, progress, checkpoint, workers.
+
+    Returns
+    -------
+    StepCoclustering
+        Partitions of all rows and columns.
+    """
+    if source.shape[0] < source.shape[1]:
+        return fit_large(source.transposed(), settings.transposed(), run).transposed()
+    executor = get_executor(source, run)
+    n_rows, n_pool = source.shape[0], pool_size(source.shape, settings.n_samplings)
+    whole = n_pool == n_rows
+    pool = np.arange(n_rows) if whole else np.sort(run.rng.choice(n_rows, n_pool, replace=False))
+    voted = fit_ccot(executor.gather(pool), settings, run, _draw_solver(executor))
+    if whole:
+        return voted
+    run.progress(f"{n_pool} of {n_rows} rows voted, the others are placed")
+    with one_blas_thread():
+        row, means = _place_all_rows(source, executor, voted, pool, run.checkpoint)
+    return replace(_of_all(voted, row, pool), block_means=means)
+
+
+def _draw_solver(executor: Any) -> Prepare:
+    """Return what makes the solver of draws: on the cluster that holds the rows, or here."""
+    if isinstance(executor, ThreadExecutor):
+        return DrawSolver.prepare
+    from ccot.scalings.dask_draws import prepare_on_dask
+
+    return partial(prepare_on_dask, executor)
+
+
+def _of_all(voted: StepCoclustering, row: StepSide, pool: np.ndarray) -> StepCoclustering:
+    """Let the columns' placement count rows in the whole matrix instead of the pool."""
+    placement = voted.column.placement
+    assert isinstance(placement, DrawPlacement)
+    assert placement.members is not None
+    placement = replace(placement, members=pool[placement.members], width=len(row.labels))
+    return replace(voted, row=row, column=replace(voted.column, placement=placement))
+
+
+def _place_all_rows(
+    source: RowSource,
+    executor: Executor,
+    voted: StepCoclustering,
+    pool: np.ndarray,
+    checkpoint: Checkpoint,
+) -> tuple[StepSide, np.ndarray]:
+    """Return the side of all rows, and the block means."""
+    placer = RowPlacer.of(voted.row)
+    no_rows = replace(
+        voted.row,
+        labels=np.empty(0, np.int32),
+        confidence=np.empty(0, np.float32),
+        log_scaling=np.empty(0, np.float32),
+        jumps=np.zeros_like(voted.row.jumps),
+    )
+
+    def rest(n_kept: int) -> Iterator[PlacedRows]:
+        known = (_known(voted.row, pool, part) for part in source.parts[n_kept:])
+        parts = executor.each_part(placer.place_part, known, n_kept)
+        return parts if checkpoint is NO_CHECKPOINT else _in_runs(parts, checkpoint.patience)
+
+    runs = checkpoint.series("rows", len(source.parts), rest, lambda run: len(run.sums))
+    row, added = _append(no_rows, runs)
+    return row, _means(added, voted.column)
+
+
+def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRows]:
+    """Join what is placed within a few seconds: a few long arrays are written faster than many."""
+    run: list[PlacedRows] = []
+    begun = time.monotonic()
+    for part in parts:
+        run.append(part)
+        n_rows = sum(len(one.labels) for one in run)
+        if n_rows >= _RUN_ROWS or time.monotonic() - begun >= patience:
+            yield _join(run)
+            run, begun = [], time.monotonic()
+    if run:
+        yield _join(run)
+
+
+def _join(parts: Sequence[PlacedRows]) -> PlacedRows:
+    return PlacedRows(
+        labels=np.concatenate([part.labels for part in parts]),
+        confidence=np.concatenate([part.confidence for part in parts]),
+        log_scaling=np.concatenate([part.log_scaling for part in parts]),
+        sums=np.concatenate([part.sums for part in parts]),
+        below=np.sum([part.below for part in parts], axis=0),
+        n_outside=sum(part.n_outside for part in parts),
+    )
+
+
+@dataclass(frozen=True)
+class _Added:
+    """What rows that were added to a side make together.
+
+    Attributes
+    ----------
+    sizes : array of shape (n_clusters,)
+        How many there are in each cluster.
+    sums : array of shape (n_clusters, n_columns)
+        Sums of these.
+    n_outside : int
+        How many have a scaling on none of the steps.
+    """
+
+    sizes: np.ndarray
+    sums: np.ndarray
+    n_outside: int
+
+
+def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Added]:
+    """Add placed rows to a side."""
+    columns = [SpilledArray(old.dtype) for old in (side.labels, side.confidence, side.log_scaling)]
+    for array, old in zip(columns, (side.labels, side.confidence, side.log_scaling), strict=True):
+        array.append(old)
+    below, sizes, sums, n_outside = side.jumps, np.zeros(1), np.zeros(1), 0
+    for part in parts:
+        news = (part.labels, part.confidence, part.log_scaling)
+        for array, new in zip(columns, news, strict=True):
+            array.append(new)
+        # Counted as they come: reading the array back would bring all of it into memory.
+        sizes = sizes + np.bincount(part.labels, minlength=side.n_clusters)
+        below, n_outside = below + part.below, n_outside + part.n_outside
+        # In the order of the parts, however they were joined: sums are the same to the last bit.
+        sums = reduce(add, part.sums, sums)
+    labels, confidence, log_scaling = (array.close() for array in columns)
+    side = replace(side, labels=labels, confidence=confidence, log_scaling=log_scaling, jumps=below)
+    return side, _Added(sizes, sums, n_outside)
+
+
+def _means(added: _Added, column: StepSide) -> np.ndarray:
+    by_column = np.eye(column.n_clusters)[column.labels]
+    sums, cells = added.sums @ by_column, np.outer(added.sizes, by_column.sum(axis=0))
+    return np.divide(sums, cells, out=np.full(cells.shape, np.nan), where=cells > 0)
+
+
+def add_rows(
+    found: StepCoclustering, source: RowSource, run: Run
+) -> tuple[StepCoclustering, float]:
+    """Place new rows in a co-clustering and count them in.
+
+    Parameters
+    ----------
+    found : StepCoclustering
+        What was found so far, with its block means.
+    source : RowSource
+        The new rows.
+    run : Run
+        Progress and workers.
+
+    Returns
+    -------
+    found : StepCoclustering
+        The co-clustering of old and new rows. Numbers of clusters and labels of earlier rows are as
+        they were; block means are over all rows so far.
+    share_outside : float
+        Share of the new rows whose scaling is on none of the steps.
+    """
+    assert found.block_means is not None
+    executor = get_executor(source, run)
+    old_sizes = found.row.sizes()
+    placer = RowPlacer.of(found.row)
+    with one_blas_thread():
+        parts = executor.each_part(placer.place_part, [Known.none()] * len(source.parts))
+        row, added = _append(found.row, parts)
+    new_means = np.nan_to_num(_means(added, found.column))
+    weight = (added.sizes / np.maximum(old_sizes + added.sizes, 1))[:, None]
+    means = np.where(weight == 1, new_means, (1 - weight) * found.block_means + weight * new_means)
+    column = found.column
+    column = replace(column, placement=replace(column.placement, width=len(row.labels)))
+    grown = replace(found, row=row, column=column, block_means=means)
+    return grown, added.n_outside / source.shape[0]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rows of a part whose cluster was voted on: where they are in it, and what was decided."""
+
+    positions: np.ndarray
+    labels: np.ndarray
+    confidence: np.ndarray
+
+    @classmethod
+    def none(cls) -> Known:
+        """Return that nothing is known."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+def _known(voted: StepSide, pool: np.ndarray, part: slice) -> Known:
+    inside = slice(*np.searchsorted(pool, (part.start, part.stop)))
+    # Those in no agreeing draw have no vote to go by: they are placed like all others.
+    voted_on = voted.confidence[inside] > 0
+    return Known(
+        pool[inside][voted_on] - part.start,
+        voted.labels[inside][voted_on],
+        voted.confidence[inside][voted_on],
+    )
+
+
+@stored(renamed={"strangers": "n_outside"})
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows on the steps of a reference draw.
+
+    Attributes
+    ----------
+    labels, confidence, log_scaling : arrays of shape (n_rows,)
+        As in :class:`~ccot.coclustering.StepSide`.
+    sums : array of shape (n_parts, n_clusters, n_columns)
+        Sums of the rows of each cluster, in each of the parts they were read in.
+    below : int array of shape (n_clusters - 1,)
+        How many scalings lie below each threshold.
+    n_outside : int
+        How many scalings are on none of the steps.
+    """
+
+    labels: np.ndarray
+    confidence: np.ndarray
+    log_scaling: np.ndarray
+    sums: np.ndarray
+    below: np.ndarray
+    n_outside: int
+
+
+@dataclass(frozen=True)
+class RowPlacer:
+    """Places rows that no draw has seen, and says how sure that is.
+
+    Attributes
+    ----------
+    placement : StepPlacement
+        The reference draw.
+    law : StepLaw
+        Its steps.
+    agreement : float
+        Share of the draws that found this number of clusters.
+    """
+
+    placement: StepPlacement
+    law: StepLaw
+    agreement: float
+
+    @classmethod
+    def of(cls, side: StepSide) -> RowPlacer:
+        """Place rows as a fitted side does."""
+        placement = side.placement
+        assert isinstance(placement, StepPlacement)
+        # Of very many values a part tells as much.
+        values = side.log_scaling[:: -(-len(side.log_scaling) // _VALUES_FOR_LAW)].astype(float)
+        labels = place(values, placement.thresholds)
+        law = StepLaw.of(values, labels, side.n_clusters)
+        return cls(placement, law, side.number_votes[side.n_clusters])
+
+    def place_part(self, rows: Matrix, known: Known) -> PlacedRows:
+        """Place rows, those that are known excepted, whose confidence is in their votes."""
+        scaling = self.placement.scaling(rows)
+        labels = place(scaling, self.placement.thresholds)
+        confidence = self.agreement * self.law.posterior(scaling, labels)
+        below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
+        labels[known.positions], confidence[known.positions] = known.labels, known.confidence
+        return PlacedRows(
+            labels=labels.astype(np.int32),
+            confidence=confidence.astype(np.float32),
+            log_scaling=scaling.astype(np.float32),
+            sums=(np.eye(len(self.law.size))[:, labels] @ rows)[None],
+            below=below,
+            n_outside=int(self.law.stands_on_none(scaling).sum()),
+        )

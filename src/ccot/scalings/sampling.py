@@ -1,0 +1,176 @@
+"""Which rows go into each square draw.
+
+CCOT compares rows with columns, so both must have the same length. When a matrix has more rows
+than columns, as many rows as there are columns are drawn, again and again, until everyone had a
+say. The order within a draw matters too: it decides which row stands opposite which column.
+
+Many draws come cheaper as crossings. Two squares are cut into strips of rows; a crossing takes each
+strip from one or the other. All crossings of two squares share the products of their strips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+SAMPLINGS = ("cover", "uniform")
+N_STRIPS = 5
+# Strip p of crossing k comes from the first of two squares or the second: CROSSINGS[k, p].
+# Rows that vote: at most so many, of at most so many numbers together, but at least so many draws.
+POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
+# Where every row is drawn more often than this, draws are crossings.
+CROSSED_FROM = 64
+CROSSINGS = np.arange(2**N_STRIPS)[:, None] >> np.arange(N_STRIPS)[::-1] & 1
+
+
+def worth_crossing(shape: tuple[int, int], sampling: str, n_draws: int) -> bool:
+    """Return True if so many draws are asked for that sharing products costs no variety."""
+    n_rows, n_columns = shape
+    return sampling == "cover" and n_draws * n_columns >= CROSSED_FROM * n_rows
+
+
+def draw_indices(
+    n_points: int,
+    size: int,
+    sampling: str,
+    rng: np.random.Generator,
+    crossed: bool = False,
+) -> Iterator[np.ndarray]:
+    """Yield ordered draws of ``size`` of ``n_points`` points, without end.
+
+    Parameters
+    ----------
+    n_points, size : int
+        How many points there are and how many go into a draw.
+    sampling : {"cover", "uniform"}
+        ``"cover"`` cuts random permutations into blocks: everyone is drawn equally often, up to
+        one draw. ``"uniform"`` makes independent draws, as the paper does.
+    rng : numpy.random.Generator
+        Source of randomness.
+    crossed : bool, default=False
+        Instead of drawing each square anew, yield all crossings of a pair of squares, then those
+        of the next pair, and so on. Everyone is then drawn equally often up to one pair's crossings
+        or, where two squares have more rows than there are, on average.
+
+    Yields
+    ------
+    numpy.ndarray of shape (size,)
+        Distinct indices. Where there is nothing to draw (``size == n_points``), the first draw is
+        the given order and later ones pair rows and columns anew.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = draw_indices(6, 3, "cover", np.random.default_rng(0))
+    >>> sorted(np.concatenate([next(draws), next(draws)]).tolist())
+    [0, 1, 2, 3, 4, 5]
+    """
+    if crossed:
+        for first, second in _parents(n_points, size, rng):
+            yield from cross(first, second)
+    if size == n_points:
+        yield np.arange(n_points)
+    if sampling == "cover":
+        yield from _cover(n_points, size, rng)
+    while True:
+        yield rng.choice(n_points, size=size, replace=False)
+
+
+def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    waiting = rng.permutation(n_points)
+    while True:
+        if len(waiting) < size:
+            fresh = rng.permutation(n_points)
+            # The remainder of one permutation is filled up from the next: those already in the
+            # draw go to the end of the queue, so that nobody is in it twice.
+            twice = np.isin(fresh, waiting)
+            waiting = np.concatenate([waiting, fresh[~twice], fresh[twice]])
+        yield waiting[:size]
+        waiting = waiting[size:]
+
+
+def _parents(
+    n_points: int, size: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield pairs of squares of which no crossing has a row twice.
+
+    Where there are too few rows for two squares, a strip of the second is filled up from the same
+    strip of the first, in another order.
+    """
+    given = size == n_points
+    old_strips, n_fresh = strips(size), min(size, n_points - size)
+    new_strips = strips(n_fresh)
+    for points in _cover(n_points, size + n_fresh, rng):
+        first, fresh = (np.arange(n_points) if given else points[:size]), points[size:]
+        given = False
+        pairs = zip((first[strip] for strip in old_strips), new_strips, strict=True)
+        filled = (np.concatenate([fresh[new], old[new.stop - new.start :]]) for old, new in pairs)
+        yield first, np.concatenate([rng.permutation(strip) for strip in filled])
+
+
+def strips(size: int) -> list[slice]:
+    """Cut a square of so many rows into strips, as equal as can be.
+
+    Examples
+    --------
+    >>> [(strip.start, strip.stop) for strip in strips(12)]
+    [(0, 3), (3, 6), (6, 8), (8, 10), (10, 12)]
+    """
+    least, more = divmod(size, N_STRIPS)
+    edges = [place * least + min(place, more) for place in range(N_STRIPS + 1)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return all crossings of two draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cross(np.array([0, 1, 2, 3, 4]), np.array([5, 6, 7, 8, 9]))[:4]
+    array([[0, 1, 2, 3, 4],
+           [0, 1, 2, 3, 9],
+           [0, 1, 2, 8, 4],
+           [0, 1, 2, 8, 9]])
+    """
+    return np.where(is_second(len(first)), second, first)
+
+
+def is_second(size: int) -> np.ndarray:
+    """Tell, for each row of all crossings, whether it comes from the second square."""
+    lengths = [strip.stop - strip.start for strip in strips(size)]
+    return np.repeat(CROSSINGS == 1, lengths, axis=1)
+
+
+def are_crossings(draws: np.ndarray) -> bool:
+    """Tell whether draws are all the crossings of the first and the last, in order."""
+    return len(draws) == len(CROSSINGS) and np.array_equal(draws, cross(draws[0], draws[-1]))
+
+
+def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
+    """Return how many of the rows of a tall matrix vote.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Numbers of rows and columns, not more columns than rows.
+    n_samplings : int or "auto"
+        Draws asked for.
+
+    Returns
+    -------
+    int
+        All rows where they are few.
+
+    Examples
+    --------
+    >>> pool_size((600, 300)), pool_size((10**8, 100)), pool_size((10**8, 100), n_samplings=5)
+    (600, 65536, 500)
+    """
+    n_rows, size = shape
+    most = max(POOL_DRAWS * size, min(POOL_ROWS, POOL_CELLS // size))
+    if n_rows <= most:
+        return n_rows
+    return most if n_samplings == "auto" else min(most, int(n_samplings) * size)

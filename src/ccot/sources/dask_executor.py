@@ -1,0 +1,93 @@
+"""Rows of a Dask array, read and worked on by the workers that hold them.
+
+Every task can be run again from the blocks of the array, so a worker that is lost costs time and
+nothing else. There is one task for each block and pass; iterations run within tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.progress import counted
+from ccot.runtime.run import Progress, no_progress
+from ccot.runtime.types import Matrix
+from ccot.sources import DaskSource
+from ccot.sources.base import checked_rows, split_by_part, stack_rows
+
+Client = Any
+Future = Any
+
+
+def get_dask_executor(source: DaskSource, progress: Progress = no_progress) -> DaskExecutor | None:
+    """Return the cluster whose client is active; None: there is none."""
+    from distributed import default_client
+
+    try:
+        return DaskExecutor(source, default_client(), progress)
+    except ValueError:
+        return None
+
+
+class DaskExecutor:
+    """The workers of a ``dask.distributed`` client.
+
+    Parameters
+    ----------
+    source : DaskSource
+        The matrix.
+    client : distributed.Client
+        The client.
+    progress : Progress, optional
+        Told how far it is.
+    """
+
+    def __init__(
+        self, source: DaskSource, client: Client, progress: Progress = no_progress
+    ) -> None:
+        self.source, self.client, self.progress = source, client, progress
+        self.gathered: Future = None
+
+    def gather(self, indices: np.ndarray) -> Matrix:
+        """Return the rows at ascending indices, and keep them on the cluster too."""
+        from dask.delayed import delayed
+
+        blocks = dict(zip((part.start for part in self.source.parts), self._blocks(), strict=True))
+        picks = [
+            delayed(_pick)(blocks[part.start], within, part.start, self.source.allow_nan)
+            for part, within in split_by_part(indices, self.source.parts)
+        ]
+        self.gathered = self.client.compute(delayed(stack_rows)(picks, self.source.shape[1]))
+        return self.gathered.result()
+
+    def each_part(
+        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
+    ) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every block of the array from the first, in order."""
+        from dask.delayed import delayed
+
+        worker, parts = delayed(work, pure=False), self.source.parts[first:]
+        tasks = [
+            delayed(_work)(worker, block, extra, part.start, self.source.allow_nan)
+            for part, block, extra in zip(parts, self._blocks()[first:], extras, strict=True)
+        ]
+        futures = self.client.compute(tasks)
+        for _ in counted(range(len(tasks)), "parts read", self.progress):
+            # Let go of each answer as it is taken: neither side keeps them all.
+            yield futures.pop(0).result()
+
+    def _blocks(self) -> list[Any]:
+        sizes = self.source.array.chunks[0]
+        return [block for block, size in zip(self.source.blocks(), sizes, strict=True) if size]
+
+
+def _pick(block: Matrix, within: np.ndarray, first: int, allow_nan: bool) -> Matrix:
+    return checked_rows(block[within], allow_nan, lambda row: first + int(within[row]))
+
+
+def _work(work: Callable, block: Matrix, extra: Any, first: int, allow_nan: bool) -> Any:
+    with one_blas_thread():
+        return work(checked_rows(block, allow_nan, lambda row: first + row), extra)

@@ -1,0 +1,65 @@
+"""Workers that read the rows of a source: threads of this process, or a Dask cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from ccot.runtime.progress import counted
+from ccot.runtime.run import Progress, Run
+from ccot.runtime.types import Matrix
+from ccot.sources import DaskSource, RowSource
+
+
+class Executor(Protocol):
+    """Reads rows and works on them, wherever they are."""
+
+    def gather(self, indices: np.ndarray) -> Matrix:
+        """Return the rows at ascending indices."""
+        ...
+
+    def each_part(
+        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
+    ) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every part of the source from the first, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class ThreadExecutor:
+    """Threads of one process, as many as ``n_jobs`` says."""
+
+    source: RowSource
+    n_jobs: int | None
+    progress: Progress
+
+    def gather(self, indices: np.ndarray) -> Matrix:
+        """Return the rows at ascending indices."""
+        return self.source.rows(indices, self.progress)
+
+    def each_part(
+        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
+    ) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every part of the source from the first, in order."""
+        parts = zip(self.source.parts[first:], extras, strict=True)
+        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
+        answers = parallel(delayed(self._work)(work, part, extra) for part, extra in parts)
+        return counted(answers, "parts read", self.progress, len(self.source.parts))
+
+    def _work(self, work: Callable[..., Any], part: slice, extra: Any) -> Any:
+        return work(self.source.read(part), extra)
+
+
+def get_executor(source: RowSource, run: Run) -> Executor:
+    """Return the workers that hold a Dask array, where a client is active; else threads."""
+    if isinstance(source, DaskSource) and "distributed" in sys.modules:
+        from ccot.sources.dask_executor import get_dask_executor
+
+        if (executor := get_dask_executor(source, run.progress)) is not None:
+            return executor
+    return ThreadExecutor(source, run.n_jobs, run.progress)

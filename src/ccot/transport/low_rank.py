@@ -1,0 +1,234 @@
+r"""Matrices kept as products of thin ones: couplings, costs and similarities of low rank.
+
+With much entropy the exponent of a Gibbs kernel varies little once whatever depends on one index
+only has been taken out, and
+
+.. math:: e^{\sum_k x_k y_k} = \prod_k \sum_p \frac{x_k^p \, y_k^p}{p!}
+
+needs few terms to be exact to rounding. All a Gromov-Wasserstein barycentre asks of couplings and
+costs are products and sums, so neither is ever written out: a step costs O(n^2 r) instead of
+O(n^3), and O(n r) where the similarities are of low rank themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from array_api_compat import array_namespace
+
+from ccot.persistence.registry import stored
+from ccot.runtime.types import Array
+from ccot.transport.sinkhorn import Status
+
+# Terms of the exponential below this, relative to 1, are lost in the rounding of the others.
+_NEGLIGIBLE = 1e-15
+# Factors that span more than this many nats are left to the log domain.
+_WIDEST = 300.0
+
+
+@stored("Product")
+@dataclass(frozen=True)
+class LowRank:
+    """The matrix ``left @ right.T``.
+
+    Attributes
+    ----------
+    left, right : arrays of shape (n, r) and (m, r)
+        The factors.
+    """
+
+    left: Array
+    right: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the matrix."""
+        return self.left.shape[0], self.right.shape[0]
+
+    def __matmul__(self, other: Array) -> Array:
+        return self.left @ (self.right.T @ other)
+
+    def dense(self) -> Array:
+        """Return the matrix written out."""
+        return self.left @ self.right.T
+
+    def inner(self, other: LowRank) -> float:
+        """Return the sum of the products of the entries of two matrices."""
+        xp = array_namespace(self.left)
+        return float(xp.sum((self.left.T @ other.left) * (self.right.T @ other.right)))
+
+
+@dataclass(frozen=True)
+class LowRankKernel:
+    """The similarity ``factor @ factor.T``.
+
+    Attributes
+    ----------
+    factor : array of shape (n, rank)
+        Features whose inner products are the similarities.
+    logarithm : matrix or None
+        Something that multiplies like the logarithms of the similarities; the KL loss needs it.
+    """
+
+    factor: Array
+    logarithm: Any = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points, twice."""
+        return self.factor.shape[0], self.factor.shape[0]
+
+    def __matmul__(self, other: Array) -> Array:
+        return self.factor @ (self.factor.T @ other)
+
+    def mean(self) -> float:
+        """Return the mean of the similarities."""
+        xp = array_namespace(self.factor)
+        return float(xp.sum(xp.mean(self.factor, axis=0) ** 2))
+
+    def mean_square(self) -> float:
+        """Return the mean of the squared similarities."""
+        xp = array_namespace(self.factor)
+        return float(xp.sum((self.factor.T @ self.factor) ** 2)) / self.shape[0] ** 2
+
+    def mean_entropy(self) -> float:
+        """Return the mean of the similarities times their logarithms."""
+        xp = array_namespace(self.factor)
+        return float(xp.sum(self.factor * (self.logarithm @ self.factor))) / self.shape[0] ** 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer of :func:`transport_product`, with what its objective needs.
+
+    Attributes
+    ----------
+    log_row, log_column : arrays of shape (n,) and (m,)
+        Logarithms of the scalings of ``exp(-cost / reg)``.
+    coupling : LowRank
+        The coupling.
+    negative_entropy : float
+        Sum of ``T (log T - 1)``.
+    status : Status
+        Whether the scalings converged.
+    """
+
+    log_row: Array
+    log_column: Array
+    coupling: LowRank
+    negative_entropy: float
+    status: Status
+
+
+def transport_product(
+    log_kernel: LowRank, log_row_start: Array, max_iter: int, tol: float
+) -> Plan | None:
+    """Solve an entropic transport between uniform masses whose kernel's logarithm is a product.
+
+    Parameters
+    ----------
+    log_kernel : LowRank of shape (n, m)
+        Logarithm of the Gibbs kernel.
+    log_row_start : array of shape (n,)
+        Logarithm of the row scaling to start from.
+    max_iter, tol
+        As in :func:`ccot.transport.sinkhorn.sinkhorn`, whose iterations these are.
+
+    Returns
+    -------
+    Plan or None
+        None where the kernel spans too much to be of low rank: write it out then.
+    """
+    xp = array_namespace(log_kernel.left)
+    row_part, column_part, centred = _centre(log_kernel)
+    kernel = _exponential(centred, max_rank=min(log_kernel.shape) // 4)
+    start = log_row_start + row_part
+    if kernel is None or float(xp.max(start) - xp.min(start)) > _WIDEST:
+        return None
+    top = xp.max(start)
+    row, column, status = _scale(kernel, xp.exp(start - top), max_iter, tol)
+    coupling = LowRank(kernel.left * row[:, None], kernel.right * column[:, None])
+    log_row, log_column = xp.log(row), xp.log(column)
+    row_sums = coupling.left @ xp.sum(coupling.right, axis=0)
+    column_sums = coupling.right @ xp.sum(coupling.left, axis=0)
+    mean_log = xp.sum(row_sums * (log_row - 1)) + xp.sum(column_sums * log_column)
+    return Plan(
+        log_row + top - row_part,
+        log_column - top - column_part,
+        coupling,
+        float(mean_log) + coupling.inner(centred),
+        status,
+    )
+
+
+def join_low_rank(products: Sequence[LowRank]) -> LowRank:
+    """Return the sum of matrices."""
+    xp = array_namespace(products[0].left)
+    return LowRank(
+        xp.concat([product.left for product in products], axis=1),
+        xp.concat([product.right for product in products], axis=1),
+    )
+
+
+def _centre(product: LowRank) -> tuple[Array, Array, LowRank]:
+    """Split a product into a part of its rows, one of its columns, and few terms of the rest."""
+    xp = array_namespace(product.left)
+    left_mean, right_mean = xp.mean(product.left, axis=0), xp.mean(product.right, axis=0)
+    left, right = product.left - left_mean, product.right - right_mean
+    row_part, column_part = product.left @ right_mean, right @ left_mean
+    left, left_root = xp.linalg.qr(left, mode="reduced")
+    right, right_root = xp.linalg.qr(right, mode="reduced")
+    turn, values, back = xp.linalg.svd(left_root @ right_root.T, full_matrices=False)
+    root = xp.sqrt(values)
+    left, right = left @ (turn * root), right @ (back.T * root)
+    used = int(xp.sum(xp.astype(_reach(LowRank(left, right)) > _NEGLIGIBLE, xp.int64)))
+    return row_part, column_part, LowRank(left[:, :used], right[:, :used])
+
+
+def _reach(product: LowRank) -> Array:
+    """Return a bound on the entries of each of the terms."""
+    xp = array_namespace(product.left)
+    return xp.max(xp.abs(product.left), axis=0) * xp.max(xp.abs(product.right), axis=0)
+
+
+def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
+    """Return the exponential of the entries; None where it has more than ``max_rank`` terms."""
+    xp = array_namespace(product.left)
+    ones = (xp.sum(xp.zeros_like(side), axis=1) + 1 for side in (product.left, product.right))
+    terms = [(1.0, *ones)]
+    for place, reach in enumerate(_reach(product)):
+        x, y, bound = product.left[:, place], product.right[:, place], float(reach)
+        grown = []
+        for size, left, right in terms:
+            power = 1
+            while size > _NEGLIGIBLE:
+                grown.append((size, left, right))
+                if len(grown) > max_rank:
+                    return None
+                size, left, right = size * bound / power, left * x, right * (y / power)
+                power += 1
+        terms = grown
+    return LowRank(
+        xp.stack([left for _, left, _ in terms], axis=1),
+        xp.stack([right for _, _, right in terms], axis=1),
+    )
+
+
+def _scale(kernel: LowRank, row: Array, max_iter: int, tol: float) -> tuple[Array, Array, Status]:
+    """Scale a narrow kernel to uniform marginals: columns, then rows, until both hold."""
+    xp = array_namespace(row)
+    row_mass, column_mass = (1 / size for size in kernel.shape)
+    column_sums = kernel.right @ (kernel.left.T @ row)
+    column = column_mass / column_sums
+    for _ in range(max_iter):
+        column = column_mass / column_sums
+        row_sums = kernel.left @ (kernel.right.T @ column)
+        error = float(xp.sum(xp.abs(row * row_sums - row_mass)))
+        row = row_mass / row_sums
+        column_sums = kernel.right @ (kernel.left.T @ row)
+        error = max(error, float(xp.sum(xp.abs(column * column_sums - column_mass))))
+        if error <= tol:
+            return row, column, Status.CONVERGED
+    return row, column, Status.MAX_ITER

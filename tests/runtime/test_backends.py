@@ -1,0 +1,96 @@
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot import CCOT, CCOTGW, TransportCoclustering
+from ccot.datasets import make_latent_blocks
+from ccot.runtime.backends import choose_backend, to_numpy
+
+
+def test_no_device_is_numpy_and_copies_nothing():
+    backend = choose_backend(None)
+    array = np.arange(3.0)
+    assert backend.xp is np
+    assert backend.send(array) is array
+    assert backend.fetch(array) is array
+    assert backend.dtype("float32") == np.float32
+
+
+def test_torch_goes_there_and_back():
+    backend = choose_backend("cpu")
+    array = np.arange(3.0)
+    sent = backend.send(array)
+    assert type(sent).__module__ == "torch"
+    np.testing.assert_array_equal(backend.fetch(sent), array)
+    assert backend.dtype("float64") == sent.dtype
+
+
+@pytest.mark.parametrize("strange", ["backwards", "read only"])
+def test_torch_takes_arrays_that_it_cannot_share(strange):
+    array = np.arange(6.0).reshape(2, 3)
+    array.flags.writeable = strange != "read only"
+    array = array[::-1] if strange == "backwards" else array
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(to_numpy(choose_backend("cpu").send(array)), array)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_sparse_matrices_travel_and_are_squared(device):
+    backend = choose_backend(device)
+    X = sp.random_array((9, 7), density=0.4, random_state=np.random.default_rng(0), format="csr")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sent = backend.send(X)
+        squared = backend.squared(sent)
+    ones = backend.send(np.eye(7))
+    np.testing.assert_allclose(backend.fetch(sent @ ones), X.toarray())
+    np.testing.assert_allclose(backend.fetch(squared @ ones), X.toarray() ** 2)
+    dense = backend.send(X.toarray())
+    np.testing.assert_allclose(backend.fetch(backend.squared(dense)), X.toarray() ** 2)
+
+
+def test_what_is_there_stays_there():
+    backend = choose_backend("cpu")
+    sent = backend.send(np.arange(3.0))
+    assert backend.send(sent) is sent
+    assert backend.free_bytes() is None
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "teapot"])
+def test_devices_that_are_not_there_are_replaced_by_numpy_with_a_warning(device):
+    with pytest.warns(RuntimeWarning, match=f"device='{device}' cannot be used.*NumPy instead"):
+        backend = choose_backend(device)
+    assert backend.device is None
+
+
+def test_devices_without_the_precision_asked_for_are_replaced_too(monkeypatch):
+    torch = choose_backend("cpu").xp
+
+    def zeros(*shape, dtype, **where):
+        if dtype == torch.float64:
+            raise TypeError("no float64 here")
+
+    monkeypatch.setattr(torch, "zeros", zeros)
+    assert choose_backend("cpu").device == "cpu"
+    with pytest.warns(RuntimeWarning, match="no float64 here"):
+        assert choose_backend("cpu", "float64").device is None
+
+
+@pytest.mark.parametrize("method", [CCOT, CCOTGW, TransportCoclustering])
+@pytest.mark.parametrize("call", ["fit", "fit_predict"])
+def test_the_warning_points_at_the_line_that_called(method, call):
+    X = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 40, 30, sigma=0.05, random_state=0).data
+    model = method(device="cuda:99", random_state=0)
+    with pytest.warns(RuntimeWarning, match="cannot be used") as caught:
+        getattr(model, call)(X)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_without_torch_the_message_tells_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "array_api_compat.torch", None)
+    with pytest.raises(ImportError, match=r"'cuda' needs PyTorch: pip install 'ccot\[gpu\]'"):
+        choose_backend("cuda")

@@ -1,0 +1,178 @@
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from ccot.scalings.partition import (
+    StepLaw,
+    join_steps,
+    label_steps,
+    place,
+    step_posterior,
+    thresholds,
+)
+
+
+def make_steps(values, jumps):
+    order = np.argsort(values, axis=1)
+    mask = np.zeros((len(values), values.shape[1] - 1), dtype=bool)
+    strength = np.arange(mask.size, dtype=float).reshape(mask.shape)
+    for row, positions in zip(mask, jumps, strict=True):
+        row[np.array(positions, dtype=int) - 1] = True
+    return label_steps(order, mask, strength)
+
+
+def test_labels_count_the_jumps_below():
+    values = np.array([[5.0, 0.0, 9.0, 1.0, 6.0], [0.0, 1.0, 2.0, 3.0, 4.0]])
+    steps = make_steps(values, [[2, 4], []])
+    np.testing.assert_array_equal(steps.labels, [[1, 0, 2, 0, 1], [0, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(steps.n_clusters, [3, 1])
+    np.testing.assert_array_equal(steps.weakest, [1.0, np.inf])
+
+
+def test_labels_follow_the_order_of_the_values():
+    values = np.random.default_rng(0).normal(size=(6, 40))
+    steps = make_steps(values, [[5, 20, 39]] * 6)
+    for vector, labels in zip(values, steps.labels, strict=True):
+        assert (np.diff(labels[np.argsort(vector)]) >= 0).all()
+        np.testing.assert_array_equal(np.bincount(labels), [5, 15, 19, 1])
+
+
+def test_batches_are_joined_in_order():
+    values = np.random.default_rng(0).normal(size=(5, 9))
+    jumps = [[1], [2], [3, 4], [], [8]]
+    whole = make_steps(values, jumps)
+    joined = join_steps([make_steps(values[:2], jumps[:2]), make_steps(values[2:], jumps[2:])])
+    np.testing.assert_array_equal(joined.labels, whole.labels)
+    np.testing.assert_array_equal(joined.n_clusters, whole.n_clusters)
+    assert joined.weakest.shape == (5,)
+
+
+def test_a_slice_of_steps_is_that_of_some_vectors():
+    values = np.random.default_rng(0).normal(size=(4, 9))
+    some = make_steps(values, [[1], [2], [3, 4], []])[1:3]
+    np.testing.assert_array_equal(some.labels, make_steps(values[1:3], [[2], [3, 4]]).labels)
+    np.testing.assert_array_equal(some.n_clusters, [2, 3])
+    np.testing.assert_array_equal(some.weakest, [9.0, 18.0])
+
+
+def test_a_single_point_stands_on_a_single_step():
+    steps = make_steps(np.array([[3.0], [4.0]]), [[], []])
+    np.testing.assert_array_equal(steps.labels, [[0], [0]])
+    np.testing.assert_array_equal(steps.n_clusters, [1, 1])
+    np.testing.assert_array_equal(steps.weakest, [np.inf, np.inf])
+    assert (steps.weakest.shape, steps.weakest.dtype) == ((2,), np.float64)
+
+
+def test_placing_the_values_themselves_gives_their_labels():
+    values = np.random.default_rng(0).normal(size=50)
+    positions = np.array([7, 21, 49])
+    cuts = thresholds(np.sort(values), positions)
+    labels = make_steps(values[None], [positions]).labels[0]
+    np.testing.assert_array_equal(place(values, cuts), labels)
+    np.testing.assert_array_equal(place(np.array([-99.0, 99.0]), cuts), [0, 3])
+
+
+def test_one_cluster_has_no_thresholds():
+    cuts = thresholds(np.arange(4.0), np.empty(0, dtype=np.int64))
+    np.testing.assert_array_equal(place(np.array([-1e9, 0, 1e9]), cuts), [0, 0, 0])
+
+
+def test_posterior_is_that_of_a_normal_mixture():
+    rng = np.random.default_rng(0)
+    values = np.r_[rng.normal(0, 1, 60), rng.normal(3, 0.5, 40)]
+    labels = np.repeat([0, 1], [60, 40])
+    parts = [values[labels == k] for k in (0, 1)]
+    joint = np.array([len(part) * norm.pdf(values, part.mean(), part.std()) for part in parts])
+    slow = joint[labels, np.arange(100)] / joint.sum(axis=0)
+    np.testing.assert_allclose(step_posterior(values, labels), slow, rtol=1e-12)
+
+
+def test_a_step_of_one_value_borrows_its_spread():
+    law = StepLaw.of(np.array([-1.0, 1.0, 50.0]), np.array([0, 0, 1]), 2)
+    np.testing.assert_allclose(law.variance, [1.0, 1e-3])
+    equal = StepLaw.of(np.array([0.0, 0.0, 7.0]), np.array([0, 0, 1]), 2)
+    np.testing.assert_allclose(equal.variance, [49e-12, 49e-12])
+
+
+def test_posterior_weighs_steps_by_their_sizes():
+    # Equal spreads, and a value halfway between: two against one.
+    law = StepLaw(
+        np.array([2, 1]), np.array([0.0, 4.0]), np.ones(2), np.array([0, 4]), np.array([0, 4])
+    )
+    posterior = law.posterior(np.array([2.0, 2.0]), np.array([0, 1]))
+    np.testing.assert_allclose(posterior, [2 / 3, 1 / 3])
+
+
+def test_posterior_of_a_value_far_from_every_step_adds_up_to_one():
+    law = StepLaw.of(np.array([0.0, 1.0, 9.0, 10.0]), np.array([0, 0, 1, 1]), 2)
+    values = np.array([0.5, 1e6])
+    on_each = [law.posterior(values, np.full(2, step)) for step in (0, 1)]
+    np.testing.assert_allclose(np.sum(on_each, axis=0), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (np.zeros(5), np.zeros(5, dtype=int)),
+        (np.array([0.0, 0.0, 7.0]), np.array([0, 0, 1])),
+        (np.array([1e150, 1e150, -1e150]), np.array([1, 1, 0])),
+        (np.arange(4.0), np.arange(4)),
+    ],
+)
+def test_posterior_is_a_probability_on_any_steps(values, labels):
+    with np.errstate(all="raise", under="ignore"):
+        posterior = step_posterior(values, labels)
+    assert np.isfinite(posterior).all()
+    assert (posterior > 0.5).all()
+    assert (posterior <= 1 + 1e-12).all()
+
+
+def test_posterior_falls_towards_the_neighbouring_step():
+    values = np.r_[np.linspace(0, 1, 30), np.linspace(1.2, 2.2, 30)]
+    posterior = step_posterior(values, np.repeat([0, 1], 30))
+    assert posterior[0] > posterior[15] > posterior[29]
+    assert posterior[29] < 0.9 < 0.99 < posterior[0]
+
+
+def test_posterior_is_how_often_a_value_is_placed_right():
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat([0, 1, 2], [500, 3000, 1500]))
+    values = np.array([0.0, 3.0, 5.0])[truth] + np.array([1.0, 0.7, 0.5])[truth] * rng.normal(
+        size=5000
+    )
+    cuts = np.array([1.3, 4.2])
+    labels = place(values, cuts)
+    posterior = StepLaw.of(values, labels, 3).posterior(values, labels)
+    assert posterior.mean() == pytest.approx((labels == truth).mean(), abs=0.03)
+    doubtful = posterior < 0.8
+    assert posterior[doubtful].mean() == pytest.approx((labels == truth)[doubtful].mean(), abs=0.1)
+
+
+def test_a_step_without_values_is_nobodys():
+    law = StepLaw.of(np.array([0.0, 1.0, 9.0]), np.array([0, 0, 2]), 3)
+    values = np.array([0.5, 4.9, 9.0])
+    assert (law.posterior(values, np.array([1, 1, 1])) == 0).all()
+    assert (law.posterior(values, np.array([0, 0, 2])) > 0.5).all()
+    np.testing.assert_array_equal(law.stands_on_none(values), [False, True, False])
+
+
+def test_the_last_steps_may_be_without_values():
+    law = StepLaw.of(np.array([0.0, 1.0, 9.0]), np.array([0, 0, 1]), 3)
+    np.testing.assert_array_equal(law.size, [2, 1, 0])
+    np.testing.assert_array_equal(law.posterior(np.array([0.0, 9.0]), np.array([2, 2])), [0, 0])
+
+
+def test_steps_end_where_a_quarter_of_the_jump_is_climbed():
+    values = np.array([0.0, 1.0, 5.0, 6.0, 20.0, 22.0])
+    law = StepLaw.of(values, np.array([0, 0, 1, 1, 2, 2]), 3)
+    ends = np.array([-1.0, 2.0, 4.0, 9.5, 16.5, 25.5])
+    outwards = np.tile([-0.01, 0.01], 3)
+    assert not law.stands_on_none(values).any()
+    assert not law.stands_on_none(ends).any()
+    assert law.stands_on_none(ends + outwards).all()
+
+
+def test_a_single_step_reaches_as_far_as_it_is_wide():
+    law = StepLaw.of(np.array([2.0, 4.0]), np.array([0, 0]), 1)
+    values = np.array([-0.1, 0.1, 3.0, 5.9, 6.1])
+    np.testing.assert_array_equal(law.stands_on_none(values), [True, False, False, False, True])
