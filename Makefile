@@ -13,7 +13,7 @@ SITE := docs/_build docs/api docs/auto_examples docs/sg_execution_times.rst
 # Small matrices: more BLAS threads than processes only get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install demo test test-all test-lowest lint format bench mutation docs lock audit release-check asv clean
+.PHONY: help install demo test test-all test-lowest lint format bench mutation docs lock audit release-check track clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -77,6 +77,7 @@ lock: install  ## resolve the files in requirements/ anew
 	$(BIN)/$(LOCK) --output-file requirements/lowest.txt --resolution lowest-direct \
 	    $(addprefix --extra ,dask io paper report serve zarr test)
 
+	$(BIN)/$(LOCK) --output-file requirements/serve.txt --extra serve
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \
 	    --prerelease disallow --generate-hashes --only-binary :all: \
 	    --custom-compile-command 'make lock' --group release --output-file requirements/release.txt
@@ -89,8 +90,8 @@ release-check: install  ## build a release twice, inspect, install and use it; l
 	$(BIN)/python -m tools.metadata --check
 	$(BIN)/python -m tools.release_check --tests $(BIN)/python -- -n $(WORKERS)
 
-asv: install  ## time the operations that matter on this commit (benchmarks/asv)
-	$(BIN)/python -m benchmarks.asv
+track: install  ## time the operations that matter on this commit (benchmarks/operations)
+	$(BIN)/python -m benchmarks.track
 
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-lowest build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache \

@@ -44,7 +44,7 @@ def speed(new: dict, old: dict, slower: float) -> list[str]:
 KINDS = {
     "fuzz": (fuzz, "fuzz.json"),
     "mutation": (mutation, "mutation.json"),
-    "speed": (speed, "asv.json"),
+    "speed": (speed, "operations.json"),
 }
 
 
