@@ -1,8 +1,7 @@
 """Weight of an installation: ``python -m benchmarks.install`` fills empty environments.
 
 Stored are seconds of ``pip install`` of the wheel (nothing cached, so the network counts), bytes on
-the disk of every package, and seconds until ``import ccot`` and ``ccot --version`` are done, best of
-five.
+the disk of every package, and seconds of ``import ccot`` and of ``ccot --version``, best of five.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Time the ten operations beside their references: ``python -m benchmarks.track``.
 
-``asv`` runs the same operations over the history of the repository (see ``benchmarks/asv.conf.json``
-and ``CONTRIBUTING.md``); this needs nothing but the library. ``--store`` makes a run the one that later
-runs are compared with.
+``asv`` runs the same operations over the history of the repository (``benchmarks/asv.conf.json``,
+``CONTRIBUTING.md``); this needs nothing but the library. ``--store`` makes a run the one that
+later runs are compared with.
 """
 
 import argparse

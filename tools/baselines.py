@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("file", type=Path, help="result of the new run")
     parser.add_argument("--baseline", type=Path, help="default: benchmarks/results")
-    parser.add_argument("--slower", type=float, default=1.5)
+    parser.add_argument("--slower", type=float, default=2.0)
     arguments = parser.parse_args()
     compare, name = KINDS[arguments.kind]
     stored = json.loads((arguments.baseline or RESULTS / name).read_text())

@@ -1,4 +1,4 @@
-"""What ``asv`` times: seconds and peak memory of every operation, and its ratio to the reference."""
+"""What ``asv`` times: seconds, peak memory and ratio to the reference of every operation."""
 
 import warnings
 
@@ -13,7 +13,7 @@ BY_NAME = {one.name: one for one in OPERATIONS}
 class Operations:
     """One operation of ours."""
 
-    params = list(BY_NAME)
+    params = tuple(BY_NAME)
     param_names = ("operation",)
     timeout = 300
     version = "1"

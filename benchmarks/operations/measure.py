@@ -1,6 +1,5 @@
 """Seconds of an operation and of its reference, in turns."""
 
-import statistics
 import time
 from collections.abc import Callable
 
@@ -26,11 +25,11 @@ def measure(one: Operation, turns: int) -> dict:
     one.ours(), one.theirs()
     n_ours, n_theirs = repeats_of(one.ours), repeats_of(one.theirs)
     pairs = [(seconds(one.ours, n_ours), seconds(one.theirs, n_theirs)) for _ in range(turns)]
-    ratios = [one.share * ours / theirs for ours, theirs in pairs]
+    ours, theirs = (min(times) for times in zip(*pairs, strict=True))
     return {
         "operation": one.name,
         "against": one.against,
-        "seconds": statistics.median(ours for ours, _ in pairs),
-        "ratio": round(statistics.median(ratios), 4),
-        "ratios": [round(ratio, 4) for ratio in ratios],
+        "seconds": round(ours, 6),
+        "ratio": round(one.share * ours / theirs, 4),
+        "ratios": [round(one.share * mine / other, 4) for mine, other in pairs],
     }
