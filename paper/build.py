@@ -42,7 +42,7 @@ def speed() -> str:
     return (
         f"A draw of CCOT on 600 x 300 values takes {one:.1f} times less time than POT's plain\n"
         f"iterations, {log:.0f} times less than its log-domain ones, and the barycentre of\n"
-        f"CCOT-GW {barycentre:.1f} times less, on two cores, medians of {repeats()} runs side by side."
+        f"CCOT-GW {barycentre:.1f} times less, on two cores, medians of {repeats()} runs in turns."
     )
 
 

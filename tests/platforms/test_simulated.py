@@ -1,7 +1,7 @@
 """What macOS and Windows do otherwise than Linux, simulated where it can be.
 
-Processes that are spawned, not forked; no ``resource``; a console and a default encoding that know few
-characters; paths with drive letters; files that cannot be replaced while they are open.
+Processes that are spawned, not forked; no ``resource``; a console and a default encoding that know
+few characters; paths with drive letters; files that cannot be replaced while they are open.
 """
 
 import os
@@ -26,6 +26,10 @@ for name in {UNIX!r}:
 ENCODINGS_NAMED = """
 import warnings
 warnings.filterwarnings("error", category=EncodingWarning, module=r"ccot(\\..*)?")
+"""
+READ = """
+from ccot.io import read_matrix
+print(read_matrix(sys.argv[1]).values.sum())
 """
 COMMANDS = """
 import sys
@@ -106,9 +110,7 @@ def test_reading_without_limits_of_the_system(kind, tmp_path):
         pandas = pytest.importorskip("pandas")
         pytest.importorskip("pyarrow")
         pandas.DataFrame(matrix, columns=list("abc")).to_parquet(path)
-    script = (
-        NO_UNIX + "from ccot.io import read_matrix\nprint(read_matrix(sys.argv[1]).values.sum())"
-    )
+    script = NO_UNIX + READ
     assert float(run(script, str(path), cwd=tmp_path)) == matrix.sum()
 
 

@@ -26,7 +26,8 @@ WATCH = """
 import os, sys
 written = []
 def hook(event, arguments):
-    if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+    flags = arguments[2] if event == "open" else None
+    if isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR):
         written.append(str(arguments[0]))
 sys.addaudithook(hook)
 from fastapi.testclient import TestClient
