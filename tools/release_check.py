@@ -24,7 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[1]
-PYROMA_AT_LEAST = 9
+# Of 10. The developers are reached through the repository and have no address for e-mail.
+PYROMA = ("--min", 10, "--skip-tests", "AuthorEmail")
 BIN = "Scripts" if os.name == "nt" else "bin"
 # What one build has and the other has not; the bytes may not depend on it.
 ODD = {"LC_ALL": "C", "TZ": "Pacific/Auckland", "PYTHONHASHSEED": "1"}
@@ -103,7 +104,7 @@ def inspect(python: Path, dist: Path) -> None:
     wheel, archive = only(dist, "*.whl"), only(dist, "*.tar.gz")
     run(python, "-m", "twine", "check", "--strict", wheel, archive)
     run(python, "-m", "check_wheel_contents", wheel)
-    told = run(python, "-m", "pyroma", "--min", PYROMA_AT_LEAST, archive)
+    told = run(python, "-m", "pyroma", *PYROMA, archive)
     print(re.findall(r"Final rating: .*", told)[-1], end=", ")
 
 
