@@ -162,14 +162,13 @@ def borrow(python: Path, lender: str) -> None:
 
 
 def run_tests(lender: str, folder: Path, dist: Path, options: list[str]) -> None:
-    """Run the fast tests of the source distribution, without its ``src``, against the wheel."""
+    """Run the fast tests of the source distribution against the wheel."""
     python = make_environment(folder / "tested")
     pip(python, "--no-deps", only(dist, "*.whl"))
     borrow(python, lender)
     with tarfile.open(only(dist, "*.tar.gz")) as archive:
         archive.extractall(folder / "unpacked", filter="data")
     sources = only(folder / "unpacked", "ccot-*")
-    shutil.rmtree(sources / "src")
     place = run(python, "-c", "import ccot; print(ccot.__file__)", cwd=sources).strip()
     if not Path(place).is_relative_to(folder):
         raise Failed(f"the tests would run against {place}")
