@@ -1,6 +1,6 @@
 """Write CITATION.cff, codemeta.json and .zenodo.json from ``pyproject.toml``.
 
-``python -m tools.metadata`` writes the three files, ``--check`` only compares them, and
+``python -m tools.metadata`` writes the three files and the version in the conda recipe, ``--check`` only compares them, and
 ``--repository https://github.com/OWNER/NAME`` first puts that address in place of the present one
 everywhere in the project.
 """
@@ -168,13 +168,23 @@ def zenodo(facts: Facts) -> str:
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
 
 
+def recipe(project: Path, facts: Facts) -> str:
+    """Return the conda recipe with the version of the release that is next."""
+    text = (project / RECIPE).read_text(encoding="utf-8")
+    number = re.match(r"\d+\.\d+\.\d+", facts.version)
+    assert number, f"version {facts.version} does not begin with three numbers"
+    return re.sub(r'^  version: ".*"$', f'  version: "{number[0]}"', text, flags=re.MULTILINE)
+
+
+RECIPE = "conda/recipe.yaml"
 FILES = {"CITATION.cff": citation, "codemeta.json": codemeta, ".zenodo.json": zenodo}
 
 
 def stale(project: Path = PROJECT) -> dict[str, str]:
-    """Return what should stand in each of the three files that differs."""
+    """Return what should stand in each of the files that differs."""
     facts = read_facts(project)
     wanted = {name: write(facts) for name, write in FILES.items()}
+    wanted[RECIPE] = recipe(project, facts)
     return {
         name: text
         for name, text in wanted.items()
