@@ -84,6 +84,8 @@ lock: install  ## resolve the files in requirements/ anew
 
 audit: install  ## known vulnerabilities of what is locked; asks PyPI's advisories
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements/locked.txt
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements/serve.txt
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements/release.txt
 	echo $(TORCH) | $(BIN)/pip-audit --strict --disable-pip --no-deps -r /dev/stdin
 
 release-check: install  ## build a release twice, inspect, install and use it; leaves it in dist/

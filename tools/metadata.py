@@ -1,8 +1,8 @@
 """Write CITATION.cff, codemeta.json and .zenodo.json from ``pyproject.toml``.
 
-``python -m tools.metadata`` writes the three files and the version in the conda recipe, ``--check`` only compares them, and
-``--repository https://github.com/OWNER/NAME`` first puts that address in place of the present one
-everywhere in the project.
+``python -m tools.metadata`` writes the three files, and the version in the conda recipe;
+``--check`` only compares them. ``--repository https://github.com/OWNER/NAME`` first puts that
+address in place of the present one everywhere in the project.
 """
 
 import argparse
