@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from ratings import load, source, table
+from stored import load, run_of, source, table
 
 PROJECT = Path(__file__).parents[1]
 CORE = PROJECT / "src" / "ccot"
@@ -39,7 +39,7 @@ def tried_examples() -> str:
         "ones are counted in the last column."
     )
     heads = ["properties", "cases", "examples passed", "cases failed"]
-    return table(heads, rows) + source("truth", result, note)
+    return table(heads, rows) + source("truth", result, note, result["properties"])
 
 
 def equal_labels() -> str:
@@ -51,7 +51,7 @@ def equal_labels() -> str:
     ):
         equal, facts = result["labels"]["fits_with_equal_labels"], result["facts"]
         counts = f"{n_fits * len(equal)}", f"{sum(equal.values())}"
-        measured = f"`{facts['command']}`, {facts['date']}"
+        measured = run_of(facts).removeprefix("made by ")
         rows.append([f"`{estimator}`", result["card"]["name"], *counts, measured])
     note = (
         "The simulated sets of the paper, each fitted with NumPy and on the GPU. Stored in "
@@ -86,7 +86,7 @@ def killed_fits() -> str:
     )
     heads = ["fit", "signal", "stops", "of them amid a write", "fits", "identical",
              "undisturbed (s)", "disturbed (s)"]  # fmt: skip
-    return table(heads, rows) + source("faults", result, note)
+    return table(heads, rows) + source("faults", result, note, result["cases"].values())
 
 
 def fuzzed() -> str:
@@ -116,7 +116,10 @@ def fuzzed() -> str:
     )
     heads = ["reader", "minutes", "of processor", "inputs", "accepted", "slowest (s)",
              "memory (MB)", "findings"]  # fmt: skip
-    told = "Stored in `benchmarks/results/fuzz.json` by `python -m fuzz.campaign`."
+    runs = [run for seen in result["targets"].values() for run in seen.get("runs", ())]
+    made = "; ".join(dict.fromkeys(map(run_of, runs)))
+    made = made or "made by runs of `python -m fuzz.campaign` that were not recorded"
+    told = f"Stored in `benchmarks/results/fuzz.json`; {made}."
     return table(heads, rows) + f"\n\n{note} {told}"
 
 
@@ -141,7 +144,7 @@ def hostile_memory() -> str:
         "much as they can. Each is read by a process of its own, after a tiny one of its kind."
     )
     heads = ["file", "size (MB)", "unfolded (MB)", "memory (MB)", "times", "outcome"]
-    return table(heads, rows) + source("hostile_memory", result, note)
+    return table(heads, rows) + source("hostile_memory", result, note, result["cells"])
 
 
 HELD = {
@@ -178,7 +181,9 @@ def soaked() -> str:
 
 
 def name_of(file: dict) -> str:
-    return f"`{Path(file['file']).relative_to('src/ccot')}`"
+    """Return the name of a mutated file, and what it was when it was measured."""
+    now = f"`{Path(file['file']).relative_to('src/ccot')}`"
+    return f"{now} (then {file['measured_as']})" if "measured_as" in file else now
 
 
 def noticed(counts: dict) -> int:
@@ -209,10 +214,11 @@ def mutants() -> str:
     note = (
         f"Below {100 * SOUGHT_SHARE:.0f} %: {', '.join(below) or 'none'}. Not in the table "
         f"though part of the numeric core: {', '.join(left_out) or 'none'}. Every survivor is in "
-        "the stored result, with its reason where there is one."
+        "the stored result, with its reason where there is one. Files without a recorded run were "
+        "measured before the modules were moved; a name that was another then is in brackets."
     )
     heads = ["file", "mutants", "noticed", "share", "survivors with a reason", "without"]
-    return table(heads, rows) + source("mutation", result, note)
+    return table(heads, rows) + source("mutation", result, note, files)
 
 
 def or_nothing(made: Callable[[], str]) -> str:
