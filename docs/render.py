@@ -14,6 +14,7 @@ import commands
 import faults
 import growth
 import large
+import layers
 import ratings
 import reliability
 import reproduction
@@ -348,7 +349,8 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
                  real, real_sets, robust, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, faults, growth, large, ratings, reliability, reproduction, suite, supply):
+for module in (commands, faults, growth, large, layers, ratings, reliability, reproduction,
+               suite, supply):  # fmt: skip
     TABLES |= module.TABLES
 
 

@@ -18,6 +18,12 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def listed(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a table of text: all columns are aligned left."""
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def source(name: str, result: dict, note: str = "", rows: Iterable[dict] | None = None) -> str:
     """Return the note under a table and the runs that made the table.
 
