@@ -49,10 +49,7 @@ def layers() -> str:
     rows = []
     for number, layer in enumerate(contract()["layers"], 1):
         names = [name.strip(" ()") for name in layer.replace("|", ":").split(":")]
-        if len(names) == 1:
-            among = ""
-        else:
-            among = "no" if "|" in layer else "yes"
+        among = "" if len(names) == 1 else "no" if "|" in layer else "yes"
         rows.append((str(number), ", ".join(f"`{name}`" for name in names), among))
     return listed(("layer", "packages and modules", "may import one another"), rows)
 

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from stored import load, run_of, source, table
+from stored import listed, load, run_of, source, table
 
 PROJECT = Path(__file__).parents[1]
 CORE = PROJECT / "src" / "ccot"
@@ -79,10 +79,10 @@ def killed_fits() -> str:
     if not rows:
         return ""
     note = (
-        "Stopped at random moments and begun again until they were done; then the model file is "
-        "compared with that of an undisturbed fit, byte for byte. Pieces were written "
-        "much more often than usual; stops that left a file half written are counted. Seconds are "
-        "those of an undisturbed fit, and of a disturbed one with all its beginnings."
+        "Fits were stopped at random moments and started again until they were done; then the "
+        "model file was compared with that of an undisturbed fit, byte for byte. Pieces were "
+        "written much more often than usual. Stops that left a file half written are counted. "
+        "Seconds are those of an undisturbed fit, and of a stopped one with all its restarts."
     )
     heads = ["fit", "signal", "stops", "of them amid a write", "fits", "identical",
              "undisturbed (s)", "disturbed (s)"]  # fmt: skip
@@ -176,7 +176,7 @@ def soaked() -> str:
             " What remains when the workers are gone are the resource trackers of joblib and of "
             "Python's multiprocessing, which clean up after a crash and end with Python."
         )
-    heads = ["held", f"after {warm['fit']} fits", f"after {result['fits']:,}", "workers sent home"]
+    heads = ["held", f"after {warm['fit']} fits", f"after {result['fits']:,}", "workers shut down"]
     return table(heads, rows) + source("soak", result, note)
 
 
@@ -221,6 +221,35 @@ def mutants() -> str:
     return table(heads, rows) + source("mutation", result, note, files)
 
 
+def reliability_summary() -> str:
+    """One line for each measurement, from the stored results."""
+    truth, faults, fuzz, soak = (load(name) for name in ("truth", "faults", "fuzz", "soak"))
+    files, cases, targets = load("mutation")["files"], faults["cases"].values(), fuzz["targets"]
+    sums = {key: sum(file[key] for file in files) for key in COUNTS}
+    worst = max(cell["times"] for cell in load("hostile_memory")["cells"])
+    findings = sum(len(seen["findings"]) for seen in targets.values())
+    growth = soak["growth_per_100_fits"]["megabytes"]
+    rows = [
+        ("random examples of mathematical properties",
+         f"{truth['examples']:,} examples of {len(truth['properties'])} properties, "
+         f"{truth['failed']} failed"),
+        ("errors put into the code, noticed by the tests",
+         f"{noticed(sums):,} of {sums['mutants']:,}; "
+         f"{sums['survived'] - sums['explained']} unnoticed without a reason"),
+        ("fits killed and continued, with an identical model file",
+         f"{sum(case['n_identical'] for case in cases)} of "
+         f"{sum(case['n_fits'] for case in cases)} fits, "
+         f"{sum(case['n_kills'] for case in cases)} kills"),
+        ("fuzzed inputs",
+         f"{sum(seen['executions'] for seen in targets.values()):,.0f} to {len(targets)} readers, "
+         f"{findings} findings, all fixed"),
+        ("memory that the worst file takes", f"{worst:.1f} times its uncompressed size"),
+        ("growth of memory", f"{growth:+.2f} MB in 100 fits, over "
+                             f"{soak['fits']:,} fits"),
+    ]  # fmt: skip
+    return listed(("measured", "result"), rows)
+
+
 def or_nothing(made: Callable[[], str]) -> str:
     try:
         return made()
@@ -230,5 +259,6 @@ def or_nothing(made: Callable[[], str]) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: partial(or_nothing, made)
-    for made in (tried_examples, equal_labels, killed_fits, fuzzed, hostile_memory, soaked, mutants)
-}
+    for made in (tried_examples, equal_labels, killed_fits, fuzzed, hostile_memory, soaked, mutants,
+                 reliability_summary)
+}  # fmt: skip

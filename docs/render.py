@@ -60,6 +60,22 @@ def detector() -> str:
     )
 
 
+def detector_summary() -> str:
+    """The distribution with most false alarms, for each method and size."""
+    cells = load("detector")["cells"]
+    sizes = unique(cells, "values")
+    rows = []
+    for method, name in (("multiscale", "multiscale"), ("authors", "authors' code")):
+        worst = [
+            max(c["false_alarms"] / c["samples"] for c in cells
+                if (c["method"], c["values"]) == (method, size))
+            for size in sizes
+        ]  # fmt: skip
+        rows.append([f"{name}, worst of {len(unique(cells, 'law'))} distributions",
+                     *map(share, worst)])  # fmt: skip
+    return table(["values in the sample", *map(str, sizes)], rows)
+
+
 def reach() -> str:
     """How high a jump must be, in spans of the smaller step, to be significant."""
     rows = []
@@ -286,6 +302,20 @@ def robust() -> str:
     return table(heads, rows) + source("robust", result, note)
 
 
+def robust_summary() -> str:
+    """Both overlaps of each set, without the columns that only experts need."""
+    cells = [cell for cell in load("robust")["cells"] if cell["factor"] == 1]
+    shown = ("found", "given", "k_means", "spectral_biclustering")
+    rows = [
+        [f"{cell['set']}, {cell['overlap']}", f"{cell['sigma']:.3g}",
+         f"{cell['numbers_right']} of {cell['seeds']}", *(f"{cell[key]:.3f}" for key in shown)]
+        for cell in sorted(cells, key=lambda c: (c["set"], c["sigma"]))
+    ]  # fmt: skip
+    heads = ["set, overlap", "sigma", "numbers right", "error, numbers found",
+             "error, numbers given", "K-means, given", "SpectralBiclustering, given"]  # fmt: skip
+    return table(heads, rows)
+
+
 def scaling() -> str:
     result = load("scaling")
     rows = [
@@ -346,8 +376,8 @@ def rules() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: made
-    for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
-                 real, real_sets, robust, rules, scaling, sweeps)
+    for made in (detector, detector_summary, reach, nostructure, quality, noise, diagonal, degree,
+                 movielens, speed, real, real_sets, robust, robust_summary, rules, scaling, sweeps)
 }  # fmt: skip
 for module in (commands, faults, growth, large, layers, ratings, reliability, reproduction,
                suite, supply):  # fmt: skip
