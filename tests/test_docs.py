@@ -11,12 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from scipy.io import savemat
 from typer.testing import CliRunner
 
 from ccot import TransportCoclustering
 from ccot.blocks import families
 from ccot.cli import app
 from ccot.datasets import load_simulated
+from ccot.io import InputError
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -179,13 +181,15 @@ def test_the_family_of_the_page_is_a_family(changes):
 
 
 def test_the_reader_of_the_page_reads(changes, tmp_path):
-    feather = pytest.importorskip("pyarrow.feather")
-    import pyarrow
-
-    feather.write_feather(pyarrow.table({"a": [1.0, 2.0], "b": [3.0, 4.0]}), tmp_path / "x.feather")
-    read = changes["read_feather"](tmp_path / "x.feather")
-    assert read.column_names == ("a", "b")
-    np.testing.assert_array_equal(read.values, [[1, 3], [2, 4]])
+    path = tmp_path / "x.mat"
+    savemat(path, {"x": np.array([[1.0, 3.0], [2.0, 4.0]])})
+    np.testing.assert_array_equal(changes["read_mat"](path).values, [[1, 3], [2, 4]])
+    savemat(path, {"x": np.eye(2), "y": np.eye(2)})
+    with pytest.raises(InputError, match="holds 2 variables"):
+        changes["read_mat"](path)
+    path.write_bytes(path.read_bytes()[:150])
+    with pytest.raises(InputError, match="MATLAB"):
+        changes["read_mat"](path)
 
 
 def test_the_command_of_the_page_runs(changes, tmp_path):
