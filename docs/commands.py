@@ -7,6 +7,7 @@ from inspect import Parameter, cleandoc, signature
 from typing import Any, get_args, get_type_hints
 
 import typer
+from stored import listed
 from typer.models import ArgumentInfo
 
 from ccot.cli import app
@@ -23,11 +24,6 @@ PRODUCES = {
     "report.html": "one page to look at, without a network ([the report](report.md))",
     "run.json": "command, input, parameters, warnings, seconds, versions",
 }
-
-
-def listed(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [heads, ("---",) * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def plain(text: str | None) -> str:

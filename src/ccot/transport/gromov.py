@@ -144,7 +144,7 @@ class Barycentre:
 @stored()
 @dataclass(frozen=True)
 class Update:
-    """Where an update of a barycentre ended: all that the next one needs.
+    """The state after an update of a barycentre, complete for the next update.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ def _align(
     products: bool,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Alignment:
-    """Linearise, solve, and linearise again, with products while their rank is low."""
+    """Linearise and solve repeatedly, with low-rank products as long as their rank is low."""
     # The product coupling has a potential of rank one.
     column_means = _column_means(side)
     xp = array_namespace(column_means)
@@ -303,7 +303,7 @@ _Linearised = tuple[Alignment | None, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class _Step:
-    """The coupling of one linearisation; ``value`` lacks what no coupling changes."""
+    """The coupling of one linearisation; ``value`` leaves out terms that are constant."""
 
     log_row: Array
     log_column: Array
@@ -314,7 +314,7 @@ class _Step:
 
 
 def _solve_written(cost: Array | LowRank, reg: float, log_row: Array, limits: Limits) -> _Step:
-    """Solve one linearisation with its cost and coupling written out."""
+    """Solve one linearisation with full matrices."""
     written: Array = cost.dense() if isinstance(cost, LowRank) else cost
     xp = array_namespace(written)
     shift = float(xp.min(written))
@@ -332,7 +332,7 @@ def _solve_written(cost: Array | LowRank, reg: float, log_row: Array, limits: Li
 def _solve_product(
     cost: Array | LowRank, reg: float, log_row: Array, limits: Limits
 ) -> _Step | None:
-    """Solve one linearisation with products throughout; None where their rank is not low."""
+    """Solve one linearisation with low-rank products; None if their rank is not low."""
     if not isinstance(cost, LowRank):
         return None
     log_kernel = LowRank(cost.left / -reg, cost.right)
@@ -365,7 +365,7 @@ def refine(
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[Array, float]:
     """Continue an alignment without entropy: each linearisation is solved exactly."""
-    # POT loads every array library it finds; nobody else has to wait for that.
+    # Imported here, because POT imports every array library that is installed.
     import ot
 
     xp = array_namespace(coupling)
@@ -428,13 +428,13 @@ def _weighted_mean(
 
 
 def _is_over(values: Sequence[float], limits: Limits) -> bool:
-    """Tell whether linearisations came to rest, or to their limit."""
+    """Return True if linearisations have converged or reached their limit."""
     return _at_rest(values, limits) or len(values) == limits.max_gromov_iter
 
 
 def _at_rest(values: Sequence[float], limits: Limits) -> bool:
-    """Tell whether there are enough values and the last gain over the best earlier one is small."""
+    """Return True if the last value improves little over the best earlier one."""
     if len(values) < limits.min_rounds:
         return False
-    # Equality counts: where all similarities are equal every value is zero.
+    # Not <: every value is zero if all similarities are equal.
     return min(values[:-1]) - values[-1] <= limits.tol * abs(values[0])

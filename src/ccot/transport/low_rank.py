@@ -24,7 +24,7 @@ from ccot.transport.sinkhorn import Status
 
 # Terms of the exponential below this, relative to 1, are lost in the rounding of the others.
 _NEGLIGIBLE = 1e-15
-# Factors that span more than this many nats are left to the log domain.
+# Factors with a range of more than this many nats are solved in the log domain instead.
 _WIDEST = 300.0
 
 
@@ -101,7 +101,7 @@ class LowRankKernel:
 
 @dataclass(frozen=True)
 class Plan:
-    """The answer of :func:`transport_product`, with what its objective needs.
+    """The result of :func:`transport_product`, with the terms of its objective.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ def join_low_rank(products: Sequence[LowRank]) -> LowRank:
 
 
 def _centre(product: LowRank) -> tuple[Array, Array, LowRank]:
-    """Split a product into a part of its rows, one of its columns, and few terms of the rest."""
+    """Split a product into a row term, a column term, and a few further terms."""
     xp = array_namespace(product.left)
     left_mean, right_mean = xp.mean(product.left, axis=0), xp.mean(product.right, axis=0)
     left, right = product.left - left_mean, product.right - right_mean
@@ -194,7 +194,7 @@ def _reach(product: LowRank) -> Array:
 
 
 def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
-    """Return the exponential of the entries; None where it has more than ``max_rank`` terms."""
+    """Return the exponential of the entries; None if it needs more than ``max_rank`` terms."""
     xp = array_namespace(product.left)
     ones = (xp.sum(xp.zeros_like(side), axis=1) + 1 for side in (product.left, product.right))
     terms = [(1.0, *ones)]
@@ -217,7 +217,7 @@ def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
 
 
 def _scale(kernel: LowRank, row: Array, max_iter: int, tol: float) -> tuple[Array, Array, Status]:
-    """Scale a narrow kernel to uniform marginals: columns, then rows, until both hold."""
+    """Return the Sinkhorn scalings of a low-rank kernel for uniform marginals."""
     xp = array_namespace(row)
     row_mass, column_mass = (1 / size for size in kernel.shape)
     column_sums = kernel.right @ (kernel.left.T @ row)

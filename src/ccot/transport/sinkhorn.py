@@ -1,14 +1,14 @@
-r"""Entropic optimal transport: the only Sinkhorn loop in the house.
+r"""Entropic optimal transport by Sinkhorn's iteration, for batches of full kernels.
 
 The problem is ``min <M, P> - (1 / lambda) E(P)`` over couplings ``P`` of two given marginals; its
-answer is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The loop knows nothing of costs: it takes
-``log_kernel = -lambda M`` and scales it, so that whatever depends on one index only may be left
-out of the kernel and added to the logarithm of the scaling afterwards.
+solution is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The input is ``log_kernel = -lambda M``.
+Terms that depend on one index only can be left out of the kernel and added to the logarithm of the
+scaling afterwards.
 
-An iteration is two products with a kernel into which potentials have been absorbed. Where a factor
-drifts so far from them that the kernel's range might not do, the iteration is made in the log
-domain instead and its potentials are absorbed: the speed of plain scaling, the range of the log
-domain.
+An iteration is two products with a kernel into which potentials have been absorbed. If a factor
+becomes so large or small that the kernel might overflow or underflow, the iteration is made in the
+log domain and its potentials are absorbed. This has the speed of plain scaling and the range of the
+log domain.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from array_api_compat import array_namespace
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Array
 
-# A kernel of at most this range, in nats, has neither entries nor factors that under- or overflow.
+# In a kernel of at most this range, in nats, no entry and no factor underflows or overflows.
 _NARROW = {"float32": 40.0, "float64": 300.0}
-# Of a point's mass only this much is absorbed into the kernel, the rest stays in its factor.
+# Largest part of a point's mass that is absorbed into the kernel; the rest stays in its factor.
 _LEAST_ABSORBED = -60.0
 _LOWEST_LOG = -1.0e30
 
 
 @stored()
 class Status(Enum):
-    """How an iterative solver ended, in words that carry advice."""
+    """How an iterative solver ended, with advice."""
 
     CONVERGED = "converged"
     MAX_ITER = "stopped at max_iter before reaching tol: raise max_iter, reg or tol"
@@ -42,7 +42,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Scalings:
-    """The answer of :func:`sinkhorn`; leading axes are those of the kernel's batch.
+    """The result of :func:`sinkhorn`; leading axes are those of the kernel's batch.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Scalings:
 
 
 def join_scalings(parts: Sequence[Scalings]) -> Scalings:
-    """Put the answers to several batches together."""
+    """Return the results of several batches as one batch."""
     xp = array_namespace(parts[0].log_row)
     done = all(part.status is Status.CONVERGED for part in parts)
     return Scalings(
@@ -83,9 +83,9 @@ class _Kernel:
         self.xp = array_namespace(log_kernel)
         self._log_kernel = log_kernel
         range_limit = _NARROW["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
-        # In a wider kernel two factors up to this do not bring back an entry that underflowed.
+        # In a wider kernel, factors up to this do not make an underflowed entry matter again.
         self._highest = math.exp(range_limit / 2)
-        # Sums of entries up to this are finite, also times the highest factors.
+        # Sums of entries up to this, times the largest factors, are finite.
         self._top = math.log(float(self.xp.finfo(log_kernel.dtype).max)) - 20 - range_limit / 2
         self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]))
         self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
@@ -122,14 +122,14 @@ class _Kernel:
         return 1 / size if log_mass is None else self.narrow(self.xp.exp(log_mass))
 
     def holds(self, factor: Array) -> bool:
-        """Tell whether factors are near enough to the absorbed potentials.
+        """Return True if factors are close enough to the absorbed potentials.
 
         In a narrow kernel they always are: factors set by its sums differ by its range at most.
         """
         return self.never_drifts or self.is_close(factor)
 
     def is_close(self, factor: Array) -> bool:
-        """Tell whether arbitrary factors are near enough to the absorbed potentials."""
+        """Return True if arbitrary factors are close enough to the absorbed potentials."""
         return bool(self.xp.max(factor) <= self._highest)
 
     def row_sums(self, column: Array) -> Array:
@@ -141,7 +141,7 @@ class _Kernel:
         return self.xp.matmul(row[..., None, :], self._kernel)[..., 0, :]
 
     def distance(self, sums: Array, mass: Array | float) -> Array:
-        """L1 distance between the sums of a coupling and the masses they should be."""
+        """Return the L1 distance between the sums of a coupling and the given masses."""
         return self.xp.sum(self.xp.abs(sums - mass), axis=-1)
 
     def absorb(self, log_row: Array, log_column: Array) -> None:
@@ -150,7 +150,7 @@ class _Kernel:
         self.never_drifts = False
         shifted = self._log_kernel + self.narrow(log_row)[..., :, None]
         shifted += self.narrow(log_column)[..., None, :]
-        # Points without mass take no part, so their entries may be anything finite.
+        # Points without mass have no influence, so their entries may be any finite number.
         self._kernel = self.xp.exp(self.xp.clip(shifted, None, self._top))
 
     def log_row_sums(self, log_column: Array) -> Array:
@@ -251,7 +251,7 @@ def sinkhorn(
     row_mass = kernel.mass(log_row_mass, log_kernel.shape[-2])
     column_mass = kernel.mass(log_column_mass, log_kernel.shape[-1])
     found, running = None, True
-    # A factor may be infinite or undefined for a moment: then the log domain takes over.
+    # If a factor becomes infinite or undefined, the step is repeated in the log domain.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
         column_sums = kernel.column_sums(row)
@@ -279,7 +279,7 @@ def sinkhorn(
             error = xp.maximum(error, kernel.distance(column * column_sums, column_mass))
             converged = error <= tol
             if last or bool(xp.any(running & converged)):
-                # Who has converged is set aside: a batch gives what its members give.
+                # Results of converged problems are kept, so they do not depend on the batch.
                 n_iter = xp.zeros_like(error, dtype=xp.int64) + iteration
                 now = (*kernel.keep(row, column), n_iter, error)
                 found = now if found is None else _choose(running, now, found)
@@ -298,7 +298,7 @@ def sinkhorn(
 
 
 def _choose(running: Array, now: Sequence[Array], earlier: Sequence[Array]) -> tuple[Array, ...]:
-    """Return the present answers of problems still running, the earlier ones of the others."""
+    """Return the current results of problems still running, and the kept results of others."""
     xp = array_namespace(running)
     pairs = zip(now, earlier, strict=True)
     return tuple(
@@ -323,7 +323,7 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
 def _iterate_in_logs(
     kernel: _Kernel, log_row: Array, log_row_mass: Array, log_column_mass: Array
 ) -> tuple[Array, Array, Array]:
-    """Set columns and rows right whatever their range; absorb the potentials, return what is left.
+    """Correct columns and rows in the log domain; absorb the potentials, return the rest.
 
     Also returns the logarithms of the row sums before the rows are set right.
     """
