@@ -12,7 +12,18 @@ from ccot.cli import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PUBLIC = ("ccot", "baselines", "datasets", "io", "metrics", "plotting", "recommend", "report")
+PUBLIC = (
+    "ccot",
+    "baselines",
+    "datasets",
+    "io",
+    "metrics",
+    "plotting",
+    "recommend",
+    "report",
+    "scverse.pl",
+    "scverse.tl",
+)
 
 
 def blocks_of(page: Path, language: str) -> list[str]:

@@ -1,6 +1,8 @@
 """Annotated data in scanpy's manner; scanpy itself is asked where it is installed."""
 
 import os
+from copy import copy
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,18 +31,27 @@ def simulated_counts(seed=0):
     return rng.poisson(depth * means[KIND].repeat(20, axis=1)).astype(np.float32)
 
 
-@pytest.fixture
-def adata():
+def annotated():
     made = anndata.AnnData(sp.csr_matrix(simulated_counts()))
     made.obs_names = [f"cell{i}" for i in range(made.n_obs)]
     made.var_names = [f"gene{j}" for j in range(made.n_vars)]
     return made
 
 
+@pytest.fixture(scope="module")
+def fitted():
+    made = annotated()
+    return made, tl.cocluster(made, return_model=True, quiet=True)
+
+
 @pytest.fixture
-def clustered(adata):
-    tl.cocluster(adata, quiet=True)
-    return adata
+def adata():
+    return annotated()
+
+
+@pytest.fixture
+def clustered(fitted):
+    return fitted[0].copy()
 
 
 def test_labels_are_those_of_the_estimator(adata, capsys):
@@ -101,11 +112,10 @@ def test_reproducibility_is_written_where_the_model_has_it(clustered, monkeypatc
 
 
 def test_the_matrix_is_left_as_it_was(adata):
-    turned = adata[:, ::-1].copy()
-    turned.X = adata.X[:, ::-1]
+    turned = anndata.AnnData(adata.X[:, ::-1])
     assert not turned.X.has_sorted_indices
     before = turned.X.toarray()
-    tl.cocluster(turned, quiet=True)
+    find_counts(turned)
     np.testing.assert_array_equal(turned.X.toarray(), before)
 
 
@@ -168,11 +178,11 @@ def test_what_cannot_be_found(adata):
 # New cells -----------------------------------------------------------------------------------
 
 
-def test_new_cells_are_placed_by_the_names_of_genes(adata, capsys):
-    model = tl.cocluster(adata, return_model=True, quiet=True)
+def test_new_cells_are_placed_by_the_names_of_genes(fitted, capsys):
+    adata, model = fitted
     new = anndata.AnnData(sp.csr_matrix(simulated_counts(1)))
     new.var_names = adata.var_names
-    expected = TransportCoclustering(random_state=0).fit(adata.X).predict(new.X)
+    expected = model.predict(as_source(new.X))
     shuffled = new[:, np.random.default_rng(0).permutation(new.n_vars)].copy()
     tl.predict(model, shuffled)
     assert "80 of 80 genes" in capsys.readouterr().out
@@ -182,8 +192,8 @@ def test_new_cells_are_placed_by_the_names_of_genes(adata, capsys):
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_missing_genes_are_an_error_or_zero(adata, dense, capsys):
-    model = tl.cocluster(adata, return_model=True, quiet=True)
+def test_missing_genes_are_an_error_or_zero(fitted, dense, capsys):
+    adata, model = fitted
     new = adata[:, 5:][:, ::-1].copy()
     new.X = new.X.toarray() if dense else new.X
     with pytest.raises(InputError, match=r"5 of 80 genes are not in X \(the first: 'gene0'\)"):
@@ -199,8 +209,10 @@ def test_missing_genes_are_an_error_or_zero(adata, dense, capsys):
         tl.predict(model, new, missing="zero")
     with pytest.raises(ValueError, match='must be "error" or "zero"'):
         tl.predict(model, new, missing="drop")
+    nameless = copy(model)
+    del nameless.feature_names_in_
     with pytest.raises(ValueError, match="does not know the names"):
-        tl.predict(TransportCoclustering(random_state=0).fit(adata.X), new)
+        tl.predict(nameless, new)
 
 
 # Genes of a cluster --------------------------------------------------------------------------
@@ -247,6 +259,14 @@ def test_shares_and_effects_by_hand():
 # Files ---------------------------------------------------------------------------------------
 
 
+def needs_format(suffix):
+    package = pytest.importorskip("h5py" if suffix == ".h5ad" else "zarr")
+    version = [int(part) for part in metadata.version("anndata").split(".")[:2]]
+    if suffix == ".zarr" and int(package.__version__.split(".")[0]) >= 3 and version < [0, 12]:
+        pytest.skip("anndata knows zarr 3 since 0.12")
+    return package
+
+
 def write(adata, path):
     getattr(adata, "write_h5ad" if path.suffix == ".h5ad" else "write_zarr")(path)
     return anndata.read_h5ad(path) if path.suffix == ".h5ad" else anndata.read_zarr(path)
@@ -254,7 +274,7 @@ def write(adata, path):
 
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
 def test_everything_survives_a_file(clustered, suffix, tmp_path):
-    pytest.importorskip("h5py" if suffix == ".h5ad" else "zarr")
+    needs_format(suffix)
     markers = tl.marker_genes(clustered)
     again = write(clustered, tmp_path / f"cells{suffix}")
     pd.testing.assert_frame_equal(again.obs, clustered.obs)
@@ -324,8 +344,8 @@ def test_what_is_stored_by_columns_is_read_as_a_whole(adata, tmp_path):
     backed.file.close()
 
 
-def test_sparse_zarr_is_read_row_by_row(adata, tmp_path):
-    zarr = pytest.importorskip("zarr")
+def test_sparse_zarr_is_read_row_by_row(adata, clustered, tmp_path):
+    zarr = needs_format(".zarr")
     open_sparse = getattr(anndata.io if hasattr(anndata, "io") else None, "sparse_dataset", None)
     if open_sparse is None:
         pytest.skip("this anndata has no anndata.io.sparse_dataset")
@@ -334,8 +354,7 @@ def test_sparse_zarr_is_read_row_by_row(adata, tmp_path):
     lazy = anndata.AnnData(open_sparse(group["X"]), obs=adata.obs.copy(), var=adata.var.copy())
     assert isinstance(find_counts(lazy).values, BackedSource)
     tl.cocluster(lazy, quiet=True)
-    tl.cocluster(adata, quiet=True)
-    assert (lazy.obs["ccot"] == adata.obs["ccot"]).all()
+    assert (lazy.obs["ccot"] == clustered.obs["ccot"]).all()
 
 
 # Figures -------------------------------------------------------------------------------------

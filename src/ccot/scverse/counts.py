@@ -202,14 +202,10 @@ def _columns(values: Any, places: np.ndarray) -> Any:
 
 
 def _picked(rows: Matrix, places: np.ndarray) -> Matrix:
-    picked = rows[:, places]
     absent = places < 0
-    if not absent.any():
-        return picked
     if not is_sparse(rows):
-        picked[:, absent] = 0
-        return picked
-    picked = picked.tocsr()
+        return np.where(absent, 0, rows[:, places])
+    picked = rows[:, places].tocsr()
     picked.data[absent[picked.indices]] = 0
     picked.eliminate_zeros()
     return picked

@@ -76,7 +76,7 @@ class Comparison:
         """Return what ``scanpy.tl.rank_genes_groups`` would have stored."""
         scores, order = self.scores(), self._ranking(n_genes)
         unknown = np.full(order.shape, np.nan)
-        places = {"use_raw": self.where == "raw"}
+        places: dict[str, Any] = {"use_raw": self.where == "raw"}
         if self.where.startswith("layers/"):
             places["layer"] = self.where.removeprefix("layers/")
         return {

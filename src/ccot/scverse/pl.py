@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -84,7 +85,6 @@ def dotplot(
     if find_spec("scanpy") is None:
         raise ImportError("a dot plot needs scanpy: pip install 'ccot[scverse]'")
     import anndata
-    import scanpy
 
     genes = top_genes(adata, key, n_genes, markers)
     wanted = pd.Index(np.unique(np.concatenate(list(genes.values()))))
@@ -97,7 +97,7 @@ def dotplot(
         obs=adata.obs[[key]].copy(),
         var=pd.DataFrame(index=wanted),
     )
-    return scanpy.pl.dotplot(shown, genes, groupby=key, **options)
+    return import_module("scanpy").pl.dotplot(shown, genes, groupby=key, **options)
 
 
 def top_genes(
