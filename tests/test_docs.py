@@ -25,8 +25,19 @@ DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.glob("**/*.md") if "_build" not in path.parts)
 SOURCE = ROOT / "src" / "ccot"
 OPTIONAL = {"anndata", "dask", "distributed", "fastapi", "h5py", "matplotlib", "pandas", "polars",
-            "pyarrow", "torch", "uvicorn", "zarr"}  # fmt: skip
-PUBLIC = ("ccot", "baselines", "datasets", "io", "metrics", "plotting", "recommend", "report")
+            "pyarrow", "scanpy", "torch", "uvicorn", "zarr"}  # fmt: skip
+PUBLIC = (
+    "ccot",
+    "baselines",
+    "datasets",
+    "io",
+    "metrics",
+    "plotting",
+    "recommend",
+    "report",
+    "scverse.pl",
+    "scverse.tl",
+)
 
 
 def blocks_of(page: Path, language: str) -> list[str]:

@@ -191,7 +191,10 @@ def _float64(values: Any) -> Any:
         return np.ascontiguousarray(values, dtype=np.float64)
     check_sparse(values)
     matrix = sp.csr_array(values, dtype=np.float64)
-    matrix.sum_duplicates()
+    if not matrix.has_canonical_format:
+        # The indices may still be the caller's, and would be sorted without their values.
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
     return matrix
 
 
