@@ -53,7 +53,7 @@ class Estimate:
         return f"{line}; {self.advice}" if self.advice else line
 
 
-def estimate(
+def estimate_resources(
     shape: tuple[int, int],
     nnz: int | None = None,
     method: str = "transport",
@@ -87,11 +87,12 @@ def estimate(
 
     Examples
     --------
-    >>> from ccot import estimate
-    >>> small, large = estimate((600, 300), method="ccot"), estimate((10**8, 100), method="ccot")
+    >>> from ccot import estimate_resources
+    >>> small = estimate_resources((600, 300), method="ccot")
+    >>> large = estimate_resources((10**8, 100), method="ccot")
     >>> small.memory_bytes < 100e6 < 80e9 < large.memory_bytes
     True
-    >>> estimate((10**8, 100), method="ccot", out_of_core=True).memory_bytes < 1e9
+    >>> estimate_resources((10**8, 100), method="ccot", out_of_core=True).memory_bytes < 1e9
     True
     """
     if method not in METHODS:
