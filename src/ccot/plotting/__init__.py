@@ -6,7 +6,8 @@ Ito, which people with any kind of colour vision can tell apart. Clusters beyond
 the palette again.
 """
 
-from ccot.plotting._shared import PALETTE, new_figure
+from ccot.plotting._shared import PALETTE as PALETTE
+from ccot.plotting._shared import new_figure
 from ccot.plotting.block_means import plot_block_means
 from ccot.plotting.blocks import plot_blocks
 from ccot.plotting.confidence import plot_confidence
@@ -15,7 +16,6 @@ from ccot.plotting.reg_path import plot_reg_path
 from ccot.plotting.scalings import plot_scalings
 
 __all__ = [
-    "PALETTE",
     "new_figure",
     "plot_block_means",
     "plot_blocks",

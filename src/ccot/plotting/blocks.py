@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.plotting._shared import (
     SIDES,
-    attribute,
+    colour_of,
     new_axes,
     sizes_of,
     spans,
@@ -121,13 +121,9 @@ def plot_blocks(
 
 def _order(estimator: BaseCoclustering, side: str) -> np.ndarray:
     """Return the order by cluster and, within a cluster, by scaling or falling confidence."""
-    stepped = hasattr(estimator, f"{side}_log_scaling_")
-    within = (
-        attribute(estimator, side, "log_scaling")
-        if stepped
-        else -attribute(estimator, side, "confidence")
-    )
-    return np.lexsort((within, attribute(estimator, side, "labels")))
+    scaling = getattr(estimator, f"{side}_log_scaling_", None)
+    within = -getattr(estimator, f"{side}_confidence_") if scaling is None else scaling
+    return np.lexsort((within, getattr(estimator, f"{side}_labels_")))
 
 
 def _shrink(
@@ -184,9 +180,9 @@ def _draw_borders(ax: Axes, estimator: BaseCoclustering) -> None:
         for border in np.cumsum(columns)[:-1]:
             ax.axvline(border, color=colour, linewidth=width)
     for k, (start, end) in enumerate(spans(rows)):
-        ax.axhspan(start, end, xmin=-0.022, xmax=-0.007, color=colour(k), clip_on=False, lw=0)
+        ax.axhspan(start, end, xmin=-0.022, xmax=-0.007, color=colour_of(k), clip_on=False, lw=0)
     for k, (start, end) in enumerate(spans(columns)):
-        ax.axvspan(start, end, ymin=-0.026, ymax=-0.008, color=colour(k), clip_on=False, lw=0)
+        ax.axvspan(start, end, ymin=-0.026, ymax=-0.008, color=colour_of(k), clip_on=False, lw=0)
     for axis, sizes in ((ax.yaxis, rows), (ax.xaxis, columns)):
         named = [
             (k, (start + end) / 2)

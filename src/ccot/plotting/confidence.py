@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ccot.plotting._shared import attribute, colour, count, draw_sides, sizes_of, spans
+from ccot.plotting._shared import attributes, colour_of, count, draw_sides, sizes_of, spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,14 +50,11 @@ def plot_confidence(
 
 
 def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
-    confidence, labels = (
-        attribute(estimator, side, "confidence"),
-        attribute(estimator, side, "labels"),
-    )
+    confidence, labels = attributes(estimator, side, "confidence", "labels")
     sizes = sizes_of(estimator, side)
     for k, (start, end) in enumerate(spans(sizes)):
         falling = np.sort(confidence[labels == k])[::-1]
-        ax.stairs(falling, np.arange(start, end + 1), fill=True, color=colour(k))
+        ax.stairs(falling, np.arange(start, end + 1), fill=True, color=colour_of(k))
     votes = getattr(estimator, f"{side}_cluster_votes_", {})
     ranked = sorted(votes.items(), key=lambda item: -item[1])[:3]
     shares = ", ".join(f"{number} in {share:.0%}" for number, share in ranked)

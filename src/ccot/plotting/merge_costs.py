@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.plotting._shared import FAINT, INK, PALETTE, attribute, count, draw_sides, whole_ticks
+from ccot.plotting._shared import FAINT, INK, PALETTE, count, draw_sides, whole_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def plot_merge_costs(
 
 
 def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
-    costs = attribute(estimator, side, "merge_costs")
+    costs = getattr(estimator, f"{side}_merge_costs_")
     number = getattr(estimator, f"n_{side}_clusters_")
     merged = np.arange(2, len(costs) + 2)
     shown = costs > 1e-12 * costs.max(initial=0.0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.plotting._shared import INK, attribute, colour, count, draw_sides, whole_ticks
+from ccot.plotting._shared import INK, attributes, colour_of, count, draw_sides, whole_ticks
 from ccot.scalings.jumps import LEVEL
 
 if TYPE_CHECKING:
@@ -63,19 +63,14 @@ def plot_scalings(
 
 
 def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
-    log_scaling, labels = (
-        attribute(estimator, side, "log_scaling"),
-        attribute(estimator, side, "labels"),
-    )
-    jumps, strengths = (
-        attribute(estimator, side, "jumps"),
-        attribute(estimator, side, "jump_strength"),
+    log_scaling, labels, jumps, strengths = attributes(
+        estimator, side, "log_scaling", "labels", "jumps", "jump_strength"
     )
     order = np.argsort(log_scaling, kind="stable")
     ranked = log_scaling[order]
     for k in range(getattr(estimator, f"n_{side}_clusters_")):
         members = np.flatnonzero(labels[order] == k)
-        ax.plot(members, ranked[members], ".", color=colour(k), markersize=6)
+        ax.plot(members, ranked[members], ".", color=colour_of(k), markersize=6)
     tested = getattr(estimator, "detector", "multiscale") == "multiscale"
     for jump, strength in zip(jumps.tolist(), strengths.tolist(), strict=True):
         sure = not tested or strength >= _SIGNIFICANT
@@ -110,6 +105,6 @@ def _describe_steps(ax: Axes, estimator: BaseCoclustering, side: str, n_jumps: i
     whole_ticks(ax.xaxis)
     if n_jumps or getattr(estimator, f"n_{side}_clusters") is not None:
         return
-    share = attribute(estimator, side, "cluster_votes").get(1, 0.0)
+    share = getattr(estimator, f"{side}_cluster_votes_").get(1, 0.0)
     text = "no step is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
     ax.text(0.04, 0.92, text, transform=ax.transAxes, color=INK, fontsize="small", va="top")
