@@ -14,7 +14,7 @@ def test_import_alone_loads_no_library_and_no_algorithm():
         "or m in ('numpy', 'scipy', 'sklearn', 'ot')])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["ccot._version"]
+    assert run.stdout.split() == ["ccot._version", "ccot.runtime", "ccot.runtime.lazy"]
 
 
 def test_every_public_name_is_there():

@@ -1,9 +1,9 @@
 """Co-clustering through optimal transport: blocks of rows and columns, found and counted."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ccot._version import __version__
+from ccot.runtime.lazy import load_when_used
 
 if TYPE_CHECKING:
     from ccot.estimators.ccot import CCOT
@@ -23,33 +23,25 @@ __all__ = [
     "load_model",
 ]
 
-# Loaded when first used: `import ccot` alone loads no library.
-_MODULES = {
-    "CCOT": "ccot.estimators.ccot",
-    "CCOTGW": "ccot.estimators.ccot_gw",
-    "TransportCoclustering": "ccot.estimators.transport",
-    "detect_jumps": "ccot.scalings.jumps",
-    "estimate_resources": "ccot.resources",
-    "load_model": "ccot.estimators.models",
-}
-_SUBMODULES = ("baselines", "datasets", "io", "metrics", "plotting", "recommend", "report")
+_load, __dir__ = load_when_used(
+    __name__,
+    {
+        "CCOT": "ccot.estimators.ccot",
+        "CCOTGW": "ccot.estimators.ccot_gw",
+        "TransportCoclustering": "ccot.estimators.transport",
+        "detect_jumps": "ccot.scalings.jumps",
+        "estimate_resources": "ccot.resources",
+        "load_model": "ccot.estimators.models",
+    },
+    ("baselines", "datasets", "io", "metrics", "plotting", "recommend", "report"),
+)
 _RENAMED = {"estimate": "estimate_resources"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return import_module(f"ccot.{name}")
     if name in _RENAMED:
         import warnings
 
         message = f"ccot.{name} is now called ccot.{_RENAMED[name]}; the old name will go"
         warnings.warn(message, FutureWarning, stacklevel=2)
-        return __getattr__(_RENAMED[name])
-    if name not in _MODULES:
-        raise AttributeError(f"module 'ccot' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, *_SUBMODULES, *globals()})
+    return _load(_RENAMED.get(name, name))
