@@ -17,10 +17,11 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.memory import free_bytes
 from ccot.runtime.spilled import MEMORY_BYTES
 from ccot.scalings.ccot import AUTO_CEILING, AUTO_FLOOR
 from ccot.scalings.large import pool_size
-from ccot.scalings.similarities import bytes_needed, free_bytes, rank_of
+from ccot.scalings.similarities import bytes_needed, rank_of
 
 METHODS = ("ccot", "ccot-gw", "transport")
 # Labels, confidence and scalings: what is more than this is kept in files.
