@@ -10,7 +10,7 @@ import typer
 from stored import listed
 from typer.models import ArgumentInfo
 
-from ccot.cli import app
+from ccot.cli import all_commands
 from ccot.cli.errors import EXIT_CODES
 from ccot.cli.fit import fit
 from ccot.cli.results import FILES
@@ -101,6 +101,7 @@ def group(name: str, inner: typer.Typer) -> str:
 
 
 def commands() -> str:
+    app = all_commands()
     parts = [described(f"ccot {one.name}", one.callback) for one in app.registered_commands]
     parts += [group(f"ccot {one.name}", one.typer_instance) for one in app.registered_groups]
     return "\n\n".join(parts)

@@ -19,12 +19,12 @@ from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.sampled import fit_lopsided, is_lopsided
 from ccot.blocks.streaming import fit_block_source
 from ccot.coclustering import Side
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering, is_read_by_row
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, InductiveCoclustering, is_read_by_row
 from ccot.runtime.run import Progress, RandomState, Run
 from ccot.sources import RowSource
 
 
-class TransportCoclustering(BaseCoclustering):
+class TransportCoclustering(InductiveCoclustering):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     The two ideas of the paper [1]_ are kept, transport and jumps, and put to work where its steps

@@ -40,12 +40,6 @@ class SquareCosts:
     column_norms: Array
     cross: Array
 
-    def full(self) -> Array:
-        """Return the costs themselves."""
-        norms = self.row_norms[..., :, None] + self.column_norms[..., None, :]
-        xp = array_namespace(norms)
-        return xp.clip(norms - 2 * xp.astype(self.cross, xp.float64), 0.0, None)
-
 
 def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) -> SquareCosts:
     """Compute the row-column costs of a batch of squares.

@@ -7,15 +7,14 @@ features approximate similarities (Nyström's method), and everything is linear 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import Backend
+from ccot.runtime.memory import free_bytes
 from ccot.runtime.types import Matrix, is_sparse
 from ccot.scalings.kernels import (
     KernelSpec,
@@ -311,19 +310,6 @@ def bytes_needed(shape: tuple[int, int], n_support: int | None, rank: int | None
         for size in shape
     ]
     return 8 * (sum(sides) + support**2)
-
-
-def free_bytes() -> int | None:
-    """Return the available memory; None if the system does not report it."""
-    listing = Path("/proc/meminfo")
-    if listing.exists():
-        for line in listing.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def send_points(points: Matrix, backend: Backend) -> Any:

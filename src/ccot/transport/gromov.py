@@ -220,16 +220,16 @@ def gromov_barycentre(
                 support = rule.average(side)
                 side = rule.h2(support)
         mean_f2 = _mean_f2(support, side, rule)
-        how = reg, limits, not exact_refinement, checkpoint
+        options = reg, limits, not exact_refinement, checkpoint
         alignments = tuple(
-            checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *how))
+            checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *options))
             for kernel, c in zip(kernels, constants, strict=True)
         )
-        ends = [(found.coupling, found.value) for found in alignments]
+        ends = [(alignment.coupling, alignment.value) for alignment in alignments]
         if exact_refinement:
-            how = rule, limits, checkpoint
+            given = rule, limits, checkpoint
             ends = [
-                checkpoint.piece("refinement", partial(refine, kernel, support, start, *how))
+                checkpoint.piece("refinement", partial(refine, kernel, support, start, *given))
                 for kernel, (start, _) in zip(kernels, ends, strict=True)
             ]
         couplings, values = zip(*ends, strict=True)
@@ -253,15 +253,6 @@ def gromov_barycentre(
         last.objective,
         status,
     )
-
-
-def align(
-    kernel: Array | LowRankKernel, support: Array, reg: float, rule: Loss, limits: Limits
-) -> Alignment:
-    """Align a similarity with a support by entropic Gromov-Wasserstein, from the product start."""
-    side = rule.h2(support)
-    constant = _mean_f1(kernel, rule) + _mean_f2(support, side, rule)
-    return _align(kernel, side, constant, reg, limits, products=False)
 
 
 def _align(
@@ -289,13 +280,13 @@ def _align(
         step = _solve_product(cost, reg, log_row, limits) if products else None
         step = step or _solve_written(cost, reg, log_row, limits)
         value = constant + step.value
-        found = Alignment(
+        alignment = Alignment(
             step.log_row, step.log_column, potential, step.shift, step.coupling, value, step.status
         )
-        return found, (*values, value)
+        return alignment, (*values, value)
 
     states = checkpoint.loop("linearisation", (None, ()), linearise)
-    return next(found for found, values in states if found and _is_over(values, limits))
+    return next(last for last, values in states if last and _is_over(values, limits))
 
 
 _Linearised = tuple[Alignment | None, tuple[float, ...]]
@@ -365,7 +356,7 @@ def refine(
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[Array, float]:
     """Continue an alignment without entropy: each linearisation is solved exactly."""
-    # Imported here, because POT imports every array library that is installed.
+    # Imported when needed: POT loads every array library it finds.
     import ot
 
     xp = array_namespace(coupling)
@@ -383,7 +374,7 @@ def refine(
         return coupling, (*values, constant + float(xp.sum(cost * coupling)))
 
     states = checkpoint.loop("linearisation", (coupling, ()), linearise)
-    return next((found, values[-1]) for found, values in states if _is_over(values, limits))
+    return next((exact, values[-1]) for exact, values in states if _is_over(values, limits))
 
 
 def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:

@@ -121,15 +121,11 @@ class _Kernel:
         """Return masses in the precision of the kernel; uniform where none are given."""
         return 1 / size if log_mass is None else self.narrow(self.xp.exp(log_mass))
 
-    def holds(self, factor: Array) -> bool:
-        """Return True if factors are close enough to the absorbed potentials.
-
-        In a narrow kernel they always are: factors set by its sums differ by its range at most.
-        """
-        return self.never_drifts or self.is_close(factor)
-
     def is_close(self, factor: Array) -> bool:
-        """Return True if arbitrary factors are close enough to the absorbed potentials."""
+        """Tell whether factors are near enough to the absorbed potentials.
+
+        In a narrow kernel those set by its sums always are: they differ by its range at most.
+        """
         return bool(self.xp.max(factor) <= self._highest)
 
     def row_sums(self, column: Array) -> Array:
@@ -139,10 +135,6 @@ class _Kernel:
     def column_sums(self, row: Array) -> Array:
         """Return the column sums of the kernel, its rows times these factors."""
         return self.xp.matmul(row[..., None, :], self._kernel)[..., 0, :]
-
-    def distance(self, sums: Array, mass: Array | float) -> Array:
-        """Return the L1 distance between the sums of a coupling and the given masses."""
-        return self.xp.sum(self.xp.abs(sums - mass), axis=-1)
 
     def absorb(self, log_row: Array, log_column: Array) -> None:
         """Absorb other potentials instead."""
@@ -247,53 +239,96 @@ def sinkhorn(
     (array([0.5, 0.5]), array([0.5, 0.5]))
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
-    xp = kernel.xp
-    row_mass = kernel.mass(log_row_mass, log_kernel.shape[-2])
-    column_mass = kernel.mass(log_column_mass, log_kernel.shape[-1])
-    found, running = None, True
-    # If a factor becomes infinite or undefined, the step is repeated in the log domain.
+    masses = (
+        kernel.mass(log_row_mass, log_kernel.shape[-2]),
+        kernel.mass(log_column_mass, log_kernel.shape[-1]),
+    )
+    log_masses = log_row_mass, log_column_mass
+    # A factor may be infinite or undefined for a moment: then the log domain takes over.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
-        column_sums = kernel.column_sums(row)
-        for iteration in range(1, max_iter + 1):
-            column = column_mass / column_sums
-            row_sums = kernel.row_sums(column)
-            next_row = row_mass / row_sums
-            last = iteration == max_iter
-            if kernel.never_drifts and iteration % check_every and not last:
-                row = next_row
-                column_sums = kernel.column_sums(row)
-                continue
-            if kernel.holds(column) and kernel.holds(next_row):
-                error = kernel.distance(row * row_sums, row_mass)
-            else:
-                before = kernel.log_scaling(row, kernel.log_row)
-                column, next_row, log_row_sums = _iterate_in_logs(
-                    kernel, before, log_row_mass, log_column_mass
-                )
-                error = kernel.distance(xp.exp(before + log_row_sums), row_mass)
+        factors = scale(kernel, row, masses, max_iter, tol, check_every, log_masses)
+        log_row, log_column = kernel.read(factors.row, factors.column)
+    error = kernel.xp.astype(factors.error, kernel.xp.float64)
+    return Scalings(log_row, log_column, factors.n_iter, error, factors.status)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The answer of :func:`scale`: factors as the kernel keeps them, iterations and errors."""
+
+    row: Array
+    column: Array
+    n_iter: Array
+    error: Array
+    status: Status
+
+
+def scale(
+    kernel: Any,
+    row: Array,
+    masses: tuple[Array | float, Array | float],
+    max_iter: int,
+    tol: float,
+    check_every: int = 1,
+    log_masses: tuple[Array | None, Array | None] = (None, None),
+) -> Factors:
+    """Return the factors that scale a kernel: columns, then rows, until both marginals hold.
+
+    Parameters
+    ----------
+    kernel : object
+        Has ``xp``, ``never_drifts``, ``row_sums``, ``column_sums`` and ``keep``; one that may
+        drift also what :func:`_iterate_in_logs` needs.
+    row : array of shape (..., n)
+        Factors of the rows to start with.
+    masses, log_masses : tuples
+        Marginals of rows and columns, and their logarithms, None where they are uniform.
+    max_iter, tol, check_every
+        As in :func:`sinkhorn`.
+
+    Returns
+    -------
+    Factors
+        Of every problem of the batch those at which it converged.
+    """
+    xp, (row_mass, column_mass) = kernel.xp, masses
+    kept, running = None, True
+    column_sums = kernel.column_sums(row)
+    for iteration in range(1, max_iter + 1):
+        column = column_mass / column_sums
+        row_sums = kernel.row_sums(column)
+        next_row = row_mass / row_sums
+        last = iteration == max_iter
+        if kernel.never_drifts and iteration % check_every and not last:
             row = next_row
             column_sums = kernel.column_sums(row)
-            if bool(xp.min(error) > tol) and not last:
-                continue
-            error = xp.maximum(error, kernel.distance(column * column_sums, column_mass))
-            converged = error <= tol
-            if last or bool(xp.any(running & converged)):
-                # Results of converged problems are kept, so they do not depend on the batch.
-                n_iter = xp.zeros_like(error, dtype=xp.int64) + iteration
-                now = (*kernel.keep(row, column), n_iter, error)
-                found = now if found is None else _choose(running, now, found)
-                running = running & ~converged
-                if last or not bool(xp.any(running)):
-                    break
-        assert found is not None, "max_iter is at least 1"
-        log_row, log_column = kernel.read(*found[:2])
-    return Scalings(
-        log_row=log_row,
-        log_column=log_column,
-        n_iter=found[2],
-        error=xp.astype(found[3], xp.float64),
-        status=Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED,
+            continue
+        if kernel.never_drifts or (kernel.is_close(column) and kernel.is_close(next_row)):
+            error = xp.sum(xp.abs(row * row_sums - row_mass), axis=-1)
+        else:
+            before = kernel.log_scaling(row, kernel.log_row)
+            column, next_row, log_row_sums = _iterate_in_logs(kernel, before, *log_masses)
+            error = xp.sum(xp.abs(xp.exp(before + log_row_sums) - row_mass), axis=-1)
+        row = next_row
+        column_sums = kernel.column_sums(row)
+        if bool(xp.min(error) > tol) and not last:
+            continue
+        column_error = xp.sum(xp.abs(column * column_sums - column_mass), axis=-1)
+        error = xp.maximum(error, column_error)
+        converged = error <= tol
+        if last or bool(xp.any(running & converged)):
+            # Problems that converged are set aside: a batch gives what its members give.
+            n_iter = xp.zeros_like(error, dtype=xp.int64) + iteration
+            now = (*kernel.keep(row, column), n_iter, error)
+            kept = now if kept is None else _choose(running, now, kept)
+            running = running & ~converged
+            if last or not bool(xp.any(running)):
+                break
+    assert kept is not None, "max_iter is at least 1"
+    row, column, n_iter, error = kept
+    return Factors(
+        row, column, n_iter, error, Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED
     )
 
 
@@ -321,7 +356,7 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
 
 
 def _iterate_in_logs(
-    kernel: _Kernel, log_row: Array, log_row_mass: Array, log_column_mass: Array
+    kernel: _Kernel, log_row: Array, log_row_mass: Any, log_column_mass: Any
 ) -> tuple[Array, Array, Array]:
     """Correct columns and rows in the log domain; absorb the potentials, return the rest.
 
