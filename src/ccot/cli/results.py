@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from ccot.persistence.atomic import NO_ROOM, locked_folder
-from ccot.persistence.checkpoint import remove_checkpoint
+from ccot.persistence.checkpoint_files import remove_checkpoint
 
 FILES = (
     "row_labels.csv",

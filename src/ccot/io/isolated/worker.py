@@ -53,7 +53,8 @@ def main(kind: str, parent: str) -> None:
     end_with_parent(int(parent))
     write_no_core()
     open_file = import_module(f"ccot.io.isolated.{kind}").open_file
-    taken, reader = memory_taken(), None
+    taken = memory_taken()
+    reader: Any = None
     for line in sys.stdin.buffer:
         question = json.loads(line)
         limit_time(question.pop("seconds"))
