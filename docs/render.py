@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import automatic
 import commands
 import faults
 import growth
@@ -365,7 +366,18 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
                  real, real_sets, robust, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, faults, growth, large, ratings, reliability, reproduction, suite, supply):
+for module in (
+    automatic,
+    commands,
+    faults,
+    growth,
+    large,
+    ratings,
+    reliability,
+    reproduction,
+    suite,
+    supply,
+):
     TABLES |= module.TABLES
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "plot_confidence",
     "plot_merge_costs",
     "plot_reg_path",
+    "plot_reproducibility",
     "plot_scalings",
 ]
 
@@ -662,3 +663,66 @@ def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
     ax.set_title(f"{side}s: {_count(number, 'cluster')}")
     _whole_ticks(ax.xaxis)
     _open(ax)
+
+
+# Reproducibility -------------------------------------------------------------------------------
+
+
+def plot_reproducibility(
+    estimator: BaseCoclustering, ax: Sequence[Axes] | np.ndarray | None = None
+) -> np.ndarray:
+    """Show how well every number of clusters comes back.
+
+    The line is the agreement of two halves of the data, adjusted for chance, and the bars are its
+    spread over the splits. The dashed line is at the fitted number; the numbers that come back as
+    well are shaded.
+
+    Parameters
+    ----------
+    estimator : TransportCoclustering
+        A fitted estimator with ``reproducibility_`` of at least one side.
+    ax : sequence of two matplotlib.axes.Axes, optional
+        Where to draw rows and columns; a new figure by default.
+
+    Returns
+    -------
+    ndarray of two matplotlib.axes.Axes
+        The axes drawn into.
+
+    Examples
+    --------
+    >>> from ccot import TransportCoclustering
+    >>> from ccot.datasets import load_simulated
+    >>> from ccot.plotting import new_figure, plot_reproducibility
+    >>> matrix = load_simulated("D1", random_state=0, overlap="calibrated").data
+    >>> model = TransportCoclustering(criterion="reproducibility", random_state=0).fit(matrix)
+    >>> figure, axes = new_figure(1, 2, size=(9, 3.5))
+    >>> plot_reproducibility(model, axes)[0].get_ylabel()
+    'agreement of halves'
+    """
+    check_is_fitted(estimator)
+    both = getattr(estimator, "reproducibility_", None)
+    if both is None or (both.row is None and both.column is None):
+        raise ValueError(
+            "reproducibility was not looked into: fit TransportCoclustering with "
+            'criterion="reproducibility"'
+        )
+    panels = _pair(ax, (9.0, 3.6))
+    for panel, side in zip(panels, _SIDES, strict=True):
+        _draw_reproducibility(panel, getattr(both, side), side)
+    panels[0].set_ylabel("agreement of halves")
+    return panels
+
+
+def _draw_reproducibility(ax: Axes, told: Any, side: str) -> None:
+    ax.set(xlabel=f"{side} clusters", ylim=(-0.05, 1.05))
+    _open(ax)
+    if told is None:
+        ax.set_title(f"{side}s: not looked into")
+        return
+    low, high = told.plausible
+    ax.axvspan(low - 0.5, high + 0.5, color=_FAINT, alpha=0.2, linewidth=0)
+    ax.errorbar(told.numbers, told.mean, told.spread, color=PALETTE[0], marker="o", capsize=2)
+    ax.axvline(told.n_clusters, color=_INK, linewidth=1, linestyle="--")
+    ax.set_title(f"{side}s: {_count(told.n_clusters, 'cluster')}")
+    _whole_ticks(ax.xaxis)

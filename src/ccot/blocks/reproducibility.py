@@ -19,15 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.axes import Profiles, stack
 from ccot.blocks.families import Terms
-from ccot.blocks.problem import (
-    BlockProblem,
-    Profiles,
-    make_problem,
-    pearson_dispersion,
-    stack,
-)
+from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
 from ccot.persistence.registry import stored
@@ -35,14 +30,15 @@ from ccot.runtime.backends import one_blas_thread, to_numpy
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix, is_sparse
 
-N_SPLITS = 4
+# Times the evidence on rows and on columns is split, and the cells that all splits may have.
+_FEWEST_SPLITS, _MOST_SPLITS, _CELLS = (3, 2), 8, 2**23
 # Halves of fewer columns or rows tell nothing.
 _LEAST_COLUMNS, _LEAST_ROWS = 8, 16
 # What finer clusters and a jump of the merge costs weigh beside the agreement.
 _RESOLUTION, _JUMP = 0.3, 0.5
 _LEAST_AGREEMENT = 1e-3
-# Rounds of reassignment, and the share of points that may still move.
-_ROUNDS, _TOL = 6, 2e-3
+# Sweeps of the finest clusters of a half: more of them follow its noise.
+_SWEEPS = 1
 # Agreement beyond that of noise which is clear, and how many noise matrices are looked at.
 CLEAR, _N_NULLS, _NULL_SPLITS = 0.1, 3, 2
 # A cluster whose best match overlaps less than this has been dissolved (Hennig, 2007).
@@ -186,7 +182,7 @@ def fit_halves(
     axis: int,
     numbers: Sequence[int],
     run: Run,
-    n_splits: int = N_SPLITS,
+    n_splits: int | None = None,
 ) -> Halves:
     """Cluster the points of one side by halves of the other.
 
@@ -200,14 +196,18 @@ def fit_halves(
         Numbers of clusters.
     run : Run
         Random numbers, checkpoint, workers: the halves are independent of one another.
-    n_splits : int
-        How many times the evidence is split.
+    n_splits : int or None
+        How many times the evidence is split; None: 8 times, but 3 (rows) or 2 (columns) times
+        if the matrix is large.
 
     Returns
     -------
     Halves
         Agreement and labels; numbers that a half does not reach are left out.
     """
+    if n_splits is None:
+        n_cells = problem.shape[0] * problem.shape[1]
+        n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
     splits = [run.rng.permutation(problem.shape[1 - axis]) for _ in range(n_splits)]
     middle = problem.shape[1 - axis] // 2
     halves = [np.sort(part) for order in splits for part in (order[:middle], order[middle:])]
@@ -314,7 +314,7 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
     The values are those that were prepared; what depends on the matrix as a whole, degrees and
     effects, is of the half alone.
     """
-    rows, columns = problem.faces
+    rows, columns = problem.axes
     weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
     if axis == 0:
         by_column = columns.values[members]
@@ -345,15 +345,15 @@ def noise_like(problem: BlockProblem, rng: np.random.Generator) -> BlockProblem:
 
 
 def _noise_values(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
-    face = problem.faces[0]
+    view = problem.axes[0]
     if problem.family == "poisson":
         return _noise_counts(problem, rng)
-    dense = face.values.toarray() if is_sparse(face.values) else face.values
+    dense = view.values.toarray() if is_sparse(view.values) else view.values
     if problem.family == "bernoulli":
         shares = np.outer(dense.sum(axis=1), dense.sum(axis=0)) / max(dense.sum(), 1e-300)
         return (rng.random(dense.shape) < shares).astype(np.float64)
-    seen = np.ones(dense.shape, bool) if face.observed is None else face.observed > 0
-    values = np.where(seen, dense / face.partner_exposure, np.nan)
+    seen = np.ones(dense.shape, bool) if view.observed is None else view.observed > 0
+    values = np.where(seen, dense / view.partner_exposure, np.nan)
     left = _without_effects(values)
     fitted = values - left
     left[seen] = rng.permutation(left[seen])
@@ -362,16 +362,16 @@ def _noise_values(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
 
 def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
     """Draw counts entry by entry, each of the size of the dispersion."""
-    face = problem.faces[0]
+    view = problem.axes[0]
     size = max(pearson_dispersion(problem), 1e-300)
-    row, column = face.exposure / face.exposure.sum(), face.partner_exposure
-    n_drawn = rng.poisson(float(face.values.sum()) / size)
+    row, column = view.exposure / view.exposure.sum(), view.partner_exposure
+    n_drawn = rng.poisson(float(view.values.sum()) / size)
     drawn = (
         rng.choice(len(row), n_drawn, p=row),
         rng.choice(len(column), n_drawn, p=column / column.sum()),
     )
     counts = sp.csr_array(sp.coo_array((np.full(n_drawn, size), drawn), shape=problem.shape))
-    return counts if is_sparse(face.values) else counts.toarray()
+    return counts if is_sparse(view.values) else counts.toarray()
 
 
 def _cluster_by_half(
@@ -379,33 +379,27 @@ def _cluster_by_half(
 ) -> np.ndarray:
     """Return the clusters of the points by one half, a row for every number of clusters."""
     half = half_problem(problem, axis, members)
-    fine = over_segment(half, 1, Run(np.random.default_rng(seed)))[0]
-    hierarchy = build_hierarchy(half, fine)
-    profiles = half.faces[axis].profiles(fine.labels[1 - axis], fine.shape[1 - axis])
+    fine = over_segment(half, 1, Run(np.random.default_rng(seed)), _SWEEPS)[0]
+    hierarchy = build_hierarchy(half, fine, (axis,))
+    profiles = half.axes[axis].profiles(fine.labels[1 - axis], fine.shape[1 - axis])
     table, own = fine.table(axis), fine.labels[axis]
     cuts = (hierarchy.cut(axis, int(k)) for k in numbers)
-    return np.stack([_reassign(half, profiles, table, cut, own) for cut in cuts]).astype(np.uint8)
+    return np.stack([_reassign(half, profiles, table, cut, own) for cut in cuts])
 
 
 def _reassign(
     problem: BlockProblem, profiles: Profiles, fine: Terms, cut: np.ndarray, own: np.ndarray
 ) -> np.ndarray:
-    """Merge the finest clusters, then move points to their best clusters.
+    """Merge the finest clusters, then move every point once to its best cluster.
 
-    A round in which a cluster would lose all its points is not made.
+    Where a cluster would lose all its points they stay.
     """
     k, labels = int(cut.max()) + 1, cut[own]
     table = stack(fine[0], cut, k), stack(fine[1], cut, k)
-    for n_rounds in range(_ROUNDS):
-        table = profiles.blocks(labels, k) if n_rounds else table
-        gain = gains(problem, profiles, table, log_marginal(labels, k))
-        moved = to_numpy(gain.argmax(axis=1))
-        if np.bincount(moved, minlength=k).min() == 0:
-            break
-        stays, labels = np.count_nonzero(moved == labels), moved
-        if stays > (1 - _TOL) * len(labels):
-            break
-    return labels
+    gain = gains(problem, profiles, table, log_marginal(labels, k))
+    moved = to_numpy(gain.argmax(axis=1))
+    labels = moved if np.bincount(moved, minlength=k).min() else labels
+    return labels.astype(np.uint8)
 
 
 def _without_effects(values: np.ndarray) -> np.ndarray:
