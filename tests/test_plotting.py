@@ -17,8 +17,8 @@ from ccot.plotting import (
     plot_blocks,
     plot_confidence,
     plot_merge_costs,
-    plot_reproducibility,
     plot_reg_path,
+    plot_reproducibility,
     plot_scalings,
 )
 
@@ -323,7 +323,7 @@ def test_reproducibility_is_drawn_for_every_number_looked_at():
     rng = np.random.default_rng(0)
     X = np.kron(rng.normal(size=(3, 4)), np.ones((20, 10))) + 0.5 * rng.normal(size=(60, 40))
     model = TransportCoclustering(criterion="reproducibility", random_state=0).fit(X)
-    figure, axes = new_figure(1, 2)
+    _, axes = new_figure(1, 2)
     panels = plot_reproducibility(model, axes)
     for panel, side in zip(panels, ("row", "column"), strict=True):
         told = getattr(model.reproducibility_, side)

@@ -105,7 +105,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
                 f"X has {checked.shape[1]} values for each new column, but the fitted ones have "
                 f"{expected}: pass one new column per row of X"
             )
-        return self._coclustering.column.placement.labels(checked)
+        return self._coclustering.column.placement.labels(self._in_unit(checked))
 
     @property
     def rows_(self) -> np.ndarray:
@@ -191,6 +191,8 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             f"{_count(rows.n_clusters, 'cluster')}, {_count(len(columns.labels), 'column')} in "
             f"{_count(columns.n_clusters, 'cluster')}"
         ]
+        if (unit := getattr(self, "_unit", 1.0)) != 1.0:
+            lines.append(f"  values divided by {unit:.3g} before fitting: their squares overflow")
         lines += self._describe("row", rows, self.n_row_clusters)
         lines += self._describe("column", columns, self.n_column_clusters)
         return "\n".join(lines)
@@ -209,12 +211,20 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         # Only frames name their rows.
         if not _is_plain(X) and (names := row_names(X)) is not None:
             self.row_names_in_ = names
-        return _finite(checked, self._allow_nan)
+        checked = _finite(checked, self._allow_nan)
+        if (unit := _unit_of(checked)) != 1.0:
+            self._unit = unit
+        return self._in_unit(checked)
+
+    def _in_unit(self, X: Matrix) -> Matrix:
+        """Divide values whose squares would not be finite; see :func:`_unit_of`."""
+        unit = getattr(self, "_unit", 1.0)
+        return X if unit == 1.0 else X / unit
 
     def _check_new_rows(self, X: Any) -> Matrix:
         """Return new rows as float64, with the columns of the fitted matrix."""
         checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
-        return _finite(checked, self._allow_nan)
+        return self._in_unit(_finite(checked, self._allow_nan))
 
     def _check_source(self, X: Any) -> RowSource:
         """Return the rows of ``X``, or say what is wrong with it and what to do."""
@@ -255,7 +265,8 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
 
     def _forget(self) -> None:
         """Drop what an earlier fit left behind and the next one may not set."""
-        for name in ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_"):
+        names = "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit"
+        for name in names:
             self.__dict__.pop(name, None)
 
     def _check_numbers(
@@ -282,7 +293,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         self.column_confidence_ = found.column.confidence
         self.n_iter_ = found.n_iter
         if found.block_means is not None:
-            self.block_means_ = found.block_means
+            self.block_means_ = found.block_means * getattr(self, "_unit", 1.0)
         return self
 
     @property
@@ -334,6 +345,9 @@ NUMBER_OF_CLUSTERS = {
     for name in ("n_row_clusters", "n_column_clusters")
 }
 
+# Values beyond these are divided by a power of two before anything is squared.
+_SMALL, _LARGE = 1e-50, 1e50
+
 _CHECKS: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
     "dtype": np.float64,
@@ -351,9 +365,26 @@ def is_read_by_row(X: Any) -> bool:
     return not _is_plain(X) and is_source(X)
 
 
+def _unit_of(X: Matrix) -> float:
+    """Return the power of two to divide by where squares of the values would not be finite."""
+    values = X.data if is_sparse(X) else X
+    with np.errstate(invalid="ignore"):
+        largest = float(np.nanmax(np.abs(values), initial=0.0))
+    if largest == 0 or _SMALL < largest < _LARGE:
+        return 1.0
+    return 2.0 ** int(np.floor(np.log2(largest)))
+
+
 def _numbers(X: Any) -> Any:
-    """Refuse text with a message that helps; everything else is scikit-learn's to check."""
+    """Refuse text and dates with a message that helps; the rest is scikit-learn's to check."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     kind = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", None)
+    if getattr(kind, "kind", None) in ("M", "m"):
+        raise ValueError(
+            "X contains dates or times where numbers are expected: pass a data frame, whose "
+            "columns are read by their kind, or turn them into numbers, such as days since a date"
+        )
     if getattr(kind, "kind", None) in ("U", "S"):
         raise ValueError(
             "X contains text where numbers are expected (could not convert string to float): "

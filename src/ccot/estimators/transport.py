@@ -18,6 +18,7 @@ from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.reproducibility import Reproducibility
+from ccot.blocks.sampled import fit_lopsided, is_lopsided
 from ccot.blocks.streaming import fit_block_source
 from ccot.coclustering import Side
 from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering, is_read_by_row
@@ -227,8 +228,11 @@ class TransportCoclustering(BaseCoclustering):
         return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
-        fit = fit_block_source if isinstance(rows, RowSource) else fit_blocks
-        return fit(rows, self.family, self._settings(), run)
+        settings = self._settings()
+        if isinstance(rows, RowSource):
+            return fit_block_source(rows, self.family, settings, run)
+        fit = fit_lopsided if is_lopsided(rows, settings) else fit_blocks
+        return fit(rows, self.family, settings, run)
 
     def _settings(self) -> BlockSettings:
         names = (field.name for field in fields(BlockSettings))
@@ -349,5 +353,5 @@ def _nothing_comes_back(name: str, told: Reproducibility) -> str:
     other = "columns" if name == "row" else "rows"
     return (
         f"the {told.n_clusters} {name} clusters do not come back: halves of the {other} agree on "
-        f"them at {max(told.agreement, 0.0):.2f} (1 is full agreement), not clearly better than noise"
+        f"them at {max(told.agreement, 0.0):.2f} of 1, not clearly better than those of noise"
     )
