@@ -87,14 +87,12 @@ def test_noise_whose_halves_disagree_stays_one_block(family, criterion):
 
 
 def test_one_block_is_not_for_clusters_that_come_back():
-    """Short texts of two topics, far from what a block model prices: ICL would have one block."""
+    """Short texts of two topics: too few words for ICL, yet halves of the words agree on them."""
     rng = np.random.default_rng(0)
-    topics = np.arange(80) % 2
-    rates = 0.02 * np.ones((80, 400))
-    rates[topics == 0, :200] *= 3.0
+    topics, words = np.arange(120) % 2, np.arange(800) // 400
+    rates = np.where(topics[:, None] == words, 0.06, 0.02)
     problem = make_problem(rng.poisson(rates).astype(float), "poisson")
-    problem = problem.with_dispersion(30.0)
-    start = make_start(problem, 8 * topics + np.arange(80) % 4, np.arange(400) // 50)
+    start = make_start(problem, 8 * topics + np.arange(120) % 4, np.arange(800) // 100)
     assert select_numbers(problem, [start], (None, None), "jump", seeded()).numbers == (1, 1)
     found = select_numbers(problem, [start], (None, None), "auto", seeded())
     assert found.numbers[0] == 2

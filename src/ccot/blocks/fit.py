@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -106,7 +106,7 @@ class BlockCoclustering(Coclustering):
     icl: float
     bic: float
     family_reason: str = ""
-    reproducibility: BothSides = BothSides()
+    reproducibility: BothSides = field(default_factory=BothSides)
 
 
 def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
