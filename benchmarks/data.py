@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 PROJECT = Path(__file__).parents[1]
-KINDS = {"text": None, "gene": None, "other": ("house_votes84", "senate109", "zoo")}
+KINDS = {"text": None, "gene": None, "cells": None, "other": ("house_votes84", "senate109", "zoo")}
 
 
 @dataclass(frozen=True)

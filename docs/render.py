@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import automatic
 import commands
 import faults
 import growth
@@ -379,8 +380,8 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, detector_summary, reach, nostructure, quality, noise, diagonal, degree,
                  movielens, speed, real, real_sets, robust, robust_summary, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, faults, growth, large, layers, ratings, reliability, reproduction,
-               suite, supply):  # fmt: skip
+for module in (automatic, commands, faults, growth, large, layers, ratings, reliability,
+               reproduction, suite, supply):  # fmt: skip
     TABLES |= module.TABLES
 
 

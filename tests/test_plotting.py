@@ -17,6 +17,7 @@ from ccot.plotting import (
     plot_confidence,
     plot_merge_costs,
     plot_reg_path,
+    plot_reproducibility,
     plot_scalings,
 )
 from ccot.plotting.blocks import _shrink
@@ -316,3 +317,19 @@ def test_without_matplotlib_the_message_names_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pip install 'ccot\[report\]'"):
         new_figure()
+
+
+def test_reproducibility_is_drawn_for_every_number_looked_at():
+    rng = np.random.default_rng(0)
+    X = np.kron(rng.normal(size=(3, 4)), np.ones((20, 10))) + 0.5 * rng.normal(size=(60, 40))
+    model = TransportCoclustering(criterion="reproducibility", random_state=0).fit(X)
+    _, axes = new_figure(1, 2)
+    panels = plot_reproducibility(model, axes)
+    for panel, side in zip(panels, ("row", "column"), strict=True):
+        told = getattr(model.reproducibility_, side)
+        drawn = panel.containers[0].lines[0]
+        assert drawn.get_xdata().tolist() == told.numbers.tolist()
+        assert np.allclose(drawn.get_ydata(), told.mean)
+        assert panel.get_title() == f"{side}s: {told.n_clusters} clusters"
+    with pytest.raises(ValueError, match="not looked into"):
+        plot_reproducibility(TransportCoclustering(criterion="icl", random_state=0).fit(X))

@@ -75,7 +75,7 @@ def test_jumps_name_the_scale_where_icl_takes_all_it_is_offered():
     traits = centres[groups] + rng.normal(size=(120, 8))
     X = traits @ rng.normal(size=(8, 80)) + 0.3 * rng.normal(size=(120, 80))
     found = fit_blocks(X, "gaussian", BlockSettings(), seeded())
-    assert found.candidates[0].criterion == "jump"
+    assert found.candidates[0].criterion == "reproducibility"
     assert found.candidates[0].numbers == (found.row.n_clusters, found.column.n_clusters)
     assert 2 <= found.row.n_clusters < found.finest.shape[0] / 2
     told = fit_blocks(X, "gaussian", BlockSettings(n_row_clusters=3), seeded())

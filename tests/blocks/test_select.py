@@ -4,8 +4,14 @@ import pytest
 from ccot.blocks.criteria import Candidate, best_cuts, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.problem import make_blocks, make_problem
+from ccot.blocks.reproducibility import describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
-from tests.blocks.matrices import draw_noise
+from tests.blocks.matrices import draw_noise, seeded
+
+
+def chosen(problem, starts, given, criterion):
+    found = select_numbers(problem, starts, given, criterion, seeded())
+    return found.numbers, found.candidates
 
 
 def make_start(problem, rows, columns):
@@ -37,8 +43,8 @@ def smooth():
 
 def test_clear_blocks_are_left_to_icl(clear, family):
     problem, starts = clear
-    for criterion in ("jump", "icl"):
-        numbers, candidates = select_numbers(problem, starts, (None, None), criterion)
+    for criterion in ("auto", "jump", "icl"):
+        numbers, candidates = chosen(problem, starts, (None, None), criterion)
         assert numbers == (None, None)
         assert candidates[0].numbers == (2, 3)
     scores = [candidate.score for candidate in candidates]
@@ -52,7 +58,7 @@ def test_clear_blocks_are_left_to_icl(clear, family):
 
 def test_given_numbers_are_all_that_icl_is_asked_about(clear):
     problem, starts = clear
-    _, candidates = select_numbers(problem, starts, (4, None), "icl")
+    _, candidates = chosen(problem, starts, (4, None), "icl")
     assert {candidate.numbers[0] for candidate in candidates} == {4}
 
 
@@ -62,9 +68,49 @@ def test_given_numbers_are_all_that_icl_is_asked_about(clear):
 def test_noise_has_the_numbers_it_was_given_or_one(family, given, flat):
     problem = make_problem(draw_noise(family, (50, 40), np.random.default_rng(3)), family)
     starts = [make_start(problem, np.arange(50) % 8, np.arange(40) % 8)]
-    numbers, candidates = select_numbers(problem, starts, given, "jump")
+    numbers, candidates = chosen(problem, starts, given, "jump")
     assert numbers == flat
     assert candidates == (Candidate(*flat, 0.0, "icl"),)
+
+
+@pytest.mark.parametrize("criterion", ["auto", "reproducibility"])
+def test_noise_whose_halves_disagree_stays_one_block(family, criterion):
+    problem = make_problem(draw_noise(family, (50, 40), np.random.default_rng(3)), family)
+    starts = [make_start(problem, np.arange(50) % 8, np.arange(40) % 8)]
+    found = select_numbers(problem, starts, (None, None), criterion, seeded())
+    assert found.numbers == (1, 1)
+    assert found.halves == (None, None)
+    asked = select_numbers(problem, starts, (3, None), criterion, seeded())
+    assert asked.numbers == (3, 1)
+    assert asked.halves[1] is None
+    assert not describe(asked.halves[0], np.arange(50) % 3).comes_back
+
+
+def test_one_block_is_not_for_clusters_that_come_back():
+    """Short texts of two topics: too few words for ICL, yet halves of the words agree on them."""
+    rng = np.random.default_rng(0)
+    topics, words = np.arange(120) % 2, np.arange(800) // 400
+    rates = np.where(topics[:, None] == words, 0.06, 0.02)
+    problem = make_problem(rng.poisson(rates).astype(float), "poisson")
+    start = make_start(problem, 8 * topics + np.arange(120) % 4, np.arange(800) // 100)
+    assert select_numbers(problem, [start], (None, None), "jump", seeded()).numbers == (1, 1)
+    found = select_numbers(problem, [start], (None, None), "auto", seeded())
+    assert found.numbers[0] == 2
+    assert found.halves[0].highest() > found.halves[0].expected + 0.1
+
+
+def test_halves_name_the_numbers_where_structure_has_every_scale(smooth):
+    problem, starts = smooth
+    found = select_numbers(problem, starts, (None, None), "auto", seeded())
+    assert {candidate.criterion for candidate in found.candidates} == {"reproducibility"}
+    for number, halves in zip(found.numbers, found.halves, strict=True):
+        assert number in halves.numbers
+        assert halves.labels.shape[1] == 1
+    given = select_numbers(problem, starts, (None, 9), "auto", seeded())
+    assert given.numbers[1] == 9
+    assert given.halves[1] is None
+    looked_into = select_numbers(problem, starts, (None, 9), "reproducibility", seeded())
+    assert looked_into.halves[1] is not None
 
 
 def test_structure_may_show_only_once_it_is_swept():
@@ -76,7 +122,7 @@ def test_structure_may_show_only_once_it_is_swept():
     spoiled = [np.where(np.arange(len(k)) % 5 == 0, 1 - k, k) for k in (rows, columns)]
     start = make_start(problem, *(2 * k + np.arange(len(k)) % 4 // 2 for k in spoiled))
     assert best_cuts(problem, start.fine, start.hierarchy)[0].numbers == (1, 1)
-    assert select_numbers(problem, [start], (None, None), "jump")[0] == (None, None)
+    assert chosen(problem, [start], (None, None), "jump")[0] == (None, None)
 
 
 def test_jumps_name_the_scale_of_smooth_structure(smooth):
@@ -84,7 +130,7 @@ def test_jumps_name_the_scale_of_smooth_structure(smooth):
     limit, trusted = trust_icl(problem, starts)
     assert limit == (12, 10)
     assert trusted == (False, False)
-    numbers, candidates = select_numbers(problem, starts, (None, None), "jump")
+    numbers, candidates = chosen(problem, starts, (None, None), "jump")
     assert numbers == (2, 2)
     assert candidates[0].numbers == (2, 2)
     assert {candidate.criterion for candidate in candidates} == {"jump"}
@@ -102,7 +148,7 @@ def test_jumps_name_the_scale_of_smooth_structure(smooth):
 
 def test_a_given_number_leads_whatever_the_jumps_say(smooth):
     problem, starts = smooth
-    numbers, candidates = select_numbers(problem, starts, (None, 9), "jump")
+    numbers, candidates = chosen(problem, starts, (None, 9), "jump")
     assert numbers == (2, 9)
     assert candidates[0].numbers == (2, 9)
     # Nine is beyond the upper half of the tree: no jump speaks for or against it.
@@ -110,16 +156,16 @@ def test_a_given_number_leads_whatever_the_jumps_say(smooth):
         jump_scores(mean_costs([start.hierarchy for start in starts], axis), 12) for axis in (0, 1)
     ]
     assert candidates[0].score == pytest.approx(alone[0][2])
-    numbers, candidates = select_numbers(problem, starts, (11, None), "jump")
+    numbers, candidates = chosen(problem, starts, (11, None), "jump")
     assert numbers == candidates[0].numbers == (11, 2)
     assert candidates[0].score == pytest.approx(alone[1][2])
-    assert select_numbers(problem, starts, (None, None), "icl")[0] == (None, None)
+    assert chosen(problem, starts, (None, None), "icl")[0] == (None, None)
 
 
 def test_where_icl_is_trusted_on_one_side_only_that_side_is_its(clear):
     problem, starts = clear
     assert trust_icl(problem, starts[1:])[1] == (True, False)
-    numbers, candidates = select_numbers(problem, starts[1:], (None, None), "jump")
+    numbers, candidates = chosen(problem, starts[1:], (None, None), "jump")
     scores = jump_scores(starts[1].hierarchy.costs(1), 3)
     assert numbers == (2, max(scores, key=lambda k: scores[k]))
     assert {candidate.numbers[0] for candidate in candidates} == {2}

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from ccot import TransportCoclustering, load_model
 from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.sweep import sweep
 from ccot.datasets import load_simulated, make_latent_blocks
+from ccot.estimators.transport import _in_words
 from ccot.metrics import coclustering_error, error_rate
 from tests.blocks.matrices import draw, draw_noise
 from tests.estimators.test_base import EDGES
@@ -480,3 +482,67 @@ def test_classic3_has_three_kinds_of_text(data_home):
     assert model.family_ == "poisson"
     assert model.n_row_clusters_ == 3
     assert normalized_mutual_info_score(labels, model.row_labels_) > 0.9
+
+
+@pytest.fixture(scope="module")
+def topics():
+    """Word counts of four topics with words at every scale: no block model is right."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(240) % 4
+    rates = rng.gamma(0.3, size=(4, 300))[labels] * rng.gamma(2.0, size=(240, 1))
+    rates *= rng.gamma(1.0, size=(240, 300))
+    return sp.csr_array(rng.poisson(rates).astype(float)), labels
+
+
+@pytest.fixture(scope="module")
+def reproducible(topics):
+    return TransportCoclustering(criterion="reproducibility", random_state=0).fit(topics[0])
+
+
+def test_reproducibility_tells_of_numbers_clusters_and_points(topics, reproducible):
+    told = reproducible.reproducibility_.row
+    assert reproducible.n_row_clusters_ == told.n_clusters == 4
+    assert told.mean.shape == told.spread.shape == told.numbers.shape
+    assert told.clusters.shape == (4,)
+    assert told.points.shape == (240,)
+    assert told.clusters.min() > 0.8
+    assert reproducible.candidates_[0].criterion == "reproducibility"
+    assert "4 clusters" in reproducible.summary()
+    assert "come back" in reproducible.summary()
+    assert (reproducible.row_confidence_ <= told.points).all()
+
+
+def test_workers_change_no_label(topics, reproducible):
+    other = TransportCoclustering(criterion="reproducibility", random_state=0, n_jobs=2)
+    other.fit(topics[0])
+    assert (other.row_labels_ == reproducible.row_labels_).all()
+    assert (other.column_labels_ == reproducible.column_labels_).all()
+    assert (other.row_confidence_ == reproducible.row_confidence_).all()
+
+
+def test_reproducibility_is_in_the_model_file(reproducible, tmp_path):
+    again = load_model(reproducible.save(tmp_path / "model.ccot"))
+    assert again.summary() == reproducible.summary()
+    told = again.reproducibility_.row
+    assert (told.points == reproducible.reproducibility_.row.points).all()
+    assert told.plausible == reproducible.reproducibility_.row.plausible
+
+
+def test_a_number_asked_of_noise_gets_a_plain_warning():
+    noise = np.random.default_rng(0).poisson(3.0, size=(90, 60))
+    with pytest.warns(UserWarning, match="3 row clusters do not come back"):
+        model = TransportCoclustering(n_row_clusters=3, random_state=0).fit(noise)
+    assert model.n_row_clusters_ == 3
+    assert "warning: the 3 row clusters do not come back" in model.summary()
+    free = TransportCoclustering(random_state=0).fit(noise)
+    assert (free.n_row_clusters_, free.n_column_clusters_) == (1, 1)
+    assert free.reproducibility_.row is None
+
+
+def test_what_does_not_come_back_is_named(reproducible):
+    told = reproducible.reproducibility_.row
+    poor = replace(told, clusters=np.array([0.9, 0.3, 0.8, 0.2]))
+    side = reproducible._fitted.row
+    sizes = side.sizes()
+    said = f"clusters R1 ({sizes[1]} rows), R3 ({sizes[3]} rows) do not come back"
+    assert said in _in_words("row", poor, side)

@@ -62,7 +62,7 @@ class Candidate:
     score : float
         Larger is better; comparable within one criterion.
     criterion : str
-        ``"icl"`` or ``"jump"``.
+        ``"icl"``, ``"jump"`` or ``"reproducibility"``.
     """
 
     n_row_clusters: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -35,6 +35,7 @@ from ccot.blocks.problem import (
     pearson_dispersion,
 )
 from ccot.blocks.refine import match_counts, refine
+from ccot.blocks.reproducibility import BothSides, Halves, Reproducibility, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
@@ -58,7 +59,7 @@ class BlockSettings:
 
     n_row_clusters: int | None = None
     n_column_clusters: int | None = None
-    criterion: str = "jump"
+    criterion: str = "auto"
     balanced: bool = False
     heteroscedastic: bool = False
     n_init: int | None = None
@@ -93,6 +94,8 @@ class BlockCoclustering(Coclustering):
         Criteria of the co-clustering.
     family_reason : str
         Why this family, in words.
+    reproducibility : BothSides
+        How well row clusters and column clusters come back, where that was looked into.
     """
 
     family: str
@@ -103,6 +106,7 @@ class BlockCoclustering(Coclustering):
     icl: float
     bic: float
     family_reason: str = ""
+    reproducibility: BothSides = field(default_factory=BothSides)
 
 
 def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
@@ -158,6 +162,8 @@ class Search:
         Its merges.
     candidates : tuple of Candidate
         Numbers with their scores; the chosen ones first.
+    halves : pair of Halves or None
+        What halves of the evidence say of rows and of columns, where they were asked.
     """
 
     preparation: Preparation
@@ -166,6 +172,7 @@ class Search:
     finest: Blocks
     hierarchy: Hierarchy
     candidates: tuple[Candidate, ...]
+    halves: tuple[Halves | None, Halves | None] = (None, None)
 
 
 def search_blocks(
@@ -179,8 +186,9 @@ def search_blocks(
     preparation, problem, starts = _begin(X, family, settings, run)
     run.progress(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
     problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
-    choose = partial(select_numbers, problem, starts, settings.given, settings.criterion)
-    numbers, candidates = run.checkpoint.piece("numbers", choose)
+    choose = partial(select_numbers, problem, starts, settings.given, settings.criterion, run)
+    selected = run.checkpoint.piece("numbers", choose)
+    numbers, candidates = selected.numbers, selected.candidates
     if None in numbers:
         views = _fit_by_icl(problem, starts, settings, run)
         best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
@@ -188,7 +196,8 @@ def search_blocks(
     else:
         views = _fit_by_cut(problem, starts, numbers, settings, run)
     run.progress(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
-    return Search(preparation, problem, views, starts[0].fine, starts[0].hierarchy, candidates)
+    fine, hierarchy = starts[0].fine, starts[0].hierarchy
+    return Search(preparation, problem, views, fine, hierarchy, candidates, selected.halves)
 
 
 def _begin(
@@ -319,16 +328,23 @@ def _fit_by_cut(
 def collect(
     found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
 ) -> BlockCoclustering:
-    """Put together what a search found, its blocks, and how sure rows and columns are."""
+    """Put together what a search found, its blocks, and how sure rows and columns are.
+
+    Where halves of the evidence were asked, the confidence of a point is its share of the plan
+    times the share of halves in which it stays with its cluster.
+    """
     problem = found.problem
+    again = BothSides(*map(_describe_halves, found.halves, blocks.labels))
     row, column = (
         Side(
             labels=blocks.labels[axis],
             n_clusters=blocks.shape[axis],
-            confidence=sure[axis],
+            confidence=sure[axis] if told is None else sure[axis] * told.points,
             placement=place_side(problem, found.preparation, view, axis),
         )
-        for axis, view in enumerate(found.views)
+        for axis, (view, told) in enumerate(
+            zip(found.views, (again.row, again.column), strict=True)
+        )
     )
     return BlockCoclustering(
         row=row,
@@ -341,4 +357,12 @@ def collect(
         candidates=found.candidates,
         icl=icl(problem, blocks),
         bic=bic(problem, blocks),
+        reproducibility=again,
     )
+
+
+def _describe_halves(halves: Halves | None, labels: np.ndarray) -> Reproducibility | None:
+    """Compare clusters with those of halves; None for rows of which only a sample was searched."""
+    if halves is None or halves.labels.shape[-1] != len(labels):
+        return None
+    return describe(halves, labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,7 +104,9 @@ class Start:
         return self.fine.merged(rows, columns)
 
 
-def build_hierarchy(problem: BlockProblem, blocks: Blocks) -> Hierarchy:
+def build_hierarchy(
+    problem: BlockProblem, blocks: Blocks, axes: Sequence[int] = (0, 1)
+) -> Hierarchy:
     """Merge the cheapest pair of clusters again and again, on each side.
 
     Parameters
@@ -112,13 +115,15 @@ def build_hierarchy(problem: BlockProblem, blocks: Blocks) -> Hierarchy:
         The prepared matrix.
     blocks : Blocks
         The finest clusters.
+    axes : sequence of int
+        The sides that are merged, 0 for rows and 1 for columns.
 
     Returns
     -------
     Hierarchy
         All merges with their costs.
     """
-    merges = [merge for axis in (0, 1) for merge in _merge_side(problem, blocks, axis)]
+    merges = [merge for axis in axes for merge in _merge_side(problem, blocks, axis)]
     return Hierarchy(blocks.shape, tuple(merges))
 
 

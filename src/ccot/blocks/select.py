@@ -1,6 +1,8 @@
-"""Which numbers of clusters: what ICL says where it can be trusted, else where costs jump."""
+"""Which numbers of clusters: what ICL says where it can be trusted, else those that come back."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +16,16 @@ from ccot.blocks.criteria import (
 )
 from ccot.blocks.hierarchy import Start
 from ccot.blocks.problem import BlockProblem, make_blocks, pearson_dispersion
+from ccot.blocks.reproducibility import (
+    Halves,
+    can_be_halved,
+    fit_halves,
+    is_clear,
+    with_noise,
+)
 from ccot.blocks.sweep import settle
+from ccot.persistence.registry import stored
+from ccot.runtime.run import Run
 
 # ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
 _TRUSTED_SHARE = 0.25
@@ -25,32 +36,123 @@ _CLEAR = 5.0
 _N_FAINT = 3
 
 
+@stored()
+@dataclass(frozen=True)
+class Selection:
+    """The numbers of clusters, and what they were chosen by.
+
+    Attributes
+    ----------
+    numbers : pair of int or None
+        The numbers; None on both sides where the likelihood is to settle them by search.
+    candidates : tuple of Candidate
+        Numbers with their scores, the chosen ones first.
+    halves : pair of Halves or None
+        What halves of the evidence say of rows and of columns, where they were asked.
+    """
+
+    numbers: Numbers
+    candidates: tuple[Candidate, ...]
+    halves: tuple[Halves | None, Halves | None] = (None, None)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What is chosen on one side, the scores it was chosen by, and the halves."""
+
+    number: int
+    scores: dict[int, float]
+    halves: Halves | None = None
+
+
 def select_numbers(
-    problem: BlockProblem, starts: list[Start], given: Numbers, criterion: str
-) -> tuple[Numbers, tuple[Candidate, ...]]:
-    """Return numbers of clusters, or None on both sides where ICL is to settle them by search.
+    problem: BlockProblem, starts: list[Start], given: Numbers, criterion: str, run: Run
+) -> Selection:
+    """Choose the numbers of clusters that are not given.
 
     ICL bounds the numbers from above. Where it stops well short of the over-segmentation, finer
     clusters are noise and it is right; where it takes nearly all it is offered, the matrix has
-    structure at every scale, and the jump of the merge costs names the scale that stands out.
+    structure at every scale, and the numbers are those whose clusters halves of the evidence find
+    again, and at which the merge costs jump.
     """
     if not (_has_structure(problem, starts) or _has_faint_structure(problem, starts)):
-        flat = given[0] or 1, given[1] or 1
-        return flat, (Candidate(*flat, 0.0, "icl"),)
+        return _select_without_structure(problem, starts, given, criterion, run)
     limit, trusted = trust_icl(problem, starts)
-    if criterion == "icl" or all(trusted):
+    if criterion == "icl" or (all(trusted) and criterion != "reproducibility"):
         cuts = [best_cuts(problem, s.fine, s.hierarchy, given) for s in starts]
-        return (None, None), _best_of(cuts)
-    numbers, scores = [], []
+        return Selection((None, None), _best_of(cuts))
+    sides = []
     for axis, number in enumerate(given):
-        side = {limit[axis]: 0.0}
-        if not trusted[axis]:
-            costs = mean_costs([start.hierarchy for start in starts], axis)
-            side = jump_scores(costs, limit[axis]) or side
-        numbers.append(max(side, key=lambda k: side[k]) if number is None else number)
-        scores.append(side)
-    chosen = numbers[0], numbers[1]
-    return chosen, _pair_up(scores, chosen)
+        if trusted[axis] and criterion != "reproducibility":
+            chosen = limit[axis] if number is None else number
+            sides.append(_Side(chosen, {limit[axis]: 0.0}))
+            continue
+        most = starts[0].fine.shape[axis] if trusted[axis] else limit[axis]
+        sides.append(_select_side(problem, starts, axis, number, most, criterion, run))
+    return _join(sides, _by(criterion, sides))
+
+
+def _select_side(
+    problem: BlockProblem,
+    starts: list[Start],
+    axis: int,
+    given: int | None,
+    limit: int,
+    criterion: str,
+    run: Run,
+) -> _Side:
+    """Choose the number of one side by halves of the other, or by jumps of merge costs alone."""
+    costs = mean_costs([start.hierarchy for start in starts], axis)
+    scores = jump_scores(costs, limit) or {limit: 0.0}
+    # A number that was given is only looked into where that was asked for.
+    wanted = criterion == "reproducibility" or (criterion == "auto" and given is None)
+    halves = None
+    if wanted and can_be_halved(problem):
+        numbers = [*(k for k in scores if k > 1), *([given] if (given or 1) > 1 else [])]
+        if numbers:
+            halves = fit_halves(problem, axis, numbers, run)
+            scores = halves.scores(scores) or scores
+    chosen = max(scores, key=lambda k: scores[k]) if given is None else given
+    if halves is not None:
+        halves = halves.at(chosen) if len(halves.numbers) and chosen > 1 else None
+    return _Side(chosen, scores, halves)
+
+
+def _select_without_structure(
+    problem: BlockProblem, starts: list[Start], given: Numbers, criterion: str, run: Run
+) -> Selection:
+    """Make one block, unless halves of the evidence agree clearly better than noise does."""
+    flat = given[0] or 1, given[1] or 1
+    single = Selection(flat, (Candidate(*flat, 0.0, "icl"),))
+    if criterion not in ("auto", "reproducibility") or not can_be_halved(problem):
+        return single
+    finest = starts[0].fine.shape
+    sides = [
+        _select_side(problem, starts, axis, number, finest[axis], "reproducibility", run)
+        for axis, number in enumerate(given)
+    ]
+    halves = [
+        None if side.halves is None else with_noise(problem, axis, side.halves, run)
+        for axis, side in enumerate(sides)
+    ]
+    if any(half is not None and is_clear(half) for half in halves):
+        sides = [replace(side, halves=half) for side, half in zip(sides, halves, strict=True)]
+        return _join(sides, "reproducibility")
+    asked = (half if number else None for half, number in zip(halves, given, strict=True))
+    return replace(single, halves=tuple(asked))
+
+
+def _by(criterion: str, sides: list[_Side]) -> str:
+    """Name the criterion that decided."""
+    halved = any(side.halves is not None for side in sides)
+    return "reproducibility" if halved and criterion != "jump" else "jump"
+
+
+def _join(sides: list[_Side], criterion: str) -> Selection:
+    rows, columns = sides
+    chosen = rows.number, columns.number
+    candidates = _pair_up([rows.scores, columns.scores], chosen, criterion)
+    return Selection(chosen, candidates, (rows.halves, columns.halves))
 
 
 def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
@@ -112,9 +214,11 @@ def led_by(found: Candidate, others: tuple[Candidate, ...]) -> tuple[Candidate, 
     return (found, *rest)[:_N_CANDIDATES]
 
 
-def _pair_up(scores: list[dict[int, float]], chosen: tuple[int, int]) -> tuple[Candidate, ...]:
+def _pair_up(
+    scores: list[dict[int, float]], chosen: tuple[int, int], criterion: str
+) -> tuple[Candidate, ...]:
     pairs = [
-        Candidate(g, m, scores[0].get(g, 0.0) + scores[1].get(m, 0.0), "jump")
+        Candidate(g, m, scores[0].get(g, 0.0) + scores[1].get(m, 0.0), criterion)
         for g in set(scores[0]) | {chosen[0]}
         for m in set(scores[1]) | {chosen[1]}
     ]

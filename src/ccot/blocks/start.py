@@ -43,6 +43,7 @@ def over_segment(
     problem: BlockProblem,
     n_init: int,
     run: Run,
+    max_iter: int = _SWEEPS,
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves.
 
@@ -54,6 +55,8 @@ def over_segment(
         Number of starts.
     run : Run
         Random numbers for K-means, progress, a checkpoint of finished starts.
+    max_iter : int
+        Sweeps of each start at most.
 
     Returns
     -------
@@ -66,13 +69,13 @@ def over_segment(
         checkpoint.piece("segments", partial(_segment_both, scores, rng)) for _ in range(n_init)
     ]
     return [
-        checkpoint.piece("start", partial(_sweep_from, problem, partition))
+        checkpoint.piece("start", partial(_sweep_from, problem, partition, max_iter))
         for partition in counted(partitions, "starts", run.progress)
     ]
 
 
-def _sweep_from(problem: BlockProblem, partition: Scores) -> Blocks:
-    return sweep(problem, make_blocks(problem, *partition), max_iter=_SWEEPS, tol=_TOL)
+def _sweep_from(problem: BlockProblem, partition: Scores, max_iter: int) -> Blocks:
+    return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from numbers import Integral, Real
 from os import PathLike
@@ -16,6 +17,7 @@ from ccot.blocks.families import FAMILIES
 from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
+from ccot.blocks.reproducibility import Reproducibility
 from ccot.blocks.sampled import fit_lopsided, is_lopsided
 from ccot.blocks.streaming import fit_block_source
 from ccot.coclustering import Side
@@ -31,9 +33,10 @@ class TransportCoclustering(InductiveCoclustering):
     vanish. Rows and columns are transported, in turn, onto a small table of blocks whose
     parameters and marginals are learned (semi-relaxed entropic transport, lowered to hard
     assignment at the end). The start is an over-segmentation by leading singular vectors. Its
-    clusters are merged one by one, each time the pair that loses least information; the numbers
-    of clusters are where the merge costs jump, unless the integrated completed likelihood (ICL)
-    stops earlier, and then they are what ICL says.
+    clusters are merged one by one, each time the pair that loses least information. The numbers
+    of clusters are what the integrated completed likelihood (ICL) says where it stops early, and
+    otherwise those at which halves of the data find the same clusters again and the merge costs
+    jump; see :doc:`/numbers`.
 
     Parameters
     ----------
@@ -45,8 +48,12 @@ class TransportCoclustering(InductiveCoclustering):
         rows and columns, which makes it the information-theoretic loss; sparse counts enter as
         ``log(1 + x)``. ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values and says
         what it chose in ``family_`` and why in ``family_reason_``.
-    criterion : {"jump", "icl"}, default="jump"
-        How the numbers are found: by the jump of the merge costs, guarded by ICL, or by ICL alone.
+    criterion : {"auto", "reproducibility", "jump", "icl"}, default="auto"
+        How the numbers are found. ``"auto"``: by ICL where it stops early, otherwise by
+        reproducibility. ``"reproducibility"``: rows are clustered by random halves of the columns,
+        columns by halves of the rows, and the numbers are those that come back, at a jump of the
+        merge costs; given numbers are looked into as well. ``"jump"``: by ICL where it stops early,
+        otherwise by the jump of the merge costs alone, which is faster. ``"icl"``: by ICL alone.
     balanced : bool, default=False
         Make clusters of equal size.
     heteroscedastic : bool, default=False
@@ -64,7 +71,9 @@ class TransportCoclustering(InductiveCoclustering):
         are read from a source, the sample is searched for blocks on the device, the others are
         placed without it.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+        Seed of the starts and of the halves.
+    n_jobs : int or None, default=None
+        Threads that work on halves of the data, as joblib counts them; the labels are the same.
     checkpoint : path-like or None, default=None
         Folder in which finished pieces of a fit are kept. Stopped at any moment, by whatever, the
         same fit goes on from there and comes to the same result; see :doc:`/checkpoints`.
@@ -80,7 +89,13 @@ class TransportCoclustering(InductiveCoclustering):
         Numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
         How far the soft assignment of a row (column) to its cluster exceeds chance, 0 to 1; 0 for
-        rows and columns that hold nothing to go by.
+        rows and columns that hold nothing to go by. Where ``reproducibility_`` was looked into,
+        times the share of halves in which the row (column) stays with its cluster.
+    reproducibility_ : BothSides
+        ``row`` and ``column``: for every number of clusters how well halves of the data agree on
+        them, mean and spread; for every cluster how well it comes back; for every row (column) how
+        often it stays with its cluster. None for a side where the number was given or settled by
+        ICL, unless ``criterion="reproducibility"``.
     candidates_ : tuple of Candidate
         Numbers of clusters with scores: the chosen ones, then the runners-up.
     row_merge_costs_, column_merge_costs_ : ndarray of float
@@ -133,7 +148,7 @@ class TransportCoclustering(InductiveCoclustering):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NUMBER_OF_CLUSTERS,
         "family": [StrOptions({"auto", *FAMILIES})],
-        "criterion": [StrOptions({"jump", "icl"})],
+        "criterion": [StrOptions({"auto", "reproducibility", "jump", "icl"})],
         "balanced": ["boolean"],
         "heteroscedastic": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
@@ -141,6 +156,7 @@ class TransportCoclustering(InductiveCoclustering):
         "tol": [Interval(Real, 0, None, closed="left")],
         "device": [str, None],
         "random_state": "no_validation",
+        "n_jobs": [Integral, None],
         "checkpoint": [str, PathLike, None],
         "verbose": ["verbose", callable],
     }
@@ -151,7 +167,7 @@ class TransportCoclustering(InductiveCoclustering):
         n_column_clusters: int | None = None,
         *,
         family: str = "auto",
-        criterion: str = "jump",
+        criterion: str = "auto",
         balanced: bool = False,
         heteroscedastic: bool = False,
         n_init: int | None = None,
@@ -159,6 +175,7 @@ class TransportCoclustering(InductiveCoclustering):
         tol: float = 1e-6,
         device: str | None = None,
         random_state: RandomState = None,
+        n_jobs: int | None = None,
         checkpoint: str | PathLike[str] | None = None,
         verbose: int | Progress = 0,
     ) -> None:
@@ -173,6 +190,7 @@ class TransportCoclustering(InductiveCoclustering):
         self.tol = tol
         self.device = device
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.verbose = verbose
 
@@ -282,12 +300,20 @@ class TransportCoclustering(InductiveCoclustering):
         self.row_merge_costs_ = found.hierarchy.costs(0)
         self.column_merge_costs_ = found.hierarchy.costs(1)
         self.icl_, self.bic_ = found.icl, found.bic
+        self.reproducibility_ = found.reproducibility
+        for name in ("row", "column"):
+            told = getattr(found.reproducibility, name)
+            if told is not None and not told.comes_back:
+                warnings.warn(_nothing_comes_back(name, told), stacklevel=3)
         return super()._adopt(found)
 
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
         lines = super()._describe(name, side, asked)
         if name == "row":
             lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *self._brought_in()]
+        told = getattr(self._fitted.reproducibility, name)
+        if told is not None:
+            lines.append(f"    {_in_words(name, told, side)}")
         if asked is None and name == "column" and len(self.candidates_) > 1:
             others = ", ".join(
                 f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
@@ -303,3 +329,29 @@ class TransportCoclustering(InductiveCoclustering):
             return []
         low, high = placement.preparation.limits
         return [f"  outliers below {low:.3g} or above {high:.3g} count as if they were there"]
+
+
+def _in_words(name: str, told: Reproducibility, side: Side) -> str:
+    """Say how well the clusters of one side come back."""
+    if not told.comes_back:
+        return f"warning: {_nothing_comes_back(name, told)}"
+    parts = [f"{told.n_clusters} clusters"]
+    low, high = told.plausible
+    if low < high:
+        parts.append(f"{low} to {high} come back as well")
+    sizes = side.sizes()
+    lost = [f"{name[0].upper()}{k} ({sizes[k]} {name}s)" for k in told.dissolved]
+    if lost:
+        verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
+        parts.append(f"{verb.format(', '.join(lost))} come back")
+    else:
+        parts.append("all come back")
+    return "; ".join(parts)
+
+
+def _nothing_comes_back(name: str, told: Reproducibility) -> str:
+    other = "columns" if name == "row" else "rows"
+    return (
+        f"the {told.n_clusters} {name} clusters do not come back: halves of the {other} agree on "
+        f"them at {max(told.agreement, 0.0):.2f} of 1, not clearly better than those of noise"
+    )

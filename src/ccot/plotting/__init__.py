@@ -13,6 +13,7 @@ from ccot.plotting.blocks import plot_blocks
 from ccot.plotting.confidence import plot_confidence
 from ccot.plotting.merge_costs import plot_merge_costs
 from ccot.plotting.reg_path import plot_reg_path
+from ccot.plotting.reproducibility import plot_reproducibility
 from ccot.plotting.scalings import plot_scalings
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "plot_confidence",
     "plot_merge_costs",
     "plot_reg_path",
+    "plot_reproducibility",
     "plot_scalings",
 ]

@@ -12,8 +12,8 @@ from ccot.scalings.jumps import LEVEL
 # Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
 SIGNIFICANT = -math.log10(LEVEL)
 _DOUBTFUL = 0.5
-# Runners-up this near are as good: nats of ICL, share of the jump's score.
-_NEAR_ICL, _NEAR_JUMP = 3.0, 0.9
+# Runners-up this near are as good: nats of ICL, share of the jump's score, logarithm.
+_NEAR_ICL, _NEAR_JUMP, _NEAR_REPRODUCIBLE = 3.0, 0.9, 0.05
 
 
 def is_tested(model: Any) -> bool:
@@ -58,6 +58,7 @@ def _decided(model: Any, side: str) -> str:
     if getattr(model, "candidates_", ()):
         rule = {
             "jump": "where the cost of merging clusters jumps",
+            "reproducibility": "where halves of the data find the same clusters again",
             "icl": "where the integrated completed likelihood (ICL) is highest",
         }[model.candidates_[0].criterion]
         return f"{_count(number, f'{side} cluster')}: {rule}."
@@ -141,11 +142,12 @@ def _doubts_about_blocks(model: Any) -> list[str]:
     if given or len(candidates) < 2:
         return []
     chosen, next_one = candidates[:2]
-    near = (
-        chosen.score - next_one.score < _NEAR_ICL
-        if chosen.criterion == "icl"
-        else next_one.score > _NEAR_JUMP * chosen.score
-    )
+    lead = chosen.score - next_one.score
+    near = {
+        "icl": lead < _NEAR_ICL,
+        "jump": next_one.score > _NEAR_JUMP * chosen.score,
+        "reproducibility": lead < _NEAR_REPRODUCIBLE,
+    }[chosen.criterion]
     if not near:
         return []
     return [

@@ -1,0 +1,417 @@
+"""Which clusters come back: halves of the evidence, fitted apart and compared.
+
+The columns are split at random into two halves and the rows are clustered by each half alone. A
+cluster is reproducible if both halves find it. The agreement of the two partitions into k clusters
+is the adjusted Rand index, which is 0 on average for partitions that have nothing to do with one
+another. For columns the rows are split.
+
+A partition is compared with other halves of the *evidence*, not with other samples of points: that
+is the question a user has, whether new words would bring the same texts together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+
+from ccot.blocks.axes import Profiles, stack
+from ccot.blocks.families import Terms
+from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion
+from ccot.blocks.start import over_segment
+from ccot.blocks.sweep import gains, log_marginal
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import one_blas_thread, to_numpy
+from ccot.runtime.run import Run
+from ccot.runtime.types import Matrix, is_sparse
+
+# Times the evidence on rows and on columns is split, and the cells that all splits may have.
+_FEWEST_SPLITS, _MOST_SPLITS, _CELLS = (3, 2), 8, 2**23
+# Halves of fewer columns or rows tell nothing.
+_LEAST_COLUMNS, _LEAST_ROWS = 8, 16
+# What finer clusters and a jump of the merge costs weigh beside the agreement.
+_RESOLUTION, _JUMP = 0.3, 0.5
+_LEAST_AGREEMENT = 1e-3
+# Sweeps of the finest clusters of a half: more of them follow its noise.
+_SWEEPS = 1
+# Agreement beyond that of noise which is clear, and how many noise matrices are looked at.
+CLEAR, _N_NULLS, _NULL_SPLITS = 0.1, 3, 2
+# A cluster whose best match overlaps less than this has been dissolved (Hennig, 2007).
+DISSOLVED = 0.5
+
+
+@stored()
+@dataclass(frozen=True)
+class Halves:
+    """What the halves of the evidence say of one side.
+
+    Attributes
+    ----------
+    numbers : int array of shape (n_numbers,)
+        Numbers of clusters, increasing.
+    agreement : array of shape (n_splits, n_numbers)
+        Adjusted Rand index of the two halves of each split.
+    labels : int array of shape (2 * n_splits, n_numbers, n_points)
+        Clusters of the points in every half.
+    expected : float
+        Largest agreement of noise with the same margins; NaN: not looked at.
+    """
+
+    numbers: np.ndarray
+    agreement: np.ndarray
+    labels: np.ndarray
+    expected: float = np.nan
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean agreement of every number."""
+        return self.agreement.mean(axis=0)
+
+    def highest(self) -> float:
+        """Return the highest mean agreement."""
+        return float(self.mean.max(initial=0.0))
+
+    def at(self, number: int) -> Halves:
+        """Return the same with the labels of one number only: they are many."""
+        place = int(np.argmin(np.abs(self.numbers - number)))
+        return replace(self, labels=self.labels[:, place : place + 1])
+
+    def scores(self, jumps: Mapping[int, float]) -> dict[int, float]:
+        r"""Return the scores of the numbers of clusters that have a jump of merge costs.
+
+        .. math:: \log R(k) + 0.3 \log \log k + 0.5 J(k)
+
+        for the mean agreement R and the jump J; see :func:`ccot.blocks.criteria.jump_scores`.
+        """
+        agreement = np.log(np.maximum(self.mean, _LEAST_AGREEMENT))
+        return {
+            int(k): float(level + _RESOLUTION * np.log(np.log(k)) + _JUMP * jumps[int(k)])
+            for k, level in zip(self.numbers, agreement, strict=True)
+            if int(k) in jumps
+        }
+
+
+@stored()
+@dataclass(frozen=True)
+class Reproducibility:
+    """How well the clusters of one side come back when the evidence is new.
+
+    Attributes
+    ----------
+    numbers : int array of shape (n_numbers,)
+        Numbers of clusters that were looked at.
+    mean, spread : arrays of shape (n_numbers,)
+        Agreement of the halves, adjusted for chance: mean and standard deviation over the splits.
+    n_clusters : int
+        The number of the fitted clusters.
+    clusters : array of shape (n_clusters,)
+        For each cluster, the Jaccard index with its best match in a half, averaged over halves.
+    points : array of shape (n_points,)
+        For each row or column, the share of halves in which it is with its cluster.
+    expected : float
+        Largest agreement of noise with the same margins; NaN where there was no need to look.
+    """
+
+    numbers: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    n_clusters: int
+    clusters: np.ndarray
+    points: np.ndarray
+    expected: float = np.nan
+
+    @property
+    def agreement(self) -> float:
+        """Mean agreement at the fitted number, or at the nearest one that was looked at."""
+        return float(self.mean[self._place])
+
+    @property
+    def plausible(self) -> tuple[int, int]:
+        """The numbers around the fitted one that come back as well, up to the spread."""
+        place = self._place
+        good = self.mean >= self.mean[place] - self.spread[place]
+        low = high = place
+        while low > 0 and good[low - 1]:
+            low -= 1
+        while high + 1 < len(good) and good[high + 1]:
+            high += 1
+        return int(self.numbers[low]), int(self.numbers[high])
+
+    @property
+    def dissolved(self) -> np.ndarray:
+        """Clusters that do not come back: less than half of them is found again."""
+        return np.flatnonzero(self.clusters < DISSOLVED)
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether anything does, beyond what noise with the same margins gives."""
+        return not self.agreement <= CLEAR + np.nan_to_num(self.expected, nan=-np.inf)
+
+    @property
+    def _place(self) -> int:
+        return int(np.argmin(np.abs(self.numbers - self.n_clusters)))
+
+
+@stored()
+@dataclass(frozen=True)
+class BothSides:
+    """The reproducibility of rows and of columns; None where it was not looked into.
+
+    Attributes
+    ----------
+    row, column : Reproducibility or None
+        Row clusters by halves of the columns, column clusters by halves of the rows.
+    """
+
+    row: Reproducibility | None = None
+    column: Reproducibility | None = None
+
+
+def can_be_halved(problem: BlockProblem) -> bool:
+    """Tell whether halves of a matrix are large enough to be clustered."""
+    return problem.shape[0] >= _LEAST_ROWS and problem.shape[1] >= _LEAST_COLUMNS
+
+
+def fit_halves(
+    problem: BlockProblem,
+    axis: int,
+    numbers: Sequence[int],
+    run: Run,
+    n_splits: int | None = None,
+) -> Halves:
+    """Cluster the points of one side by halves of the other.
+
+    Parameters
+    ----------
+    problem : BlockProblem
+        The prepared matrix.
+    axis : int
+        The side that is clustered: 0 for rows, by halves of the columns; 1 for columns.
+    numbers : sequence of int
+        Numbers of clusters.
+    run : Run
+        Random numbers, checkpoint, workers: the halves are independent of one another.
+    n_splits : int or None
+        How many times the evidence is split; None: 8 times, but 3 (rows) or 2 (columns) times
+        if the matrix is large.
+
+    Returns
+    -------
+    Halves
+        Agreement and labels; numbers that a half does not reach are left out.
+    """
+    if n_splits is None:
+        n_cells = problem.shape[0] * problem.shape[1]
+        n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
+    splits = [run.rng.permutation(problem.shape[1 - axis]) for _ in range(n_splits)]
+    middle = problem.shape[1 - axis] // 2
+    halves = [np.sort(part) for order in splits for part in (order[:middle], order[middle:])]
+    seeds = run.rng.integers(2**31, size=len(halves))
+    asked = np.unique(numbers)
+    cluster = partial(_cluster_by_half, problem, axis, asked)
+
+    def rest(n_kept: int) -> Iterator[np.ndarray]:
+        tasks = (delayed(cluster)(*task) for task in list(zip(halves, seeds, strict=True))[n_kept:])
+        return Parallel(run.n_jobs, require="sharedmem", return_as="generator")(tasks)
+
+    # One thread each, whatever the number of workers: all do the same arithmetic.
+    with one_blas_thread():
+        labels = np.stack(list(run.checkpoint.series("half", len(halves), rest)))
+    reached = labels.max(axis=2).min(axis=0) + 1 >= asked
+    asked, labels = asked[reached], labels[:, reached]
+    agreement = [
+        [adjusted_rand(*pair) for pair in zip(labels[i], labels[i + 1], strict=True)]
+        for i in range(0, len(labels), 2)
+    ]
+    return Halves(asked, np.array(agreement), labels)
+
+
+def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Halves:
+    """Compare the agreement with that of noise which has the same margins.
+
+    Where the agreement is too low to be clear anyway there is no need to.
+    """
+    if halves.highest() <= CLEAR:
+        return replace(halves, expected=0.0)
+    nulls = [
+        fit_halves(noise_like(problem, run.rng), axis, halves.numbers, run, _NULL_SPLITS).highest()
+        for _ in range(_N_NULLS)
+    ]
+    return replace(halves, expected=max(0.0, *nulls))
+
+
+def is_clear(halves: Halves) -> bool:
+    """Tell whether some number of clusters agrees better than noise does."""
+    return halves.highest() > CLEAR + np.nan_to_num(halves.expected)
+
+
+def describe(halves: Halves, labels: np.ndarray) -> Reproducibility:
+    """Compare fitted clusters with those of the halves at the same number.
+
+    Parameters
+    ----------
+    halves : Halves
+        With the labels of one number, that of the fit.
+    labels : int array of shape (n_points,)
+        Fitted clusters.
+
+    Returns
+    -------
+    Reproducibility
+        By number, by cluster and by point.
+    """
+    n_clusters = int(labels.max()) + 1
+    found, stays = [], np.zeros(len(labels))
+    for half in halves.labels[:, 0]:
+        overlap = _jaccard(contingency(labels, half))
+        found.append(overlap.max(axis=1))
+        stays += overlap.argmax(axis=1)[labels] == half
+    return Reproducibility(
+        numbers=halves.numbers,
+        mean=halves.mean,
+        spread=halves.agreement.std(axis=0),
+        n_clusters=n_clusters,
+        clusters=np.mean(found, axis=0),
+        points=stays / len(found),
+        expected=halves.expected,
+    )
+
+
+def contingency(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Count the points in every pair of clusters."""
+    width = int(second.max()) + 1
+    cells = first.astype(np.int64) * width + second
+    return np.bincount(cells, minlength=(int(first.max()) + 1) * width).reshape(-1, width)
+
+
+def adjusted_rand(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the adjusted Rand index of two partitions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> adjusted_rand(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
+    """
+    table = contingency(first, second).astype(np.float64)
+    together, rows, columns = (
+        float((sizes * (sizes - 1)).sum())
+        for sizes in (table, table.sum(axis=1), table.sum(axis=0))
+    )
+    expected = rows * columns / max(len(first) * (len(first) - 1.0), 1.0)
+    highest = 0.5 * (rows + columns)
+    return 1.0 if highest == expected else (together - expected) / (highest - expected)
+
+
+def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> BlockProblem:
+    """Return the problem of all points of one side and some of the other.
+
+    The values are those that were prepared; what depends on the matrix as a whole, degrees and
+    effects, is of the half alone.
+    """
+    rows, columns = problem.axes
+    weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
+    if axis == 0:
+        by_column = columns.values[members]
+        values = sp.csr_array(by_column.T) if is_sparse(by_column) else by_column.T
+        weights = weights[members]
+    else:
+        values = rows.values[members]
+    if not is_sparse(values):
+        values = values / weights
+        if rows.observed is not None:
+            seen = rows.observed[:, members] if axis == 0 else rows.observed[members]
+            values = np.where(seen > 0, values, np.nan)
+        values = _without_effects(values) if problem.n_effects else np.ascontiguousarray(values)
+    elif (weights != 1).any():
+        values = sp.csr_array(values @ sp.diags_array(1 / weights))
+    precision = weights if (weights != 1).any() else None
+    return make_problem(values, problem.family, precision, problem.backend)
+
+
+def noise_like(problem: BlockProblem, rng: np.random.Generator) -> BlockProblem:
+    """Draw a matrix with the margins of this one, whose rows and columns are independent.
+
+    Counts are drawn with their dispersion, zeros and ones with their shares, and of real values the
+    residuals around row and column means change places.
+    """
+    values = _noise_values(problem, rng)
+    return replace(make_problem(values, problem.family), n_effects=problem.n_effects)
+
+
+def _noise_values(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
+    view = problem.axes[0]
+    if problem.family == "poisson":
+        return _noise_counts(problem, rng)
+    dense = view.values.toarray() if is_sparse(view.values) else view.values
+    if problem.family == "bernoulli":
+        shares = np.outer(dense.sum(axis=1), dense.sum(axis=0)) / max(dense.sum(), 1e-300)
+        return (rng.random(dense.shape) < shares).astype(np.float64)
+    seen = np.ones(dense.shape, bool) if view.observed is None else view.observed > 0
+    values = np.where(seen, dense / view.partner_exposure, np.nan)
+    left = _without_effects(values)
+    fitted = values - left
+    left[seen] = rng.permutation(left[seen])
+    return fitted + left
+
+
+def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
+    """Draw counts entry by entry, each of the size of the dispersion."""
+    view = problem.axes[0]
+    size = max(pearson_dispersion(problem), 1e-300)
+    row, column = view.exposure / view.exposure.sum(), view.partner_exposure
+    n_drawn = rng.poisson(float(view.values.sum()) / size)
+    drawn = (
+        rng.choice(len(row), n_drawn, p=row),
+        rng.choice(len(column), n_drawn, p=column / column.sum()),
+    )
+    counts = sp.csr_array(sp.coo_array((np.full(n_drawn, size), drawn), shape=problem.shape))
+    return counts if is_sparse(view.values) else counts.toarray()
+
+
+def _cluster_by_half(
+    problem: BlockProblem, axis: int, numbers: np.ndarray, members: np.ndarray, seed: int
+) -> np.ndarray:
+    """Return the clusters of the points by one half, a row for every number of clusters."""
+    half = half_problem(problem, axis, members)
+    fine = over_segment(half, 1, Run(np.random.default_rng(seed)), _SWEEPS)[0]
+    hierarchy = build_hierarchy(half, fine, (axis,))
+    profiles = half.axes[axis].profiles(fine.labels[1 - axis], fine.shape[1 - axis])
+    table, own = fine.table(axis), fine.labels[axis]
+    cuts = (hierarchy.cut(axis, int(k)) for k in numbers)
+    return np.stack([_reassign(half, profiles, table, cut, own) for cut in cuts])
+
+
+def _reassign(
+    problem: BlockProblem, profiles: Profiles, fine: Terms, cut: np.ndarray, own: np.ndarray
+) -> np.ndarray:
+    """Merge the finest clusters, then move every point once to its best cluster.
+
+    Where a cluster would lose all its points they stay.
+    """
+    k, labels = int(cut.max()) + 1, cut[own]
+    table = stack(fine[0], cut, k), stack(fine[1], cut, k)
+    gain = gains(problem, profiles, table, log_marginal(labels, k))
+    moved = to_numpy(gain.argmax(axis=1))
+    labels = moved if np.bincount(moved, minlength=k).min() else labels
+    return labels.astype(np.uint8)
+
+
+def _without_effects(values: np.ndarray) -> np.ndarray:
+    """Take out the means of rows, then those of columns; missing entries stay missing."""
+    seen = np.isfinite(values)
+    for axis in (1, 0):
+        total = np.where(seen, values, 0.0).sum(axis=axis, keepdims=True)
+        values = values - total / np.maximum(seen.sum(axis=axis, keepdims=True), 1)
+    return values
+
+
+def _jaccard(table: np.ndarray) -> np.ndarray:
+    """Return the overlap of every pair of clusters as a share of their union."""
+    union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
+    return table / np.maximum(union, 1)
