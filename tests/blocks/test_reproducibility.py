@@ -112,11 +112,12 @@ def test_small_matrices_are_not_halved():
 
 
 def test_scores_weigh_agreement_resolution_and_jump():
-    halves = Halves(np.array([2, 3, 4]), np.array([[1.0, 0.5, -0.2]]), np.zeros((2, 3, 5), int))
+    splits = np.array([[1.0, 0.6, -0.2], [1.0, 0.4, -0.2]])
+    halves = Halves(np.array([2, 3, 4]), splits, np.zeros((4, 3, 5), int))
     scores = halves.scores({2: 0.2, 3: 1.0, 4: 0.0, 5: 9.0})
     assert list(scores) == [2, 3, 4]
     assert scores[2] == pytest.approx(0.3 * np.log(np.log(2)) + 0.1)
-    assert scores[3] == pytest.approx(np.log(0.5) + 0.3 * np.log(np.log(3)) + 0.5)
+    assert scores[3] == pytest.approx(np.log(0.5 - 0.1) + 0.3 * np.log(np.log(3)) + 0.5)
     assert scores[4] == pytest.approx(np.log(1e-3) + 0.3 * np.log(np.log(4)))
 
 

@@ -86,9 +86,12 @@ class Halves:
 
         .. math:: \log R(k) + 0.3 \log \log k + 0.5 J(k)
 
-        for the mean agreement R and the jump J; see :func:`ccot.blocks.criteria.jump_scores`.
+        for the agreement R that can be counted on, the mean over the splits less their standard
+        deviation, and the jump J; see :func:`ccot.blocks.criteria.jump_scores`. Few clusters agree
+        well in some splits and badly in others: which way the last merges go is a matter of chance.
         """
-        agreement = np.log(np.maximum(self.mean, _LEAST_AGREEMENT))
+        reliable = self.mean - self.agreement.std(axis=0)
+        agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
         return {
             int(k): float(level + _RESOLUTION * np.log(np.log(k)) + _JUMP * jumps[int(k)])
             for k, level in zip(self.numbers, agreement, strict=True)
@@ -239,7 +242,7 @@ def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Ha
     if halves.highest() <= CLEAR:
         return replace(halves, expected=0.0)
     nulls = [
-        fit_halves(noise_like(problem, run.rng), axis, halves.numbers, run, _NULL_SPLITS).highest()
+        fit_halves(noise_like(problem, run.rng), axis, halves.numbers.tolist(), run, _NULL_SPLITS).highest()
         for _ in range(_N_NULLS)
     ]
     return replace(halves, expected=max(0.0, *nulls))
