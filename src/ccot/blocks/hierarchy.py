@@ -118,7 +118,7 @@ def build_hierarchy(problem: BlockProblem, blocks: Blocks) -> Hierarchy:
     Hierarchy
         All merges with their costs.
     """
-    merges = [merge for axis in (0, 1) for merge in _merge_side(problem, blocks, axis)]
+    merges = [merge for axis in (0, 1) for merge in merge_side(problem, blocks, axis)]
     return Hierarchy(blocks.shape, tuple(merges))
 
 
@@ -145,7 +145,7 @@ def share_kept(problem: BlockProblem | Family, finest: Blocks, coarse: Blocks) -
     return float(np.clip(kept / full, 0.0, 1.0)) if full > rounding else 1.0
 
 
-def _merge_side(problem: BlockProblem, blocks: Blocks, axis: int) -> list[Merge]:
+def merge_side(problem: BlockProblem, blocks: Blocks, axis: int) -> list[Merge]:
     total, exposure = (table.copy() for table in blocks.table(axis))
     costs = pair_costs(problem, total, exposure)
     alive = np.arange(len(total))
