@@ -1,11 +1,11 @@
-"""What kind of thing each column of a table holds, and why it is thought so.
+r"""What kind of thing each column of a table holds, and why it is thought so.
 
 Kinds are recognised from the distinct cells of a column. Small whole numbers may be amounts or the
 names of categories: they are categories where the other columns say so. The five leading principal
 components of the others are regressed on the code, once as a line and once with a free mean for
 every level; by BIC,
 
-.. math:: \\sum_q n \\log \\frac{\\mathrm{RSS}_{line}}{\\mathrm{RSS}_{free}} > 5 (L - 2) \\log n .
+.. math:: \sum_q n \log \frac{\mathrm{RSS}_{line}}{\mathrm{RSS}_{free}} > 5 (L - 2) \log n .
 """
 
 from __future__ import annotations
@@ -48,7 +48,21 @@ _SCALES = (
     ("none", "slight", "mild", "moderate", "severe", "extreme"),
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("xs", "s", "m", "l", "xl", "xxl"),
-    tuple("zero one two three four five six seven eight nine ten eleven twelve".split()),
+    (
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ),
 )
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
 _DATES = ("time", "%")
@@ -319,7 +333,7 @@ def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
 
 
 def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
-    """Tell whether free means of the levels explain the other columns clearly better than a line."""
+    """Tell whether free means of levels explain the other columns clearly better than a line."""
     left, singular, _ = np.linalg.svd(others - others.mean(axis=0), full_matrices=False)
     observed = np.isfinite(code)
     target = (left * singular)[observed, :_COMPONENTS]

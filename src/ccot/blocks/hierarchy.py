@@ -146,6 +146,7 @@ def share_kept(problem: BlockProblem | Family, finest: Blocks, coarse: Blocks) -
 
 
 def merge_side(problem: BlockProblem, blocks: Blocks, axis: int) -> list[Merge]:
+    """Merge the cheapest pair of clusters of one side again and again."""
     total, exposure = (table.copy() for table in blocks.table(axis))
     costs = pair_costs(problem, total, exposure)
     alive = np.arange(len(total))

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from ccot.blocks.criteria import Candidate, mean_costs, ranked
+from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, merge_side
-from ccot.blocks.families import Terms
 from ccot.blocks.problem import Blocks, Profiles, stack
 from ccot.blocks.start import segment
 from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
@@ -412,12 +412,9 @@ def _collect(
 def _score_blocks(
     rows: np.ndarray, columns: np.ndarray, n_columns: int, signs: np.ndarray, scores: Terms
 ) -> Blocks:
-    total, exposure = scores[0] * signs, scores[1]
-    return Blocks(
-        (rows, columns),
-        stack(total.T, columns, n_columns).T,
-        stack(exposure.T, columns, n_columns).T,
-    )
+    table = scores[0] * signs, scores[1]
+    total, exposure = (stack(part.T, columns, n_columns).T for part in table)
+    return Blocks((rows, columns), total, exposure)
 
 
 def _spread(preparation: TablePreparation, values: np.ndarray, left_out: float) -> np.ndarray:

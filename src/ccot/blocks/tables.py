@@ -1,4 +1,4 @@
-"""Tables of mixed columns as cells that families can model.
+r"""Tables of mixed columns as cells that families can model.
 
 Every column that is used becomes one or more *cells* with a total and an exposure per row:
 
@@ -10,7 +10,7 @@ count            the count                            mean of the column, observ
 level of a word  1 where the row has it, else 0       share of the level, observed   poisson
 ================ ==================================== ============================== ==========
 
-The levels of one category, together, are a multinomial: :math:`\\sum_l T_l \\log (T_l / E_l)` is
+The levels of one category, together, are a multinomial: :math:`\sum_l T_l \log (T_l / E_l)` is
 its likelihood over that of the shares. A gap has no exposure, in any cell of its column.
 """
 
