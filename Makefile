@@ -13,7 +13,7 @@ SITE := docs/_build docs/api docs/auto_examples docs/sg_execution_times.rst
 # Small matrices: more BLAS threads than processes only get in each other's way.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help install demo test test-all test-lowest lint format bench mutation docs lock audit clean
+.PHONY: help install demo test test-all test-lowest lint format bench mutation docs lock audit release-check track clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -71,15 +71,29 @@ LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --for
     --prerelease disallow --generate-hashes --only-binary :all: --no-emit-package torch \
     --custom-compile-command 'make lock' pyproject.toml
 
-lock: install  ## resolve both files in requirements/ anew
+lock: install  ## resolve the files in requirements/ anew
 	$(BIN)/$(LOCK) --output-file requirements/locked.txt \
 	    $(addprefix --extra ,test report docs mutation lock)
 	$(BIN)/$(LOCK) --output-file requirements/lowest.txt --resolution lowest-direct \
 	    $(addprefix --extra ,dask io paper report serve zarr test)
 
+	$(BIN)/$(LOCK) --output-file requirements/serve.txt --extra serve
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \
+	    --prerelease disallow --generate-hashes --only-binary :all: \
+	    --custom-compile-command 'make lock' --group release --output-file requirements/release.txt
+
 audit: install  ## known vulnerabilities of what is locked; asks PyPI's advisories
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements/locked.txt
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements/serve.txt
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes -r requirements/release.txt
 	echo $(TORCH) | $(BIN)/pip-audit --strict --disable-pip --no-deps -r /dev/stdin
+
+release-check: install  ## build a release twice, inspect, install and use it; leaves it in dist/
+	$(BIN)/python -m tools.metadata --check
+	$(BIN)/python -m tools.release_check --tests $(BIN)/python -- -n $(WORKERS)
+
+track: install  ## time the operations that matter on this commit (benchmarks/operations)
+	$(BIN)/python -m benchmarks.track
 
 clean:  ## remove what the other targets made
 	rm -rf .venv .venv-lowest build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache \

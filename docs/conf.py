@@ -1,11 +1,17 @@
 """How Sphinx builds the site: ``make docs``. Nothing is fetched, neither here nor by a reader."""
 
+import sys
+from pathlib import Path
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
 import ccot
+
+sys.path.insert(0, str(Path(__file__).parent))
+import publish
 
 project = "ccot"
 author = "The ccot developers"
@@ -44,6 +50,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ccot"
+html_baseurl = publish.address()
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_static_path = ["_static"]
@@ -71,5 +78,7 @@ def show_formula(translator, node) -> None:
 
 
 def setup(app) -> None:
-    """Tell Sphinx who writes formulas."""
+    """Tell Sphinx who writes formulas, and what a public site has beside its pages."""
+    app.connect("html-page-context", publish.add_card)
+    app.connect("build-finished", publish.finish)
     app.add_html_math_renderer("mathml", (show_formula, None), (show_formula, None))

@@ -1,4 +1,4 @@
-"""Table of ``docs/dependencies.md``; ``docs/render.py`` puts it in."""
+"""Tables of ``docs/dependencies.md``; ``docs/render.py`` puts them in."""
 
 from collections.abc import Callable
 
@@ -21,4 +21,22 @@ def licences() -> str:
     )
 
 
-TABLES: dict[str, Callable[[], str]] = {"licences": licences}
+def weight() -> str:
+    result = load("install")
+    rows = []
+    for one in result["installations"]:
+        name = f"`ccot[{one['extra']}]`" if one["extra"] else "`ccot`"
+        largest = [f"{it} {size:.0f}" for it, size in list(one["megabytes_of"].items())[:4]]
+        rows.append(
+            [name, str(one["packages"]), f"{one['megabytes']:.0f}", ", ".join(largest),
+             f"{one['seconds']:.0f}"]
+        )  # fmt: skip
+    note = (
+        f"Into an empty environment, nothing cached; seconds with download, on a machine shared "
+        f"with others. The wheel of ccot itself has {result['wheel_kilobytes']} kB."
+    )
+    heads = ["installed", "packages", "MB on the disk", "the largest", "seconds"]
+    return table(heads, rows) + source("install", result, note)
+
+
+TABLES: dict[str, Callable[[], str]] = {"licences": licences, "weight": weight}

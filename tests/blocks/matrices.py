@@ -40,9 +40,9 @@ def sum_blocks(values, rows, columns, shape):
     return table
 
 
-def solve_blocks(X, family, settings, run, candidate=None):
+def solve_blocks(X, family, settings, run):
     """Return the prepared matrix beside what was found in it."""
-    found = search_blocks(X, family, settings, run, candidate)
+    found = search_blocks(X, family, settings, run)
     sides = [
         assign(found.problem, view, axis, settings.balanced)
         for axis, view in enumerate(found.views)

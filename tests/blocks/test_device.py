@@ -48,7 +48,7 @@ def on_device(array):
 def assert_same_sums(here, there, rows, columns, rng):
     plan = rng.dirichlet(np.ones(4), len(columns))
     for partner, n_partners in ((columns, 3), (plan, 4)):
-        one, other = (problem.faces[0].profiles(partner, n_partners) for problem in (here, there))
+        one, other = (problem.axes[0].profiles(partner, n_partners) for problem in (here, there))
         assert on_device(other.total)
         np.testing.assert_allclose(other.total, one.total, rtol=1e-12, atol=1e-12)
         for given, expected in zip(other.blocks(rows, 2), one.blocks(rows, 2), strict=True):
@@ -68,8 +68,8 @@ def test_sums_on_both_sides_are_numpys(planted, family, make, torch):
     assert there.backend is torch
     assert_same_sums(here, there, rows, columns, rng)
     for problem in (here, there):
-        assert problem.faces[1].profiles(rows, 2).total.shape == (30, 2)
-    swapped = [replace(problem, faces=problem.faces[::-1]) for problem in (here, there)]
+        assert problem.axes[1].profiles(rows, 2).total.shape == (30, 2)
+    swapped = [replace(problem, axes=problem.axes[::-1]) for problem in (here, there)]
     assert_same_sums(*swapped, columns % 2, np.minimum(rows, 2), rng)
 
 
@@ -79,7 +79,7 @@ def test_missing_entries_and_weights_are_numpys(torch):
     X = with_gaps(draw("gaussian", rows, columns, rng))
     here, there = both(X, "gaussian", torch, rng.uniform(0.5, 2.0, 30))
     assert_same_sums(here, there, rows, columns, rng)
-    np.testing.assert_array_equal(there.faces[0].is_empty(), here.faces[0].is_empty())
+    np.testing.assert_array_equal(there.axes[0].is_empty(), here.axes[0].is_empty())
 
 
 @each_make
@@ -188,9 +188,9 @@ def test_a_block_of_vectors_is_multiplied_at_once(make, torch, monkeypatch):
 def test_what_is_not_on_the_device_is_numpys(planted, family, torch):
     X, rows, columns = planted
     here, there = both(X, family, torch)
-    back = there.here()
+    back = there.on_host()
     assert back.backend.device is None
-    assert isinstance(back.faces[1].profiles(rows, 2).total, np.ndarray)
+    assert isinstance(back.axes[1].profiles(rows, 2).total, np.ndarray)
     for given, expected in zip(
         back.table(rows, columns, (2, 3)), here.table(rows, columns, (2, 3)), strict=True
     ):
@@ -198,13 +198,13 @@ def test_what_is_not_on_the_device_is_numpys(planted, family, torch):
 
 
 def test_both_sides_of_a_dense_matrix_share_its_copy(planted, family, torch):
-    rows, columns = make_problem(planted[0], family, backend=torch).faces
+    rows, columns = make_problem(planted[0], family, backend=torch).axes
     assert rows.copy.values.data_ptr() == columns.copy.values.data_ptr()
 
 
 def test_points_are_cut_into_parts_whose_gains_fit(planted, family, torch):
     here, there = (
-        problem.faces[0].profiles(planted[2], 3) for problem in both(planted[0], family, torch)
+        problem.axes[0].profiles(planted[2], 3) for problem in both(planted[0], family, torch)
     )
     # 500 bytes hold the gains of 12 points over 5 clusters.
     parts = there.parts(5)
@@ -225,8 +225,10 @@ def test_leading_vectors_rebuild_matrices_of_low_rank(make, torch):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(500, 3)) @ rng.normal(size=(3, 450))
     matrix = torch.send(X) if make is np.asarray else make(X)
-    turned = None if make is np.asarray else sp.csr_array(X.T)
-    left, values, right = leading_vectors(matrix, 5, np.random.default_rng(0), torch, turned)
+    transposed_values = None if make is np.asarray else sp.csr_array(X.T)
+    left, values, right = leading_vectors(
+        matrix, 5, np.random.default_rng(0), torch, transposed_values
+    )
     np.testing.assert_allclose((left * values) @ right.T, X, atol=1e-8)
 
 

@@ -102,7 +102,7 @@ def test_columns_count_by_their_precision(kind):
     cost = [np.nansum(precision * (X - mean[columns]) ** 2 / 2, axis=1) for mean in means]
     noise = np.nanmean(precision * (X - means[rows][:, columns]) ** 2)
     gain = np.log(np.bincount(rows) / 40) - np.transpose(cost) / noise
-    found = placement.gains(placement.profiles(placement.face(given)))
+    found = placement.gains(placement.profiles(placement.axis_view(given)))
     np.testing.assert_allclose(found[:, 0] - found[:, 1], gain[:, 0] - gain[:, 1], rtol=1e-9)
     counted = np.isfinite(X).sum(axis=1)
     slow = -np.min(cost, axis=0) / noise / counted - np.log(2 * np.pi * noise) / 2
@@ -162,14 +162,14 @@ def test_points_go_where_soft_blocks_gain_most(planted, axis):
     blocks = soft_blocks(problem, (rows, columns), 0.3)
     placement = place_side(problem, Preparation("gaussian"), blocks, axis)
     own, partner = blocks.plans[axis], blocks.plans[1 - axis]
-    turned = X.T if axis else X
+    transposed = X.T if axis else X
     exposure = np.outer(own.sum(axis=0), partner.sum(axis=0))
-    means = (own.T @ turned @ partner) / exposure
+    means = (own.T @ transposed @ partner) / exposure
     noise = (np.sum(X**2) - np.sum(means**2 * exposure)) / X.size
-    slow = (turned @ partner @ means.T - partner.sum(axis=0) @ means.T**2 / 2) / noise
+    slow = (transposed @ partner @ means.T - partner.sum(axis=0) @ means.T**2 / 2) / noise
     slow += np.log(own.mean(axis=0))
-    face = placement.face(turned)
-    np.testing.assert_allclose(placement.gains(placement.profiles(face)), slow, rtol=1e-9)
+    axis_view = placement.axis_view(transposed)
+    np.testing.assert_allclose(placement.gains(placement.profiles(axis_view)), slow, rtol=1e-9)
     np.testing.assert_array_equal(placement.partner, partner)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ccot.blocks import problem as problems
+from ccot.blocks import axes as problems
+from ccot.blocks.axes import Profiles
 from ccot.blocks.problem import (
-    Profiles,
     information,
     make_blocks,
     make_problem,
@@ -54,9 +54,9 @@ def test_sparse_matrices_have_the_statistics_of_dense_ones(planted, family):
     np.testing.assert_allclose(
         make_blocks(sparse, rows, columns).total, make_blocks(dense, rows, columns).total
     )
-    for face, other in zip(dense.faces, sparse.faces, strict=True):
-        np.testing.assert_allclose(face.exposure, other.exposure)
-        np.testing.assert_allclose(face.values, other.values.toarray())
+    for axis_view, other in zip(dense.axes, sparse.axes, strict=True):
+        np.testing.assert_allclose(axis_view.exposure, other.exposure)
+        np.testing.assert_allclose(axis_view.values, other.values.toarray())
     assert dense.overall == pytest.approx(sparse.overall)
     assert dense.sum_squares == pytest.approx(sparse.sum_squares)
     assert pearson_dispersion(dense) == pytest.approx(pearson_dispersion(sparse))
@@ -71,8 +71,8 @@ def test_both_faces_tell_of_one_matrix(planted, family, kind):
     if kind == "missing":
         X = np.where(np.random.default_rng(1).uniform(size=X.shape) < 0.3, np.nan, X)
     problem = make_problem(sp.csr_array(X) if kind == "sparse" else X, family, precision)
-    by_row = problem.faces[0].profiles(columns, 3).blocks(rows, 2)
-    by_column = problem.faces[1].profiles(rows, 2).blocks(columns, 3)
+    by_row = problem.axes[0].profiles(columns, 3).blocks(rows, 2)
+    by_column = problem.axes[1].profiles(rows, 2).blocks(columns, 3)
     for one, other in zip(by_row, by_column, strict=True):
         np.testing.assert_allclose(one, other.T, rtol=1e-12)
 
@@ -81,8 +81,8 @@ def test_both_faces_tell_of_one_matrix(planted, family, kind):
 def test_soft_assignments_of_zeros_and_ones_are_labels(planted, family, sparse):
     X, rows, columns = planted
     problem = make_problem(sp.csr_array(X) if sparse else X, family)
-    hard = problem.faces[0].profiles(columns, 3).blocks(rows, 2)
-    soft = problem.faces[0].profiles(np.eye(3)[columns], 3).blocks(np.eye(2)[rows], 2)
+    hard = problem.axes[0].profiles(columns, 3).blocks(rows, 2)
+    soft = problem.axes[0].profiles(np.eye(3)[columns], 3).blocks(np.eye(2)[rows], 2)
     for one, other in zip(hard, soft, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
@@ -92,8 +92,8 @@ def test_gains_are_explicit_sums(planted, family):
     problem = make_problem(X, family)
     table = problem.table(rows, columns, (2, 3))
     natural, cumulant = problem.terms(*table)
-    gain = problem.faces[0].profiles(columns, 3).gain(natural, cumulant)
-    exposure = np.outer(problem.faces[0].exposure, problem.faces[0].partner_exposure)
+    gain = problem.axes[0].profiles(columns, 3).gain(natural, cumulant)
+    exposure = np.outer(problem.axes[0].exposure, problem.axes[0].partner_exposure)
     for i, k in [(0, 0), (7, 1), (39, 0)]:
         expected = X[i] @ natural[k, columns] - exposure[i] @ cumulant[k, columns]
         assert gain[i, k] == pytest.approx(expected, rel=1e-10)
@@ -101,7 +101,7 @@ def test_gains_are_explicit_sums(planted, family):
 
 def test_factored_exposures_equal_full_ones(planted, family):
     X, rows, columns = planted
-    profiles = make_problem(X, family).faces[0].profiles(columns, 3)
+    profiles = make_problem(X, family).axes[0].profiles(columns, 3)
     full = Profiles(profiles.total, profiles.full_exposure(), None)
     table = profiles.blocks(rows, 2)
     for one, other in zip(table, full.blocks(rows, 2), strict=True):
@@ -182,12 +182,12 @@ def test_points_without_entries_are_empty():
     X = np.ones((4, 3))
     X[2] = np.nan
     problem = make_problem(X, "gaussian")
-    np.testing.assert_array_equal(problem.faces[0].is_empty(), [False, False, True, False])
-    assert not problem.faces[1].is_empty().any()
+    np.testing.assert_array_equal(problem.axes[0].is_empty(), [False, False, True, False])
+    assert not problem.axes[1].is_empty().any()
     counts = make_problem(np.nan_to_num(X), "poisson")
-    np.testing.assert_array_equal(counts.faces[0].is_empty(), [False, False, True, False])
+    np.testing.assert_array_equal(counts.axes[0].is_empty(), [False, False, True, False])
     # To the bernoulli family zeros are news.
-    assert not make_problem(np.nan_to_num(X), "bernoulli").faces[0].is_empty().any()
+    assert not make_problem(np.nan_to_num(X), "bernoulli").axes[0].is_empty().any()
 
 
 def test_dispersion_can_be_replaced(planted, family):
@@ -201,7 +201,7 @@ def test_other_labels_on_one_side_need_no_other_look(planted, family, axis):
     problem = make_problem(X, family)
     blocks = make_blocks(problem, rows, columns)
     other = np.random.default_rng(1).integers(0, 4, X.shape[axis]) * 2
-    profiles = problem.faces[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
+    profiles = problem.axes[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
     given = relabel_side(blocks, profiles, axis, other)
     expected = make_blocks(problem, *((other, columns) if axis == 0 else (rows, other)))
     np.testing.assert_array_equal(given.labels[axis], expected.labels[axis])
@@ -231,8 +231,8 @@ def test_large_sparse_matrices_are_summed_the_same(shape, soft, monkeypatch):
     ]
 
     def totals():
-        faces = make_problem(X, "poisson").faces
-        return [face.profiles(p, 4).total for face, p in zip(faces, partners, strict=True)]
+        axes = make_problem(X, "poisson").axes
+        return [axis_view.profiles(p, 4).total for axis_view, p in zip(axes, partners, strict=True)]
 
     at_once = totals()
     monkeypatch.setattr(problems, "_CACHE_ENTRIES", 50)
@@ -313,15 +313,15 @@ def test_weights_of_two_are_weights():
     X = np.random.default_rng(0).normal(size=(5, 4))
     for make in (np.asarray, sp.csr_array):
         problem = make_problem(make(X), "gaussian", np.full(4, 2.0))
-        values = problem.faces[0].values
+        values = problem.axes[0].values
         np.testing.assert_allclose(values.toarray() if sp.issparse(values) else values, 2 * X)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_degrees_are_double_whatever_the_precision_of_the_values(make):
     X = np.random.default_rng(0).poisson(3.0, size=(12, 9)).astype(np.float32)
-    face = make_problem(make(X), "poisson").faces[0]
-    assert face.exposure.dtype == face.partner_exposure.dtype == np.float64
+    axis_view = make_problem(make(X), "poisson").axes[0]
+    assert axis_view.exposure.dtype == axis_view.partner_exposure.dtype == np.float64
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -342,10 +342,10 @@ def test_rows_are_cut_into_parts_of_some_entries(make):
 def test_soft_plans_that_fill_the_cache_may_meet_dense_values(planted, family, monkeypatch):
     problem = make_problem(planted[0], family)
     plans = [np.random.default_rng(0).dirichlet(np.ones(4), n) for n in (30, 40)]
-    expected = [f.profiles(p, 4).total for f, p in zip(problem.faces, plans, strict=True)]
+    expected = [f.profiles(p, 4).total for f, p in zip(problem.axes, plans, strict=True)]
     monkeypatch.setattr(problems, "_CACHE_BYTES", 0)
-    for face, plan, total in zip(problem.faces, plans, expected, strict=True):
-        np.testing.assert_array_equal(face.profiles(plan, 4).total, total)
+    for axis_view, plan, total in zip(problem.axes, plans, expected, strict=True):
+        np.testing.assert_array_equal(axis_view.profiles(plan, 4).total, total)
 
 
 def test_blocks_remember_their_sweeps(planted, family):

@@ -115,5 +115,5 @@ def test_splits_follow_the_leading_direction_of_the_residuals(kind):
     residual = (total - seen * mean) / np.sqrt(np.maximum(seen, 1e-300))
     residual /= np.sqrt(mean) if family == "poisson" else 1.0
     leading = np.linalg.svd(residual - residual.mean(axis=0))[0][:, 0]
-    half = _leading_half(problem, problem.faces[0].profiles(columns, 3).take(members))
+    half = _leading_half(problem, problem.axes[0].profiles(columns, 3).take(members))
     np.testing.assert_array_equal(half, leading > np.median(leading))

@@ -64,7 +64,7 @@ def test_the_prior_of_means_does_not_depend_on_the_unit_of_weights(weighted):
 
 def test_splits_do_not_depend_on_the_unit_of_weights(weighted):
     problems, _, columns = weighted
-    one, other = (_leading_half(p, p.faces[0].profiles(columns, 3)) for p in problems)
+    one, other = (_leading_half(p, p.axes[0].profiles(columns, 3)) for p in problems)
     np.testing.assert_array_equal(one, other)
 
 
@@ -73,7 +73,7 @@ def test_splits_do_not_depend_on_the_unit_of_amounts():
     X, rows, _ = matrix("poisson", n_rows=40)
     X = np.linspace(0.3, 2.0, 20)[:, None] ** 4 * X[rows == 0]
     one, other = (
-        _leading_half(p, p.faces[0].profiles(np.arange(15), 15))
+        _leading_half(p, p.axes[0].profiles(np.arange(15), 15))
         for p in (make_problem(unit * X, "poisson") for unit in (1.0, UNIT))
     )
     np.testing.assert_array_equal(one, other)
@@ -95,5 +95,5 @@ def test_small_amounts_have_the_exposure_of_the_fit(axis):
     problem = make_problem(UNIT * X, "poisson")
     blocks = make_blocks(problem, rows, columns)
     placement = place_side(problem, Preparation("poisson"), blocks, axis)
-    face = placement.face(UNIT * (X.T if axis else X))
-    np.testing.assert_allclose(face.exposure, problem.faces[axis].exposure, rtol=1e-12)
+    axis_view = placement.axis_view(UNIT * (X.T if axis else X))
+    np.testing.assert_allclose(axis_view.exposure, problem.axes[axis].exposure, rtol=1e-12)

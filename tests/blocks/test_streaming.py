@@ -139,13 +139,12 @@ def test_few_rows_are_fitted_as_if_they_were_in_memory():
 def test_a_cluster_of_the_sample_that_nobody_joins_is_dropped():
     labels = np.array([0, 2, 2, 0]), np.array([1, 1, 1, 1])
     total = np.arange(6.0).reshape(3, 2)
-    rows = stream.Rows(
-        labels, np.ones(4), np.ones(4), None, (total, np.ones((2, 2)), 0.0, 0.0, 1.0, total)
-    )
+    sums = stream.RowSums((total, np.ones((2, 2))), (0.0, 0.0), 1.0, total)
+    rows = stream.Rows(labels, np.ones(4), np.ones(4), None, sums)
     dropped = stream._without_empty(rows)
     np.testing.assert_array_equal(dropped.labels[0], [0, 1, 1, 0])
-    np.testing.assert_array_equal(dropped.total(0), total[[0, 2]])
-    np.testing.assert_array_equal(dropped.sums[-1], total[[0, 2]])
+    np.testing.assert_array_equal(dropped.sums.total[0], total[[0, 2]])
+    np.testing.assert_array_equal(dropped.sums.raw, total[[0, 2]])
     # The finest clusters come last.
     np.testing.assert_array_equal(dropped.labels[1], labels[1])
 

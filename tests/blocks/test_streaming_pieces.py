@@ -54,8 +54,8 @@ class Read:
 
     def moved(self, place):
         """What rows gain in a view."""
-        view, face = self.views[place], self.problem.faces[0]
-        profiles = face.profiles(view.labels[1], view.shape[1])
+        view, axis_view = self.views[place], self.problem.axes[0]
+        profiles = axis_view.profiles(view.labels[1], view.shape[1])
         table = profiles.blocks(view.labels[0], view.shape[0])
         return gains(self.problem, profiles, table, log_marginal(view.labels[0], view.shape[0]))
 
@@ -105,25 +105,25 @@ def test_rows_go_where_they_gain_most(read):
     sizes = read.rows.sizes(1)
     np.testing.assert_array_equal(sizes, np.bincount(read.rows.labels[1], minlength=6))
     expected = excess_share(
-        soft_plan(read.moved(0)), read.rows.labels[0], read.problem.faces[0].is_empty()
+        soft_plan(read.moved(0)), read.rows.labels[0], read.problem.axes[0].is_empty()
     )
     np.testing.assert_allclose(read.rows.confidence, expected, atol=1e-12)
 
 
 def test_sums_of_the_parts_are_those_of_the_matrix(read):
-    rows, face = read.rows, read.problem.faces[0]
-    values = face.values.toarray() if sp.issparse(face.values) else face.values
+    rows, axis_view = read.rows, read.problem.axes[0]
+    values = axis_view.values.toarray() if sp.issparse(axis_view.values) else axis_view.values
     np.testing.assert_allclose(rows.degree, values.sum(axis=1), atol=1e-12)
     missing = np.isnan(read.X)
     for place, labels in enumerate(rows.labels):
-        for given, cells in ((rows.total(place), values), (rows.missing(place), missing)):
+        for given, cells in ((rows.sums.total[place], values), (rows.sums.missing[place], missing)):
             n_clusters = read.views[place].shape[0]
             expected = np.array([cells[labels == k].sum(axis=0) for k in range(n_clusters)])
             np.testing.assert_allclose(given + 0 * expected, expected, atol=1e-12)
             assert np.ndim(given) == 2 or not missing.any()
     raw = np.nan_to_num(read.X)
     np.testing.assert_allclose(
-        rows.sums[-1], [raw[rows.labels[0] == k].sum(axis=0) for k in (0, 1)]
+        rows.sums.raw, [raw[rows.labels[0] == k].sum(axis=0) for k in (0, 1)]
     )
     assert (rows.effect is None) == (read.effect is None)
     if read.effect is not None:
@@ -133,7 +133,7 @@ def test_sums_of_the_parts_are_those_of_the_matrix(read):
 def test_the_problem_of_rows_that_were_read_is_that_of_the_matrix(read):
     sample = read.found.problem
     whole = stream._whole_problem(sample, read.rows)
-    for given, expected in zip(whole.faces, read.problem.faces, strict=True):
+    for given, expected in zip(whole.axes, read.problem.axes, strict=True):
         assert len(given) == len(expected)
         assert given.values.shape == expected.values.shape
         np.testing.assert_allclose(given.exposure, expected.exposure)
@@ -151,7 +151,7 @@ def test_columns_move_as_in_a_sweep(read):
     whole = stream._whole_problem(read.problem, read.rows)
     for place, view in enumerate(read.views):
         own, (n_rows, n_columns) = read.rows.labels[place], view.shape
-        expected = read.problem.faces[1].profiles(own, n_rows)
+        expected = read.problem.axes[1].profiles(own, n_rows)
         profiles = stream._column_profiles(whole, read.rows, place)
         np.testing.assert_allclose(profiles.total, expected.total, atol=1e-12)
         np.testing.assert_allclose(profiles.full_exposure(), expected.full_exposure(), atol=1e-12)
@@ -167,7 +167,7 @@ def test_columns_move_as_in_a_sweep(read):
         np.testing.assert_allclose(blocks.total, total, atol=1e-12)
         np.testing.assert_allclose(blocks.exposure, exposure, atol=1e-12)
         assert blocks.n_sweeps == view.n_sweeps + 1
-        is_empty = read.problem.faces[1].is_empty()
+        is_empty = read.problem.axes[1].is_empty()
         np.testing.assert_allclose(
             sure, excess_share(soft_plan(gain), labels, is_empty), atol=1e-12
         )
@@ -199,7 +199,7 @@ def test_what_is_collected_is_what_blocks_of_the_matrix_are(read):
     assert (swept.n_passes, again.n_passes) == (1, 2)
     assert swept.share_moved == 1
     assert again.share_moved == stream._share_moved(swept.views, again.views)
-    answer = stream._collect(read.found, again, [0, 0, 1])
+    answer = stream._collect(read.found, again, stream.Views.of(read.found))
     found, labels = answer, again.views[0].labels
     np.testing.assert_array_equal(found.row.labels, labels[0])
     np.testing.assert_array_equal(found.column.labels, labels[1])
@@ -229,8 +229,10 @@ def test_blocks_that_hold_nothing_have_no_mean():
     found = Search(
         Preparation("gaussian"), problem, (view, view), view, build_hierarchy(problem, view), ()
     )
-    swept = stream._sweep(in_parts(X, 1), found, Run(), stream.Sweep((view,)))
-    np.testing.assert_array_equal(stream._collect(found, swept, [0, 0, 0]).block_means, X)
+    swept = stream._sweep(in_parts(X, 1), found, Run(), stream.Sweep((view, view)))
+    np.testing.assert_array_equal(
+        stream._collect(found, swept, stream.Views.of(found)).block_means, X
+    )
 
 
 def test_share_moved_is_the_largest_but_for_the_finest_view():
@@ -247,35 +249,39 @@ def test_share_moved_is_the_largest_but_for_the_finest_view():
 def test_empty_clusters_are_dropped_from_every_sum_of_their_view():
     labels = np.array([2, 2, 0]), np.array([0, 0, 0]), np.array([1, 1, 1])
     table = np.arange(6.0).reshape(3, 2)
-    sums = (table, table[:2] + 10, table[:2], table + 20, table[:2] + 30, 0.0, 1.0, table + 40)
+    total, missing = (table, table[:2] + 10, table[:2]), (table + 20, table[:2] + 30, 0.0)
+    sums = stream.RowSums(total, missing, 1.0, table + 40)
     rows = stream.Rows(labels, np.ones(3), np.ones(3), None, sums)
     kept = stream._without_empty(rows)
     for given, expected in zip(kept.labels, ([1, 1, 0], [0, 0, 0], [1, 1, 1]), strict=True):
         np.testing.assert_array_equal(given, expected)
     assert kept.labels[0].dtype == np.int32
     used = [0, 2]
-    expected = (
-        *(table[used], table[:1] + 10, table[:2]),
-        *(table[used] + 20, table[:1] + 30, 0.0, 1.0, table[used] + 40),
-    )
-    for given, wanted in zip(kept.sums, expected, strict=True):
-        np.testing.assert_array_equal(given, wanted)
+    expected = (table[used], table[:1] + 10, table[:2]), (table[used] + 20, table[:1] + 30, 0.0)
+    check_sums(kept.sums, expected, table[used] + 40)
+
+
+def check_sums(sums, expected, raw):
+    for given, wanted in zip((sums.total, sums.missing), expected, strict=True):
+        for one, other in zip(given, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(sums.raw, raw)
+    assert sums.squares == 1.0
 
 
 def test_a_view_without_empty_clusters_is_left_as_it_is():
     labels = np.array([1, 0]), np.array([2, 0]), np.array([0, 0])
     table = np.arange(6.0).reshape(3, 2)
-    sums = (table[:2], table, table, 0.0, 0.0, 0.0, 1.0, table[:2])
+    sums = stream.RowSums((table[:2], table, table), (0.0, 0.0, 0.0), 1.0, table[:2])
     kept = stream._without_empty(stream.Rows(labels, np.ones(2), np.ones(2), None, sums))
     for given, expected in zip(kept.labels, ([1, 0], [1, 0], [0, 0]), strict=True):
         np.testing.assert_array_equal(given, expected)
-    for given, wanted in zip(kept.sums, (table[:2], table[[0, 2]], *sums[2:]), strict=True):
-        np.testing.assert_array_equal(given, wanted)
+    check_sums(kept.sums, ((table[:2], table[[0, 2]], table), (0.0, 0.0, 0.0)), table[:2])
 
 
 def test_columns_have_profiles_over_empty_clusters_too():
     problem = make_problem(np.ones((2, 4)), "gaussian")
-    sums = (np.ones((3, 4)), 0.0, 1.0, np.ones((3, 4)))
+    sums = stream.RowSums((np.ones((3, 4)),), (0.0,), 1.0, np.ones((3, 4)))
     rows = stream.Rows((np.array([0, 1]),), np.ones(2), np.ones(2), None, sums)
     profiles = stream._column_profiles(problem, rows, 0)
     np.testing.assert_array_equal(profiles.full_exposure(), np.repeat([[1, 1, 0]], 4, axis=0))

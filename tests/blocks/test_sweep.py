@@ -149,8 +149,8 @@ def test_a_soft_sweep_moves_rows_by_their_gains_then_columns(planted, family):
     for axis, values in enumerate((X, X.T)):
         table = problem.table(*plans, (2, 3))
         terms = [term if axis == 0 else term.T for term in problem.terms(*table)]
-        face, partner = problem.faces[axis], plans[1 - axis]
-        exposure = np.outer(face.exposure, face.partner_exposure)
+        axis_view, partner = problem.axes[axis], plans[1 - axis]
+        exposure = np.outer(axis_view.exposure, axis_view.partner_exposure)
         gain = values @ partner @ terms[0].T - exposure @ partner @ terms[1].T
         shares = plans[axis].mean(axis=0)
         gain = gain / problem.noise(*table) + np.log(np.maximum(shares, 1e-300))
@@ -204,7 +204,7 @@ def test_balanced_transport_shares_out_by_gains(planted, family, temperature):
     """A hard plan is the plan of temperature one, shared out: at two, others choose first."""
     problem = make_problem(planted[0][:, :3], family)
     labels = np.arange(40) * 7 // 40, np.arange(3) % 2
-    profiles = problem.faces[0].profiles(labels[1], 2)
+    profiles = problem.axes[0].profiles(labels[1], 2)
     gain = gains(problem, profiles, profiles.blocks(labels[0], 7), np.zeros(7))
     expected = balanced_plan(gain, temperature or 1.0)
     plan = _transport(problem, 0, labels, (7, 2), temperature, balanced=True)
@@ -256,5 +256,5 @@ def test_confidence_of_a_soft_plan_is_its_own(planted, family):
     blocks = make_blocks(problem, *(plan.argmax(axis=1) for plan in plans))
     for axis, plan in enumerate(plans):
         labels, sure = assign(problem, replace(blocks, plans=plans), axis)
-        expected = excess_share(plan, labels, problem.faces[axis].is_empty())
+        expected = excess_share(plan, labels, problem.axes[axis].is_empty())
         np.testing.assert_array_equal(sure, expected)

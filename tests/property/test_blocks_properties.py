@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ccot.blocks.axes import Profiles
 from ccot.blocks.hierarchy import build_hierarchy, pair_costs, share_kept
-from ccot.blocks.problem import Profiles, information, make_blocks, make_problem
+from ccot.blocks.problem import information, make_blocks, make_problem
 from ccot.blocks.sweep import balanced_plan, log_marginal, share_out, soft_plan, sweep
 from tests.blocks.matrices import sum_blocks
 
@@ -109,7 +110,7 @@ def test_sparse_statistics_are_dense_ones(family, case):
         partner, k = labels[1 - axis], 5
         plan = rng.dirichlet(np.ones(k), size=len(partner))
         for assignment in (partner, plan):
-            profiles = [p.faces[axis].profiles(assignment, k) for p in (dense, sparse)]
+            profiles = [p.axes[axis].profiles(assignment, k) for p in (dense, sparse)]
             np.testing.assert_allclose(profiles[0].total, profiles[1].total, atol=1e-9)
 
 
@@ -126,7 +127,7 @@ def test_missing_entries_are_left_out(case, share):
         blocks.exposure, sum_blocks(ones, *blocks.labels, blocks.shape), atol=1e-9
     )
     gain = (
-        problem.faces[0]
+        problem.axes[0]
         .profiles(blocks.labels[1], blocks.shape[1])
         .gain(*problem.terms(blocks.total, blocks.exposure))
     )
@@ -142,7 +143,7 @@ def test_missing_entries_are_left_out(case, share):
 def test_factored_exposures_equal_full_ones(family, case):
     rng, shape, labels = case
     problem = make_problem(fill(family, shape, rng), family)
-    profiles = problem.faces[0].profiles(labels[1], 5)
+    profiles = problem.axes[0].profiles(labels[1], 5)
     full = Profiles(profiles.total, profiles.full_exposure(), None)
     for assignment in (labels[0], rng.dirichlet(np.ones(5), size=shape[0])):
         for one, other in zip(

@@ -32,10 +32,11 @@ from scipy.special import gammaln, xlogy
 
 from ccot.blocks.families import Terms
 from ccot.blocks.hierarchy import Hierarchy
-from ccot.blocks.problem import Array, BlockProblem, Blocks
+from ccot.blocks.problem import BlockProblem, Blocks
 from ccot.blocks.tap import TapCorrection, reacts, tap_correction
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import namespace, to_numpy
+from ccot.runtime.types import Array
 
 Numbers = tuple[int | None, int | None]
 

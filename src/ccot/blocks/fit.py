@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -47,11 +46,8 @@ from ccot.runtime.backends import NUMPY, Backend, choose_backend
 from ccot.runtime.progress import counted
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix, is_sparse
-from ccot.scalings.ccot import CCOTSettings, fit_ccot
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
-# CCOT's partition is among the starts where a vote of its draws costs little.
-_CCOT_SIZE, _CCOT_PASSES = 500, 8
 # Sparse matrices of more cells are not written out.
 _LARGEST_WRITTEN = 2**27
 
@@ -130,8 +126,7 @@ def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
     """
     name, reason = settle_family(X, family)
     run.progress(f"family {name}: {reason}")
-    candidate = run.checkpoint.piece("steps", partial(_ccot_partition, X, run))
-    found = search_blocks(X, name, settings, run, candidate)
+    found = search_blocks(X, name, settings, run)
     # The last step is that of unseen points: what is fitted and what is predicted are the same.
     (rows, sure_rows), (columns, sure_columns) = (
         assign(found.problem, view, axis, settings.balanced)
@@ -140,19 +135,6 @@ def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
     answer = collect(found, make_blocks(found.problem, rows, columns), (sure_rows, sure_columns))
     means = block_means(X, answer.row, answer.column)
     return replace(answer, block_means=means, family_reason=reason)
-
-
-def _ccot_partition(X: Matrix, run: Run) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return CCOT's partition where it costs little and finds something."""
-    if not isinstance(X, np.ndarray) or min(X.shape) > _CCOT_SIZE or not np.isfinite(X).all():
-        return None
-    n_draws = _CCOT_PASSES * math.ceil(max(X.shape) / min(X.shape))
-    if n_draws > 4 * _CCOT_SIZE:
-        return None
-    found = fit_ccot(X, CCOTSettings(n_samplings=n_draws), run.quiet())
-    if found.row.n_clusters == found.column.n_clusters == 1:
-        return None
-    return found.row.labels, found.column.labels
 
 
 @dataclass(frozen=True)
@@ -188,11 +170,10 @@ def search_blocks(
     family: str,
     settings: BlockSettings,
     run: Run,
-    candidate: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Search:
     """Find numbers and blocks; see :func:`fit_blocks`."""
     X = sp.csr_array(X) if is_sparse(X) else X
-    preparation, problem, starts = _begin(X, family, settings, run, candidate)
+    preparation, problem, starts = _begin(X, family, settings, run)
     run.progress(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
     problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
     choose = partial(select_numbers, problem, starts, settings.given, settings.criterion)
@@ -212,7 +193,6 @@ def _begin(
     family: str,
     settings: BlockSettings,
     run: Run,
-    candidate: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[Preparation, BlockProblem, list[Start]]:
     """Prepare the matrix and over-segment it.
 
@@ -227,7 +207,7 @@ def _begin(
         if preparation.row_effect is not None:
             problem = replace(problem, n_effects=sum(problem.shape) - 1)
         n_init = settings.n_init or _default_n_init(X)
-        make = partial(over_segment, problem, n_init, run, candidate)
+        make = partial(over_segment, problem, n_init, run)
         fine = run.checkpoint.piece("starts", make)
         fine = ranked(fine, partial(information, problem))
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln, xlogy
 
+from ccot.blocks.axes import AxisView, Profiles
 from ccot.blocks.preparation import Preparation
-from ccot.blocks.problem import AxisView, BlockProblem, Blocks, Profiles
+from ccot.blocks.problem import BlockProblem, Blocks
 from ccot.blocks.sweep import log_marginal
 from ccot.coclustering import Placement
 from ccot.persistence.registry import stored
@@ -60,7 +61,7 @@ class BlockPlacement(Placement):
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of points."""
-        return self.gains(self.profiles(self.face(points))).argmax(axis=1)
+        return self.gains(self.profiles(self.axis_view(points))).argmax(axis=1)
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
         """Return each point's log-likelihood per observed entry, in its own cluster.
@@ -68,21 +69,21 @@ class BlockPlacement(Placement):
         The likelihood is that of the prepared values; for amounts and damped counts it is a quasi
         likelihood.
         """
-        face = self.face(points)
-        profiles = self.profiles(face)
+        axis_view = self.axis_view(points)
+        profiles = self.profiles(axis_view)
         best = self.gains(profiles).argmax(axis=1)
         gain = profiles.gain(self.natural, self.cumulant)[np.arange(len(best)), best]
-        counted = np.full(len(face), float(self.width))
-        if face.observed is not None:
-            counted = np.maximum((face.observed > 0).sum(axis=1), 1).astype(np.float64)
+        counted = np.full(len(axis_view), float(self.width))
+        if axis_view.observed is not None:
+            counted = np.maximum((axis_view.observed > 0).sum(axis=1), 1).astype(np.float64)
         if self.family == "gaussian":
-            gain = (gain - self._half_squares(face)) / self.noise
+            gain = (gain - self._half_squares(axis_view)) / self.noise
             return gain / counted - 0.5 * np.log(2 * np.pi * self.noise)
         if self.family == "poisson":
-            gain = gain + self._base_measure(face)
+            gain = gain + self._base_measure(axis_view)
         return gain / counted
 
-    def face(self, points: Matrix) -> AxisView:
+    def axis_view(self, points: Matrix) -> AxisView:
         """Return points, prepared as the fitted matrix was."""
         prepare = self.preparation.rows if self.axis == 0 else self.preparation.columns
         values = prepare(sp.csr_array(points) if is_sparse(points) else points)
@@ -99,48 +100,48 @@ class BlockPlacement(Placement):
         filled = np.where(observed, values, 0.0)
         return AxisView(filled * weights, exposure, weights, observed * weights)
 
-    def profiles(self, face: AxisView) -> Profiles:
+    def profiles(self, axis_view: AxisView) -> Profiles:
         """Return the totals of points over the clusters of the other side."""
-        return face.profiles(self.partner, self.natural.shape[1])
+        return axis_view.profiles(self.partner, self.natural.shape[1])
 
     def gains(self, profiles: Profiles) -> np.ndarray:
         """Return what each point gains by going to each cluster, in nats."""
         return profiles.gain(self.natural, self.cumulant) / self.noise + self.marginal
 
-    def _half_squares(self, face: AxisView) -> np.ndarray:
+    def _half_squares(self, axis_view: AxisView) -> np.ndarray:
         weighted = np.maximum(self.partner_exposure, 1e-300)
-        if is_sparse(face.values):
-            squares = face.values.multiply(face.values) @ sp.diags_array(1 / weighted)
+        if is_sparse(axis_view.values):
+            squares = axis_view.values.multiply(axis_view.values) @ sp.diags_array(1 / weighted)
             return 0.5 * np.asarray(squares.sum(axis=1)).ravel()
-        return 0.5 * (face.values**2 / weighted).sum(axis=1)
+        return 0.5 * (axis_view.values**2 / weighted).sum(axis=1)
 
-    def _base_measure(self, face: AxisView) -> np.ndarray:
+    def _base_measure(self, axis_view: AxisView) -> np.ndarray:
         """Return the part of poisson log-likelihoods that no cluster changes."""
-        entries = sp.coo_array(face.values)
+        entries = sp.coo_array(axis_view.values)
         rows, columns = entries.coords
-        expected = face.exposure[rows] * np.maximum(face.partner_exposure[columns], 1e-12)
+        expected = axis_view.exposure[rows] * np.maximum(axis_view.partner_exposure[columns], 1e-12)
         terms = xlogy(entries.data, expected) - gammaln(entries.data + 1)
-        return np.bincount(rows, weights=terms, minlength=len(face))
+        return np.bincount(rows, weights=terms, minlength=len(axis_view))
 
 
 def place_side(
     problem: BlockProblem, preparation: Preparation, blocks: Blocks, axis: int
 ) -> BlockPlacement:
     """Return the placement of one side by fitted blocks."""
-    face, shape = problem.faces[axis], blocks.shape
+    axis_view, shape = problem.axes[axis], blocks.shape
     own, partner = blocks.assignments[axis], blocks.assignments[1 - axis]
     table = blocks.table(axis)
     if own.ndim == 2:
-        table = face.profiles(partner, shape[1 - axis]).blocks(own, shape[axis])
+        table = axis_view.profiles(partner, shape[1 - axis]).blocks(own, shape[axis])
     natural, cumulant = problem.terms(*table)
     return BlockPlacement(
-        width=len(face.partner_exposure),
+        width=len(axis_view.partner_exposure),
         axis=axis,
         preparation=preparation,
         family=problem.family,
         partner=_hard_if_sure(to_numpy(partner)),
-        partner_exposure=face.partner_exposure,
-        scale=float(max(face.exposure.sum(), 1e-300)),
+        partner_exposure=axis_view.partner_exposure,
+        scale=float(max(axis_view.exposure.sum(), 1e-300)),
         natural=natural,
         cumulant=cumulant,
         noise=problem.noise(*table),

@@ -8,21 +8,15 @@ from functools import partial
 
 import numpy as np
 
+from ccot.blocks.axes import Profiles
 from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
-from ccot.blocks.problem import (
-    Array,
-    BlockProblem,
-    Blocks,
-    Profiles,
-    information,
-    make_blocks,
-    relabel_side,
-)
+from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks, relabel_side
 from ccot.blocks.spectrum import thin_svd
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
 from ccot.runtime.run import NO_CHECKPOINT, Checkpoint
+from ccot.runtime.types import Array
 
 Labels = tuple[np.ndarray, np.ndarray]
 _MAX_MOVES = 30
@@ -115,7 +109,7 @@ def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
 def _splits(problem: BlockProblem, blocks: Blocks, axis: int) -> Iterator[Blocks]:
     """Split each cluster in two along the leading direction of its members' block profiles."""
     own = blocks.labels[axis]
-    profiles = problem.faces[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
+    profiles = problem.axes[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
     for cluster in range(blocks.shape[axis]):
         members = np.flatnonzero(own == cluster)
         half = _two_way(problem, profiles.take(members)) if len(members) > 1 else None

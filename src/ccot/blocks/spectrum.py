@@ -23,7 +23,7 @@ def leading_vectors(
     rank: int,
     rng: np.random.Generator,
     backend: Backend = NUMPY,
-    turned: Matrix | None = None,
+    transposed: Matrix | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return left vectors, singular values and right vectors (as columns), largest first.
 
@@ -37,7 +37,7 @@ def leading_vectors(
         Seeds the search in large matrices.
     backend : Backend, optional
         Where products with the matrix are made.
-    turned : CSR array of shape (d, n), optional
+    transposed : CSR array of shape (d, n), optional
         A sparse matrix once more, transposed; NumPy does not need it.
 
     Returns
@@ -51,7 +51,7 @@ def leading_vectors(
         return to_numpy(left[:, :rank]), values[:rank], to_numpy(right[:rank]).T
     seed = int(rng.integers(2**31))
     if backend.device is not None:
-        matrix = _products(matrix, matrix.T if turned is None else turned, backend)
+        matrix = _products(matrix, matrix.T if transposed is None else transposed, backend)
     return _search(matrix, rank, seed)
 
 
@@ -74,9 +74,9 @@ def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray
     return (left, values, right @ basis.T) if is_wide else (basis @ left, values, right)
 
 
-def _products(matrix: Matrix, turned: Matrix, backend: Backend) -> LinearOperator:
+def _products(matrix: Matrix, transposed: Matrix, backend: Backend) -> LinearOperator:
     """Return a matrix that takes and gives NumPy arrays, and is multiplied on a device."""
-    forth, back = backend.send(matrix), backend.send(turned)
+    forth, back = backend.send(matrix), backend.send(transposed)
 
     def times(block: np.ndarray) -> np.ndarray:
         return to_numpy(forth @ backend.send(block))

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, n_entries
+from ccot.blocks.axes import n_entries
+from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.spectrum import (
     MAX_RANK,
     leading_vectors,
@@ -42,7 +43,6 @@ def over_segment(
     problem: BlockProblem,
     n_init: int,
     run: Run,
-    candidate: Scores | None = None,
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves.
 
@@ -54,8 +54,6 @@ def over_segment(
         Number of starts.
     run : Run
         Random numbers for K-means, progress, a checkpoint of finished starts.
-    candidate : pair of label arrays, optional
-        One more partition to start from.
 
     Returns
     -------
@@ -67,8 +65,6 @@ def over_segment(
     partitions = [
         checkpoint.piece("segments", partial(_segment_both, scores, rng)) for _ in range(n_init)
     ]
-    if candidate is not None:
-        partitions.append(candidate)
     return [
         checkpoint.piece("start", partial(_sweep_from, problem, partition))
         for partition in counted(partitions, "starts", run.progress)
@@ -81,8 +77,8 @@ def _sweep_from(problem: BlockProblem, partition: Scores) -> Blocks:
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Return scores of rows and of columns on what of the singular vectors is signal."""
-    if n_entries(problem.faces[0].values) <= _HERE_ENTRIES:
-        problem = problem.here()
+    if n_entries(problem.axes[0].values) <= _HERE_ENTRIES:
+        problem = problem.on_host()
     return (
         _embed_real(problem, rng) if problem.family == "gaussian" else _embed_counts(problem, rng)
     )
@@ -90,14 +86,14 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
-    face, backend = problem.faces[0], problem.backend
-    scales = _degree_scale(face.values, 1), _degree_scale(face.values, 0)
-    if sp.issparse(face.values):
-        scaled, turned = _scale_sparse(problem, *scales)
+    axis_view, backend = problem.axes[0], problem.backend
+    scales = _degree_scale(axis_view.values, 1), _degree_scale(axis_view.values, 0)
+    if sp.issparse(axis_view.values):
+        scaled, transposed = _scale_sparse(problem, *scales)
     else:
-        scaled, turned = backend.send(scales[0])[:, None] * face.there.values, None
+        scaled, transposed = backend.send(scales[0])[:, None] * axis_view.on_device.values, None
         scaled *= backend.send(scales[1])
-    left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng, backend, turned)
+    left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng, backend, transposed)
     return _unit(left * singular), _unit(right * singular)
 
 
@@ -105,7 +101,7 @@ def _scale_sparse(
     problem: BlockProblem, row_scale: np.ndarray, column_scale: np.ndarray
 ) -> tuple[sp.csr_array, sp.csr_array | None]:
     """Scale a sparse matrix; for a device also as it is kept by columns."""
-    rows, columns = problem.faces
+    rows, columns = problem.axes
     scaled = _scale_entries(rows.values, row_scale, column_scale)
     if problem.backend.device is None:
         return scaled, None
@@ -135,17 +131,17 @@ def _unit(scores: np.ndarray) -> np.ndarray:
 
 def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Shrink singular values for the estimated noise; missing entries are filled by the mean."""
-    face, backend = problem.faces[0], problem.backend
-    spread = np.sqrt(np.maximum(face.partner_exposure, 1e-300))
-    if sp.issparse(face.values):
-        values, turned = _scale_sparse(problem, np.ones(len(face)), 1 / spread)
-        left, singular, right = leading_vectors(values, MAX_RANK, rng, backend, turned)
+    axis_view, backend = problem.axes[0], problem.backend
+    spread = np.sqrt(np.maximum(axis_view.partner_exposure, 1e-300))
+    if sp.issparse(axis_view.values):
+        values, transposed = _scale_sparse(problem, np.ones(len(axis_view)), 1 / spread)
+        left, singular, right = leading_vectors(values, MAX_RANK, rng, backend, transposed)
         return left * singular, right * singular
     # Most matrices have no weights, and a copy of the largest ones is not to be had for nothing.
-    face, spread = face.there, backend.send(spread)
-    values = face.values if bool((spread == 1).all()) else face.values / spread
-    if face.observed is not None:
-        values = backend.xp.where(face.observed > 0, values, problem.overall * spread)
+    axis_view, spread = axis_view.on_device, backend.send(spread)
+    values = axis_view.values if bool((spread == 1).all()) else axis_view.values / spread
+    if axis_view.observed is not None:
+        values = backend.xp.where(axis_view.observed > 0, values, problem.overall * spread)
     left, singular, right = leading_vectors(values, rank_to_look_at(values.shape), rng, backend)
     shrunk = shrink(singular, values.shape, noise_level(values, singular))
     rank = min(int(np.sum(shrunk > 0)) + 1, len(shrunk), MAX_RANK)

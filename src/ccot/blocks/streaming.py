@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ccot.blocks.axes import AxisView, Profiles, stack
 from ccot.blocks.fit import (
     BlockCoclustering,
     BlockSettings,
@@ -26,7 +27,7 @@ from ccot.blocks.fit import (
 )
 from ccot.blocks.placement import BlockPlacement, place_side
 from ccot.blocks.preparation import settle_family
-from ccot.blocks.problem import AxisView, BlockProblem, Blocks, Profiles, stack
+from ccot.blocks.problem import BlockProblem, Blocks
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread
@@ -84,16 +85,38 @@ def fit_block_source(
     name, reason = settle_family(sample, family)
     found = search_blocks(sample, name, settings, run)
     # The finest clusters are swept along, so that the hierarchy holds all rows.
-    asked = (*found.views, found.finest)
-    views = list({id(view): view for view in asked}.values())
-    places = [[view is one for view in views].index(True) for one in asked]
+    views = Views.of(found)
     one_pass = partial(_sweep, source, found, run)
-    for swept in run.checkpoint.loop("pass", Sweep(tuple(views)), one_pass):
+    for swept in run.checkpoint.loop("pass", Sweep(views.blocks), one_pass):
         share = swept.share_moved
         run.progress(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.1%} moved")
         if share <= _TOL or swept.n_passes == _MAX_PASSES:
             break
-    return replace(_collect(found, swept, places), family_reason=reason)
+    return replace(_collect(found, swept, views), family_reason=reason)
+
+
+@dataclass(frozen=True)
+class Views:
+    """The co-clusterings that all rows are read past: those of the answer, then the finest one.
+
+    Attributes
+    ----------
+    blocks : tuple of Blocks
+        The first gives the row clusters of the answer, the last one is under the hierarchy.
+    column : int
+        Index of the one that gives the column clusters; it may be the first again.
+    """
+
+    blocks: tuple[Blocks, ...]
+    column: int
+
+    @classmethod
+    def of(cls, found: Search) -> Views:
+        """Return the views of a search; where rows and columns share one it is read once."""
+        row, column = found.views
+        if column is row:
+            return cls((row, found.finest), 0)
+        return cls((row, column, found.finest), 1)
 
 
 @stored()
@@ -135,7 +158,7 @@ def _sweep(source: RowSource, found: Search, run: Run, before: Sweep) -> Sweep:
         parts = executor.each_part(_Reader(placements).read, [None] * len(source.parts))
         rows = _without_empty(_join(parts))
     problem = _whole_problem(found.problem, rows)
-    moved = [_move_columns(problem, view, rows, place) for place, view in enumerate(before.views)]
+    moved = [_move_columns(problem, view, rows, index) for index, view in enumerate(before.views)]
     views = tuple(blocks for blocks, _ in moved)
     share = 1.0 if before.rows is None else _share_moved(before.views, views)
     return Sweep(views, rows, tuple(sure for _, sure in moved), share, before.n_passes + 1)
@@ -151,6 +174,55 @@ def _share_moved(before: tuple[Blocks, ...], after: tuple[Blocks, ...]) -> float
 
 @stored()
 @dataclass(frozen=True)
+class RowSums:
+    """Sums over rows that were read.
+
+    Attributes
+    ----------
+    total : tuple of arrays of shape (n_clusters, n_columns)
+        For each view, the columns' sums of prepared values within row clusters.
+    missing : tuple of arrays, or of 0
+        For each view, the columns' numbers of missing entries within row clusters.
+    squares : float
+        Weighted sum of squares.
+    raw : array of shape (n_clusters, n_columns)
+        The columns' sums of raw values within the row clusters of the first view.
+    """
+
+    total: tuple[np.ndarray, ...]
+    missing: tuple[np.ndarray | float, ...]
+    squares: float
+    raw: np.ndarray
+
+    def __add__(self, other: RowSums) -> RowSums:
+        return RowSums(
+            total=tuple(map(add, self.total, other.total)),
+            missing=tuple(a + b for a, b in zip(self.missing, other.missing, strict=True)),
+            squares=self.squares + other.squares,
+            raw=self.raw + other.raw,
+        )
+
+    def keep(self, index: int, used: np.ndarray) -> RowSums:
+        """Return the sums without the row clusters of a view that are not used."""
+
+        def kept(tables: tuple[Any, ...]) -> tuple[Any, ...]:
+            table = tables[index][used] if np.ndim(tables[index]) else tables[index]
+            return (*tables[:index], table, *tables[index + 1 :])
+
+        raw = self.raw[used] if index == 0 else self.raw
+        return replace(self, total=kept(self.total), missing=kept(self.missing), raw=raw)
+
+
+def _named_sums(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of Rows whose sums an earlier version wrote as one tuple."""
+    sums, n_views = fields["sums"], len(fields["labels"])
+    if isinstance(sums, tuple):
+        sums = RowSums(sums[:n_views], sums[n_views : 2 * n_views], sums[-2], sums[-1])
+    return {**fields, "sums": sums}
+
+
+@stored(upgrade=_named_sums)
+@dataclass(frozen=True)
 class Rows:
     """What is kept of rows that were read.
 
@@ -164,34 +236,27 @@ class Rows:
         Sums of the prepared values.
     effect : array of shape (n_rows,) or None
         Additive effects taken out.
-    sums : tuple of arrays
-        What is added up over the parts: for each view the columns' sums of prepared values within
-        clusters, (n_clusters, n_columns); for each view the number of missing ones, likewise, or
-        0; the weighted sum of squares; the columns' sums of raw values in the first view.
+    sums : RowSums
+        What is added up over the parts.
     """
 
     labels: tuple[np.ndarray, ...]
     confidence: np.ndarray
     degree: np.ndarray
     effect: np.ndarray | None
-    sums: tuple[Any, ...]
+    sums: RowSums
 
     @property
     def n_views(self) -> int:
         """Number of views."""
         return len(self.labels)
 
-    def total(self, place: int) -> np.ndarray:
-        """Return the columns' sums of prepared values in a view."""
-        return self.sums[place]
-
-    def missing(self, place: int) -> np.ndarray | float:
-        """Return the columns' numbers of missing entries in a view."""
-        return self.sums[self.n_views + place]
-
-    def sizes(self, place: int) -> np.ndarray:
+    def sizes(self, index: int) -> np.ndarray:
         """Return the numbers of rows of the clusters of a view."""
-        return np.bincount(self.labels[place], minlength=len(self.total(place)))
+        return np.bincount(self.labels[index], minlength=len(self.sums.total[index]))
+
+
+NO_SUMS = RowSums((), (), 0.0, np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -203,33 +268,37 @@ class _Reader:
     def read(self, rows: Matrix, _: Any = None) -> Rows:
         """Return what is kept of some rows."""
         first = self.placements[0]
-        face = first.face(rows)
-        every = [placement.gains(placement.profiles(face)) for placement in self.placements]
+        axis_view = first.axis_view(rows)
+        every = [placement.gains(placement.profiles(axis_view)) for placement in self.placements]
         labels = tuple(gain.argmax(axis=1).astype(np.int32) for gain in every)
         own = [(label, gain.shape[1]) for label, gain in zip(labels, every, strict=True)]
-        missing = None if face.observed is None else (face.observed == 0).astype(np.float64)
-        squares = (face.values * face.values).sum(axis=0)
+        missing = (
+            None if axis_view.observed is None else (axis_view.observed == 0).astype(np.float64)
+        )
+        squares = (axis_view.values * axis_view.values).sum(axis=0)
         values = rows if missing is None else np.nan_to_num(rows)
         return Rows(
             labels=labels,
-            confidence=excess_share(soft_plan(every[0]), labels[0], face.is_empty()),
-            degree=np.asarray(face.values.sum(axis=1), dtype=np.float64).ravel(),
+            confidence=excess_share(soft_plan(every[0]), labels[0], axis_view.is_empty()),
+            degree=np.asarray(axis_view.values.sum(axis=1), dtype=np.float64).ravel(),
             effect=first.preparation.effects_of(rows),
-            sums=(
-                *(stack(face.values, *one) for one in own),
-                *(0.0 if missing is None else stack(missing, *one) for one in own),
-                float(squares @ (1 / np.maximum(first.partner_exposure, 1e-300))),
-                stack(values, *own[0]),
+            sums=RowSums(
+                total=tuple(stack(axis_view.values, *one) for one in own),
+                missing=tuple(0.0 if missing is None else stack(missing, *one) for one in own),
+                squares=float(squares @ (1 / np.maximum(first.partner_exposure, 1e-300))),
+                raw=stack(values, *own[0]),
             ),
         )
 
 
 def _join(parts: Iterable[Rows]) -> Rows:
     """Put what was kept of the parts together."""
-    kept, sums = [], None
+    kept: list[Rows] = []
+    sums: RowSums | None = None
     for part in parts:
-        kept.append(replace(part, sums=()))
-        sums = part.sums if sums is None else tuple(map(add, sums, part.sums))
+        sums = part.sums if sums is None else sums + part.sums
+        # The tables of a part are large, and in the sum from now on.
+        kept.append(replace(part, sums=NO_SUMS))
     assert sums is not None, "a source has rows"
     effects = [part.effect for part in kept if part.effect is not None]
     return Rows(
@@ -243,15 +312,13 @@ def _join(parts: Iterable[Rows]) -> Rows:
 
 def _without_empty(rows: Rows) -> Rows:
     """Drop clusters of the sample that no row goes to; the finest, in a hierarchy, stay."""
-    labels, sums = list(rows.labels), list(rows.sums)
-    for place in range(rows.n_views - 1):
-        used = rows.sizes(place) > 0
-        if used.all():
-            continue
-        labels[place] = (np.cumsum(used) - 1)[labels[place]].astype(np.int32)
-        for index in (place, rows.n_views + place, *([-1] if place == 0 else [])):
-            sums[index] = sums[index][used] if np.ndim(sums[index]) else sums[index]
-    return replace(rows, labels=tuple(labels), sums=tuple(sums))
+    labels, sums = list(rows.labels), rows.sums
+    for index in range(rows.n_views - 1):
+        used = rows.sizes(index) > 0
+        if not used.all():
+            labels[index] = (np.cumsum(used) - 1)[labels[index]].astype(np.int32)
+            sums = sums.keep(index, used)
+    return replace(rows, labels=tuple(labels), sums=sums)
 
 
 @dataclass(frozen=True)
@@ -263,44 +330,44 @@ class _Shape:
 
 def _whole_problem(problem: BlockProblem, rows: Rows) -> BlockProblem:
     """Return the problem of all rows that were read; the matrix itself is not in it."""
-    total = rows.total(0)
+    total = rows.sums.total[0]
     n_rows, n_columns = len(rows.degree), total.shape[1]
-    missing = rows.missing(0)
+    missing = rows.sums.missing[0]
     if problem.family == "poisson":
         scale = np.sqrt(max(rows.degree.sum(), 1e-300))
         row, column = rows.degree / scale, total.sum(axis=0) / scale
         exposure = rows.degree.sum()
     else:
-        row, column = np.ones(n_rows), problem.faces[0].partner_exposure
+        row, column = np.ones(n_rows), problem.axes[0].partner_exposure
         exposure = n_rows * column.sum() - float(np.sum(missing * column))
     return replace(
         problem,
-        faces=(
+        axes=(
             AxisView(_Shape((n_rows, n_columns)), row, column),
             AxisView(_Shape((n_columns, n_rows)), column, row),
         ),
         overall=float(total.sum() / max(exposure, 1e-300)),
         n_observed=n_rows * n_columns - int(np.sum(missing)),
-        sum_squares=rows.sums[-2] if problem.family == "gaussian" else 0.0,
+        sum_squares=rows.sums.squares if problem.family == "gaussian" else 0.0,
     )
 
 
-def _column_profiles(problem: BlockProblem, rows: Rows, place: int) -> Profiles:
+def _column_profiles(problem: BlockProblem, rows: Rows, index: int) -> Profiles:
     """Return totals and exposures of the columns over the row clusters of a view."""
-    total, missing = rows.total(place), rows.missing(place)
-    column, row = problem.faces[1].exposure, problem.faces[0].exposure
+    total, missing = rows.sums.total[index], rows.sums.missing[index]
+    column, row = problem.axes[1].exposure, problem.axes[0].exposure
     if np.any(missing):
-        observed = rows.sizes(place)[:, None] - missing
+        observed = rows.sizes(index)[:, None] - missing
         return Profiles(total.T, (observed * column).T, None)
-    pooled = np.bincount(rows.labels[place], weights=row, minlength=len(total))
+    pooled = np.bincount(rows.labels[index], weights=row, minlength=len(total))
     return Profiles(total.T, column, pooled)
 
 
 def _move_columns(
-    problem: BlockProblem, view: Blocks, rows: Rows, place: int
+    problem: BlockProblem, view: Blocks, rows: Rows, index: int
 ) -> tuple[Blocks, np.ndarray]:
     """Send the columns to their best clusters; return the blocks and the columns' confidence."""
-    profiles = _column_profiles(problem, rows, place)
+    profiles = _column_profiles(problem, rows, index)
     own, n_clusters = view.labels[1], view.shape[1]
     marginal = log_marginal(own, n_clusters)
     gain = gains(problem, profiles, profiles.blocks(own, n_clusters), marginal)
@@ -309,14 +376,14 @@ def _move_columns(
     labels = best if len(np.unique(best)) == n_clusters else own
     total, exposure = profiles.blocks(labels, n_clusters)
     empty = profiles.full_exposure().sum(axis=1) == 0
-    blocks = Blocks((rows.labels[place], labels), total.T, exposure.T, view.n_sweeps + 1)
+    blocks = Blocks((rows.labels[index], labels), total.T, exposure.T, view.n_sweeps + 1)
     return blocks, excess_share(soft_plan(gain), labels, empty)
 
 
-def _collect(found: Search, swept: Sweep, places: list[int]) -> BlockCoclustering:
+def _collect(found: Search, swept: Sweep, views: Views) -> BlockCoclustering:
     rows, problem = swept.rows, swept.problem(found.problem)
     assert rows is not None, "there was at least one pass"
-    row, column, finest = (swept.views[place] for place in places)
+    row, column, finest = swept.views[0], swept.views[views.column], swept.views[-1]
     preparation = found.preparation
     if rows.effect is not None:
         preparation = replace(preparation, row_effect=rows.effect)
@@ -326,8 +393,9 @@ def _collect(found: Search, swept: Sweep, places: list[int]) -> BlockCoclusterin
     by_column = column.labels[1], column.shape[1]
     total, exposure = _column_profiles(problem, rows, 0).blocks(*by_column)
     blocks = Blocks((row.labels[0], column.labels[1]), total.T, exposure.T)
-    counts = rows.sizes(0)[:, None] - np.broadcast_to(rows.missing(0), rows.total(0).shape)
-    sums, counts = stack(rows.sums[-1].T, *by_column).T, stack(counts.T, *by_column).T
+    seen = rows.sizes(0)[:, None] - rows.sums.missing[0]
+    counts = np.broadcast_to(seen, rows.sums.raw.shape)
+    sums, counts = stack(rows.sums.raw.T, *by_column).T, stack(counts.T, *by_column).T
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    sure = rows.confidence, swept.column_confidence[places[1]]
+    sure = rows.confidence, swept.column_confidence[views.column]
     return replace(collect(whole, blocks, sure), block_means=means)

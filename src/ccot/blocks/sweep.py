@@ -17,8 +17,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ccot.blocks.problem import Array, BlockProblem, Blocks, Profiles, make_blocks
+from ccot.blocks.axes import Profiles
+from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.runtime.backends import namespace, to_numpy
+from ccot.runtime.types import Array
 from ccot.transport.sinkhorn import sinkhorn
 
 # At temperature 1 overlapping clusters share their points as they should; the plan is lowered to
@@ -163,7 +165,7 @@ def assign(
         labels = own
     # Where sweeps ended soft the plan is there, and knows more than one made of its blocks alone.
     plan = to_numpy(held[axis]) if held[axis].ndim == 2 else plan
-    return labels, excess_share(plan, labels, problem.faces[axis].is_empty())
+    return labels, excess_share(plan, labels, problem.axes[axis].is_empty())
 
 
 def excess_share(plan: np.ndarray, own: np.ndarray, is_empty: np.ndarray) -> np.ndarray:
@@ -185,7 +187,7 @@ def _transport(
 ) -> Array:
     """One half sweep: estimate the blocks anew, then move the points of one side."""
     own, partner = plans[axis], plans[1 - axis]
-    profiles = problem.faces[axis].profiles(partner, shape[1 - axis])
+    profiles = problem.axes[axis].profiles(partner, shape[1 - axis])
     marginal = np.zeros(shape[axis]) if balanced else log_marginal(own, shape[axis])
     table = profiles.blocks(own, shape[axis])
     if balanced:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ccot.blocks.axes import stack
 from ccot.blocks.criteria import jump_scores, log_partition
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.blocks.hierarchy import Merge
-from ccot.blocks.problem import Blocks, stack
+from ccot.blocks.problem import Blocks
 from ccot.blocks.start import segment
 from ccot.blocks.sweep import excess_share, soft_plan
 from ccot.blocks.table_problem import TableProblem

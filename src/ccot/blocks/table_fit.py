@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from sklearn.utils import gen_batches
 
+from ccot.blocks.axes import stack
 from ccot.blocks.criteria import Candidate, mean_costs, ranked
 from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, merge_side
-from ccot.blocks.problem import Blocks, Profiles, stack
+from ccot.blocks.problem import Blocks
 from ccot.blocks.start import segment
-from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
 from ccot.blocks.table_columns import (
     ColumnClusters,
     ScorePlacement,
@@ -24,6 +22,13 @@ from ccot.blocks.table_columns import (
     cluster_columns,
     score_table,
     score_weights,
+)
+from ccot.blocks.table_placement import (
+    PlacedRows,
+    place_rows,
+    place_side,
+    read_through,
+    table_parts,
 )
 from ccot.blocks.table_problem import (
     TableProblem,
@@ -34,7 +39,7 @@ from ccot.blocks.table_problem import (
     with_dispersion,
 )
 from ccot.blocks.tables import TablePreparation
-from ccot.coclustering import Placement, Side
+from ccot.coclustering import Side
 from ccot.io.table import Table
 from ccot.persistence.registry import stored
 from ccot.runtime.progress import counted
@@ -42,10 +47,11 @@ from ccot.runtime.run import Run
 
 # Tables of more rows are searched in a sample and then read in parts.
 _LARGE_ROWS, _SAMPLE_ROWS = 50_000, 20_000
-_PART_CELLS = 2**23
 _FINE_SWEEPS, _SWEEPS, _TOL = 6, 30, 1e-3
 # Numbers of row clusters that are tried, and cuts that are swept for each.
 _MOST_CLUSTERS, _N_CUTS = 20, 3
+# Of more cells than this, one cut.
+_LARGE_CELLS = 2**20
 _N_CANDIDATES = 10
 
 
@@ -70,62 +76,6 @@ class TableCoclustering(BlockCoclustering):
     def on_all_columns(self, labels: np.ndarray) -> np.ndarray:
         """Return labels of the used columns as labels of all, -1 for those left out."""
         return _spread(self.preparation, labels, -1)
-
-
-@stored()
-@dataclass(frozen=True, kw_only=True)
-class TablePlacement(Placement):
-    """Places unseen rows of a table.
-
-    Attributes
-    ----------
-    preparation : TablePreparation
-        How cells are made.
-    natural, cumulant : arrays of shape (n_clusters, n_cells)
-        Parameters of the clusters, over the dispersions.
-    marginal : array of shape (n_clusters,)
-        Log shares of the clusters.
-    """
-
-    preparation: TablePreparation
-    natural: np.ndarray
-    cumulant: np.ndarray
-    marginal: np.ndarray
-
-    def labels(self, points: Table) -> np.ndarray:  # type: ignore[override]
-        """Return the clusters of rows; a row of gaps goes to the largest."""
-        return np.concatenate([self.gains(rows).argmax(axis=1) for rows in self.parts(points)])
-
-    def labels_and_confidence(self, points: Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return the clusters of rows and how sure they are; 0 for a row of gaps."""
-        pairs = [self.assign(rows) for rows in self.parts(points)]
-        labels, confidence = (np.concatenate(both) for both in zip(*pairs, strict=True))
-        return labels, confidence
-
-    def log_likelihood(self, points: Table) -> np.ndarray:
-        """Return what each row gains in its cluster over no clusters, per observed cell."""
-        gains = []
-        for rows in self.parts(points):
-            best = self.gains(rows).argmax(axis=1)
-            gain = rows.gain(self.natural, self.cumulant)[np.arange(len(best)), best]
-            gains.append(gain / np.maximum((rows.exposure > 0).sum(axis=1), 1))
-        return np.concatenate(gains)
-
-    def assign(self, rows: Profiles) -> tuple[np.ndarray, np.ndarray]:
-        """Return the clusters of prepared rows and how sure they are."""
-        gain = self.gains(rows)
-        labels = gain.argmax(axis=1)
-        return labels, excess_share(soft_plan(gain), labels, ~(rows.exposure > 0).any(axis=1))
-
-    def gains(self, rows: Profiles) -> np.ndarray:
-        """Return what each row gains by going to each cluster, in nats."""
-        return rows.gain(self.natural, self.cumulant) + self.marginal
-
-    def parts(self, points: Table) -> Iterator[Profiles]:
-        """Yield the cells of rows, so many at a time that they take little memory."""
-        n_cells = max(self.natural.shape[1], 1)
-        for part in gen_batches(points.shape[0], max(1, _PART_CELLS // n_cells)):
-            yield self.preparation.cells(points, part)
 
 
 def fit_table(
@@ -154,7 +104,7 @@ def fit_table(
     problem = make_table_problem(preparation, preparation.cells(table, sample))
     found = search_rows(problem, settings, run)
     if isinstance(sample, slice):
-        rows = _place_rows(found, preparation, settings.balanced)
+        rows = place_rows(found.problem, preparation, found.blocks, settings.balanced)
     else:
         found, rows = _place_many(found, preparation, table)
     weights = score_weights(found.problem, rows.blocks)
@@ -259,9 +209,10 @@ def _information(problem: TableProblem, blocks: Blocks) -> float:
 def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[int, float]]:
     """Return a number of clusters and the scores it was chosen by."""
     n_finest = starts[0].fine.shape[0]
+    n_cuts = _N_CUTS if problem.rows.total.size < _LARGE_CELLS else 1
     scores = {1: table_evidence(problem, starts[0].cut((1, None)))}
     for k in range(2, min(_MOST_CLUSTERS, n_finest) + 1):
-        blocks = _fit_at(problem, starts, k, _N_CUTS)
+        blocks = _fit_at(problem, starts, k, n_cuts)
         if blocks.shape[0] == k:
             scores[k] = table_evidence(problem, blocks)
     costs = mean_costs([start.hierarchy for start in starts], 0)
@@ -289,48 +240,6 @@ def _split_rows(problem: TableProblem, blocks: Blocks, wanted: int) -> Blocks:
 # All rows --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PlacedRows:
-    """All rows in their clusters: as unseen rows would be placed.
-
-    Attributes
-    ----------
-    placement : TablePlacement
-        Where rows go.
-    blocks : Blocks
-        Clusters with their statistics by cell.
-    confidence : array of shape (n_rows,)
-        How sure they are.
-    """
-
-    placement: TablePlacement
-    blocks: Blocks
-    confidence: np.ndarray
-
-
-def place_side(
-    problem: TableProblem, preparation: TablePreparation, blocks: Blocks
-) -> TablePlacement:
-    """Return the placement of rows by clusters."""
-    natural, cumulant = problem.terms(blocks.total, blocks.exposure)
-    return TablePlacement(
-        width=len(preparation.columns),
-        preparation=preparation,
-        natural=natural,
-        cumulant=cumulant,
-        marginal=log_marginal(blocks.labels[0], blocks.shape[0]),
-    )
-
-
-def _place_rows(found: RowSearch, preparation: TablePreparation, balanced: bool) -> PlacedRows:
-    """Place the rows that were searched, as unseen rows would be."""
-    placement = place_side(found.problem, preparation, found.blocks)
-    placed = _read_through([found.problem.rows], placement)
-    if balanced or len(np.unique(placed.blocks.labels[0])) < found.blocks.shape[0]:
-        return replace(placed, blocks=found.blocks)
-    return placed
-
-
 def _place_many(
     found: RowSearch, preparation: TablePreparation, table: Table
 ) -> tuple[RowSearch, PlacedRows]:
@@ -341,28 +250,15 @@ def _place_many(
     problem = found.problem
     growth = table.shape[0] / len(problem.rows.total)
     whole = replace(problem, sum_squares=problem.sum_squares * growth)
-    placement = place_side(problem, preparation, found.finest)
-    finest = _read_through(placement.parts(table), placement).blocks
-    placement = place_side(problem, preparation, found.blocks)
-    first = _read_through(placement.parts(table), placement).blocks
-    placement = place_side(whole, preparation, first)
-    rows = _read_through(placement.parts(table), placement)
-    return replace(found, problem=whole, finest=finest), rows
+    sampled = [place_side(problem, preparation, blocks) for blocks in (found.finest, found.blocks)]
+    finest, first = read_through(table_parts(table, preparation), sampled)
+    (rows,) = read_through(
+        table_parts(table, preparation), [place_side(whole, preparation, first.blocks)]
+    )
+    return replace(found, problem=whole, finest=finest.blocks), rows
 
 
-def _read_through(parts: Iterable[Profiles], placement: TablePlacement) -> PlacedRows:
-    """Place rows part by part, and sum their cells within clusters."""
-    n_clusters, n_cells = placement.natural.shape
-    total, exposure = np.zeros((2, n_clusters, n_cells))
-    labels, confidence = [], []
-    for rows in parts:
-        own, sure = placement.assign(rows)
-        sums = rows.blocks(own, n_clusters)
-        total, exposure = total + sums[0], exposure + sums[1]
-        labels.append(own)
-        confidence.append(sure)
-    blocks = Blocks((np.concatenate(labels), np.arange(n_cells)), total, exposure)
-    return PlacedRows(placement, blocks, np.concatenate(confidence))
+# The answer ------------------------------------------------------------------------------------
 
 
 def _collect(

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaln
 
+from ccot.blocks.axes import Profiles
 from ccot.blocks.criteria import log_partition
 from ccot.blocks.families import FAMILIES, Terms
-from ccot.blocks.problem import Blocks, Profiles
+from ccot.blocks.problem import Blocks
 from ccot.blocks.sweep import balanced_plan, log_marginal, share_out
 from ccot.blocks.tables import TablePreparation
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import skew
 
+from ccot.blocks.axes import Profiles
 from ccot.blocks.columns import (
     BY_LEVEL,
     ColumnKind,
@@ -29,7 +30,6 @@ from ccot.blocks.columns import (
     read_levels,
     recognise,
 )
-from ccot.blocks.problem import Profiles
 from ccot.io.table import Table
 from ccot.persistence.registry import stored
 

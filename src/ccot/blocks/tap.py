@@ -31,9 +31,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ccot.blocks.problem import Array, BlockProblem, Blocks, make_blocks
+from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.sweep import log_marginal, mass_moved, settle, soft_plan
 from ccot.runtime.backends import to_numpy
+from ccot.runtime.types import Array
 
 Plans = tuple[Array, Array]
 # A reaction of fewer nats changes nothing.
@@ -132,7 +133,7 @@ def soft_sweep(
 
 def reacts(problem: BlockProblem, blocks: Blocks) -> bool:
     """Tell whether the reaction is known: real values, none missing, assignments soft."""
-    complete = problem.faces[0].observed is None
+    complete = problem.axes[0].observed is None
     return problem.family == "gaussian" and complete and blocks.assignments is blocks.plans
 
 
@@ -145,8 +146,8 @@ def tap_correction(problem: BlockProblem, plans: Plans) -> TapCorrection:
 def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> TapCorrection:
     send = problem.backend.send
     rows, columns = (
-        to_numpy(plan.T @ (send(face.exposure)[:, None] * plan))
-        for plan, face in zip(plans, problem.faces, strict=True)
+        to_numpy(plan.T @ (send(axis_view.exposure)[:, None] * plan))
+        for plan, axis_view in zip(plans, problem.axes, strict=True)
     )
     means = _solve(rows, columns, total)
     explained = float(np.sum(means * total))
@@ -160,8 +161,8 @@ def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarr
     )
     held = np.outer(row_size, column_size)
     left = np.maximum(1 - np.outer(spread_rows, spread_columns), _LEAST_LEFT)
-    turned = turn_rows.T @ (total / held) @ turn_columns / left
-    return turn_rows @ turned @ turn_columns.T / held
+    transposed = turn_rows.T @ (total / held) @ turn_columns / left
+    return turn_rows @ transposed @ turn_columns.T / held
 
 
 def _spectrum(overlap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -175,14 +176,14 @@ def _move(
     problem: BlockProblem, axis: int, plans: Plans, reaction: TapCorrection
 ) -> tuple[Plans, TapCorrection]:
     """Move the points of one side half of the way to where they gain most."""
-    own, partner, face = plans[axis], plans[1 - axis], problem.faces[axis]
+    own, partner, axis_view = plans[axis], plans[1 - axis], problem.axes[axis]
     means = reaction.means.T if axis else reaction.means
     overlap, spread = reaction.overlaps[1 - axis], reaction.spreads[1 - axis]
-    profiles = face.profiles(partner, partner.shape[1])
+    profiles = axis_view.profiles(partner, partner.shape[1])
     send = profiles.backend.send
     size = 0.5 * np.einsum("kl,lm,km->k", means, overlap, means)
     back = own @ send(means @ spread @ means.T)
-    gain = profiles.total @ send(means.T) - send(face.exposure)[:, None] * (send(size) + back)
+    gain = profiles.total @ send(means.T) - send(axis_view.exposure)[:, None] * (send(size) + back)
     marginal = send(log_marginal(own, own.shape[1]))
     moved = _STEP * soft_plan(gain / reaction.noise + marginal) + (1 - _STEP) * own
     total, _ = profiles.blocks(moved, own.shape[1])

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from ccot.io.matrix import check_sparse, held_limit
 from ccot.io.npy import read_header
 from ccot.persistence.atomic import write_atomically
-from ccot.persistence.registry import with_new_names
+from ccot.persistence.registry import upgraded
 
 FORMAT, VERSION = "ccot-model", 1
 _TREE = "model.json"
@@ -227,8 +227,8 @@ class _Reader:
                 return self._type(name)[member]  # type: ignore[index]
             case {"type": str(name), "fields": dict(content)}:
                 known = self._type(name)
-                content = with_new_names(known, content)
-                return _dataclass(known, {k: self.decode(v) for k, v in content.items()})
+                decoded = {key: self.decode(part) for key, part in content.items()}
+                return _dataclass(known, upgraded(known, decoded))
         raise _Damage(f"a value of unknown kind: {str(tree)[:60]}")
 
     def _type(self, name: str) -> type:

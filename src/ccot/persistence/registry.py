@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 Kind = TypeVar("Kind", bound=type)
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 
 _NAMES: dict[str, type] = {}
 _FORMER: dict[str, type] = {}
-_RENAMED: dict[type, dict[str, str]] = {}
+_UPGRADES: dict[type, Upgrade] = {}
 
 
-def stored(*former: str, renamed: Mapping[str, str] | None = None) -> Callable[[Kind], Kind]:
+def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:
     """Let a dataclass or enum be written to files under its own name.
 
     Parameters
     ----------
     *former : str
         Names under which earlier versions wrote it; files with these are still read.
-    renamed : mapping of str to str, optional
-        New names of its fields by those that earlier versions wrote.
+    upgrade : callable, optional
+        Takes the fields that a file holds and returns those that the class has now.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def stored(*former: str, renamed: Mapping[str, str] | None = None) -> Callable[[
             raise TypeError(f"two classes called {name} would be written to files: rename one")
         _NAMES[name] = kind
         _FORMER.update(dict.fromkeys(former, kind))
-        _RENAMED[kind] = dict(renamed or {})
+        _UPGRADES[kind] = upgrade
         return kind
 
     return register
@@ -56,7 +57,6 @@ def stored_types() -> dict[str, type]:
     return _FORMER | _NAMES
 
 
-def with_new_names(kind: type, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a stored value by the names that its class has now."""
-    new_names = _RENAMED.get(kind, {})
-    return {new_names.get(name, name): value for name, value in fields.items()}
+def upgraded(kind: type, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a stored value as its class has them now."""
+    return _UPGRADES.get(kind, dict)(fields)

@@ -244,7 +244,11 @@ def _known(voted: StepSide, pool: np.ndarray, part: slice) -> Known:
     )
 
 
-@stored(renamed={"strangers": "n_outside"})
+def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
+    return {"n_outside" if name == "strangers" else name: part for name, part in fields.items()}
+
+
+@stored(upgrade=_plain_names)
 @dataclass(frozen=True)
 class PlacedRows:
     """Rows on the steps of a reference draw.

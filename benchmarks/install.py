@@ -1,0 +1,88 @@
+"""Weight of an installation: ``python -m benchmarks.install`` fills empty environments.
+
+Stored are seconds of ``pip install`` of the wheel (nothing cached, so the network counts), bytes on
+the disk of every package, and seconds of ``import ccot`` and of ``ccot --version``, best of five.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+from benchmarks.record import store
+
+PROJECT = Path(__file__).parents[1]
+EXTRAS = ("", "io", "report", "serve")
+# Run by the interpreter of the new environment.
+WEIGH = """
+import json
+from importlib.metadata import distributions
+sizes = {}
+for package in distributions():
+    paths = [path.locate() for path in package.files or []]
+    sizes[package.metadata["Name"]] = sum(p.stat().st_size for p in paths if p.is_file())
+print(json.dumps(sizes))
+"""
+
+
+def run(*command: object) -> str:
+    words = list(map(str, command))
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def seconds(*command: object) -> float:
+    start = time.perf_counter()
+    run(*command)
+    return time.perf_counter() - start
+
+
+def build(folder: Path) -> Path:
+    run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def weigh(wheel: Path, extra: str, folder: Path) -> dict:
+    venv.create(folder)
+    python = folder / "bin" / "python"
+    wanted = f"{wheel}[{extra}]" if extra else wheel
+    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-cache-dir")
+    installed = seconds(*pip, wanted)
+    sizes = {name: size for name, size in json.loads(run(python, "-c", WEIGH)).items() if size}
+    return {
+        "extra": extra,
+        "seconds": round(installed, 1),
+        "packages": len(sizes),
+        "megabytes": round(sum(sizes.values()) / 1e6, 1),
+        "megabytes_of": {
+            name: round(size / 1e6, 1)
+            for name, size in sorted(sizes.items(), key=lambda it: -it[1])
+        },
+        "seconds_to_import": round(min(seconds(python, "-c", "import ccot") for _ in range(5)), 3),
+        "seconds_of_version": round(
+            min(seconds(folder / "bin" / "ccot", "--version") for _ in range(5)), 3
+        ),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--extras", nargs="*", default=EXTRAS, help="'' is the package alone")
+    arguments = parser.parse_args()
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = build(Path(folder) / "wheel")
+        kilobytes = round(wheel.stat().st_size / 1e3)
+        for number, extra in enumerate(arguments.extras):
+            found.append(weigh(wheel, extra, Path(folder) / str(number)))
+            largest = list(found[-1]["megabytes_of"].items())[:4]
+            print({**found[-1], "megabytes_of": largest}, flush=True)
+    store("install", {"wheel_kilobytes": kilobytes, "installations": found})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The ten operations whose speed is followed from commit to commit."""
