@@ -22,9 +22,11 @@ from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
 from ccot.blocks.preparation import (
     Preparation,
+    choose_effects,
     choose_preparation,
     settle_family,
     with_effects,
+    with_sentence,
 )
 from ccot.blocks.problem import (
     BlockProblem,
@@ -65,6 +67,8 @@ class BlockSettings:
     max_iter: int = 200
     tol: float = 1e-6
     device: str | None = None
+    scale: str = "auto"
+    center: str = "auto"
 
     @property
     def given(self) -> Numbers:
@@ -124,7 +128,7 @@ def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
     BlockCoclustering
         Partitions, confidence, placement, hierarchy and candidates.
     """
-    name, reason = settle_family(X, family)
+    name, reason = settle_family(X, family, settings.scale, settings.center)
     run.progress(f"family {name}: {reason}")
     found = search_blocks(X, name, settings, run)
     # The last step is that of unseen points: what is fitted and what is predicted are the same.
@@ -204,8 +208,7 @@ def _begin(
 
     def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
         problem = _make_problem(preparation.matrix(X), family, settings.heteroscedastic, backend)
-        if preparation.row_effect is not None:
-            problem = replace(problem, n_effects=sum(problem.shape) - 1)
+        problem = replace(problem, n_effects=preparation.n_effects)
         n_init = settings.n_init or _default_n_init(X)
         make = partial(over_segment, problem, n_init, run)
         fine = run.checkpoint.piece("starts", make)
@@ -213,11 +216,14 @@ def _begin(
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
 
-    begun = begin(choose_preparation(X, family))
+    plain = choose_preparation(X, family, settings.scale)
+    if settings.center != "auto" and family == "gaussian":
+        return begin(with_effects(plain, X, settings.center, "asked for"))
+    begun = begin(with_sentence(plain, "none"))
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
-        preparation = with_effects(begun[0], X)
+        preparation = with_effects(plain, X, *choose_effects(plain, X))
         # What was begun with makes room, here and on a device.
         del begun
         begun = begin(preparation)

@@ -268,7 +268,8 @@ def _collect(
     preparation, problem = rows.placement.preparation, found.problem
     labels, n_columns = rows.blocks.labels[0], int(columns.labels.max()) + 1
     n_finest = int(columns.finest.max()) + 1
-    blocks = _score_blocks(labels, columns.labels, n_columns, columns.signs, scores)
+    signs = _by_majority(columns)
+    blocks = _score_blocks(labels, columns.labels, n_columns, signs, scores)
     fine = _score_blocks(found.finest.labels[0], columns.finest, n_finest, columns.signs, finest)
     means = np.divide(blocks.total, blocks.exposure, out=np.full(blocks.shape, np.nan),
                       where=blocks.exposure > 0)  # fmt: skip
@@ -276,6 +277,7 @@ def _collect(
     column_placement = ScorePlacement(
         width=len(labels), rows=labels, means=np.nan_to_num(means.T), noise=noise
     )
+    families = _families(preparation)
     merges = (*found.hierarchy.side(0), *columns.merges)
     return TableCoclustering(
         row=Side(
@@ -292,8 +294,8 @@ def _collect(
         ),
         n_iter=max(1, found.blocks.n_sweeps),
         block_means=means,
-        family="mixed",
-        family_reason=_families(preparation),
+        family=families[0],
+        family_reason=families[1],
         blocks=blocks,
         finest=fine,
         hierarchy=Hierarchy((found.finest.shape[0], n_finest), merges),
@@ -301,7 +303,7 @@ def _collect(
         icl=found.evidence,
         bic=_bic(problem, found.blocks),
         preparation=preparation,
-        column_signs=_spread(preparation, columns.signs, 0.0),
+        column_signs=_spread(preparation, signs, 0.0),
     )
 
 
@@ -320,11 +322,19 @@ def _spread(preparation: TablePreparation, values: np.ndarray, left_out: float) 
     return whole
 
 
-def _families(preparation: TablePreparation) -> str:
+def _by_majority(columns: ColumnClusters) -> np.ndarray:
+    """Return the signs of columns, positive for most of each cluster."""
+    balance = np.bincount(columns.labels, columns.signs)
+    return columns.signs * np.where(balance < 0, -1.0, 1.0)[columns.labels]
+
+
+def _families(preparation: TablePreparation) -> tuple[str, str]:
+    """Return the family of all columns, "mixed" if there are several, and how many have which."""
     names = {"gaussian": "numbers", "poisson": "counts", "multinomial": "categories"}
     n_columns = Counter(column.family for column in preparation.columns)
-    parts = [f"{n_columns[key]} {name} {key}" for key, name in names.items() if n_columns[key]]
-    return ", ".join(parts)
+    used = [key for key in names if n_columns[key]]
+    counts = ", ".join(f"{n_columns[key]} columns of {names[key]} ({key})" for key in used)
+    return used[0] if len(used) == 1 else "mixed", counts
 
 
 def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:

@@ -21,8 +21,10 @@ from ccot.persistence.registry import stored
 _PART_CELLS = 2**22
 
 
-def table_parts(table: Table, preparation: TablePreparation) -> Iterator[Profiles]:
+def table_parts(table: Table | np.ndarray, preparation: TablePreparation) -> Iterator[Profiles]:
     """Yield the cells of rows, so many at a time that they take little memory."""
+    if isinstance(table, np.ndarray):
+        table = Table(dict(zip(preparation.names, table.T, strict=True)))
     n_cells = max(sum(column.n_cells for column in preparation.columns), 1)
     for part in gen_batches(table.shape[0], max(1, _PART_CELLS // n_cells)):
         yield preparation.cells(table, part)
@@ -41,12 +43,15 @@ class TablePlacement(Placement):
         Parameters of the clusters, over the dispersions.
     marginal : array of shape (n_clusters,)
         Log shares of the clusters.
+    alone : array of shape (n_cells,)
+        Cumulants where there are no clusters.
     """
 
     preparation: TablePreparation
     natural: np.ndarray
     cumulant: np.ndarray
     marginal: np.ndarray
+    alone: np.ndarray
 
     def labels(self, points: Table) -> np.ndarray:  # type: ignore[override]
         """Return the clusters of rows; a row of gaps goes to the largest."""
@@ -66,6 +71,7 @@ class TablePlacement(Placement):
         for rows in table_parts(points, self.preparation):
             best = self.gains(rows).argmax(axis=1)
             gain = rows.gain(self.natural, self.cumulant)[np.arange(len(best)), best]
+            gain = gain + rows.exposure @ self.alone
             gains.append(gain / np.maximum((rows.exposure > 0).sum(axis=1), 1))
         return np.concatenate(gains)
 
@@ -110,6 +116,7 @@ def place_side(
         natural=natural,
         cumulant=cumulant,
         marginal=log_marginal(blocks.labels[0], blocks.shape[0]),
+        alone=np.where(np.arange(len(problem.owner)) < problem.n_real, 0, 1 / problem.dispersion),
     )
 
 

@@ -1,0 +1,147 @@
+"""What an estimator was given: a matrix of numbers, or a table of columns of several kinds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ccot.blocks.columns import recognise
+from ccot.blocks.tables import TablePreparation
+from ccot.blocks.units import differ_in_unit
+from ccot.io.anndata import from_anndata
+from ccot.io.frames import is_frame, table_from_frame
+from ccot.io.table import Table
+from ccot.persistence.digest import digest
+from ccot.runtime.types import Matrix
+
+# With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
+_MOST_COLUMNS = 100
+
+
+@dataclass(frozen=True)
+class TableData:
+    """A table and how its columns are prepared.
+
+    Attributes
+    ----------
+    table : Table
+        The table.
+    preparation : TablePreparation
+        The preparation.
+    """
+
+    table: Table
+    preparation: TablePreparation
+
+    def digest(self) -> str:
+        """Return a checksum of names and values, as a checkpoint needs it."""
+        arrays = (
+            np.array([str(cell) for cell in values]) if values.dtype == object else values
+            for values in self.table.columns.values()
+        )
+        return " ".join([*self.table.columns, *map(digest, arrays)])
+
+
+def as_table(X: Any) -> Table | None:
+    """Return a table or a data frame as a table; None for anything else."""
+    if isinstance(X, Table):
+        return X
+    return table_from_frame(X) if is_frame(X) else None
+
+
+def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
+    """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
+    if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
+        return X, None, None
+    named = from_anndata(X)
+    return named.values, list(X.var_names), list(X.obs_names)
+
+
+def identifiers(table: Table, preparation: TablePreparation) -> list[str] | None:
+    """Return the cells of the first column of unique words, which name the rows."""
+    for column in preparation.columns:
+        values = table.columns[column.kind.name]
+        if column.kind.kind == "identifier" and values.dtype == object:
+            return ["" if cell is None else cell for cell in values]
+    return None
+
+
+def is_numeric(table: Table) -> bool:
+    """Return True where every column holds numbers."""
+    return all(values.dtype.kind == "f" for values in table.columns.values())
+
+
+def as_matrix(table: Table) -> np.ndarray:
+    """Return the columns of a table of numbers side by side."""
+    return np.column_stack(list(table.columns.values()))
+
+
+def named_columns(X: np.ndarray, names: Any = None) -> Table:
+    """Return a matrix as a table; columns without names are called by their positions."""
+    names = [f"x{index}" for index in range(X.shape[1])] if names is None else names
+    return Table({str(name): X[:, index] for index, name in enumerate(names)})
+
+
+def why_table(
+    X: Matrix, table: Table | None, scale: str, column_kinds: Mapping[str, str] | None
+) -> str:
+    """Return why a matrix of numbers is to be taken for a table of unlike columns; "" if not.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        The numbers.
+    table : Table or None
+        The same as a table, where it came as one: kinds of columns are looked at then.
+    scale : str
+        The parameter of the estimator; "none" leaves numbers in their units.
+    column_kinds : mapping of str to str or None
+        Kinds that are given.
+
+    Returns
+    -------
+    str
+        The reason.
+    """
+    if column_kinds:
+        return "kinds of columns are given"
+    if not isinstance(X, np.ndarray):
+        return ""
+    if scale != "none" and differ_in_unit(X):
+        return "columns have different units"
+    if table is not None and X.shape[1] <= _MOST_COLUMNS:
+        kinds = {kind.kind for kind in recognise(table) if kind.is_used}
+        if len(kinds) > 1 and kinds & {"yes/no", "category", "ordered", "date"}:
+            return "columns are of different kinds"
+    return ""
+
+
+def match_columns(table: Table, preparation: TablePreparation) -> Table:
+    """Return new rows with the columns of the fitted table; warn of what they lack.
+
+    Columns that are missing count as gaps, and so do levels that no fitted row has.
+    """
+    used = [preparation.names[position] for position in preparation.used]
+    missing = [name for name in used if name not in table.columns]
+    if len(missing) == len(used):
+        raise ValueError(
+            f"none of the fitted columns is there: X has {', '.join(list(table.columns)[:10])}; "
+            f"the model needs {', '.join(used[:10])}"
+        )
+    if missing:
+        warnings.warn(
+            f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps: "
+            + ", ".join(missing[:10]),
+            stacklevel=4,
+        )
+    n_unseen = preparation.n_unseen(table)
+    if n_unseen:
+        warnings.warn(
+            f"{n_unseen} cells hold a category that no fitted row has; they count as gaps",
+            stacklevel=4,
+        )
+    return table
