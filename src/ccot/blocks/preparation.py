@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,7 +63,7 @@ class Preparation:
     row_effect: np.ndarray | None = None
     column_effect: np.ndarray | None = None
     limits: tuple[float, float] | None = None
-    sentence: str = ""
+    sentence: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return self.sentence

@@ -80,7 +80,19 @@ def as_matrix(table: Table) -> np.ndarray:
     return np.column_stack(list(table.columns.values()))
 
 
-def named_columns(X: np.ndarray, names: Any = None) -> Table:
+def fitted_columns(table: Table, names: Any) -> np.ndarray:
+    """Return the columns of new rows that a matrix was fitted to, in its order."""
+    if names is None:
+        return as_matrix(table)
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of the fitted columns are missing, the first one {missing[0]!r}"
+        )
+    return np.column_stack([table.columns[name] for name in names])
+
+
+def named_columns(X: Any, names: Any = None) -> Table:
     """Return a matrix as a table; columns without names are called by their positions."""
     names = [f"x{index}" for index in range(X.shape[1])] if names is None else names
     return Table({str(name): X[:, index] for index, name in enumerate(names)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from numbers import Integral, Real
 from os import PathLike
@@ -27,6 +28,7 @@ from ccot.estimators.tables import (
     TableData,
     as_matrix,
     as_table,
+    fitted_columns,
     identifiers,
     is_numeric,
     match_columns,
@@ -263,19 +265,17 @@ class TransportCoclustering(BaseCoclustering):
 
     def _check_rows(self, X: Any) -> Matrix | TableData:
         """Return a matrix, or a table where columns differ in unit or kind."""
-        X, names, row_names = unpack_anndata(X)
+        X, column_names, row_names = unpack_anndata(X)
         table = as_table(X)
-        if table is None or is_numeric(table):
-            checked = self._check_matrix(as_matrix(table) if isinstance(X, Table) else X)
-            why = self._why_table(checked, table)
-            if not why:
-                self._name(names or (table and list(table.columns)), row_names)
-                return checked
-            names = names or getattr(self, "feature_names_in_", None)
-            table = table or named_columns(np.asarray(checked), names)
-        else:
-            why = "columns are of different kinds"
-        return self._check_table(table, why)
+        if isinstance(X, Table):
+            column_names, row_names = list(X.columns), X.row_names
+        if table is not None and not is_numeric(table):
+            self._name(list(table.columns), table.row_names)
+            return self._check_table(table, "columns are of different kinds")
+        checked = self._check_matrix(as_matrix(table) if isinstance(X, Table) else X)
+        self._name(column_names, row_names)
+        why = self._why_table(checked, table)
+        return self._check_table(table or named_columns(checked), why) if why else checked
 
     def _why_table(self, X: Matrix, table: Table | None) -> str:
         """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
@@ -294,7 +294,8 @@ class TransportCoclustering(BaseCoclustering):
         preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
         self._check_numbers(n_rows, len(preparation.used))
         self.n_features_in_ = n_columns
-        self._name(list(table.columns), table.row_names or identifiers(table, preparation))
+        if not hasattr(self, "row_names_in_"):
+            self._name(None, identifiers(table, preparation))
         return TableData(table, preparation)
 
     def _name(self, columns: Any, rows: Any) -> None:
@@ -310,12 +311,15 @@ class TransportCoclustering(BaseCoclustering):
         table = as_table(X)
         preparation = self.preparation_
         if not isinstance(preparation, TablePreparation):
-            if isinstance(X, Table):
-                X = as_matrix(X)
-            return super()._check_new_rows(X)
+            if not isinstance(X, Table):
+                return super()._check_new_rows(X)
+            with warnings.catch_warnings():
+                # Names were looked at when the columns were taken.
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                names = getattr(self, "feature_names_in_", None)
+                return super()._check_new_rows(fitted_columns(X, names))
         if table is None:
-            checked = np.asarray(super()._check_new_rows(X))
-            table = named_columns(checked, preparation.names)
+            table = named_columns(super()._check_new_rows(X), preparation.names)
         return match_columns(table, preparation)
 
     @property
@@ -424,6 +428,10 @@ class TransportCoclustering(BaseCoclustering):
         lines = super()._describe(name, side, asked)
         if name == "row":
             lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *self._prepared()]
+        if name == "column" and (self.column_signs_ < 0).any():
+            names = getattr(self, "feature_names_in_", np.arange(len(self.column_signs_)))
+            against = [str(each) for each in names[self.column_signs_ < 0][:10]]
+            lines.append(f"  against the others of their cluster: {', '.join(against)}")
         if asked is None and name == "column" and len(self.candidates_) > 1:
             others = ", ".join(
                 f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
@@ -438,7 +446,5 @@ class TransportCoclustering(BaseCoclustering):
         if isinstance(preparation, TablePreparation) or preparation.limits is None:
             return lines
         low, high = preparation.limits
-        return [
-            *lines,
-            f"  outliers below {low:.3g} or above {high:.3g} count as if they were there",
-        ]
+        lines.append(f"  outliers below {low:.3g} or above {high:.3g} count as if they were there")
+        return lines

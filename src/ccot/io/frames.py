@@ -100,8 +100,8 @@ def table_from_frame(frame: Any) -> Table:
     columns: dict[str, np.ndarray] = {}
     for position, name in enumerate(str(name) for name in frame.columns):
         series = frame.iloc[:, position] if hasattr(frame, "iloc") else frame[name]
-        if name in columns:
-            raise ValueError(f"two columns are called {name!r}: rename one")
+        # The second column of a name is called so.
+        name = name if name not in columns else f"{name} ({position + 1})"
         columns[name], kind, order = _column(series)
         kinds |= {name: kind} if kind else {}
         levels |= {name: order} if order else {}
@@ -113,6 +113,8 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Return the values of one column of a frame, the kind its dtype tells, and its levels."""
     name = str(series.dtype).lower()
     if name.startswith(("datetime", "date")):
+        if getattr(series.dtype, "tz", None) is not None:
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         return np.asarray(series.to_numpy()).astype("datetime64[us]"), "date", ()
     if name.startswith(("timedelta", "duration", "time")):
         days = np.asarray(series.to_numpy()).astype("timedelta64[us]") / np.timedelta64(1, "D")
