@@ -217,11 +217,13 @@ def _begin(
         return preparation, problem, starts
 
     plain = choose_preparation(X, family, settings.scale)
-    if settings.center != "auto" and family == "gaussian":
-        return begin(with_effects(plain, X, settings.center, "asked for"))
-    begun = begin(with_sentence(plain, "none"))
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
+    if settings.center != "auto" and family == "gaussian":
+        if too_large and settings.center != "none":
+            raise ValueError('this sparse matrix is too large to centre: take center="none"')
+        return begin(with_effects(plain, X, settings.center, "asked for"))
+    begun = begin(with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
         preparation = with_effects(plain, X, *choose_effects(plain, X))
         # What was begun with makes room, here and on a device.

@@ -114,9 +114,9 @@ def cluster_columns(
     scores = _scores(total * signs, exposure, finest, merges, labels_at)
     n_kinds = len(np.unique(groups))
     found = choose_number(np.array([m.cost for m in merges])[::-1], scores, n_finest, n_kinds)
+    # Without row clusters columns have nothing to tell.
+    found = found if len(total) > 1 else 1
     n_clusters = min(wanted or found, n_finest)
-    if not total.any() and wanted is None:
-        n_clusters = 1
     labels = labels_at[n_clusters][finest]
     if wanted is not None and wanted > n_finest:
         labels = _split_up(labels, wanted)
@@ -243,7 +243,7 @@ def _confidence(total: np.ndarray, exposure: np.ndarray, labels: np.ndarray) -> 
     mean = sums / np.maximum(weight, 1e-300)
     gain = np.abs(total.T @ mean.T) - 0.5 * exposure.T @ (mean**2).T
     share = np.log(np.bincount(labels) / len(labels))
-    return excess_share(soft_plan(gain + share), labels, ~total.any(axis=0))
+    return excess_share(soft_plan(gain + share), labels, (total == 0).all(axis=0))
 
 
 @stored()

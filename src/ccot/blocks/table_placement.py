@@ -143,6 +143,6 @@ def read_through(
     placed = []
     for placement, whole, answers in zip(placements, sums, assigned, strict=True):
         labels, confidence = (np.concatenate(both) for both in zip(*answers, strict=True))
-        blocks = Blocks((labels, np.arange(whole.shape[2])), whole[0], whole[1])
+        blocks = Blocks((labels, np.arange(whole[0].shape[1])), whole[0], whole[1])
         placed.append(PlacedRows(placement, blocks, confidence))
     return placed

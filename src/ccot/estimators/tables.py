@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ccot.blocks.columns import recognise
-from ccot.blocks.tables import TablePreparation
+from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.blocks.units import differ_in_unit
+from ccot.estimators.base import BaseCoclustering
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.table import Table
@@ -157,3 +158,73 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
             stacklevel=4,
         )
     return table
+
+
+class TableInput(BaseCoclustering):
+    """Base of estimators that take tables of mixed columns beside matrices of numbers."""
+
+    family: str
+    scale: str
+    center: str
+    column_kinds: dict[str, str] | None
+    heteroscedastic: bool
+
+    def _check_rows(self, X: Any) -> Matrix | TableData:
+        """Return a matrix, or a table where columns differ in unit or kind."""
+        X, column_names, row_names = unpack_anndata(X)
+        table = as_table(X)
+        if isinstance(X, Table):
+            column_names, row_names = list(X.columns), X.row_names
+        if table is not None and not is_numeric(table):
+            self._name(list(table.columns), table.row_names)
+            return self._check_table(table, "columns are of different kinds")
+        checked = self._check_matrix(as_matrix(X) if isinstance(X, Table) else X)
+        self._name(column_names, row_names)
+        why = self._why_table(checked, table)
+        return self._check_table(table or named_columns(checked), why) if why else checked
+
+    def _why_table(self, X: Matrix, table: Table | None) -> str:
+        """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
+        if self.family != "auto" or self.heteroscedastic:
+            return ""
+        return why_table(X, table, self.scale, self.column_kinds)
+
+    def _check_table(self, table: Table, why: str) -> TableData:
+        """Return a table with its preparation, or say what is wrong with it and what to do."""
+        n_rows, n_columns = table.shape
+        if min(n_rows, n_columns) < 2:
+            raise ValueError(
+                f"X has {n_rows} rows and {n_columns} columns: a co-clustering needs at least two "
+                "of each"
+            )
+        preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
+        self._check_numbers(n_rows, len(preparation.used))
+        self.n_features_in_ = n_columns
+        if not hasattr(self, "row_names_in_"):
+            self._name(None, identifiers(table, preparation))
+        return TableData(table, preparation)
+
+    def _name(self, columns: Any, rows: Any) -> None:
+        """Keep the names of columns and rows, where there are any."""
+        if columns is not None:
+            self.feature_names_in_ = np.array([str(name) for name in columns], dtype=object)
+        if rows is not None:
+            self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
+
+    def _check_new_rows(self, X: Any) -> Any:
+        """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""
+        X, names, _ = unpack_anndata(X)
+        table = as_table(X)
+        preparation = getattr(self._coclustering.row.placement, "preparation", None)
+        if not isinstance(preparation, TablePreparation):
+            if isinstance(X, Table):
+                names = getattr(self, "feature_names_in_", None)
+                X = fitted_columns(X, names)
+            with warnings.catch_warnings():
+                # Scikit-learn sees names in data frames only.
+                if names is not None:
+                    warnings.filterwarnings("ignore", "X does not have valid feature names")
+                return super()._check_new_rows(X)
+        if table is None:
+            table = named_columns(super()._check_new_rows(X), preparation.names)
+        return match_columns(table, preparation)

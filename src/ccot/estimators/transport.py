@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import fields
 from numbers import Integral, Real
 from os import PathLike
@@ -21,28 +20,15 @@ from ccot.blocks.preparation import Preparation
 from ccot.blocks.streaming import fit_block_source
 from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_placement import TablePlacement
-from ccot.blocks.tables import CENTERS, SCALES, TablePreparation, prepare_table
+from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseCoclustering, is_read_by_row
-from ccot.estimators.tables import (
-    TableData,
-    as_matrix,
-    as_table,
-    fitted_columns,
-    identifiers,
-    is_numeric,
-    match_columns,
-    named_columns,
-    unpack_anndata,
-    why_table,
-)
-from ccot.io.table import Table
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, is_read_by_row
+from ccot.estimators.tables import TableData, TableInput
 from ccot.runtime.run import Progress, RandomState, Run
-from ccot.runtime.types import Matrix
 from ccot.sources import RowSource
 
 
-class TransportCoclustering(BaseCoclustering):
+class TransportCoclustering(TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     The two ideas of the paper [1]_ are kept, transport and jumps, and put to work where its steps
@@ -262,65 +248,6 @@ class TransportCoclustering(BaseCoclustering):
             return fit_table(rows.table, rows.preparation, self._settings(), run)
         fit = fit_block_source if isinstance(rows, RowSource) else fit_blocks
         return fit(rows, self.family, self._settings(), run)
-
-    def _check_rows(self, X: Any) -> Matrix | TableData:
-        """Return a matrix, or a table where columns differ in unit or kind."""
-        X, column_names, row_names = unpack_anndata(X)
-        table = as_table(X)
-        if isinstance(X, Table):
-            column_names, row_names = list(X.columns), X.row_names
-        if table is not None and not is_numeric(table):
-            self._name(list(table.columns), table.row_names)
-            return self._check_table(table, "columns are of different kinds")
-        checked = self._check_matrix(as_matrix(table) if isinstance(X, Table) else X)
-        self._name(column_names, row_names)
-        why = self._why_table(checked, table)
-        return self._check_table(table or named_columns(checked), why) if why else checked
-
-    def _why_table(self, X: Matrix, table: Table | None) -> str:
-        """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
-        if self.family != "auto" or self.heteroscedastic:
-            return ""
-        return why_table(X, table, self.scale, self.column_kinds)
-
-    def _check_table(self, table: Table, why: str) -> TableData:
-        """Return a table with its preparation, or say what is wrong with it and what to do."""
-        n_rows, n_columns = table.shape
-        if min(n_rows, n_columns) < 2:
-            raise ValueError(
-                f"X has {n_rows} rows and {n_columns} columns: a co-clustering needs at least two "
-                "of each"
-            )
-        preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
-        self._check_numbers(n_rows, len(preparation.used))
-        self.n_features_in_ = n_columns
-        if not hasattr(self, "row_names_in_"):
-            self._name(None, identifiers(table, preparation))
-        return TableData(table, preparation)
-
-    def _name(self, columns: Any, rows: Any) -> None:
-        """Keep the names of columns and rows, where there are any."""
-        if columns is not None:
-            self.feature_names_in_ = np.array([str(name) for name in columns], dtype=object)
-        if rows is not None:
-            self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
-
-    def _check_new_rows(self, X: Any) -> Any:
-        """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""
-        X = unpack_anndata(X)[0]
-        table = as_table(X)
-        preparation = self.preparation_
-        if not isinstance(preparation, TablePreparation):
-            if not isinstance(X, Table):
-                return super()._check_new_rows(X)
-            with warnings.catch_warnings():
-                # Names were looked at when the columns were taken.
-                warnings.filterwarnings("ignore", "X does not have valid feature names")
-                names = getattr(self, "feature_names_in_", None)
-                return super()._check_new_rows(fitted_columns(X, names))
-        if table is None:
-            table = named_columns(super()._check_new_rows(X), preparation.names)
-        return match_columns(table, preparation)
 
     @property
     def preparation_(self) -> Preparation | TablePreparation:

@@ -124,7 +124,7 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
         is_ordered = name.startswith("enum") or bool(getattr(series.dtype, "ordered", False))
         if name.startswith("enum"):
             categories = series.dtype.categories
-        order = tuple(str(level) for level in categories) if is_ordered else ()
+        order = tuple(str(level) for level in categories or ()) if is_ordered else ()
         return _words(series), "ordered" if is_ordered else "category", order
     if name.startswith("bool"):
         return _floats(series), "yes/no", ()
