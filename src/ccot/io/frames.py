@@ -120,11 +120,11 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
         days = np.asarray(series.to_numpy()).astype("timedelta64[us]") / np.timedelta64(1, "D")
         return days, "number", ()
     if name.startswith(("category", "categorical", "enum")):
-        categories = getattr(getattr(series, "cat", None), "categories", None)
+        categories: Any = getattr(getattr(series, "cat", None), "categories", None)
         is_ordered = name.startswith("enum") or bool(getattr(series.dtype, "ordered", False))
         if name.startswith("enum"):
             categories = series.dtype.categories
-        order = tuple(str(level) for level in categories or ()) if is_ordered else ()
+        order = tuple(str(level) for level in categories) if is_ordered else ()
         return _words(series), "ordered" if is_ordered else "category", order
     if name.startswith("bool"):
         return _floats(series), "yes/no", ()
