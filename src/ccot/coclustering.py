@@ -44,13 +44,13 @@ class Partition:
     n_clusters: int
 
     def sizes(self) -> np.ndarray:
-        """Return the numbers of points in the clusters."""
+        """Return the numbers of points in the clusters; those of none, labelled -1, left out."""
         # In parts: counting takes memory for labels of 64 bits, which long ones need not have.
         parts = gen_batches(len(self.labels), 2**20)
         return sum(
-            (np.bincount(self.labels[part], minlength=self.n_clusters) for part in parts),
-            np.zeros(self.n_clusters, dtype=np.int64),
-        )
+            (np.bincount(self.labels[part] + 1, minlength=self.n_clusters + 1) for part in parts),
+            np.zeros(self.n_clusters + 1, dtype=np.int64),
+        )[1:]
 
 
 @stored()

@@ -82,13 +82,13 @@ def test_jumps_name_the_scale_where_icl_takes_all_it_is_offered():
     assert error_rate(groups, told.row.labels) == 0
 
 
-def test_effects_are_removed_only_where_they_hide_the_blocks():
+def test_blocks_are_found_under_effects_that_are_removed():
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(0, 2, 80), rng.integers(0, 3, 60)
     X = draw("gaussian", rows, columns, rng)
     plain, _ = solve_blocks(X, "gaussian", BlockSettings(), seeded())
     tilted = X + 5 * rng.normal(size=(80, 1)) + 5 * rng.normal(size=60)
-    problem, found = solve_blocks(tilted, "gaussian", BlockSettings(), seeded())
+    problem, found = solve_blocks(tilted, "gaussian", BlockSettings(center="both"), seeded())
     assert plain.n_effects == 0
     assert problem.n_effects == 139
     assert error_rate(rows, found.row.labels) == 0
@@ -144,7 +144,7 @@ def test_sparse_matrices_too_large_to_write_out_keep_their_effects(monkeypatch):
 
     def taken_out():
         found = fit_blocks(X, "gaussian", BlockSettings(n_init=2), seeded())
-        return found.row.placement.preparation.row_effect is not None
+        return found.row.placement.preparation.column_effect is not None
 
     assert taken_out()
     monkeypatch.setattr(fit, "_LARGEST_WRITTEN", 1000)

@@ -153,7 +153,8 @@ def test_weights_are_those_asked_for():
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_effects_are_taken_out_where_structure_has_no_end(make, monkeypatch):
     rng = np.random.default_rng(0)
-    X = np.add.outer(3 * rng.normal(size=24), 3 * rng.normal(size=18)) + rng.normal(size=(24, 18))
+    X = np.add.outer(0.6 * rng.normal(size=24), 3 * rng.normal(size=18))
+    X += rng.normal(size=(24, 18))
     preparation, problem, starts = begin(make(X), "gaussian", n_init=2)
     assert preparation.row_effect is not None
     assert problem.n_effects == 24 + 18 - 1
@@ -170,8 +171,59 @@ def test_effects_stay_where_one_side_alone_has_no_end():
     """Where columns are few blocks and rows are a line, the gaussian model is not to be trusted."""
     rng = np.random.default_rng(0)
     X = np.linspace(0, 30, 40)[:, None] * np.repeat([0.0, 1.0], 8) + 0.1 * rng.normal(size=(40, 16))
-    assert begin(X, "gaussian", n_init=2)[0].row_effect is not None
-    assert begin(X - X.min(), "poisson", n_init=2)[0].row_effect is None
+    assert begin(X, "gaussian", n_init=2)[0].column_effect is not None
+    assert begin(X - X.min(), "poisson", n_init=2)[0].column_effect is None
+
+
+def test_levels_of_rows_are_kept_where_they_are_most_of_what_varies():
+    rng = np.random.default_rng(0)
+    X = np.add.outer(3 * rng.normal(size=24), 3 * rng.normal(size=18)) + rng.normal(size=(24, 18))
+    preparation, problem, _ = begin(X, "gaussian", n_init=2)
+    assert preparation.row_effect is None
+    assert preparation.column_effect is not None
+    assert problem.n_effects == 18
+    assert "row levels kept (rows differ in level" in preparation.sentence
+    np.testing.assert_allclose(problem.axes[0].values, X - X.mean(axis=0))
+    np.testing.assert_allclose(preparation.rows(X), X - X.mean(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("center", "taken"), [("none", ""), ("rows", "r"), ("columns", "c"), ("both", "rc")]
+)
+def test_means_are_taken_out_as_asked(center, taken):
+    X = np.add.outer(np.arange(24.0), np.arange(18.0)) + np.random.default_rng(0).normal(
+        size=(24, 18)
+    )
+    preparation, problem, _ = begin(X, "gaussian", n_init=1, center=center)
+    values = problem.axes[0].values
+    assert np.allclose(values.mean(axis=1), 0) == ("r" in taken)
+    assert np.allclose(values.mean(axis=0), 0) == ("c" in taken)
+    assert preparation.sentence.endswith("(asked for)")
+
+
+@pytest.mark.parametrize(
+    ("scale", "spread"),
+    [
+        ("none", lambda X: np.ones(18)),
+        ("standard", lambda X: X.std(axis=0)),
+        ("robust", lambda X: np.subtract(*np.quantile(X, (0.75, 0.25), axis=0)) / 1.349),
+    ],
+)
+def test_columns_are_scaled_as_asked(scale, spread):
+    X = np.random.default_rng(0).normal(size=(24, 18)) * np.arange(1, 19)
+    values = begin(X, "gaussian", n_init=1, scale=scale, center="none")[1].axes[0].values
+    expected = X / spread(X)
+    np.testing.assert_allclose(values, np.clip(expected, values.min(), values.max()))
+
+
+def test_scales_that_cannot_be_had_are_refused():
+    X = np.random.default_rng(0).normal(size=(24, 18))
+    with pytest.raises(ValueError, match="not negative"):
+        begin(X, "gaussian", scale="log")
+    with pytest.raises(ValueError, match="sparse"):
+        begin(sp.csr_array(X), "gaussian", scale="standard")
+    with pytest.raises(ValueError, match="poisson family"):
+        begin(np.abs(X), "poisson", scale="robust")
 
 
 def test_dispersion_is_that_around_the_finest_blocks():

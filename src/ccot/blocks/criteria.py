@@ -133,11 +133,11 @@ def _entropy(plan: Array) -> float:
 def _bound(problem: BlockProblem, table: Terms, masses: tuple[np.ndarray, np.ndarray]) -> float:
     """Return the evidence of assignments with these block statistics, without their entropy."""
     likelihood = log_likelihood(problem, problem.information(*table).sum())
-    partitions = sum(map(_log_partition, masses))
+    partitions = sum(map(log_partition, masses))
     return float(likelihood + partitions + _log_prior_of_means(problem, *table))
 
 
-def _log_partition(mass: np.ndarray) -> float:
+def log_partition(mass: np.ndarray) -> float:
     """Return the likelihood of cluster sizes, integrated over all shares, in whatever order."""
     held = mass[mass > 0.5]
     n_points, n_clusters = held.sum(), len(held)

@@ -22,9 +22,11 @@ from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
 from ccot.blocks.preparation import (
     Preparation,
+    choose_effects,
     choose_preparation,
     settle_family,
     with_effects,
+    with_sentence,
 )
 from ccot.blocks.problem import (
     BlockProblem,
@@ -66,6 +68,8 @@ class BlockSettings:
     max_iter: int = 200
     tol: float = 1e-6
     device: str | None = None
+    scale: str = "auto"
+    center: str = "auto"
 
     @property
     def given(self) -> Numbers:
@@ -128,7 +132,7 @@ def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
     BlockCoclustering
         Partitions, confidence, placement, hierarchy and candidates.
     """
-    name, reason = settle_family(X, family)
+    name, reason = settle_family(X, family, settings.scale, settings.center)
     run.progress(f"family {name}: {reason}")
     return replace(finish(X, search_blocks(X, name, settings, run), settings), family_reason=reason)
 
@@ -223,11 +227,16 @@ def _begin(
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
 
-    begun = begin(choose_preparation(X, family))
+    plain = choose_preparation(X, family, settings.scale)
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
+    if settings.center != "auto" and family == "gaussian":
+        if too_large and settings.center != "none":
+            raise ValueError('this sparse matrix is too large to centre: take center="none"')
+        return begin(with_effects(plain, X, settings.center, "asked for"))
+    begun = begin(with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
-        preparation = with_effects(begun[0], X)
+        preparation = with_effects(plain, X, *choose_effects(plain, X))
         # What was begun with makes room, here and on a device.
         del begun
         begun = begin(preparation)
@@ -250,9 +259,7 @@ def prepare_problem(
         precision = 1 / np.maximum(variance, 1e-6 * variance.mean() + 1e-300)
         precision = precision / precision.mean()
     problem = make_problem(values, family, precision, backend)
-    if preparation.row_effect is None:
-        return problem
-    return replace(problem, n_effects=sum(problem.shape) - 1)
+    return replace(problem, n_effects=preparation.n_effects)
 
 
 def _default_n_init(X: Matrix) -> int:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from ccot.blocks.families import Family
 from ccot.blocks.problem import BlockProblem, Blocks
 from ccot.persistence.registry import stored
+
+
+class Informed(Protocol):
+    """Whatever says how much information blocks hold."""
+
+    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        """Return the maximised log-likelihood of blocks, without constants."""
+        ...
 
 
 @stored()
@@ -123,11 +132,11 @@ def build_hierarchy(
     Hierarchy
         All merges with their costs.
     """
-    merges = [merge for axis in axes for merge in _merge_side(problem, blocks, axis)]
+    merges = [merge for axis in axes for merge in merge_side(problem, blocks, axis)]
     return Hierarchy(blocks.shape, tuple(merges))
 
 
-def pair_costs(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+def pair_costs(problem: Informed, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
     """Return the information lost by merging each pair of rows; infinite on the diagonal."""
     own = problem.information(total, exposure).sum(axis=1)
     joint = problem.information(
@@ -138,7 +147,7 @@ def pair_costs(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -
     return costs
 
 
-def share_kept(problem: BlockProblem | Family, finest: Blocks, coarse: Blocks) -> float:
+def share_kept(problem: Informed | Family, finest: Blocks, coarse: Blocks) -> float:
     """Return the share of the finest blocks' information that coarser ones keep."""
     whole = np.atleast_2d(finest.total.sum()), np.atleast_2d(finest.exposure.sum())
     alone = problem.information(*whole).sum()
@@ -150,7 +159,8 @@ def share_kept(problem: BlockProblem | Family, finest: Blocks, coarse: Blocks) -
     return float(np.clip(kept / full, 0.0, 1.0)) if full > rounding else 1.0
 
 
-def _merge_side(problem: BlockProblem, blocks: Blocks, axis: int) -> list[Merge]:
+def merge_side(problem: Informed, blocks: Blocks, axis: int) -> list[Merge]:
+    """Merge the cheapest pair of clusters of one side again and again."""
     total, exposure = (table.copy() for table in blocks.table(axis))
     costs = pair_costs(problem, total, exposure)
     alive = np.arange(len(total))
@@ -173,7 +183,7 @@ def _join(table: np.ndarray, first: int, second: int) -> np.ndarray:
 
 
 def _costs_with(
-    problem: BlockProblem, total: np.ndarray, exposure: np.ndarray, index: int
+    problem: Informed, total: np.ndarray, exposure: np.ndarray, index: int
 ) -> np.ndarray:
     """Return the costs of merging one cluster with each of the others."""
     own = problem.information(total, exposure).sum(axis=1)

@@ -11,7 +11,7 @@ from scipy.special import gammaln, xlogy
 from ccot.blocks.axes import AxisView, Profiles
 from ccot.blocks.preparation import Preparation
 from ccot.blocks.problem import BlockProblem, Blocks
-from ccot.blocks.sweep import log_marginal
+from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
 from ccot.coclustering import Placement
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
@@ -62,6 +62,13 @@ class BlockPlacement(Placement):
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of points."""
         return self.gains(self.profiles(self.axis_view(points))).argmax(axis=1)
+
+    def labels_and_confidence(self, points: Matrix) -> tuple[np.ndarray, np.ndarray]:
+        """Return the clusters of points and how sure they are."""
+        axis_view = self.axis_view(points)
+        gain = self.gains(self.profiles(axis_view))
+        labels = gain.argmax(axis=1)
+        return labels, excess_share(soft_plan(gain), labels, axis_view.is_empty())
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
         """Return each point's log-likelihood per observed entry, in its own cluster.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from ccot.blocks.spectrum import low_rank
+from ccot.blocks.units import ROW_SHARE, row_level_share
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -51,6 +52,8 @@ class Preparation:
         Additive effects taken out.
     limits : pair of float or None
         Values beyond count as if they were there.
+    sentence : str
+        What was done and why, in one line.
     """
 
     family: str
@@ -60,24 +63,39 @@ class Preparation:
     row_effect: np.ndarray | None = None
     column_effect: np.ndarray | None = None
     limits: tuple[float, float] | None = None
+    sentence: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    @property
+    def n_effects(self) -> int:
+        """Free parameters of the effects."""
+        effects = [e for e in (self.row_effect, self.column_effect) if e is not None]
+        # A constant may go to the rows or to the columns.
+        return sum(map(len, effects)) - (len(effects) == 2)
 
     def matrix(self, X: Matrix) -> Matrix:
         """Prepare the fitted matrix."""
         values = self._scaled(X)
-        if self.row_effect is not None and self.column_effect is not None:
-            values = values - self.row_effect[:, None] - self.column_effect
-        return values
+        if self.row_effect is not None:
+            values = values - self.row_effect[:, None]
+        return values if self.column_effect is None else values - self.column_effect
 
     def rows(self, X: Matrix) -> Matrix:
         """Prepare unseen rows; a row's own effect is estimated from the row."""
         values = self._scaled(X)
-        return values if self.column_effect is None else _centre(values - self.column_effect)
+        if self.column_effect is not None:
+            values = values - self.column_effect
+        return values if self.row_effect is None else _centre(values)
 
     def effects_of(self, X: Matrix) -> np.ndarray | None:
         """Return the row effects that :meth:`rows` takes out, if any."""
-        if self.column_effect is None:
+        if self.row_effect is None:
             return None
-        values = self._scaled(X) - self.column_effect
+        values = self._scaled(X)
+        if self.column_effect is not None:
+            values = values - self.column_effect
         return _observed_mean(values, np.isfinite(values), axis=1)
 
     def columns(self, X: Matrix) -> Matrix:
@@ -85,14 +103,17 @@ class Preparation:
         values = self._values(X)
         if self.column_scale is not None:
             values = values / _spread(values.T)[:, None]
-        return values if self.row_effect is None else _centre(values) - self.row_effect
+        if self.column_effect is not None:
+            values = _centre(values)
+        return values if self.row_effect is None else values - self.row_effect
 
     def _scaled(self, X: Matrix) -> Matrix:
         values = self._values(X)
         return values if self.column_scale is None else values / self.column_scale
 
     def _values(self, X: Matrix) -> Matrix:
-        if is_sparse(X) and not (self.row_effect is None and self.limits is None):
+        is_shifted = self.row_effect is not None or self.column_effect is not None
+        if is_sparse(X) and (is_shifted or self.limits is not None):
             X = X.toarray()
         if self.limits is not None:
             X = np.clip(X, *self.limits)
@@ -103,7 +124,7 @@ class Preparation:
         return X
 
 
-def choose_preparation(X: Matrix, family: str) -> Preparation:
+def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparation:
     """Decide how values are prepared for a family.
 
     Sparse counts become ``log(1 + x)``: the tenth occurrence of a word in a text says less than
@@ -111,31 +132,96 @@ def choose_preparation(X: Matrix, family: str) -> Preparation:
     traits, some of them yes or no, are put on one scale. Other real values lose their mean where it
     is far from zero; a few that lie far out are brought in, as each would be a block of its own.
     """
+    if scale not in ("auto", "none"):
+        return _scaled_as_asked(X, family, scale)
     if family == "poisson":
-        if density(X) < _SPARSE_DENSITY:
+        if scale == "auto" and density(X) < _SPARSE_DENSITY:
             return Preparation(family, logarithm=True)
         return Preparation(family, floor=_floor(X))
     if family == "bernoulli":
         return Preparation(family)
     if is_sparse(X):
         return Preparation(family, floor=_offset(X))
-    if _is_table_of_traits(X):
+    if scale == "auto" and _is_table_of_traits(X):
         return Preparation(family, column_scale=_spread(X))
     return Preparation(family, floor=_offset(X), limits=_limits(X))
 
 
-def with_effects(preparation: Preparation, X: Matrix) -> Preparation:
+def _scaled_as_asked(X: Matrix, family: str, scale: str) -> Preparation:
+    """Return the preparation by a scale that was asked for."""
+    if scale == "log":
+        values = X.data if is_sparse(X) else X
+        if values.size and np.nanmin(values) < 0:
+            raise ValueError('scale="log" needs values that are not negative')
+        return Preparation(family, logarithm=True)
+    if family != "gaussian" or is_sparse(X):
+        what = "a sparse matrix" if is_sparse(X) else f"the {family} family"
+        raise ValueError(
+            f'scale="{scale}" cannot be had with {what}: pass a dense matrix and '
+            'family="gaussian", or scale="auto"'
+        )
+    spread = _spread(X)
+    if scale == "robust":
+        low, high = np.nanquantile(X, (0.25, 0.75), axis=0)
+        spread = np.where(high > low, (high - low) / 1.349, spread)
+    return Preparation(family, column_scale=spread)
+
+
+def choose_effects(preparation: Preparation, X: Matrix) -> tuple[str, str]:
+    """Return which effects are taken out where the data may choose, and why."""
+    values = preparation.matrix(X)
+    share = row_level_share(values.toarray() if is_sparse(values) else values)
+    if share >= ROW_SHARE:
+        return "columns", f"rows differ in level: {share:.0%} of what varies within columns"
+    return "both", "there would be structure at every scale"
+
+
+def with_effects(
+    preparation: Preparation, X: Matrix, center: str = "both", reason: str = ""
+) -> Preparation:
     """Add the removal of row and column effects, the additive twin of the poisson degrees."""
+    if center == "none":
+        return with_sentence(preparation, center, reason)
     values = preparation.matrix(X)
     left = values.toarray() if is_sparse(values) else values
     column_effect, row_effect = np.zeros(left.shape[1]), np.zeros(left.shape[0])
     observed = np.isfinite(left)
-    for _ in range(1 if observed.all() else _EFFECT_ROUNDS):
-        means = _observed_mean(left, observed, axis=0)
-        column_effect, left = column_effect + means, left - means
-        means = _observed_mean(left, observed, axis=1)
-        row_effect, left = row_effect + means, left - means[:, None]
-    return replace(preparation, row_effect=row_effect, column_effect=column_effect)
+    for _ in range(1 if observed.all() or center != "both" else _EFFECT_ROUNDS):
+        if center != "rows":
+            means = _observed_mean(left, observed, axis=0)
+            column_effect, left = column_effect + means, left - means
+        if center != "columns":
+            means = _observed_mean(left, observed, axis=1)
+            row_effect, left = row_effect + means, left - means[:, None]
+    changed = replace(
+        preparation,
+        row_effect=None if center == "columns" else row_effect,
+        column_effect=None if center == "rows" else column_effect,
+    )
+    return with_sentence(changed, center, reason)
+
+
+_TAKEN_OUT = {
+    "none": "row and column levels kept",
+    "columns": "column means taken out, row levels kept",
+    "rows": "row means taken out",
+    "both": "row and column means taken out",
+}
+
+
+def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Preparation:
+    """Return the preparation with a line that says what is done to values, and why."""
+    if preparation.column_scale is not None:
+        done = "each column divided by its spread"
+    elif preparation.logarithm:
+        done = "values as log(1 + x)"
+    else:
+        done = "values as they are"
+    if preparation.family == "poisson":
+        done += "; row and column sums taken out by the poisson family"
+    elif preparation.family == "gaussian":
+        done += f"; {_TAKEN_OUT[center]}" + (f" ({reason})" if reason else "")
+    return replace(preparation, sentence=done)
 
 
 def density(X: Matrix) -> float:
@@ -182,7 +268,9 @@ def choose_family(X: Matrix) -> tuple[str, str]:
     return "gaussian", f"values whose variance does not grow with their mean (power {slope:.1f})"
 
 
-def settle_family(X: Matrix, asked: str) -> tuple[str, str]:
+def settle_family(
+    X: Matrix, asked: str, scale: str = "auto", center: str = "auto"
+) -> tuple[str, str]:
     """Return the family that was asked for, or the one that fits, and why.
 
     Parameters
@@ -191,6 +279,8 @@ def settle_family(X: Matrix, asked: str) -> tuple[str, str]:
         Raw values.
     asked : {"auto", "gaussian", "poisson", "bernoulli"}
         The parameter of the estimator.
+    scale, center : str
+        Other parameters of it: what is scaled or centred is real values.
 
     Returns
     -------
@@ -200,7 +290,9 @@ def settle_family(X: Matrix, asked: str) -> tuple[str, str]:
     if not is_sparse(X) and np.isnan(X).all():
         raise ValueError("X contains NaN only: there is nothing to co-cluster")
     if asked == "auto":
-        return choose_family(X)
+        if scale not in ("auto", "none") or center != "auto":
+            return "gaussian", "values are scaled or centred as asked"
+        return _keep_levels(X, *choose_family(X))
     values = X.data if is_sparse(X) else X
     if asked == "poisson" and values.size and values.min() < 0:
         raise ValueError(
@@ -213,6 +305,15 @@ def settle_family(X: Matrix, asked: str) -> tuple[str, str]:
             'family="auto"'
         )
     return asked, "asked for"
+
+
+def _keep_levels(X: Matrix, name: str, reason: str) -> tuple[str, str]:
+    """Return gaussian instead of poisson for amounts whose rows differ in level: it keeps them."""
+    if name == "poisson" and reason.startswith("amounts") and not is_sparse(X):
+        share = row_level_share(X)
+        if share >= ROW_SHARE:
+            return "gaussian", f"rows differ in level ({share:.0%} of what varies within columns)"
+    return name, reason
 
 
 def _log1p(X: sp.csr_array) -> sp.csr_array:

@@ -57,9 +57,13 @@ def _bring_all(
     X: np.ndarray, axis: int, chosen: np.ndarray, found: Search, settings: BlockSettings
 ) -> Search:
     """Return a search of the sample with all points of the longer side placed and swept."""
-    preparation = choose_preparation(X, found.problem.family)
-    if found.preparation.row_effect is not None:
-        preparation = with_effects(preparation, X)
+    sampled = found.preparation
+    preparation = choose_preparation(X, sampled.family, settings.scale)
+    rows, columns = sampled.row_effect is not None, sampled.column_effect is not None
+    if rows or columns:
+        center = "both" if rows and columns else "rows" if rows else "columns"
+        preparation = with_effects(preparation, X, center, "as in the sample")
+    preparation = replace(preparation, sentence=sampled.sentence)
     backend = choose_backend(settings.device, "float64")
     problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
     problem = problem.with_dispersion(found.problem.dispersion)

@@ -154,10 +154,10 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 
 
 def _segment_both(scores: Scores, rng: np.random.Generator) -> Scores:
-    return _segment(scores[0], rng), _segment(scores[1], rng)
+    return segment(scores[0], rng), segment(scores[1], rng)
 
 
-def _segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Cut one side finely by K-means; the sweeps that follow do the fine work."""
     n_points = len(scores)
     wanted = max(_MIN_SEGMENTS, int(np.ceil(2 * np.sqrt(n_points))))

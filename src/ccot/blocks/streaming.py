@@ -82,7 +82,7 @@ def fit_block_source(
         )
     sample = source.rows(np.sort(run.rng.choice(n_rows, n_pool, replace=False)))
     run.progress(f"{n_pool} of {n_rows} rows are searched for blocks")
-    name, reason = settle_family(sample, family)
+    name, reason = settle_family(sample, family, settings.scale, settings.center)
     found = search_blocks(sample, name, settings, run)
     # The finest clusters are swept along, so that the hierarchy holds all rows.
     views = Views.of(found)

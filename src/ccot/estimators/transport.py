@@ -17,16 +17,21 @@ from ccot.blocks.families import FAMILIES
 from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
+from ccot.blocks.preparation import Preparation
 from ccot.blocks.reproducibility import Reproducibility
 from ccot.blocks.sampled import fit_lopsided, is_lopsided
 from ccot.blocks.streaming import fit_block_source
+from ccot.blocks.table_fit import TableCoclustering, fit_table
+from ccot.blocks.table_placement import TablePlacement
+from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, InductiveCoclustering, is_read_by_row
+from ccot.estimators.base import NUMBER_OF_CLUSTERS, is_read_by_row
+from ccot.estimators.tables import TableData, TableInput
 from ccot.runtime.run import Progress, RandomState, Run
 from ccot.sources import RowSource
 
 
-class TransportCoclustering(InductiveCoclustering):
+class TransportCoclustering(TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     The two ideas of the paper [1]_ are kept, transport and jumps, and put to work where its steps
@@ -47,7 +52,21 @@ class TransportCoclustering(InductiveCoclustering):
         and left out of every sum. ``"poisson"``: counts and amounts, corrected for the degrees of
         rows and columns, which makes it the information-theoretic loss; sparse counts enter as
         ``log(1 + x)``. ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values and says
-        what it chose in ``family_`` and why in ``family_reason_``.
+        what it chose in ``family_`` and why in ``family_reason_``. A table of mixed columns has a
+        law for every column instead.
+    scale : {"auto", "none", "standard", "robust", "log"}, default="auto"
+        What is done to the scale of columns. ``"auto"`` divides each column of numbers by its
+        standard deviation where columns differ in unit or kind (skewed ones by way of a logarithm
+        or root), and leaves numbers that share a unit as they are. ``"standard"`` and ``"robust"``
+        always divide, by standard deviation or interquartile range, ``"log"`` takes logarithms.
+    center : {"auto", "none", "columns", "rows", "both"}, default="auto"
+        Which means are subtracted. ``"auto"`` keeps the level of rows where columns differ in unit
+        or kind and where it is most of what varies, and takes out both means of other real values
+        where there would be structure at every scale.
+    column_kinds : dict of str to str or None, default=None
+        Kinds of columns that are not to be recognised but taken as given, by name: ``"number"``,
+        ``"count"``, ``"yes/no"``, ``"category"``, ``"ordered"``, ``"date"``, ``"share"``,
+        ``"money"``, and ``"identifier"``, ``"text"`` or ``"constant"`` to leave one out.
     criterion : {"auto", "reproducibility", "jump", "icl"}, default="auto"
         How the numbers are found. ``"auto"``: by ICL where it stops early, otherwise by
         reproducibility. ``"reproducibility"``: rows are clustered by random halves of the columns,
@@ -105,9 +124,14 @@ class TransportCoclustering(InductiveCoclustering):
     icl_, bic_ : float
         Criteria of the co-clustering, up to a constant of the data; larger is better.
     family_, family_reason_ : str
-        The family, and why.
+        The family, and why; ``"mixed"`` for a table of mixed columns.
+    preparation_ : Preparation or TablePreparation
+        What was done to the values: a sentence, and numbers for every column.
+    column_signs_ : ndarray of shape (n_columns,)
+        Which way a column of a mixed table goes within its cluster, 1 or -1; 0 for columns that
+        were left out, whose label is -1. All 1 for a matrix.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
-        Mean of the matrix over each block.
+        Mean of the matrix over each block; of a mixed table in units of the noise, signed.
     rows_, columns_, biclusters_
         Block membership as in scikit-learn.
     n_iter_ : int
@@ -148,6 +172,9 @@ class TransportCoclustering(InductiveCoclustering):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NUMBER_OF_CLUSTERS,
         "family": [StrOptions({"auto", *FAMILIES})],
+        "scale": [StrOptions(set(SCALES))],
+        "center": [StrOptions(set(CENTERS))],
+        "column_kinds": [dict, None],
         "criterion": [StrOptions({"auto", "reproducibility", "jump", "icl"})],
         "balanced": ["boolean"],
         "heteroscedastic": ["boolean"],
@@ -167,6 +194,9 @@ class TransportCoclustering(InductiveCoclustering):
         n_column_clusters: int | None = None,
         *,
         family: str = "auto",
+        scale: str = "auto",
+        center: str = "auto",
+        column_kinds: dict[str, str] | None = None,
         criterion: str = "auto",
         balanced: bool = False,
         heteroscedastic: bool = False,
@@ -182,6 +212,9 @@ class TransportCoclustering(InductiveCoclustering):
         self.n_row_clusters = n_row_clusters
         self.n_column_clusters = n_column_clusters
         self.family = family
+        self.scale = scale
+        self.center = center
+        self.column_kinds = column_kinds
         self.criterion = criterion
         self.balanced = balanced
         self.heteroscedastic = heteroscedastic
@@ -205,12 +238,14 @@ class TransportCoclustering(InductiveCoclustering):
         return self.family in ("auto", "gaussian")
 
     def fit(self, X: Any, y: Any = None) -> TransportCoclustering:
-        """Co-cluster a matrix.
+        """Co-cluster a matrix or a table.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_columns), or a source of rows
-            Numbers, at least two rows and two columns. NaN is missing (gaussian family only). A
+        X : array-like, sparse matrix, data frame, AnnData, or a source of rows
+            At least two rows and two columns. NaN is missing (gaussian family only). A data frame
+            of pandas or polars, or a :class:`ccot.io.table.Table`, may hold words, dates and gaps
+            beside numbers; see :doc:`/tables`. A
             Dask or Zarr array, a memory-mapped ``.npy``, the path of one or of a Parquet file, or
             a :class:`ccot.sources.RowSource` is read row by row and never held.
         y : None
@@ -223,16 +258,49 @@ class TransportCoclustering(InductiveCoclustering):
         """
         self._validate_params()
         self._forget()
-        rows = self._check_source(X) if is_read_by_row(X) else self._check_matrix(X)
+        rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
         run = self._start(rows)
         return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
         settings = self._settings()
+        if isinstance(rows, TableData):
+            return fit_table(rows.table, rows.preparation, settings, run)
         if isinstance(rows, RowSource):
             return fit_block_source(rows, self.family, settings, run)
         fit = fit_lopsided if is_lopsided(rows, settings) else fit_blocks
         return fit(rows, self.family, settings, run)
+
+    @property
+    def preparation_(self) -> Preparation | TablePreparation:
+        """What was done to the values: a sentence, and numbers for every column."""
+        check_is_fitted(self)
+        placement = self._coclustering.row.placement
+        assert isinstance(placement, BlockPlacement | TablePlacement)
+        return placement.preparation
+
+    @property
+    def column_signs_(self) -> np.ndarray:
+        """Which way each column goes within its cluster: 1 or -1, 0 for columns left out."""
+        check_is_fitted(self)
+        return getattr(self._coclustering, "column_signs", np.ones(len(self.column_labels_)))
+
+    def predict_confidence(self, X: Any) -> np.ndarray:
+        """Return how sure the clusters of new rows are, as ``row_confidence_`` is for fitted ones.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame
+            New rows, with the columns of the fitted matrix or table.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Between 0 and 1; 0 for rows that hold nothing to go by.
+        """
+        check_is_fitted(self)
+        placement: Any = self._coclustering.row.placement
+        return placement.labels_and_confidence(self._check_new_rows(X))[1]
 
     def _settings(self) -> BlockSettings:
         names = (field.name for field in fields(BlockSettings))
@@ -262,10 +330,12 @@ class TransportCoclustering(InductiveCoclustering):
         coarse = found.finest.merged(
             found.hierarchy.cut(0, n_row_clusters), found.hierarchy.cut(1, n_column_clusters)
         )
+        is_table = isinstance(found, TableCoclustering)
+        columns, family = coarse.labels[1], "gaussian" if is_table else found.family
         return Bunch(
             row_labels=coarse.labels[0],
-            column_labels=coarse.labels[1],
-            share_kept=share_kept(FAMILIES[found.family], found.finest, coarse),
+            column_labels=found.on_all_columns(columns) if is_table else columns,
+            share_kept=share_kept(FAMILIES[family], found.finest, coarse),
         )
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -281,11 +351,12 @@ class TransportCoclustering(InductiveCoclustering):
         Returns
         -------
         float
-            Mean over rows; comparable between fits of the same family to the same columns.
+            Mean over rows; comparable between fits of the same family to the same columns. For a
+            mixed table it is what the clusters gain over none.
         """
         check_is_fitted(self)
         placement = self._fitted.row.placement
-        assert isinstance(placement, BlockPlacement)
+        assert isinstance(placement, BlockPlacement | TablePlacement)
         return float(np.mean(placement.log_likelihood(self._check_new_rows(X))))
 
     @property
@@ -310,7 +381,11 @@ class TransportCoclustering(InductiveCoclustering):
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
         lines = super()._describe(name, side, asked)
         if name == "row":
-            lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *self._brought_in()]
+            lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *self._prepared()]
+        if name == "column" and (self.column_signs_ < 0).any():
+            names = getattr(self, "feature_names_in_", np.arange(len(self.column_signs_)))
+            against = [str(each) for each in names[self.column_signs_ < 0][:10]]
+            lines.append(f"  against the others of their cluster: {', '.join(against)}")
         told = getattr(self._fitted.reproducibility, name)
         if told is not None:
             lines.append(f"    {_in_words(name, told, side)}")
@@ -321,14 +396,15 @@ class TransportCoclustering(InductiveCoclustering):
             lines.append(f"  runners-up by {self.candidates_[0].criterion}: {others}")
         return lines
 
-    def _brought_in(self) -> list[str]:
-        """Say which values are taken for outliers."""
-        placement = self._fitted.row.placement
-        assert isinstance(placement, BlockPlacement)
-        if placement.preparation.limits is None:
-            return []
-        low, high = placement.preparation.limits
-        return [f"  outliers below {low:.3g} or above {high:.3g} count as if they were there"]
+    def _prepared(self) -> list[str]:
+        """Say what was done to the values, and which are taken for outliers."""
+        preparation = self.preparation_
+        lines = [f"  {preparation.sentence}"] if preparation.sentence else []
+        if isinstance(preparation, TablePreparation) or preparation.limits is None:
+            return lines
+        low, high = preparation.limits
+        lines.append(f"  outliers below {low:.3g} or above {high:.3g} count as if they were there")
+        return lines
 
 
 def _in_words(name: str, told: Reproducibility, side: Side) -> str:

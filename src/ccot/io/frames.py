@@ -1,12 +1,15 @@
-"""Names from data frames, and data frames from results."""
+"""Tables and names from data frames, and data frames from results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+
+from ccot.io.table import Table
 
 LIBRARIES = ("pandas", "polars")
 
@@ -65,3 +68,109 @@ def make_frame(columns: Mapping[str, Sequence[Any] | np.ndarray], library: str =
         raise ImportError(
             f"to_frame needs {library}, which is not installed: pip install {library}"
         ) from missing
+
+
+def is_frame(X: Any) -> bool:
+    """Return True for a data frame of pandas or polars."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "shape")
+
+
+def table_from_frame(frame: Any) -> Table:
+    """Return a data frame as a table; its dtypes are believed.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or polars.DataFrame
+        The frame.
+
+    Returns
+    -------
+    Table
+        Columns by name, with the kinds that dtypes tell: yes/no, category, ordered, date.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = table_from_frame(pd.DataFrame({"a": [1, 2], "b": [True, None]}, dtype=object))
+    >>> table.shape
+    (2, 2)
+    """
+    kinds: dict[str, str] = {}
+    levels: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, np.ndarray] = {}
+    for position, name in enumerate(str(name) for name in frame.columns):
+        series = frame.iloc[:, position] if hasattr(frame, "iloc") else frame[name]
+        # The second column of a name is called so.
+        name = name if name not in columns else f"{name} ({position + 1})"
+        columns[name], kind, order = _column(series)
+        kinds |= {name: kind} if kind else {}
+        levels |= {name: order} if order else {}
+    names = row_names(frame)
+    return Table(columns, None if names is None else names.tolist(), (), kinds, levels)
+
+
+def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    """Return the values of one column of a frame, the kind its dtype tells, and its levels."""
+    name = str(series.dtype).lower()
+    if name.startswith(("datetime", "date")):
+        if getattr(series.dtype, "tz", None) is not None:
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        return np.asarray(series.to_numpy()).astype("datetime64[us]"), "date", ()
+    if name.startswith(("timedelta", "duration", "time")):
+        days = np.asarray(series.to_numpy()).astype("timedelta64[us]") / np.timedelta64(1, "D")
+        return days, "number", ()
+    if name.startswith(("category", "categorical", "enum")):
+        categories: Any = getattr(getattr(series, "cat", None), "categories", None)
+        is_ordered = name.startswith("enum") or bool(getattr(series.dtype, "ordered", False))
+        if name.startswith("enum"):
+            categories = series.dtype.categories
+        order = tuple(str(level) for level in categories) if is_ordered else ()
+        return _words(series), "ordered" if is_ordered else "category", order
+    if name.startswith("bool"):
+        return _floats(series), "yes/no", ()
+    if any(name.startswith(numeric) for numeric in _NUMERIC):
+        return _floats(series), "", ()
+    values = series.to_list() if hasattr(series, "to_list") else list(series)
+    return _of_objects(values)
+
+
+_NUMERIC = ("int", "uint", "float", "double", "decimal", "halffloat")
+
+
+def _floats(series: Any) -> np.ndarray:
+    """Return numbers as float64; what is missing, in whatever way, as NaN."""
+    if hasattr(series, "isna"):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.array([np.nan if v is None else v for v in series.to_list()], dtype=np.float64)
+
+
+def _words(series: Any) -> np.ndarray:
+    return _texts(series.to_list() if hasattr(series, "to_list") else list(series))
+
+
+def _texts(values: list[Any]) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    out[:] = [None if _is_missing(value) else str(value) for value in values]
+    return out
+
+
+def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:
+    """Return a column of Python objects: numbers, dates, or the words for whatever they are."""
+    held = [value for value in values if not _is_missing(value)]
+    if held and all(isinstance(value, bool | np.bool_) for value in held):
+        return _numbers(values), "yes/no", ()
+    if held and all(isinstance(value, int | float | np.number) for value in held):
+        return _numbers(values), "", ()
+    if held and all(isinstance(value, date) for value in held):
+        gaps = [None if _is_missing(value) else value for value in values]
+        return np.array(gaps, dtype="datetime64[us]"), "date", ()
+    return _texts(values), "", ()
+
+
+def _numbers(values: list[Any]) -> np.ndarray:
+    return np.array([np.nan if _is_missing(v) else float(v) for v in values], dtype=np.float64)
+
+
+def _is_missing(value: Any) -> bool:
+    # Nothing else is unlike itself; pandas' NA does not even say so.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

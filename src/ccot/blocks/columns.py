@@ -1,0 +1,412 @@
+r"""What kind of thing each column of a table holds, and why it is thought so.
+
+Kinds are recognised from the distinct cells of a column. Small whole numbers may be amounts or the
+names of categories: they are categories where the other columns say so. The five leading principal
+components of the others are regressed on the code, once as a line and once with a free mean for
+every level; by BIC,
+
+.. math:: \sum_q n \log \frac{\mathrm{RSS}_{line}}{\mathrm{RSS}_{free}} > 5 (L - 2) \log n .
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ccot.io.cells import find_formats, is_gap, read_numbers
+from ccot.io.table import Table
+from ccot.persistence.registry import stored
+
+LEFT_OUT = ("identifier", "text", "constant")
+BY_LEVEL = ("yes/no", "category")
+NUMERIC = ("number", "count", "ordered", "date", "share", "money")
+KINDS = (*NUMERIC, *BY_LEVEL, *LEFT_OUT)
+
+# Whole numbers with no more levels in no wider range may be codes of categories.
+_CODE_LEVELS, _CODE_RANGE = 10, 20
+# Counts are small, and some of them much smaller than their mean; measurements are neither.
+_COUNT_MEAN, _COUNT_LOW, _COUNT_DISPERSION = 30.0, 1 / 3, 3.0
+# Words that are all different name the rows; this many are needed to tell.
+_MIN_NAMES = 11
+# More levels than this, and than this share of the rows, are too many for a category.
+_MAX_LEVELS, _LEVEL_SHARE = 20, 0.3
+_TEXT_SPACES = 3
+_COMPONENTS = 5
+# Rows that the regressions on codes look at.
+_CODE_ROWS = 20_000
+
+_YES_NO = {"yes", "no", "y", "n", "true", "false", "t", "f", "+", "-"}
+_SCALES = (
+    ("very low", "low", "medium", "moderate", "high", "very high"),
+    ("tiny", "small", "medium", "large", "huge"),
+    ("very poor", "poor", "fair", "average", "good", "very good", "excellent"),
+    ("never", "rarely", "seldom", "sometimes", "often", "usually", "always"),
+    ("none", "slight", "mild", "moderate", "severe", "extreme"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("xs", "s", "m", "l", "xl", "xxl"),
+    (
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ),
+    (
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ),
+)
+_RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
+_DATES = ("time", "%")
+
+
+@stored()
+@dataclass(frozen=True)
+class ColumnKind:
+    """What one column holds.
+
+    Attributes
+    ----------
+    name : str
+        The column.
+    kind : str
+        One of :data:`KINDS`.
+    reason : str
+        Why, in words.
+    levels : tuple of str
+        Levels of categories; of ordered ones in their order.
+    format : str
+        How numbers are written, see :data:`ccot.io.cells.FORMATS`.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    levels: tuple[str, ...] = ()
+    format: str = "plain"
+
+    @property
+    def is_used(self) -> bool:
+        """Whether rows are clustered by it."""
+        return self.kind not in LEFT_OUT
+
+
+def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> list[ColumnKind]:
+    """Return the kind of every column.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    column_kinds : mapping of str to str, optional
+        Kinds by name that are not to be recognised but taken as given.
+
+    Returns
+    -------
+    list of ColumnKind
+        In the order of the columns.
+
+    Examples
+    --------
+    >>> cells = np.array(["12%", "7%", None, "30.5%"], dtype=object)
+    >>> recognise(Table({"growth": cells}))[0].kind
+    'share'
+    """
+    asked = dict(column_kinds or {})
+    _check_asked(asked, table)
+    kinds, codes = [], []
+    for name, values in table.columns.items():
+        told = asked.get(name) or table.kinds.get(name)
+        if told is None:
+            kind = (
+                _of_numbers(name, values) if values.dtype.kind == "f" else _of_cells(name, values)
+            )
+        else:
+            reason = "asked for" if name in asked else "the data frame says so"
+            kind = as_kind(name, values, told, table.levels.get(name, ()), reason)
+        if kind.kind == "code":
+            codes.append(len(kinds))
+        kinds.append(kind)
+    return _settle_codes(table, kinds, codes) if codes else kinds
+
+
+def as_kind(
+    name: str, values: np.ndarray, kind: str, levels: tuple[str, ...], reason: str
+) -> ColumnKind:
+    """Return a column as the kind it is said to be, or say why it cannot be that."""
+    counts = _count(values)
+    if len(counts) < 2 and kind not in ("identifier", "text"):
+        return ColumnKind(name, "constant", "all its values are the same" if counts else "empty")
+    if kind in LEFT_OUT:
+        return ColumnKind(name, kind, reason)
+    if kind in BY_LEVEL:
+        return ColumnKind(name, kind, reason, levels or _sorted_levels(counts))
+    if kind == "ordered":
+        order = levels or _order(counts) or _sorted_levels(counts)
+        return ColumnKind(name, kind, reason, order)
+    formats = find_formats(counts) if values.dtype.kind == "O" else ["plain"]
+    if not formats:
+        odd = next(cell for cell in counts if not find_formats([cell]))
+        raise ValueError(
+            f"column {name!r} cannot be of kind {kind!r}: {odd!r} is no number; take "
+            f'column_kinds={{"{name}": "category"}} or clean the cell'
+        )
+    return ColumnKind(name, kind, reason, (), formats[0])
+
+
+def _check_asked(asked: Mapping[str, str], table: Table) -> None:
+    for name, kind in asked.items():
+        if kind not in KINDS:
+            raise ValueError(
+                f"column {name!r}: {kind!r} is no kind; take one of {', '.join(KINDS)}"
+            )
+        if name not in table.columns:
+            known = ", ".join(map(repr, list(table.columns)[:20]))
+            raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
+
+
+def _count(values: np.ndarray) -> Counter[str]:
+    """Return how often each cell occurs, gaps left out; numbers as text."""
+    if values.dtype.kind == "f":
+        distinct, times = np.unique(values[np.isfinite(values)], return_counts=True)
+        return Counter(dict(zip(map(number_text, distinct.tolist()), times.tolist(), strict=True)))
+    if values.dtype.kind == "M":
+        distinct, times = np.unique(values[~np.isnat(values)], return_counts=True)
+        return Counter(dict(zip(map(str, distinct), times.tolist(), strict=True)))
+    counts: Counter[str] = Counter()
+    for cell, times in Counter(values.tolist()).items():
+        if cell is not None:
+            counts[cell.strip()] += times
+    held = Counter({cell: times for cell, times in counts.items() if not is_gap(cell)})
+    # "-" is a gap, but not beside "+".
+    return counts if set(held) == {"+"} and "-" in counts else held
+
+
+def number_text(value: float) -> str:
+    """Return a number as the name of a level: whole ones without a point."""
+    return f"{value:.12g}"
+
+
+def _sorted_levels(counts: Mapping[str, int]) -> tuple[str, ...]:
+    try:
+        return tuple(sorted(counts, key=float))
+    except ValueError:
+        return tuple(sorted(counts))
+
+
+def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnKind:
+    """Return the kind of a column of numbers; "code" where others have to tell."""
+    held = values[np.isfinite(values)]
+    distinct = np.unique(held)
+    if len(distinct) < 2:
+        why = "all its values are the same" if len(distinct) else "empty"
+        return ColumnKind(name, "constant", why)
+    levels = tuple(map(number_text, distinct.tolist())) if len(distinct) <= _CODE_LEVELS else ()
+    if len(distinct) == 2:
+        return ColumnKind(name, "yes/no", "two values", levels, format)
+    if not (distinct == np.round(distinct)).all():
+        return ColumnKind(name, "number", "numbers", (), format)
+    width, is_each_once = distinct[-1] - distinct[0], len(distinct) == len(held)
+    if is_each_once and width == len(held) - 1 and len(held) >= _MIN_NAMES:
+        return ColumnKind(name, "identifier", "it counts the rows")
+    if len(distinct) <= _CODE_LEVELS and width < _CODE_RANGE:
+        return ColumnKind(name, "code", "a few whole numbers", levels, format)
+    mean = float(held.mean())
+    is_small = distinct[0] >= 0 and mean <= _COUNT_MEAN and distinct[0] <= _COUNT_LOW * mean
+    if is_small and float(held.var()) < _COUNT_DISPERSION * mean:
+        return ColumnKind(name, "count", "small whole numbers, some near zero", (), format)
+    return ColumnKind(name, "number", "numbers", (), format)
+
+
+def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
+    """Return the kind of a column of words, or of numbers written as words."""
+    if values.dtype.kind == "M":
+        return ColumnKind(name, "date", "dates")
+    counts = _count(values)
+    if len(counts) < 2:
+        return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
+    formats = find_formats(counts)
+    if formats:
+        return _of_formats(name, values, formats)
+    return _of_words(name, counts)
+
+
+def _of_formats(name: str, values: np.ndarray, formats: list[str]) -> ColumnKind:
+    """Return the kind of a column whose cells can all be read as numbers."""
+    first = formats[0]
+    if first == "percent":
+        return ColumnKind(name, "share", "numbers with %", (), first)
+    if first == "money":
+        return ColumnKind(name, "money", "numbers with a currency", (), first)
+    if first.startswith(_DATES):
+        doubt = f", though {formats[1]} reads them too" if len(formats) > 1 else ""
+        return ColumnKind(name, "date", f"dates or times ({first}{doubt})", (), first)
+    found = _of_numbers(name, read_numbers(values, first), first)
+    if first == "plain":
+        return found
+    how = "a comma before decimals" if first == "decimal comma" else "separators of thousands"
+    return replace(found, reason=f"{found.reason}, with {how}")
+
+
+def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
+    n_cells, levels = sum(counts.values()), tuple(sorted(counts))
+    if len(counts) == 2:
+        is_plain = {cell.lower() for cell in counts} <= _YES_NO
+        return ColumnKind(name, "yes/no", "yes or no" if is_plain else "two words", levels)
+    order = _order(counts)
+    if order:
+        return ColumnKind(name, "ordered", f"words of a scale, {order[0]} to {order[-1]}", order)
+    spaces = sum(cell.count(" ") * times for cell, times in counts.items()) / n_cells
+    if spaces >= _TEXT_SPACES and len(counts) > 0.5 * n_cells:
+        return ColumnKind(name, "text", "sentences, hardly one twice")
+    if len(counts) == n_cells and n_cells >= _MIN_NAMES:
+        return ColumnKind(name, "identifier", "words, each one once")
+    if len(counts) > max(_MAX_LEVELS, _LEVEL_SHARE * n_cells):
+        return ColumnKind(name, "text", f"{len(counts)} different words in {n_cells} cells")
+    return ColumnKind(name, "category", f"{len(counts)} words", levels)
+
+
+def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return cells in the order of a known scale or of the ranges they name; else nothing."""
+    lower = {cell.lower(): cell for cell in counts}
+    if len(lower) == len(counts):
+        for scale in _SCALES:
+            if lower.keys() <= set(scale):
+                return tuple(lower[word] for word in scale if word in lower)
+    matches = {cell: _RANGE.fullmatch(cell) for cell in counts}
+    if not all(matches.values()):
+        return ()
+    # "<10" comes before "10-19", and ">90" after "80-90".
+    offset = {"<": -1, ">": 1}
+    return tuple(
+        sorted(counts, key=lambda cell: (float(matches[cell][1]), offset.get(cell[0], 0)))  # type: ignore[index]
+    )
+
+
+# Codes -----------------------------------------------------------------------------------------
+
+
+def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
+    """Return kinds in which codes are categories or numbers, as the other columns say."""
+    rows = _some_rows(table.shape[0])
+    blocks = [_expand(table.columns[kind.name][rows], kind) for kind in kinds]
+    settled = list(kinds)
+    for code in codes:
+        others = [block for index, block in enumerate(blocks) if index != code and block.size]
+        column = read_column(table.columns[kinds[code].name][rows], kinds[code])
+        if others and _is_category(column, np.hstack(others)):
+            reason = "a few whole numbers, whose levels differ as names do"
+            settled[code] = replace(kinds[code], kind="category", reason=reason)
+        else:
+            settled[code] = replace(kinds[code], kind="number", levels=())
+    return settled
+
+
+def _some_rows(n_rows: int) -> np.ndarray | slice:
+    if n_rows <= _CODE_ROWS:
+        return slice(None)
+    return np.sort(np.random.default_rng(0).choice(n_rows, _CODE_ROWS, replace=False))
+
+
+def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
+    """Return a column as standardised numbers, one for every level of a category."""
+    if not kind.is_used:
+        return np.empty((len(values), 0))
+    if kind.kind in BY_LEVEL:
+        codes = read_levels(values, kind)
+        levels = (codes[:, None] == np.arange(len(kind.levels))).astype(np.float64)
+        levels[codes < 0] = np.nan
+        levels -= np.nanmean(levels, axis=0)
+        spread = np.sqrt(np.nanvar(levels, axis=0).sum())
+        return np.nan_to_num(levels / max(spread, 1e-300))
+    number = read_column(values, kind)
+    number = (number - np.nanmean(number)) / max(float(np.nanstd(number)), 1e-300)
+    return np.nan_to_num(number)[:, None]
+
+
+def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
+    """Tell whether free means of levels explain the other columns clearly better than a line."""
+    left, singular, _ = np.linalg.svd(others - others.mean(axis=0), full_matrices=False)
+    observed = np.isfinite(code)
+    target = (left * singular)[observed, :_COMPONENTS]
+    level = np.unique(code[observed], return_inverse=True)[1]
+    free = np.eye(level.max() + 1)[level]
+    line = np.column_stack([np.ones(len(level)), code[observed]])
+    lost = [((target - design @ np.linalg.lstsq(design, target, rcond=None)[0]) ** 2).sum(axis=0)
+            for design in (line, free)]  # fmt: skip
+    gain = len(level) * np.log(np.maximum(lost[0], 1e-300) / np.maximum(lost[1], 1e-300)).sum()
+    return gain > target.shape[1] * (free.shape[1] - 2) * np.log(len(level))
+
+
+# Reading ---------------------------------------------------------------------------------------
+
+
+def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
+    """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN.
+
+    Examples
+    --------
+    >>> size = ColumnKind("size", "ordered", "", ("small", "large"))
+    >>> read_column(np.array(["large", "?", "small"], dtype=object), size)
+    array([ 1., nan,  0.])
+    """
+    if kind.kind == "ordered":
+        ranks = read_levels(values, kind).astype(np.float64)
+        ranks[ranks < 0] = np.nan
+        return ranks
+    if values.dtype.kind == "M":
+        days = values.astype("datetime64[us]").astype(np.float64) / 86400e6
+        return np.where(np.isnat(values), np.nan, days)
+    if values.dtype.kind == "O":
+        return read_numbers(values, kind.format)
+    numbers = values.astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
+    """Return the index of every cell's level; -1 for gaps, -2 for levels never seen.
+
+    Examples
+    --------
+    >>> answer = ColumnKind("answer", "yes/no", "", ("no", "yes"))
+    >>> read_levels(np.array(["yes", "NA", "perhaps"], dtype=object), answer)
+    array([ 1, -1, -2])
+    """
+    index = {level: position for position, level in enumerate(kind.levels)}
+    if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
+        values = read_numbers(values, kind.format)
+    if values.dtype.kind == "f":
+        distinct, place = np.unique(values, return_inverse=True)
+        known = [index.get(number_text(v), -2) if np.isfinite(v) else -1 for v in distinct.tolist()]
+        return np.array(known, dtype=np.int64)[place.reshape(-1)]
+    cells = values.tolist() if values.dtype.kind == "O" else [str(value) for value in values]
+    known = {cell: _level(cell, index) for cell in set(cells)}
+    return np.fromiter((known[cell] for cell in cells), np.int64, len(cells))
+
+
+def _level(cell: str | None, index: Mapping[str, int]) -> int:
+    text = "" if cell is None else cell.strip()
+    return index.get(text, -1 if is_gap(text) else -2)

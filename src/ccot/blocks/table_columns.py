@@ -1,0 +1,279 @@
+"""Column clusters of a table, after its rows: columns that tell the same row clusters apart.
+
+Every column is read as one score per row, in units of its noise: a number scaled, a count by its
+residual, a category along the contrast of its levels that separates the row clusters most. Scores
+are real values, so columns merge as columns of a matrix do, except that each may be turned over:
+two columns that rise and fall against one another share a cluster with opposite signs. Columns of
+one kind merge first, kinds only where a cut asks for fewer clusters than there are kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ccot.blocks.axes import stack
+from ccot.blocks.criteria import jump_scores, log_partition
+from ccot.blocks.families import FAMILIES, Terms
+from ccot.blocks.hierarchy import Merge
+from ccot.blocks.problem import Blocks
+from ccot.blocks.start import segment
+from ccot.blocks.sweep import excess_share, soft_plan
+from ccot.blocks.table_problem import TableProblem
+from ccot.coclustering import Placement
+from ccot.persistence.registry import stored
+from ccot.runtime.types import Matrix
+
+# More columns than this are cut finely before they are merged one by one.
+_MOST_COLUMNS = 64
+# The score of many clusters is trusted up to this share of the finest ones.
+TRUSTED_SHARE = 0.25
+
+_information = FAMILIES["gaussian"].information
+
+
+@dataclass(frozen=True)
+class ColumnClusters:
+    """Clusters of the used columns.
+
+    Attributes
+    ----------
+    finest : int array of shape (n_used,)
+        Finest clusters.
+    merges : tuple of Merge
+        Merges of the finest clusters.
+    signs : array of shape (n_used,)
+        1 or -1.
+    labels : int array of shape (n_used,)
+        The clusters.
+    confidence : array of shape (n_used,)
+        How sure they are.
+    scores : dict of int to float
+        Numbers of clusters that were considered, with their scores.
+    """
+
+    finest: np.ndarray
+    merges: tuple[Merge, ...]
+    signs: np.ndarray
+    labels: np.ndarray
+    confidence: np.ndarray
+    scores: dict[int, float]
+
+
+def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
+    """Return the weights that make scores of cells, shape (n_cells, n_used)."""
+    n_cells, n_real = len(problem.owner), problem.n_real
+    weights = np.zeros((n_cells, int(problem.owner[-1]) + 1))
+    real = np.arange(n_real)
+    weights[real, real] = 1 / np.sqrt(problem.noise(blocks.total, blocks.exposure))
+    rows = problem.rows
+    for cell in range(n_real, n_real + problem.n_counts):
+        # The exposure of an observed count is the mean of its column.
+        mean = float(rows.exposure[:, cell].max())
+        weights[cell, cell] = 1 / np.sqrt(max(mean * problem.dispersion[cell], 1e-300))
+    for column in range(n_real + problem.n_counts, weights.shape[1]):
+        cells = np.flatnonzero(problem.owner == column)
+        expected = np.maximum(blocks.exposure[:, cells], 1e-300)
+        residual = (blocks.total[:, cells] - blocks.exposure[:, cells]) / np.sqrt(expected)
+        contrast = np.linalg.svd(residual, full_matrices=False)[2][0]
+        # The sign of a contrast is nobody's: the most frequent level counts as low.
+        contrast = contrast * (-1 if contrast[problem.unit[cells].argmax()] > 0 else 1)
+        weights[cells, column] = contrast / np.sqrt(problem.unit[cells])
+    return weights
+
+
+def score_table(problem: TableProblem, blocks: Blocks, weights: np.ndarray) -> Terms:
+    """Return the scores of columns summed over row clusters, and the rows they are of."""
+    total, exposure = blocks.total, blocks.exposure.copy()
+    centred = total.copy()
+    centred[:, problem.n_real :] -= exposure[:, problem.n_real :]
+    counts = slice(problem.n_real, problem.n_real + problem.n_counts)
+    exposure[:, counts] /= np.maximum(problem.rows.exposure[:, counts].max(axis=0), 1e-300)
+    observed = stack(exposure.T, problem.owner, weights.shape[1]).T
+    return centred @ weights, observed
+
+
+def cluster_columns(
+    problem: TableProblem,
+    table: Terms,
+    wanted: int | None,
+    rng: np.random.Generator,
+) -> ColumnClusters:
+    """Cluster the used columns by their scores over the row clusters."""
+    total, exposure = table
+    n_used = total.shape[1]
+    groups = np.digitize(np.arange(n_used), [problem.n_real, problem.n_real + problem.n_counts])
+    finest, signs = _finest(total, exposure, groups, rng)
+    n_finest = int(finest.max()) + 1
+    group_of = np.zeros(n_finest, dtype=np.int64)
+    group_of[finest] = groups
+    merges, turns, labels_at = _merge(stack((total * signs).T, finest, n_finest),
+                                      stack(exposure.T, finest, n_finest), group_of)  # fmt: skip
+    signs = signs * turns[finest]
+    scores = _scores(total * signs, exposure, finest, merges, labels_at)
+    n_kinds = len(np.unique(groups))
+    found = choose_number(np.array([m.cost for m in merges])[::-1], scores, n_finest, n_kinds)
+    # Without row clusters columns have nothing to tell.
+    found = found if len(total) > 1 else 1
+    n_clusters = min(wanted or found, n_finest)
+    labels = labels_at[n_clusters][finest]
+    if wanted is not None and wanted > n_finest:
+        labels = _split_up(labels, wanted)
+    confidence = _confidence(total * signs, exposure, labels)
+    return ColumnClusters(finest, merges, signs, labels, confidence, scores)
+
+
+def choose_number(
+    costs: np.ndarray, scores: dict[int, float], n_finest: int, least: int = 1
+) -> int:
+    """Return a number of clusters: what the score says where it stops early, else the jump.
+
+    Parameters
+    ----------
+    costs : array
+        Merge costs; entry k - 2 is that of going from k to k - 1 clusters.
+    scores : dict of int to float
+        Score of each number; larger is better.
+    n_finest : int
+        Number of finest clusters.
+    least : int
+        No fewer clusters than this.
+
+    Returns
+    -------
+    int
+        The number.
+    """
+    best = max(scores, key=lambda k: scores[k])
+    if best <= max(TRUSTED_SHARE * n_finest, 2):
+        return max(best, least)
+    jumps = {k: jump for k, jump in jump_scores(costs, best).items() if k >= least}
+    return max(jumps, key=lambda k: jumps[k]) if jumps else max(best, least)
+
+
+def _finest(
+    total: np.ndarray, exposure: np.ndarray, groups: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the finest clusters of columns and the signs within them."""
+    n_used = total.shape[1]
+    if n_used <= _MOST_COLUMNS:
+        return np.arange(n_used), np.ones(n_used)
+    profiles = (total / np.sqrt(np.maximum(exposure, 1e-300))).T
+    largest = np.abs(profiles).argmax(axis=1)
+    signs = np.where(profiles[np.arange(n_used), largest] < 0, -1.0, 1.0)
+    labels = np.zeros(n_used, dtype=np.int64)
+    for group in np.unique(groups):
+        members = groups == group
+        labels[members] = segment(profiles[members] * signs[members, None], rng) + labels.max() + 1
+    return np.unique(labels, return_inverse=True)[1].reshape(-1), signs
+
+
+def _merge(
+    total: np.ndarray, exposure: np.ndarray, group: np.ndarray
+) -> tuple[tuple[Merge, ...], np.ndarray, dict[int, np.ndarray]]:
+    """Merge the cheapest pair again and again, one of them turned over where that is cheaper.
+
+    Returns the merges, the sign of every finest cluster, and its cluster at every number.
+    """
+    n_finest = len(total)
+    total, exposure, group = total.copy(), exposure.copy(), group.copy()
+    alive, owner, signs = np.arange(n_finest), np.arange(n_finest), np.ones(n_finest)
+    merges, labels_at = [], {n_finest: np.arange(n_finest)}
+    while len(alive) > 1:
+        costs, turned = _signed_costs(total, exposure)
+        # Kinds merge among themselves while any can.
+        same = group[:, None] == group
+        np.fill_diagonal(same, val=False)
+        allowed = same if same.any() else ~np.eye(len(alive), dtype=bool)
+        pair = np.unravel_index(np.argmin(np.where(allowed, costs, np.inf)), costs.shape)
+        first, second = int(min(pair)), int(max(pair))
+        sign = -1.0 if turned[first, second] else 1.0
+        cost = max(float(costs[first, second]), 0.0)
+        merges.append(Merge(1, int(alive[first]), int(alive[second]), cost))
+        members = owner == alive[second]
+        signs[members] *= sign
+        owner[members] = alive[first]
+        total[first] += sign * total[second]
+        exposure[first] += exposure[second]
+        keep = np.arange(len(alive)) != second
+        total, exposure, group, alive = total[keep], exposure[keep], group[keep], alive[keep]
+        labels_at[len(alive)] = np.unique(owner, return_inverse=True)[1].reshape(-1)
+    return tuple(merges), signs, labels_at
+
+
+def _signed_costs(total: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    own = _information(total, exposure).sum(axis=1)
+    joint = exposure[:, None, :] + exposure[None, :, :]
+    same = _information(total[:, None, :] + total[None, :, :], joint).sum(axis=2)
+    turned = _information(total[:, None, :] - total[None, :, :], joint).sum(axis=2)
+    return own[:, None] + own - np.maximum(same, turned), turned > same
+
+
+def _scores(
+    total: np.ndarray,
+    exposure: np.ndarray,
+    finest: np.ndarray,
+    merges: tuple[Merge, ...],
+    labels_at: dict[int, np.ndarray],
+) -> dict[int, float]:
+    """Return the score of every number of clusters: likelihood, price of means, partition."""
+    n_rows, n_columns = total.shape
+    n_finest = len(merges) + 1
+    held = float(_information(total, exposure).sum())
+    lost = np.cumsum([0.0, *(merge.cost for merge in merges)])
+    return {
+        k: held - lost[n_finest - k] - 0.5 * k * n_rows * np.log(max(n_columns, 2))
+        + log_partition(np.bincount(labels_at[k][finest]))
+        for k in range(1, n_finest + 1)
+    }  # fmt: skip
+
+
+def _split_up(labels: np.ndarray, wanted: int) -> np.ndarray:
+    """Set points of the largest clusters apart until there are as many clusters as wanted."""
+    labels = labels.copy()
+    for cluster in range(int(labels.max()) + 1, wanted):
+        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
+    return labels
+
+
+def _confidence(total: np.ndarray, exposure: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    n_clusters = int(labels.max()) + 1
+    sums, weight = stack(total.T, labels, n_clusters), stack(exposure.T, labels, n_clusters)
+    mean = sums / np.maximum(weight, 1e-300)
+    gain = np.abs(total.T @ mean.T) - 0.5 * exposure.T @ (mean**2).T
+    share = np.log(np.bincount(labels) / len(labels))
+    return excess_share(soft_plan(gain + share), labels, (total == 0).all(axis=0))
+
+
+@stored()
+@dataclass(frozen=True, kw_only=True)
+class ScorePlacement(Placement):
+    """Places unseen columns of numbers by their scores over the row clusters.
+
+    Attributes
+    ----------
+    rows : int array of shape (width,)
+        Row clusters.
+    means : array of shape (n_clusters, n_row_clusters)
+        Mean scores of the column clusters.
+    noise : float
+        Variance of scaled numbers around row clusters.
+    """
+
+    rows: np.ndarray
+    means: np.ndarray
+    noise: float
+
+    def labels(self, points: Matrix) -> np.ndarray:
+        """Return the clusters of new columns, one a row of ``points``; gaps are NaN."""
+        values = points if isinstance(points, np.ndarray) else points.toarray()
+        observed = np.isfinite(values)
+        n_observed = np.maximum(observed.sum(axis=1, keepdims=True), 1)
+        centred = np.where(observed, values, 0.0)
+        centred -= np.where(observed, centred.sum(axis=1, keepdims=True) / n_observed, 0.0)
+        spread = np.sqrt((centred**2).sum(axis=1, keepdims=True) / n_observed * self.noise)
+        indicator = np.eye(self.means.shape[1])[self.rows]
+        total = centred / np.where(spread > 0, spread, 1.0) @ indicator
+        gain = np.abs(total @ self.means.T) - 0.5 * observed @ indicator @ (self.means**2).T
+        return gain.argmax(axis=1)

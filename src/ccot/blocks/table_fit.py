@@ -1,0 +1,360 @@
+"""Clusters of a mixed table: rows by all columns together, then columns by what they tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from ccot.blocks.axes import stack
+from ccot.blocks.criteria import Candidate, mean_costs, ranked
+from ccot.blocks.families import Terms
+from ccot.blocks.fit import BlockCoclustering, BlockSettings
+from ccot.blocks.hierarchy import Hierarchy, Start, merge_side
+from ccot.blocks.problem import Blocks
+from ccot.blocks.start import segment
+from ccot.blocks.table_columns import (
+    ColumnClusters,
+    ScorePlacement,
+    choose_number,
+    cluster_columns,
+    score_table,
+    score_weights,
+)
+from ccot.blocks.table_placement import (
+    PlacedRows,
+    place_rows,
+    place_side,
+    read_through,
+    table_parts,
+)
+from ccot.blocks.table_problem import (
+    TableProblem,
+    make_table_blocks,
+    make_table_problem,
+    move_rows,
+    table_evidence,
+    with_dispersion,
+)
+from ccot.blocks.tables import TablePreparation
+from ccot.coclustering import Side
+from ccot.io.table import Table
+from ccot.persistence.registry import stored
+from ccot.runtime.progress import counted
+from ccot.runtime.run import Run
+
+# Tables of more rows are searched in a sample and then read in parts.
+_LARGE_ROWS, _SAMPLE_ROWS = 50_000, 20_000
+_FINE_SWEEPS, _SWEEPS, _TOL = 6, 30, 1e-3
+# Numbers of row clusters that are tried, and cuts that are swept for each.
+_MOST_CLUSTERS, _N_CUTS = 20, 3
+# Of more cells than this, one cut.
+_LARGE_CELLS = 2**20
+_N_CANDIDATES = 10
+
+
+@stored()
+@dataclass(frozen=True, kw_only=True)
+class TableCoclustering(BlockCoclustering):
+    """A co-clustering of a table; labels of columns that are left out are -1.
+
+    ``blocks`` and ``finest`` hold scores of the used columns, in units of their noise.
+
+    Attributes
+    ----------
+    preparation : TablePreparation
+        How the table was prepared.
+    column_signs : array of shape (n_columns,)
+        1 or -1: which way a column goes within its cluster; 0 for those left out.
+    """
+
+    preparation: TablePreparation
+    column_signs: np.ndarray
+
+    def on_all_columns(self, labels: np.ndarray) -> np.ndarray:
+        """Return labels of the used columns as labels of all, -1 for those left out."""
+        return _spread(self.preparation, labels, -1)
+
+
+def fit_table(
+    table: Table, preparation: TablePreparation, settings: BlockSettings, run: Run
+) -> TableCoclustering:
+    """Cluster the rows of a table by all of its columns, then the columns.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    preparation : TablePreparation
+        How its columns are prepared.
+    settings : BlockSettings
+        Parameters.
+    run : Run
+        Random numbers for the starts, progress, checkpoint.
+
+    Returns
+    -------
+    TableCoclustering
+        Partitions, confidence, placement, hierarchy and candidates.
+    """
+    run.progress(preparation.sentence)
+    sample = _sample(table.shape[0], run.rng)
+    problem = make_table_problem(preparation, preparation.cells(table, sample))
+    found = search_rows(problem, settings, run)
+    if isinstance(sample, slice):
+        rows = place_rows(found.problem, preparation, found.blocks, settings.balanced)
+    else:
+        found, rows = _place_many(found, preparation, table)
+    weights = score_weights(found.problem, rows.blocks)
+    scores = score_table(found.problem, rows.blocks, weights)
+    columns = cluster_columns(found.problem, scores, settings.n_column_clusters, run.rng)
+    run.progress(f"{rows.blocks.shape[0]} x {columns.labels.max() + 1} clusters")
+    finest = score_table(found.problem, found.finest, weights)
+    return _collect(found, rows, columns, scores, finest)
+
+
+def _sample(n_rows: int, rng: np.random.Generator) -> np.ndarray | slice:
+    if n_rows <= _LARGE_ROWS:
+        return slice(None)
+    return np.sort(rng.choice(n_rows, _SAMPLE_ROWS, replace=False))
+
+
+# Rows ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowSearch:
+    """What a search for row clusters ends with.
+
+    Attributes
+    ----------
+    problem : TableProblem
+        The prepared rows, with their dispersions.
+    blocks, finest : Blocks
+        The clusters, and the over-segmentation under the hierarchy.
+    hierarchy : Hierarchy
+        Merges of the rows.
+    scores : dict of int to float
+        Numbers of clusters that were considered, with their scores; empty if it was given.
+    evidence : float
+        Integrated likelihood of the clusters.
+    """
+
+    problem: TableProblem
+    blocks: Blocks
+    finest: Blocks
+    hierarchy: Hierarchy
+    scores: dict[int, float]
+    evidence: float
+
+
+def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> RowSearch:
+    """Find the number of row clusters, and the clusters."""
+    problem, starts = _starts(problem, settings, run)
+    run.progress(f"{len(starts)} starts, finest clusters {starts[0].fine.shape[0]}")
+    wanted, scores = settings.n_row_clusters, {}
+    if wanted is None:
+        wanted, scores = run.checkpoint.piece("numbers", partial(_find_number, problem, starts))
+    make = partial(_fit_at, problem, starts, wanted, len(starts), settings.balanced)
+    blocks = run.checkpoint.piece("cut", make)
+    blocks = _split_rows(problem, blocks, wanted)
+    evidence = table_evidence(problem, blocks)
+    best = starts[0]
+    return RowSearch(problem, blocks, best.fine, best.hierarchy, scores, evidence)
+
+
+def _starts(
+    problem: TableProblem, settings: BlockSettings, run: Run
+) -> tuple[TableProblem, list[Start]]:
+    """Cut the rows finely, from several starts, and merge each; the best start comes first."""
+    scores = _scores(problem)
+    n_init = settings.n_init or int(np.clip(1.6e6 / max(scores.size, 1), 3, 8))
+    make = partial(_fine, problem, scores, run.rng)
+    fine = [
+        run.checkpoint.piece("start", make) for _ in counted(range(n_init), "starts", run.progress)
+    ]
+    fine = ranked(fine, partial(_information, problem))
+    problem = with_dispersion(problem, fine[0].labels[0])
+    hierarchies = [
+        Hierarchy(blocks.shape, tuple(merge_side(problem, blocks, 0))) for blocks in fine
+    ]
+    return problem, [Start(*pair) for pair in zip(fine, hierarchies, strict=True)]
+
+
+def _scores(problem: TableProblem) -> np.ndarray:
+    """Return cells as coordinates for K-means: each column has variance one in all."""
+    rows, first = problem.rows, problem.n_real
+    scores = rows.total.copy()
+    scores[:, first:] -= rows.exposure[:, first:]
+    spread = np.array([
+        np.sqrt((scores[:, problem.owner == column] ** 2).sum() / len(scores))
+        for column in range(problem.owner[-1] + 1)
+    ])  # fmt: skip
+    if problem.n_real:
+        spread[:first] = 1.0
+    return scores / np.where(spread > 0, spread, 1.0)[problem.owner]
+
+
+def _fine(problem: TableProblem, scores: np.ndarray, rng: np.random.Generator) -> Blocks:
+    start = make_table_blocks(problem, segment(scores, rng))
+    return move_rows(problem, start, _FINE_SWEEPS, _TOL)
+
+
+def _information(problem: TableProblem, blocks: Blocks) -> float:
+    return float(problem.information(blocks.total, blocks.exposure).sum())
+
+
+def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[int, float]]:
+    """Return a number of clusters and the scores it was chosen by."""
+    n_finest = starts[0].fine.shape[0]
+    n_cuts = _N_CUTS if problem.rows.total.size < _LARGE_CELLS else 1
+    scores = {1: table_evidence(problem, starts[0].cut((1, None)))}
+    for k in range(2, min(_MOST_CLUSTERS, n_finest) + 1):
+        blocks = _fit_at(problem, starts, k, n_cuts)
+        if blocks.shape[0] == k:
+            scores[k] = table_evidence(problem, blocks)
+    costs = mean_costs([start.hierarchy for start in starts], 0)
+    return choose_number(costs, scores, n_finest), scores
+
+
+def _fit_at(
+    problem: TableProblem, starts: list[Start], k: int, n_cuts: int, balanced: bool = False
+) -> Blocks:
+    """Cut every start at a number and sweep the best; the likeliest that kept it comes back."""
+    cuts = ranked((start.cut((k, None)) for start in starts), partial(_information, problem))
+    moved = [move_rows(problem, cut, _SWEEPS, _TOL, balanced) for cut in cuts[:n_cuts]]
+    moved = ranked(moved, partial(table_evidence, problem))
+    return next((blocks for blocks in moved if blocks.shape[0] == k), cuts[0])
+
+
+def _split_rows(problem: TableProblem, blocks: Blocks, wanted: int) -> Blocks:
+    """Set rows of the largest clusters apart where there are fewer than wanted."""
+    labels = blocks.labels[0].copy()
+    for cluster in range(blocks.shape[0], wanted):
+        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
+    return make_table_blocks(problem, labels, blocks.n_sweeps)
+
+
+# All rows --------------------------------------------------------------------------------------
+
+
+def _place_many(
+    found: RowSearch, preparation: TablePreparation, table: Table
+) -> tuple[RowSearch, PlacedRows]:
+    """Place all rows of a large table by what was found in a sample of them, and once again.
+
+    The second pass is by clusters that were estimated from all rows.
+    """
+    problem = found.problem
+    growth = table.shape[0] / len(problem.rows.total)
+    whole = replace(problem, sum_squares=problem.sum_squares * growth)
+    sampled = [place_side(problem, preparation, blocks) for blocks in (found.finest, found.blocks)]
+    finest, first = read_through(table_parts(table, preparation), sampled)
+    (rows,) = read_through(
+        table_parts(table, preparation), [place_side(whole, preparation, first.blocks)]
+    )
+    return replace(found, problem=whole, finest=finest.blocks), rows
+
+
+# The answer ------------------------------------------------------------------------------------
+
+
+def _collect(
+    found: RowSearch, rows: PlacedRows, columns: ColumnClusters, scores: Terms, finest: Terms
+) -> TableCoclustering:
+    """Put together what was found on both sides."""
+    preparation, problem = rows.placement.preparation, found.problem
+    labels, n_columns = rows.blocks.labels[0], int(columns.labels.max()) + 1
+    n_finest = int(columns.finest.max()) + 1
+    signs = _by_majority(columns)
+    blocks = _score_blocks(labels, columns.labels, n_columns, signs, scores)
+    fine = _score_blocks(found.finest.labels[0], columns.finest, n_finest, columns.signs, finest)
+    means = np.divide(blocks.total, blocks.exposure, out=np.full(blocks.shape, np.nan),
+                      where=blocks.exposure > 0)  # fmt: skip
+    noise = problem.noise(rows.blocks.total, rows.blocks.exposure)
+    column_placement = ScorePlacement(
+        width=len(labels), rows=labels, means=np.nan_to_num(means.T), noise=noise
+    )
+    families = _families(preparation)
+    merges = (*found.hierarchy.side(0), *columns.merges)
+    return TableCoclustering(
+        row=Side(
+            labels=labels,
+            n_clusters=rows.blocks.shape[0],
+            confidence=rows.confidence,
+            placement=rows.placement,
+        ),
+        column=Side(
+            labels=_spread(preparation, columns.labels, -1),
+            n_clusters=n_columns,
+            confidence=_spread(preparation, columns.confidence, 0.0),
+            placement=column_placement,
+        ),
+        n_iter=max(1, found.blocks.n_sweeps),
+        block_means=means,
+        family=families[0],
+        family_reason=families[1],
+        blocks=blocks,
+        finest=fine,
+        hierarchy=Hierarchy((found.finest.shape[0], n_finest), merges),
+        candidates=_candidates(found, n_columns),
+        icl=found.evidence,
+        bic=_bic(problem, found.blocks),
+        preparation=preparation,
+        column_signs=_spread(preparation, signs, 0.0),
+    )
+
+
+def _score_blocks(
+    rows: np.ndarray, columns: np.ndarray, n_columns: int, signs: np.ndarray, scores: Terms
+) -> Blocks:
+    table = scores[0] * signs, scores[1]
+    total, exposure = (stack(part.T, columns, n_columns).T for part in table)
+    return Blocks((rows, columns), total, exposure)
+
+
+def _spread(preparation: TablePreparation, values: np.ndarray, left_out: float) -> np.ndarray:
+    """Return values of the used columns in the places of all columns."""
+    whole = np.full(len(preparation.columns), left_out, dtype=values.dtype)
+    whole[preparation.used] = values
+    return whole
+
+
+def _by_majority(columns: ColumnClusters) -> np.ndarray:
+    """Return the signs of columns, positive for most of each cluster."""
+    balance = np.bincount(columns.labels, columns.signs)
+    return columns.signs * np.where(balance < 0, -1.0, 1.0)[columns.labels]
+
+
+def _families(preparation: TablePreparation) -> tuple[str, str]:
+    """Return the family of all columns, "mixed" if there are several, and how many have which."""
+    names = {"gaussian": "numbers", "poisson": "counts", "multinomial": "categories"}
+    n_columns = Counter(column.family for column in preparation.columns)
+    used = [key for key in names if n_columns[key]]
+    counts = ", ".join(f"{n_columns[key]} columns of {names[key]} ({key})" for key in used)
+    return used[0] if len(used) == 1 else "mixed", counts
+
+
+def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:
+    """Return the numbers that were considered: the chosen one, then the others by evidence."""
+    chosen = found.blocks.shape[0]
+    scores = {k: v for k, v in found.scores.items() if k != chosen}
+    others = sorted(scores, key=lambda k: -scores[k])[: _N_CANDIDATES - 1]
+    first = Candidate(chosen, n_columns, found.evidence, "evidence")
+    return first, *(Candidate(k, n_columns, scores[k], "evidence") for k in others)
+
+
+def _bic(problem: TableProblem, blocks: Blocks) -> float:
+    """Return the Bayesian information criterion given the labels."""
+    cells = slice(problem.n_real, None)
+    noise = problem.noise(blocks.total, blocks.exposure)
+    n_observed = blocks.exposure[:, : problem.n_real].sum()
+    held = problem.information(blocks.total, blocks.exposure)[:, cells].sum()
+    # The shares of a category sum to one.
+    n_levels = len(problem.owner) - problem.n_real - problem.n_counts
+    n_categories = problem.owner[-1] + 1 - problem.n_real - problem.n_counts
+    n_free = blocks.shape[0] * (len(problem.owner) - (n_categories if n_levels else 0))
+    price = 0.5 * n_free * np.log(len(problem.rows.total))
+    return float(held - 0.5 * n_observed * np.log(noise) - price)

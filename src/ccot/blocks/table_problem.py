@@ -1,0 +1,211 @@
+"""The model of a mixed table: one partition of the rows, a law for every cell.
+
+The gain of a row is the sum over cells, each over its dispersion. Scaled numbers share one noise
+variance; each column of counts has a dispersion of its own; levels of categories need none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import gammaln
+
+from ccot.blocks.axes import Profiles
+from ccot.blocks.criteria import log_partition
+from ccot.blocks.families import FAMILIES, Terms
+from ccot.blocks.problem import Blocks
+from ccot.blocks.sweep import balanced_plan, log_marginal, share_out
+from ccot.blocks.tables import TablePreparation
+
+# The dispersion of a count is not taken for less than this.
+_LEAST_DISPERSION = 0.05
+# Strengths of the priors of means, shares and rates that are tried.
+_N_PRIORS = 40
+
+
+@dataclass(frozen=True)
+class TableProblem:
+    """The cells of a table, and how their families are weighed against one another.
+
+    Attributes
+    ----------
+    rows : Profiles
+        Totals and exposures of the rows.
+    owner : int array of shape (n_cells,)
+        Which of the used columns each cell belongs to.
+    n_real, n_counts : int
+        Gaussian cells come first, then those of counts, then levels.
+    unit : array of shape (n_cells,)
+        Exposure that smooths the means, twice.
+    sum_squares : float
+        Of the gaussian totals.
+    dispersion : array of shape (n_cells,)
+        Variance in units of the families' own.
+    """
+
+    rows: Profiles
+    owner: np.ndarray
+    n_real: int
+    n_counts: int
+    unit: np.ndarray
+    sum_squares: float
+    dispersion: np.ndarray
+
+    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        """Return the maximised log-likelihood of clusters by cell, without constants."""
+        parts = [
+            FAMILIES[family].information(total[..., cells], exposure[..., cells])
+            for family, cells in self._parts()
+        ]
+        return np.concatenate(parts, axis=-1) / self.dispersion
+
+    def terms(self, total: np.ndarray, exposure: np.ndarray) -> Terms:
+        """Return natural parameters and cumulants of clusters by cell, in nats."""
+        parts = [
+            FAMILIES[family].terms(
+                total[:, cells] / self.unit[cells], exposure[:, cells] / self.unit[cells], 1.0
+            )
+            for family, cells in self._parts()
+        ]
+        natural, cumulant = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
+        dispersion = self.dispersion_around(total, exposure)
+        return natural / dispersion, cumulant / dispersion
+
+    def dispersion_around(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        """Return the dispersions, that of numbers around these clusters; it is one for all."""
+        dispersion = self.dispersion.copy()
+        dispersion[: self.n_real] = self.noise(total, exposure)
+        return dispersion
+
+    def noise(self, total: np.ndarray, exposure: np.ndarray) -> float:
+        """Return the variance of scaled numbers around clusters."""
+        cells = slice(0, self.n_real)
+        explained = 2 * FAMILIES["gaussian"].information(total[:, cells], exposure[:, cells]).sum()
+        floor = 1e-3 * max(self.sum_squares, 1e-300)
+        return max(self.sum_squares - explained, floor) / max(exposure[:, cells].sum(), 1.0)
+
+    def _parts(self) -> tuple[tuple[str, slice], tuple[str, slice]]:
+        return ("gaussian", slice(0, self.n_real)), ("poisson", slice(self.n_real, None))
+
+
+def make_table_problem(preparation: TablePreparation, rows: Profiles) -> TableProblem:
+    """Return the problem of prepared rows, without clusters yet."""
+    used = [preparation.columns[position] for position in preparation.used]
+    owner = np.repeat(np.arange(len(used)), [column.n_cells for column in used])
+    n_real, n_counts = (
+        sum(column.family == name for column in used) for name in ("gaussian", "poisson")
+    )
+    unit = np.ones(len(owner))
+    levels = [column.shares for column in used if column.shares is not None]
+    unit[n_real + n_counts :] = np.concatenate(levels) if levels else []
+    sum_squares = float((rows.total[:, :n_real] ** 2).sum())
+    flat = TableProblem(rows, owner, n_real, n_counts, unit, sum_squares, np.ones(len(owner)))
+    return with_dispersion(flat, np.zeros(len(rows.total), dtype=np.int64))
+
+
+def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
+    """Return the problem with the dispersions around clusters: one of numbers, one a count."""
+    n_clusters = int(labels.max()) + 1
+    total, exposure = problem.rows.blocks(labels, n_clusters)
+    dispersion = np.ones(len(problem.owner))
+    dispersion[: problem.n_real] = problem.noise(total, exposure)
+    counts = slice(problem.n_real, problem.n_real + problem.n_counts)
+    if problem.n_counts:
+        mean = total[:, counts] / np.maximum(exposure[:, counts], 1e-300)
+        expected = mean[labels] * problem.rows.exposure[:, counts]
+        squares = (problem.rows.total[:, counts] - expected) ** 2
+        residual = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
+        n_free = np.maximum((problem.rows.exposure[:, counts] > 0).sum(axis=0) - n_clusters, 1)
+        dispersion[counts] = np.maximum(residual.sum(axis=0) / n_free, _LEAST_DISPERSION)
+    return replace(problem, dispersion=dispersion)
+
+
+def make_table_blocks(problem: TableProblem, labels: np.ndarray, n_sweeps: int = 0) -> Blocks:
+    """Return clusters of rows, numbered without gaps, with their statistics by cell."""
+    labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    total, exposure = problem.rows.blocks(labels, int(labels.max()) + 1)
+    return Blocks((labels, np.arange(total.shape[1])), total, exposure, n_sweeps)
+
+
+def row_gains(problem: TableProblem, blocks: Blocks, balanced: bool = False) -> np.ndarray:
+    """Return what each row gains by going to each cluster, in nats."""
+    gain = problem.rows.gain(*problem.terms(blocks.total, blocks.exposure))
+    return gain if balanced else gain + log_marginal(blocks.labels[0], blocks.shape[0])
+
+
+def move_rows(
+    problem: TableProblem, blocks: Blocks, max_iter: int, tol: float, balanced: bool = False
+) -> Blocks:
+    """Move every row to the cluster where it gains most, until few still move."""
+    for _ in range(max_iter):
+        gain = row_gains(problem, blocks, balanced)
+        labels = share_out(balanced_plan(gain)) if balanced else gain.argmax(axis=1)
+        n_moved = np.count_nonzero(labels != blocks.labels[0])
+        blocks = make_table_blocks(problem, labels, blocks.n_sweeps + 1)
+        if n_moved <= tol * len(labels):
+            break
+    return blocks
+
+
+def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
+    """Return the likelihood of clusters, integrated over their means, shares and rates.
+
+    Means of numbers have a normal prior, rates of counts a gamma one, shares of levels one of
+    Dirichlet; each column takes the strength of the prior that is likeliest.
+    """
+    total, exposure, first = blocks.total, blocks.exposure, problem.n_real
+    counts = slice(first, first + problem.n_counts)
+    levels = slice(first + problem.n_counts, None)
+    scores = [
+        _normal_evidence(problem, total[:, :first], exposure[:, :first]),
+        _gamma_evidence(total[:, counts], exposure[:, counts], problem.dispersion[counts]),
+        _dirichlet_evidence(problem, total[:, levels], exposure[:, levels]),
+    ]
+    n_columns = problem.owner[-1] + 1
+    price = 0.5 * np.log(blocks.shape[0]) * n_columns
+    return float(sum(scores) + log_partition(np.bincount(blocks.labels[0])) - price)
+
+
+def _normal_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndarray) -> float:
+    if not total.size:
+        return 0.0
+    noise, n_observed = problem.noise(total, exposure), exposure.sum()
+    score = -0.5 * n_observed * (np.log(noise) + 1)
+    if len(total) < 2:
+        return score
+    held = exposure > 0
+    variance = noise / np.where(held, exposure, 1.0)
+    mean = total.sum(axis=0) / np.maximum(exposure.sum(axis=0), 1)
+    deviation = np.where(held, (total / np.where(held, exposure, 1.0) - mean) ** 2, 0.0)
+    lowest = np.where(held, variance, np.inf).min(axis=0)
+    strength = np.linspace(0, 1, _N_PRIORS)[:, None]
+    prior = 1e-3 * lowest * (1e3 * np.maximum(deviation.max(axis=0) / lowest, 1)) ** strength
+    prior = prior[:, None, :]
+    terms = np.where(held, np.log1p(prior / variance) + deviation / (prior + variance), 0.0)
+    return score - 0.5 * float(terms.sum(axis=1).min(axis=0).sum())
+
+
+def _gamma_evidence(total: np.ndarray, exposure: np.ndarray, dispersion: np.ndarray) -> float:
+    """Rates of clusters have mean 1, as exposures hold the mean of the column."""
+    if not total.size:
+        return 0.0
+    total, exposure = total / dispersion, exposure / dispersion
+    shape = np.geomspace(0.1, 1e4, _N_PRIORS)[:, None, None]
+    rates = gammaln(total + shape) - gammaln(shape) + shape * np.log(shape)
+    rates = rates - (total + shape) * np.log(exposure + shape)
+    return float(rates.sum(axis=1).max(axis=0).sum())
+
+
+def _dirichlet_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndarray) -> float:
+    if not total.size:
+        return 0.0
+    shares = problem.unit[-total.shape[1] :]
+    owner = problem.owner[-total.shape[1] :]
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    strength = np.geomspace(0.5, 1e4, _N_PRIORS)[:, None, None]
+    n_rows = np.add.reduceat(total, starts, axis=1)
+    whole = gammaln(strength) - gammaln(n_rows + strength)
+    prior = strength * shares
+    parts = np.add.reduceat(gammaln(total + prior) - gammaln(prior), starts, axis=2)
+    return float((whole + parts).sum(axis=1).max(axis=0).sum())

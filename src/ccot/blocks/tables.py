@@ -1,0 +1,319 @@
+r"""Tables of mixed columns as cells that families can model.
+
+Every column that is used becomes one or more *cells* with a total and an exposure per row:
+
+================ ==================================== ============================== ==========
+column           total                                exposure                       family
+================ ==================================== ============================== ==========
+number           its value, scaled                    1 where observed               gaussian
+count            the count                            mean of the column, observed   poisson
+level of a word  1 where the row has it, else 0       share of the level, observed   poisson
+================ ==================================== ============================== ==========
+
+The levels of one category, together, are a multinomial: :math:`\sum_l T_l \log (T_l / E_l)` is
+its likelihood over that of the shares. A gap has no exposure, in any cell of its column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import skew
+
+from ccot.blocks.axes import Profiles
+from ccot.blocks.columns import (
+    BY_LEVEL,
+    ColumnKind,
+    read_column,
+    read_levels,
+    recognise,
+)
+from ccot.io.table import Table
+from ccot.persistence.registry import stored
+
+SCALES = ("auto", "none", "standard", "robust", "log")
+CENTERS = ("auto", "none", "columns", "rows", "both")
+
+# A column is skewed beyond this, and a transformation must at least halve it.
+_SKEWED, _LESS_SKEWED = 1.0, 0.5
+
+
+@stored()
+@dataclass(frozen=True)
+class PreparedColumn:
+    """How one column becomes cells.
+
+    Attributes
+    ----------
+    kind : ColumnKind
+        What it holds.
+    family : {"gaussian", "poisson", "multinomial", "none"}
+        Law of its cells; none if it is left out.
+    transform : {"none", "log", "sqrt", "log1p"}
+        Taken of numbers first.
+    location, scale : float
+        Subtracted from numbers, and what they are divided by; of counts the scale is their mean.
+    shares : array of shape (n_levels,) or None
+        Shares of the levels.
+    n_gaps : int
+        Gaps among the fitted rows.
+    """
+
+    kind: ColumnKind
+    family: str
+    transform: str = "none"
+    location: float = 0.0
+    scale: float = 1.0
+    shares: np.ndarray | None = None
+    n_gaps: int = 0
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        if self.family == "none":
+            return 0
+        return 1 if self.shares is None else len(self.shares)
+
+    def numbers(self, values: np.ndarray) -> np.ndarray:
+        """Return the prepared numbers of a column; gaps are NaN."""
+        numbers = _transformed(read_column(values, self.kind), self.transform)
+        return (numbers - self.location) / self.scale
+
+    def describe(self) -> str:
+        """Return in words what is done to the column."""
+        kind, gaps = self.kind, f"; {self.n_gaps} gaps" if self.n_gaps else ""
+        if self.family == "none":
+            return f"{kind.name}: {kind.kind} ({kind.reason}), left out"
+        if self.family == "multinomial":
+            return f"{kind.name}: {kind.kind} of {self.n_cells} levels ({kind.reason}){gaps}"
+        if self.family == "poisson":
+            return f"{kind.name}: count of mean {self.scale:.3g} ({kind.reason}){gaps}"
+        taken = "" if self.transform == "none" else f"{self.transform}, then "
+        done = f"{taken}minus {self.location:.3g}, over {self.scale:.3g}"
+        return f"{kind.name}: {kind.kind} ({kind.reason}), {done}{gaps}"
+
+
+@stored()
+@dataclass(frozen=True)
+class TablePreparation:
+    """How a table was prepared, in words and as numbers.
+
+    Attributes
+    ----------
+    columns : tuple of PreparedColumn
+        One for each column, in the order of the table.
+    sentence : str
+        What was done and why, in one line.
+    center_rows : bool
+        Whether the mean of a row's scaled numbers is taken out.
+    """
+
+    columns: tuple[PreparedColumn, ...]
+    sentence: str
+    center_rows: bool = False
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *(column.describe() for column in self.columns)])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns."""
+        return tuple(column.kind.name for column in self.columns)
+
+    @property
+    def used(self) -> np.ndarray:
+        """Positions of the columns that are used: numbers first, then counts, then categories."""
+        order = ("gaussian", "poisson", "multinomial")
+        by_family = [
+            position
+            for family in order
+            for position, column in enumerate(self.columns)
+            if column.family == family
+        ]
+        return np.array(by_family, dtype=np.int64)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Names of the columns that are left out."""
+        return tuple(column.kind.name for column in self.columns if column.family == "none")
+
+    def cells(self, table: Table, rows: np.ndarray | slice = slice(None)) -> Profiles:
+        """Return totals and exposures of some rows of a table; a column it lacks is all gaps."""
+        used = [self.columns[position] for position in self.used]
+        n_rows = len(np.arange(table.shape[0])[rows])
+        total = np.zeros((n_rows, sum(column.n_cells for column in used)))
+        exposure, first = np.zeros_like(total), 0
+        for column in used:
+            cells = slice(first, first := first + column.n_cells)
+            if column.kind.name in table.columns:
+                values = table.columns[column.kind.name][rows]
+                _fill(column, values, total[:, cells], exposure[:, cells])
+        if self.center_rows:
+            _center_rows(total, exposure, sum(column.family == "gaussian" for column in used))
+        return Profiles(total, exposure, None)
+
+    def n_unseen(self, table: Table) -> int:
+        """Return how many cells hold a level that no fitted row has."""
+        return sum(
+            int(np.count_nonzero(read_levels(table.columns[column.kind.name], column.kind) == -2))
+            for column in self.columns
+            if column.family == "multinomial" and column.kind.name in table.columns
+        )
+
+
+def _fill(column: PreparedColumn, values: np.ndarray, total: np.ndarray, exposure: np.ndarray):
+    """Write the cells of one column."""
+    if column.shares is not None:
+        codes = read_levels(values, column.kind)
+        seen = np.flatnonzero(codes >= 0)
+        total[seen, codes[seen]] = 1.0
+        exposure[seen] = column.shares
+        return
+    is_count = column.family == "poisson"
+    numbers = read_column(values, column.kind) if is_count else column.numbers(values)
+    observed = np.isfinite(numbers) & (numbers >= 0 if is_count else True)
+    total[:, 0] = np.where(observed, numbers, 0.0)
+    exposure[:, 0] = observed * (column.scale if is_count else 1.0)
+
+
+def _center_rows(total: np.ndarray, exposure: np.ndarray, n_real: int) -> None:
+    """Take the mean of a row's numbers out of them."""
+    observed = exposure[:, :n_real] > 0
+    mean = total[:, :n_real].sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
+    total[:, :n_real] -= np.where(observed, mean[:, None], 0.0)
+
+
+# Preparing -------------------------------------------------------------------------------------
+
+
+def prepare_table(
+    table: Table,
+    column_kinds: Mapping[str, str] | None = None,
+    scale: str = "auto",
+    center: str = "auto",
+    reason: str = "columns are of different kinds",
+) -> TablePreparation:
+    """Decide how the columns of a table are prepared.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    column_kinds : mapping of str to str, optional
+        Kinds that are given, by name.
+    scale : {"auto", "none", "standard", "robust", "log"}
+        What numbers are divided by.
+    center : {"auto", "none", "columns", "rows", "both"}
+        What is subtracted.
+    reason : str
+        Why each column has a scale of its own.
+
+    Returns
+    -------
+    TablePreparation
+        The preparation.
+    """
+    kinds = recognise(table, column_kinds)
+    columns = tuple(_prepare(table.columns[kind.name], kind, scale, center) for kind in kinds)
+    if not any(column.n_cells for column in columns):
+        raise ValueError(
+            "no column can be used: "
+            + "; ".join(f"{kind.name!r} is {kind.kind} ({kind.reason})" for kind in kinds[:10])
+            + '. Correct a kind with column_kinds={"NAME": "category"}'
+        )
+    return TablePreparation(columns, _say(columns, scale, center, reason), center in _BY_ROW)
+
+
+_BY_ROW = ("rows", "both")
+_SCALED_BY = {
+    "auto": "each column of numbers divided by its standard deviation",
+    "standard": "each column of numbers divided by its standard deviation",
+    "robust": "each column of numbers divided by its interquartile range",
+    "log": "logarithms of the numbers, divided by their standard deviation",
+    "none": "numbers as they are",
+}
+
+
+def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: str) -> str:
+    """Return in one line what is done, and why."""
+    parts = []
+    if any(column.family == "gaussian" for column in columns):
+        parts.append(_SCALED_BY[scale])
+        taken = [c.kind.name for c in columns if c.transform != "none"]
+        if taken and scale == "auto":
+            parts.append(f"logarithms or roots of skewed ones ({_some(taken)})")
+    if any(column.family == "poisson" for column in columns):
+        parts.append("counts over their mean")
+    if any(column.family == "multinomial" for column in columns):
+        parts.append("categories by level")
+    parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
+    dropped = [c.kind.name for c in columns if c.family == "none"]
+    if dropped:
+        parts.append(f"left out: {_some(dropped)}")
+    why = f" ({reason})" if scale == center == "auto" else ""
+    return "; ".join(parts) + why
+
+
+def _some(names: list[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _prepare(values: np.ndarray, kind: ColumnKind, scale: str, center: str) -> PreparedColumn:
+    if not kind.is_used:
+        return PreparedColumn(kind, "none")
+    if kind.kind in BY_LEVEL:
+        codes = read_levels(values, kind)
+        times = np.bincount(codes[codes >= 0], minlength=len(kind.levels))
+        shares = times / max(times.sum(), 1)
+        # Levels of a data frame that no row has are as good as never seen.
+        held = tuple(level for level, share in zip(kind.levels, shares, strict=True) if share > 0)
+        kind = ColumnKind(kind.name, kind.kind, kind.reason, held, kind.format)
+        n_gaps = int(np.count_nonzero(codes < 0))
+        return PreparedColumn(kind, "multinomial", shares=shares[shares > 0], n_gaps=n_gaps)
+    numbers = read_column(values, kind)
+    observed = numbers[np.isfinite(numbers)]
+    n_gaps = len(numbers) - len(observed)
+    if kind.kind == "count" and scale == "auto" and observed.min() >= 0 and observed.max() > 0:
+        return PreparedColumn(kind, "poisson", scale=float(observed.mean()), n_gaps=n_gaps)
+    transform = _transform(observed, scale)
+    location, spread = _location_and_spread(_transformed(observed, transform), scale)
+    location = location if center != "none" else 0.0
+    return PreparedColumn(kind, "gaussian", transform, location, spread, n_gaps=n_gaps)
+
+
+def _transform(observed: np.ndarray, scale: str) -> str:
+    """Return what is taken of numbers before they are scaled."""
+    lowest = observed.min()
+    if scale == "log" and lowest >= 0:
+        return "log" if lowest > 0 else "log1p"
+    if scale != "auto" or lowest < 0 or np.ptp(observed) == 0:
+        return "none"
+    before = float(skew(observed))
+    taken = "log" if lowest > 0 else "sqrt"
+    if before <= _SKEWED:
+        return "none"
+    after = abs(float(skew(_transformed(observed, taken))))
+    return taken if after < _LESS_SKEWED * before else "none"
+
+
+def _transformed(numbers: np.ndarray, transform: str) -> np.ndarray:
+    if transform == "none":
+        return numbers
+    # Unseen rows may go below what the fitted ones had.
+    lowest = np.finfo(np.float64).tiny if transform == "log" else 0.0
+    numbers = np.where(np.isnan(numbers), np.nan, np.maximum(numbers, lowest))
+    return {"log": np.log, "sqrt": np.sqrt, "log1p": np.log1p}[transform](numbers)
+
+
+def _location_and_spread(observed: np.ndarray, scale: str) -> tuple[float, float]:
+    if scale == "none":
+        return float(observed.mean()), 1.0
+    location, spread = float(observed.mean()), float(observed.std())
+    if scale == "robust":
+        low, location, high = (float(q) for q in np.quantile(observed, (0.25, 0.5, 0.75)))
+        # More than half of the values may be the same.
+        spread = (high - low) / 1.349 or spread
+    return location, spread if spread > 0 else 1.0

@@ -1,0 +1,230 @@
+"""What an estimator was given: a matrix of numbers, or a table of columns of several kinds."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ccot.blocks.columns import recognise
+from ccot.blocks.tables import TablePreparation, prepare_table
+from ccot.blocks.units import differ_in_unit
+from ccot.estimators.base import InductiveCoclustering
+from ccot.io.anndata import from_anndata
+from ccot.io.frames import is_frame, table_from_frame
+from ccot.io.table import Table
+from ccot.persistence.digest import digest
+from ccot.runtime.types import Matrix
+
+# With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
+_MOST_COLUMNS = 100
+
+
+@dataclass(frozen=True)
+class TableData:
+    """A table and how its columns are prepared.
+
+    Attributes
+    ----------
+    table : Table
+        The table.
+    preparation : TablePreparation
+        The preparation.
+    """
+
+    table: Table
+    preparation: TablePreparation
+
+    def digest(self) -> str:
+        """Return a checksum of names and values, as a checkpoint needs it."""
+        arrays = (
+            np.array([str(cell) for cell in values]) if values.dtype == object else values
+            for values in self.table.columns.values()
+        )
+        return " ".join([*self.table.columns, *map(digest, arrays)])
+
+
+def as_table(X: Any) -> Table | None:
+    """Return a table or a data frame as a table; None for anything else."""
+    if isinstance(X, Table):
+        return X
+    return table_from_frame(X) if is_frame(X) else None
+
+
+def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
+    """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
+    if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
+        return X, None, None
+    named = from_anndata(X)
+    return named.values, list(X.var_names), list(X.obs_names)
+
+
+def identifiers(table: Table, preparation: TablePreparation) -> list[str] | None:
+    """Return the cells of the first column of unique words, which name the rows."""
+    for column in preparation.columns:
+        values = table.columns[column.kind.name]
+        if column.kind.kind == "identifier" and values.dtype == object:
+            return ["" if cell is None else cell for cell in values]
+    return None
+
+
+def is_numeric(table: Table) -> bool:
+    """Return True where every column holds numbers."""
+    return all(values.dtype.kind == "f" for values in table.columns.values())
+
+
+def as_matrix(table: Table) -> np.ndarray:
+    """Return the columns of a table of numbers side by side."""
+    return np.column_stack(list(table.columns.values()))
+
+
+def fitted_columns(table: Table, names: Any) -> np.ndarray:
+    """Return the columns of new rows that a matrix was fitted to, in its order."""
+    if names is None:
+        return as_matrix(table)
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of the fitted columns are missing, the first one {missing[0]!r}"
+        )
+    return np.column_stack([table.columns[name] for name in names])
+
+
+def named_columns(X: Any, names: Any = None) -> Table:
+    """Return a matrix as a table; columns without names are called by their positions."""
+    names = [f"x{index}" for index in range(X.shape[1])] if names is None else names
+    return Table({str(name): X[:, index] for index, name in enumerate(names)})
+
+
+def why_table(
+    X: Matrix, table: Table | None, scale: str, column_kinds: Mapping[str, str] | None
+) -> str:
+    """Return why a matrix of numbers is to be taken for a table of unlike columns; "" if not.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+        The numbers.
+    table : Table or None
+        The same as a table, where it came as one: kinds of columns are looked at then.
+    scale : str
+        The parameter of the estimator; "none" leaves numbers in their units.
+    column_kinds : mapping of str to str or None
+        Kinds that are given.
+
+    Returns
+    -------
+    str
+        The reason.
+    """
+    if column_kinds:
+        return "kinds of columns are given"
+    if not isinstance(X, np.ndarray):
+        return ""
+    if scale != "none" and differ_in_unit(X):
+        return "columns have different units"
+    if table is not None and X.shape[1] <= _MOST_COLUMNS:
+        kinds = {kind.kind for kind in recognise(table) if kind.is_used}
+        if len(kinds) > 1 and kinds & {"yes/no", "category", "ordered", "date"}:
+            return "columns are of different kinds"
+    return ""
+
+
+def match_columns(table: Table, preparation: TablePreparation) -> Table:
+    """Return new rows with the columns of the fitted table; warn of what they lack.
+
+    Columns that are missing count as gaps, and so do levels that no fitted row has.
+    """
+    used = [preparation.names[position] for position in preparation.used]
+    missing = [name for name in used if name not in table.columns]
+    if len(missing) == len(used):
+        raise ValueError(
+            f"none of the fitted columns is there: X has {', '.join(list(table.columns)[:10])}; "
+            f"the model needs {', '.join(used[:10])}"
+        )
+    if missing:
+        warnings.warn(
+            f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps: "
+            + ", ".join(missing[:10]),
+            stacklevel=4,
+        )
+    n_unseen = preparation.n_unseen(table)
+    if n_unseen:
+        warnings.warn(
+            f"{n_unseen} cells hold a category that no fitted row has; they count as gaps",
+            stacklevel=4,
+        )
+    return table
+
+
+class TableInput(InductiveCoclustering):
+    """Base of estimators that take tables of mixed columns beside matrices of numbers."""
+
+    family: str
+    scale: str
+    center: str
+    column_kinds: dict[str, str] | None
+    heteroscedastic: bool
+
+    def _check_rows(self, X: Any) -> Matrix | TableData:
+        """Return a matrix, or a table where columns differ in unit or kind."""
+        X, column_names, row_names = unpack_anndata(X)
+        table = as_table(X)
+        if isinstance(X, Table):
+            column_names, row_names = list(X.columns), X.row_names
+        if table is not None and not is_numeric(table):
+            self._name(list(table.columns), table.row_names)
+            return self._check_table(table, "columns are of different kinds")
+        checked = self._check_matrix(as_matrix(X) if isinstance(X, Table) else X)
+        self._name(column_names, row_names)
+        why = self._why_table(checked, table)
+        return self._check_table(table or named_columns(checked), why) if why else checked
+
+    def _why_table(self, X: Matrix, table: Table | None) -> str:
+        """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
+        if self.family != "auto" or self.heteroscedastic:
+            return ""
+        return why_table(X, table, self.scale, self.column_kinds)
+
+    def _check_table(self, table: Table, why: str) -> TableData:
+        """Return a table with its preparation, or say what is wrong with it and what to do."""
+        n_rows, n_columns = table.shape
+        if min(n_rows, n_columns) < 2:
+            raise ValueError(
+                f"X has {n_rows} rows and {n_columns} columns: a co-clustering needs at least two "
+                "of each"
+            )
+        preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
+        self._check_numbers(n_rows, len(preparation.used))
+        self.n_features_in_ = n_columns
+        if not hasattr(self, "row_names_in_"):
+            self._name(None, identifiers(table, preparation))
+        return TableData(table, preparation)
+
+    def _name(self, columns: Any, rows: Any) -> None:
+        """Keep the names of columns and rows, where there are any."""
+        if columns is not None:
+            self.feature_names_in_ = np.array([str(name) for name in columns], dtype=object)
+        if rows is not None:
+            self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
+
+    def _check_new_rows(self, X: Any) -> Any:
+        """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""
+        X, names, _ = unpack_anndata(X)
+        table = as_table(X)
+        preparation = getattr(self._coclustering.row.placement, "preparation", None)
+        if not isinstance(preparation, TablePreparation):
+            if isinstance(X, Table):
+                names = getattr(self, "feature_names_in_", None)
+                X = fitted_columns(X, names)
+            with warnings.catch_warnings():
+                # Scikit-learn sees names in data frames only.
+                if names is not None:
+                    warnings.filterwarnings("ignore", "X does not have valid feature names")
+                return super()._check_new_rows(X)
+        if table is None:
+            table = named_columns(super()._check_new_rows(X), preparation.names)
+        return match_columns(table, preparation)

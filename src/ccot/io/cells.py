@@ -1,0 +1,150 @@
+"""How cells of a table are written: numbers, shares, money, dates, and the words for a gap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from datetime import UTC, datetime
+
+import numpy as np
+
+# Words for a gap, in any case. "none" is one only among numbers: it is also the first word of a
+# scale (none, mild, severe).
+MISSING = frozenset({"", "na", "nan", "n/a", "#n/a", "<na>", "null", "nil", "-", "--", "?", "."})
+_MISSING_NUMBER = MISSING | {"none", "missing", "unknown"}
+
+_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([,'’\u00a0\u202f ]\d{3})+(\.\d+)?")
+_COMMA = re.compile(r"[-+]?(\d+|[1-9]\d{0,2}([.\u00a0\u202f ]\d{3})+)(,\d+)?")
+_PERCENT = re.compile(r"([-+]?\d+([.,]\d+)?)\s?%")
+_SIGN = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
+_MONEY = re.compile(rf"([-+]?)\s?(?:{_SIGN}\s?([-+]?[\d.,'’ ]*\d)|([\d.,'’ ]*\d)\s?{_SIGN})")
+_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
+_EPOCH = datetime(1970, 1, 1)
+_DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y", "%d %B %Y",
+          "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
+          "%d.%m.%Y %H:%M")  # fmt: skip
+
+
+def is_gap(cell: str | None) -> bool:
+    """Return True for an empty cell and for a word that stands for one.
+
+    Examples
+    --------
+    >>> [is_gap(cell) for cell in (None, " ", "NA", "?", "none", "0")]
+    [True, True, True, True, False, False]
+    """
+    return cell is None or cell.strip().lower() in MISSING
+
+
+def _matched(pattern: re.Pattern[str], cell: str) -> re.Match[str]:
+    match = pattern.fullmatch(cell)
+    if match is None:
+        raise ValueError(cell)
+    return match
+
+
+def _plain(cell: str) -> float:
+    return float(_matched(_PLAIN, cell)[0])
+
+
+def _grouped(cell: str) -> float:
+    match = _PLAIN.fullmatch(cell) or _matched(_GROUPED, cell)
+    return float(re.sub(r"[^\d.+-]", "", match[0]))
+
+
+def _comma(cell: str) -> float:
+    text = re.sub(r"[^\d,+-]", "", _matched(_COMMA, cell)[0])
+    return float(text.replace(",", "."))
+
+
+def _percent(cell: str) -> float:
+    return float(_matched(_PERCENT, cell)[1].replace(",", ".")) / 100
+
+
+def _money(cell: str) -> float:
+    sign, after, before = _matched(_MONEY, cell).groups()
+    amount = (after or before).strip()
+    value = next((read(amount) for read in (_grouped, _comma) if _reads(read, [amount])), None)
+    if value is None:
+        raise ValueError(cell)
+    return -value if sign == "-" else value
+
+
+def _clock(cell: str) -> float:
+    hours, minutes, seconds = _matched(_CLOCK, cell).groups(default="0")
+    return (int(hours) + int(minutes) / 60 + float(seconds) / 3600) / 24
+
+
+def _days(moment: datetime) -> float:
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return (moment - _EPOCH).total_seconds() / 86400
+
+
+def _iso(cell: str) -> float:
+    # A bare "20200102" is a number before it is a date.
+    if not cell[4:5] == "-":
+        raise ValueError(cell)
+    return _days(datetime.fromisoformat(cell))
+
+
+def _date(pattern: str) -> Callable[[str], float]:
+    return lambda cell: _days(datetime.strptime(cell, pattern))
+
+
+# In this order: the first one that reads every cell is taken.
+FORMATS: dict[str, Callable[[str], float]] = {
+    "plain": _plain,
+    "percent": _percent,
+    "money": _money,
+    "thousands": _grouped,
+    "decimal comma": _comma,
+    "time": _clock,
+    "%Y-%m-%d": _iso,
+    **{pattern: _date(pattern) for pattern in _DATES},
+}
+
+
+def _reads(read: Callable[[str], float], cells: Iterable[str]) -> bool:
+    try:
+        for cell in cells:
+            read(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def find_formats(cells: Collection[str]) -> list[str]:
+    """Return all formats that read every cell, the likeliest first.
+
+    Examples
+    --------
+    >>> find_formats(["1,234.50", "12"]), find_formats(["12,5", "3"]), find_formats(["a"])
+    (['thousands'], ['decimal comma'], [])
+    >>> find_formats(["03/04/2020"])
+    ['%m/%d/%Y', '%d/%m/%Y']
+    """
+    cells = [cell for cell in cells if cell.strip().lower() not in _MISSING_NUMBER]
+    return [name for name, read in FORMATS.items() if cells and _reads(read, cells)]
+
+
+def read_numbers(values: np.ndarray, name: str) -> np.ndarray:
+    """Return the numbers that cells stand for; NaN for gaps and for what the format cannot read.
+
+    Examples
+    --------
+    >>> read_numbers(np.array(["12%", None, "x"], dtype=object), "percent")
+    array([0.12,  nan,  nan])
+    """
+    read = FORMATS[name]
+
+    def number(cell: str | None) -> float:
+        try:
+            return np.nan if cell is None else read(cell.strip())
+        except (ValueError, OverflowError):
+            return np.nan
+
+    cells = values.tolist()
+    known = {cell: number(cell) for cell in set(cells)}
+    return np.fromiter((known[cell] for cell in cells), np.float64, len(cells))

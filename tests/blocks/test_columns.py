@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from ccot.blocks.columns import ColumnKind, read_column, read_levels, recognise
+from ccot.io.table import Table
+
+
+def words(*cells):
+    return np.array(cells, dtype=object)
+
+
+def kind_of(values, **others):
+    return recognise(Table({"x": values, **others}))[0]
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (RNG.normal(size=30), "number"),
+        (RNG.poisson(4, size=300).astype(float), "count"),
+        # Whole numbers far from zero are measurements.
+        (RNG.poisson(200, size=300).astype(float), "number"),
+        (np.array([0.0, 1.0, np.nan, 0.0]), "yes/no"),
+        (np.arange(20.0), "identifier"),
+        (np.full(5, 3.0), "constant"),
+        (np.full(5, np.nan), "constant"),
+        (words("12%", "3%", "7%"), "share"),
+        (words("$5", "$7.20", "€3"), "money"),
+        (words("1,234.5", "3", "9,000"), "number"),
+        (words("2020-01-02", "2021-05-06", None), "date"),
+        (words("10:20", "11:30", "12:40"), "date"),
+        (words("yes", "no", "?"), "yes/no"),
+        (words("left", "right", "left"), "yes/no"),
+        (words("+", "-", "+"), "yes/no"),
+        (words("low", "high", "Medium"), "ordered"),
+        (words("none", "mild", "severe"), "ordered"),
+        (words("<10", "10-19", "20-29", ">30"), "ordered"),
+        (words(*[f"name {i}" for i in range(30)]), "identifier"),
+        (words(*[f"it was said that {i} is so" for i in range(30)]), "text"),
+        (words(*"abcabca"), "category"),
+        (words("NA", "?", None), "constant"),
+    ],
+)
+def test_kinds_are_recognised(values, kind):
+    found = kind_of(values)
+    assert found.kind == kind
+    assert found.reason
+
+
+def test_codes_are_categories_where_the_other_columns_say_so():
+    code = RNG.integers(0, 4, 400).astype(float)
+    straight = code + 0.1 * RNG.normal(size=400)
+    bent = np.array([0.0, 5.0, -3.0, 2.0])[code.astype(int)] + 0.1 * RNG.normal(size=400)
+    assert kind_of(code, y=straight, z=RNG.normal(size=400)).kind == "number"
+    found = kind_of(code, y=bent, z=RNG.normal(size=400))
+    assert (found.kind, found.levels) == ("category", ("0", "1", "2", "3"))
+
+
+def test_a_kind_that_is_given_is_taken():
+    table = Table(
+        {"x": words("1", "2", "3")}, kinds={"x": "ordered"}, levels={"x": ("3", "1", "2")}
+    )
+    assert recognise(table)[0].levels == ("3", "1", "2")
+    assert recognise(table, {"x": "category"})[0].kind == "category"
+    assert recognise(table, {"x": "text"})[0].is_used is False
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [({"x": "words"}, "is no kind"), ({"y": "number"}, "'x'"), ({"x": "number"}, "'a' is no num")],
+)
+def test_a_kind_that_cannot_be_is_refused(asked, message):
+    with pytest.raises(ValueError, match=message):
+        recognise(Table({"x": words("a", "b", "1")}), asked)
+
+
+def test_levels_are_found_again_however_they_are_written():
+    numbers = ColumnKind("x", "category", "", ("1", "2.5"))
+    assert read_levels(np.array([1.0, 2.5, np.nan, 7.0]), numbers).tolist() == [0, 1, -1, -2]
+    assert read_levels(words("1.0", "2.50", None), numbers).tolist() == [0, 1, -1]
+    letters = ColumnKind("x", "category", "", ("a", "b"))
+    assert read_levels(words(" a", "b ", "NA", "c"), letters).tolist() == [0, 1, -1, -2]
+
+
+def test_dates_are_days_and_ordered_levels_ranks():
+    dates = np.array(["1970-01-02", "NaT"], dtype="datetime64[us]")
+    np.testing.assert_array_equal(read_column(dates, ColumnKind("x", "date", "")), [1.0, np.nan])
+    grade = ColumnKind("x", "ordered", "", ("lo", "mid", "hi"))
+    np.testing.assert_array_equal(read_column(words("hi", "?", "lo"), grade), [2.0, np.nan, 0.0])

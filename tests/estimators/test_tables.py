@@ -1,0 +1,249 @@
+"""TransportCoclustering on data frames and tables, and what it does to units and levels."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from ccot import TransportCoclustering, load_model
+from ccot.blocks.tables import TablePreparation
+from ccot.io.table import Table
+from ccot.metrics import error_rate
+from tests.blocks.tables import draw_table
+
+RNG = np.random.default_rng(0)
+TRUTH = np.repeat([0, 1, 2], 30)
+DATA = Path(os.environ.get("CCOT_DATA", Path(__file__).parents[3] / "shared" / "data")) / "tables"
+
+
+def frame():
+    """Three clusters of rows in columns of several kinds, with gaps."""
+    columns = pd.DataFrame(
+        {
+            "name": [f"row {i}" for i in range(90)],
+            "height": 170 + 15 * TRUTH + 4 * RNG.normal(size=90),
+            "visits": RNG.poisson(4 + 3 * (TRUTH == 1)),
+            "colour": np.array(["red", "blue", "green"])[(TRUTH + (RNG.random(90) < 0.1)) % 3],
+            "member": np.where(TRUTH == 2, "yes", "no"),
+            "growth": [f"{5 * k + RNG.normal():.1f}%" for k in TRUTH],
+            "since": pd.to_datetime("2020-01-01") + pd.to_timedelta(100 * TRUTH, unit="D"),
+            "unit": "cm",
+        }
+    )
+    gaps = RNG.random(columns.shape) < 0.1
+    gaps[:, [0, 7]] = False
+    return columns.mask(gaps)
+
+
+FRAME = frame()
+
+
+def fit(X, *numbers, **params):
+    return TransportCoclustering(*numbers, random_state=0, **params).fit(X)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit(FRAME)
+
+
+def test_a_frame_of_words_and_gaps_is_fitted(model):
+    assert model.n_row_clusters_ == 3
+    assert error_rate(TRUTH, model.row_labels_) < 0.03
+    kinds = {column.kind.name: column.kind.kind for column in model.preparation_.columns}
+    assert kinds == {
+        "name": "identifier",
+        "height": "number",
+        "visits": "count",
+        "colour": "category",
+        "member": "yes/no",
+        "growth": "share",
+        "since": "date",
+        "unit": "constant",
+    }
+    assert model.row_names_in_[4] == "row 4"
+    assert model.column_labels_[[0, 7]].tolist() == [-1, -1]
+    assert model.column_signs_[[0, 7]].tolist() == [0, 0]
+    assert model.block_means_.shape == (3, model.n_column_clusters_)
+    assert "row levels kept; left out: name, unit" in model.summary()
+    assert list(model.to_frame("columns")["name"]) == list(FRAME.columns)
+
+
+def test_frames_of_polars_and_tables_are_the_same(model):
+    from ccot.io.frames import table_from_frame
+
+    for same in (pl.from_pandas(FRAME), table_from_frame(FRAME)):
+        np.testing.assert_array_equal(fit(same).row_labels_, model.row_labels_)
+
+
+def test_a_model_remembers_the_table(model, tmp_path):
+    again = load_model(model.save(tmp_path / "table.ccot"))
+    np.testing.assert_array_equal(again.predict(FRAME), model.row_labels_)
+    np.testing.assert_allclose(again.predict_confidence(FRAME), model.row_confidence_)
+    assert str(again.preparation_) == str(model.preparation_)
+    assert again.cut(2, 2).row_labels.max() == 1
+    assert again.summary() == model.summary()
+    assert again.score(FRAME) == pytest.approx(model.score(FRAME))
+
+
+def test_what_new_rows_lack_is_a_gap_and_said(model):
+    with pytest.warns(UserWarning, match="2 of the 6 fitted columns are missing.*colour, member"):
+        labels = model.predict(FRAME.drop(columns=["colour", "member", "name", "unit"]))
+    assert np.mean(labels == model.row_labels_) > 0.9
+    with pytest.warns(UserWarning, match="90 cells hold a category that no fitted row has"):
+        model.predict(FRAME.assign(colour="violet"))
+    with pytest.raises(ValueError, match="none of the fitted columns"):
+        model.predict(FRAME[["name"]])
+
+
+def test_a_row_of_gaps_has_no_confidence(model):
+    empty = FRAME.iloc[:1].mask(np.ones((1, 8), dtype=bool))
+    assert model.predict(empty)[0] == np.bincount(model.row_labels_).argmax()
+    assert model.predict_confidence(empty)[0] == 0
+
+
+def test_the_order_of_columns_does_not_matter_to_predict(model):
+    turned = FRAME[FRAME.columns[::-1]]
+    np.testing.assert_array_equal(model.predict(turned), model.row_labels_)
+
+
+def test_cuts_leave_out_what_was_left_out(model):
+    cut = model.cut(3, 1)
+    assert cut.column_labels.tolist() == [-1, 0, 0, 0, 0, 0, 0, -1]
+    assert 0 < cut.share_kept <= 1
+    assert model.cut(*model.hierarchy_.shape).share_kept == 1
+
+
+def test_kinds_can_be_corrected():
+    corrected = fit(FRAME, column_kinds={"visits": "category", "colour": "text"})
+    assert corrected.preparation_.dropped == ("name", "colour", "unit")
+    assert corrected.preparation_.columns[2].kind.reason == "asked for"
+    with pytest.raises(ValueError, match="is no kind"):
+        fit(FRAME, column_kinds={"visits": "words"})
+
+
+def test_new_columns_are_placed(model):
+    labels = model.predict_columns(np.array([TRUTH, -TRUTH], dtype=float))
+    assert labels[0] == labels[1] < model.n_column_clusters_
+
+
+def test_a_checkpoint_holds_a_table(tmp_path):
+    first, again = (fit(FRAME, checkpoint=tmp_path / "kept").row_labels_ for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 8), (90, 1)])
+def test_tables_too_small_are_refused(rows, columns):
+    with pytest.raises(ValueError, match="at least two of each"):
+        fit(FRAME.iloc[:rows, 3 : 3 + columns])
+
+
+# Numbers ---------------------------------------------------------------------------------------
+
+
+def measurements():
+    X = RNG.normal(size=(90, 5)) + 3 * RNG.normal(size=(3, 5))[TRUTH]
+    return X * [1, 1e3, 0.1, 1e5, 10] + [0, 1e4, 50, 0, 500]
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, pd.DataFrame])
+@pytest.mark.filterwarnings("error")
+def test_columns_of_different_units_are_scaled_and_rows_keep_their_level(wrap):
+    X = wrap(measurements())
+    found = fit(X, 3)
+    assert "columns have different units" in found.summary()
+    assert error_rate(TRUTH, found.row_labels_) < 0.03
+    np.testing.assert_array_equal(found.predict(X), found.row_labels_)
+    assert not hasattr(found, "feature_names_in_")
+
+
+def test_no_scale_leaves_units_as_they_are():
+    assert not isinstance(fit(measurements(), scale="none").preparation_, TablePreparation)
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust", "log"])
+@pytest.mark.parametrize("center", ["none", "columns", "rows", "both"])
+def test_scales_and_centres_are_as_asked_and_said(scale, center):
+    X = np.abs(RNG.normal(size=(40, 12)))
+    found = fit(X, 2, 2, scale=scale, center=center)
+    assert "(asked for)" in found.preparation_.sentence
+    np.testing.assert_array_equal(found.predict(X), found.row_labels_)
+    assert (found.family_, found.family_reason_[:17]) == ("gaussian", "values are scaled")
+
+
+def test_levels_of_rows_are_kept_where_they_are_what_varies():
+    """Life expectancy by country and year: countries differ in level first of all."""
+    level = np.array([40.0, 58.0, 76.0])[TRUTH][:, None] + RNG.normal(size=(90, 1))
+    X = level + np.linspace(0, 8, 12) * RNG.uniform(0.5, 1.5, (90, 1)) + RNG.normal(size=(90, 12))
+    years = [str(year) for year in range(1952, 2012, 5)]
+    found = fit(pd.DataFrame(X, columns=years), 3)
+    assert error_rate(TRUTH, found.row_labels_) == 0
+    assert "row levels kept (rows differ in level" in found.summary()
+
+
+def test_a_table_of_numbers_is_a_matrix_with_names():
+    X = RNG.normal(size=(40, 12))
+    table = Table({f"c{j}": X[:, j] for j in range(12)}, [f"r{i}" for i in range(40)])
+    found = fit(table, 2, 2)
+    assert (found.feature_names_in_[3], found.row_names_in_[7]) == ("c3", "r7")
+    np.testing.assert_array_equal(found.row_labels_, fit(X, 2, 2).row_labels_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        turned = Table(dict(reversed(table.columns.items())))
+        np.testing.assert_array_equal(found.predict(turned), found.row_labels_)
+    with pytest.raises(ValueError, match="are missing, the first one 'c1'"):
+        found.predict(Table({"c0": X[:, 0]}))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_annotated_data_bring_their_names(make):
+    anndata = pytest.importorskip("anndata")
+    X = RNG.poisson(3, size=(40, 12)).astype(float)
+    found = fit(anndata.AnnData(make(X)), 2, 2)
+    assert (found.feature_names_in_[3], found.row_names_in_[7]) == ("3", "7")
+    np.testing.assert_array_equal(found.predict(anndata.AnnData(make(X))), found.row_labels_)
+
+
+def test_pipelines_prepare_as_before():
+    prepared = ColumnTransformer(
+        [("n", StandardScaler(), ["height"]), ("c", OneHotEncoder(), ["member", "colour"])],
+        sparse_threshold=0,
+    )
+    pipe = make_pipeline(prepared, TransportCoclustering(3, random_state=0))
+    whole = FRAME.dropna()
+    assert pipe.fit(whole).predict(whole).shape == (len(whole),)
+
+
+# Real tables -----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_eleven_tables():
+    if not DATA.is_dir():
+        pytest.skip("no real tables here: set CCOT_DATA to the folder that holds them")
+    found, given = {}, {}
+    for path in sorted(set(DATA.glob("*.csv")) - set(DATA.glob("*.labels.csv"))):
+        X = pd.read_csv(path, na_values=["?"])
+        y = pd.read_csv(path.with_suffix(".labels.csv")).label.astype(str)
+        found[path.stem] = normalized_mutual_info_score(y, fit(X).row_labels_)
+        given[path.stem] = normalized_mutual_info_score(y, fit(X, y.nunique()).row_labels_)
+    assert len(found) == 11
+    assert np.mean(list(found.values())) >= 0.46
+    assert np.mean(list(given.values())) >= 0.46
+    assert found["penguins"] >= 0.75
+
+
+def test_planted_tables_through_frames():
+    table, truth = draw_table(2)
+    found = fit(pd.DataFrame(table.columns))
+    assert found.n_row_clusters_ == 5
+    assert error_rate(truth, found.row_labels_) < 0.03
