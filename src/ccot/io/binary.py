@@ -131,6 +131,7 @@ def read_parquet(
     drop: Sequence[Column] = (),
     long: bool | Sequence[Column] = False,
     unlisted: str = "zero",
+    aggregate: str | None = None,
 ) -> NamedMatrix:
     """Read a Parquet table, part by part.
 
@@ -138,7 +139,7 @@ def read_parquet(
     ----------
     path : pathlib.Path
         The file.
-    index_col, drop, long, unlisted
+    index_col, drop, long, unlisted, aggregate
         As in :func:`ccot.io.read_matrix`.
 
     Returns
@@ -155,7 +156,7 @@ def read_parquet(
             size = max(path.stat().st_size, unfolded)
             names = _long_columns(schema, long)
             check_pages(file, path, names)
-            return _read_long(file, names, unlisted, size)
+            return _read_long(file, names, unlisted, aggregate, size)
         columns, index = numeric_columns(schema, index_col, drop)
         check_wide(path, file.metadata.num_rows, len(columns), named=index is not None)
         check_pages(file, path, [*columns, *([] if index is None else [index])])
@@ -323,7 +324,9 @@ def _long_columns(schema: Any, asked: bool | Sequence[Column]) -> list[str]:
     return names
 
 
-def _read_long(file: Any, names: list[str], unlisted: str, size: int) -> NamedMatrix:
+def _read_long(
+    file: Any, names: list[str], unlisted: str, aggregate: str | None, size: int
+) -> NamedMatrix:
     def triples() -> Iterator[tuple[str, str, float]]:
         for batch in file.iter_batches(columns=names):
             rows, columns = (_texts(batch.column(name)) for name in names[:2])
@@ -333,4 +336,10 @@ def _read_long(file: Any, names: list[str], unlisted: str, size: int) -> NamedMa
                 values = cells.to_numpy(zero_copy_only=False)
             yield from zip(rows, columns, values.tolist(), strict=True)
 
-    return collect_long(triples(), counted=len(names) == 2, unlisted=unlisted, size=lambda: size)
+    return collect_long(
+        triples(),
+        counted=len(names) == 2,
+        unlisted=unlisted,
+        aggregate=aggregate,
+        size=lambda: size,
+    )
