@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, locked_folder
 from ccot.persistence.checkpoint import remove_checkpoint
 
@@ -152,19 +153,28 @@ def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]])
 
 
 def write_labels(
-    path: Path, names: Sequence[str] | None, labels: np.ndarray, confidence: np.ndarray
+    path: Path,
+    names: Sequence[str] | None,
+    labels: np.ndarray,
+    confidence: np.ndarray,
+    annotations: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Write names (or positions), clusters and confidence."""
+    """Write names (or positions), clusters and confidence, and columns that annotate them."""
     places: Sequence[Any] = range(len(labels)) if names is None else names
+    annotations = annotations or {}
     # Part by part: as objects of Python, long labels would take many times their memory.
     rows = (
-        (name, label, f"{share:.4f}")
+        (name, label, f"{share:.4f}", *more)
         for part in gen_batches(len(labels), _PART)
-        for name, label, share in zip(
-            places[part], labels[part].tolist(), confidence[part].tolist(), strict=True
+        for name, label, share, *more in zip(
+            places[part],
+            labels[part].tolist(),
+            confidence[part].tolist(),
+            *(map(cell_text, column[part].tolist()) for column in annotations.values()),
+            strict=True,
         )
     )
-    _write_csv(path, ("name", "cluster", "confidence"), rows)
+    _write_csv(path, ("name", "cluster", "confidence", *annotations), rows)
 
 
 def write_blocks(path: Path, model: Any) -> None:

@@ -129,8 +129,10 @@ def _column(column: Any, typed: bool) -> tuple[np.ndarray, str, tuple[str, ...]]
     if _is_text(kind):
         if not typed or not types.is_dictionary(kind):
             return _words(column), "", ()
-        order = tuple(column.unify_dictionaries().chunk(0).dictionary.to_pylist())
-        return _words(column), *(("ordered", order) if kind.ordered else ("category", ()))
+        if not kind.ordered:
+            return _words(column), "category", ()
+        levels = column.unify_dictionaries().chunk(0).dictionary.to_pylist()
+        return _words(column), "ordered", tuple(levels)
     if types.is_timestamp(kind) or types.is_date(kind):
         return column.to_numpy().astype("datetime64[us]"), "date", ()
     if types.is_temporal(kind):

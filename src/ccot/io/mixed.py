@@ -6,6 +6,7 @@ import re
 import shlex
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -253,10 +254,10 @@ def settle(
     how, notes = layout.describe(), list(notes)
     if names is not None and layout.index is not None and (again := most_repeated(names)):
         holds_words = any(column.dtype.kind != "f" for column in values.values())
-        notes.append(_as_column(again, len(names), layout, options.tables, holds_words))
+        notes += _as_column(again, len(names), layout, options.tables, holds_words)
         title, cells = layout.title(layout.index), (name.strip() or None for name in names)
         values, names = {title: np.array(list(cells), dtype=object), **values}, None
-        how = how.replace("row names from", "rows numbered, with")
+        how = replace(layout, index=None).describe()
     for column in values.values():
         if column.dtype.kind == "f":
             check_values(column)
@@ -268,7 +269,7 @@ def settle(
 
 def _as_column(
     again: Repeated, n_rows: int, layout: Layout, tables: bool, holds_words: bool
-) -> str:
+) -> list[str]:
     """Return what to say where a first column repeats itself, and so names no rows; or refuse."""
     title = layout.title(layout.index or 0)[:40]
     what = f"olumn {title!r} cannot name the rows: {again.times} of them are {again.name[:40]!r}"
@@ -280,7 +281,9 @@ def _as_column(
             f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and --drop "
             f"{shlex.quote(title)} to leave the column out)."
         )
-    return f"c{what}; it is taken as a column, and rows are numbered"
+    if 2 * again.n_distinct <= n_rows:
+        return []
+    return [f"c{what}; it is taken as a column, and rows are numbered"]
 
 
 def refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
@@ -309,12 +312,32 @@ def refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
 def refuse_table(table: Table) -> None:
     """Name all columns of a table that hold no numbers, with the options that leave them out."""
     words = [name for name, column in table.columns.items() if column.dtype.kind != "f"]
+    is_number = number_test(".")
+    shown = []
+    for name in words[:8]:
+        cells = (str(cell) for cell in table.columns[name] if cell is not None)
+        shown.append(f"{name[:40]!r}: {next((c for c in cells if not is_number(c)), '')[:40]!r}")
     drop = " ".join(f"--drop {shlex.quote(name[:40])}" for name in words)
-    shown = ", ".join(repr(name[:40]) for name in words[:8]) + ", ..." * (len(words) > 8)
     raise InputError(
-        f"{len(words)} of {len(table.columns)} columns hold words ({shown}): --method transport "
-        f"takes them; leave them out by {drop}"
+        f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)}): "
+        f"--method transport takes them; leave them out by {drop}"
     )
+
+
+def as_matrix(table: Table) -> NamedMatrix:
+    """Return a table of numbers as a matrix; one with words stays a table, with the same names."""
+    if not table.columns or any(column.dtype.kind != "f" for column in table.columns.values()):
+        return as_named(table)
+    how, *notes = table.notes or ("a table",)
+    values = np.column_stack(list(table.columns.values()))
+    return named_matrix(values, table.row_names, table.columns, how, notes)
+
+
+def as_named(table: Table) -> NamedMatrix:
+    """Return a table as the values of what has names and is described."""
+    how, *notes = table.notes or ("a table",)
+    rows = None if table.row_names is None else tuple(table.row_names)
+    return NamedMatrix(table, rows, tuple(table.columns), how, tuple(notes))
 
 
 def as_table(found: NamedMatrix | Table) -> Table:
