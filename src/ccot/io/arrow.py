@@ -89,7 +89,8 @@ def _layout(schema: Any, names: list[str], options: TextOptions, what: str) -> L
         if len(kept) == 1 and kept[0] in names:
             index = names.index(kept[0])
         elif names and _is_text(schema.types[0]) and names[0] not in options.known:
-            index = 0
+            # Categories that a file declares name no rows; Parquet's texts are all read as such.
+            index = 0 if what == "Parquet" or not hasattr(schema.types[0], "ordered") else None
     index = None if index in dropped else index
     asked_for = asked is not None
     return Layout("", ".", tuple(names), index, width, dropped, asked_for, source=what)

@@ -257,6 +257,7 @@ def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
     numbers = number_test(decimal)
     has_header, notes = options.header, options.notes
     if has_header is None:
+        _check_title(sample, numbers)
         shorter = len(first) == width - 1
         known = not set(options.known).isdisjoint(cell.strip() for cell in first)
         has_header, doubt = (True, "") if shorter or known else _heads(first, rest, decimal)
@@ -277,6 +278,21 @@ def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
                         if place < len(row)),
         notes=notes, source=options.source,
     )  # fmt: skip
+
+
+def _check_title(sample: Sequence[list[str]], numbers: Callable[[str], bool]) -> None:
+    """Refuse a first line of few cells, or of one word beside empty ones: a title is no header."""
+    if len(sample) > 1 and len(sample[0]) < len(sample[1]) - 1:
+        raise InputError(
+            f"the first line has {len(sample[0])} cells where {len(sample[1])} are expected: remove "
+            "lines above the table, or pass --delimiter"
+        )
+    filled = [[cell for cell in row if cell.strip()] for row in sample[:2]]
+    if len(sample[0]) > 2 and len(filled[0]) == 1 < len(filled[-1]) and not numbers(filled[0][0]):
+        raise InputError(
+            f"the first line holds {filled[0][0][:40]!r} alone: remove lines above the table, or "
+            "pass --no-header if it is a row"
+        )
 
 
 def _check_header(header: tuple[str, ...] | None, dropped: Collection[int]) -> None:

@@ -347,6 +347,8 @@ class _Reader:
         """Explain what is no text in the encoding."""
         try:
             yield
+        except (IndexError, KeyError):
+            raise  # a mistake of ours; an encoding that is not known raises their base class
         except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
             raise InputError(
                 f"{self.name} is no text in the encoding {self.encoding} "

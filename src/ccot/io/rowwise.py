@@ -182,22 +182,24 @@ def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:
             buffer, place = buffer[place:] + text.read(_RECORD), 0
         place = _SPACE.match(buffer, place).end()  # type: ignore[union-attr]
         if place == len(buffer):
-            if buffer and text.read(1) == "" and not ends_at:
-                return
-            if ends_at or not buffer:
-                raise InputError(f"{name} ends within its list of records: write it again")
-            continue
-        if number == 0 and not ends_at and buffer[place] == "[":
-            ends_at, place = "]", place + 1
-            continue
-        if buffer[place] == "," and ends_at and number:
-            place += 1
-            continue
-        if buffer[place] == ends_at:
+            if buffer and place:  # blanks alone
+                continue
+            if ends_at == "]" or not number:
+                raise InputError(f"{name} ends before its records do: write it again")
             return
-        number += 1
-        record, place = _decoded(decoder, buffer, place, f"{name}, record {number}")
-        yield record
+        mark = buffer[place]
+        if mark == "[" and not number and not ends_at:
+            ends_at = "]"
+        elif mark == ends_at:
+            ends_at = "\n"
+        elif mark != "," or ends_at != "]" or not number:
+            number += 1
+            if ends_at == "\n":
+                raise InputError(f"{name} goes on after its list of records: write it again")
+            record, place = _decoded(decoder, buffer, place, f"{name}, record {number}")
+            yield record
+            continue
+        place += 1
 
 
 def _decoded(
