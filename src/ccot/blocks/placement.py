@@ -10,7 +10,7 @@ from scipy.special import gammaln, xlogy
 
 from ccot.blocks.preparation import Preparation
 from ccot.blocks.problem import AxisView, BlockProblem, Blocks, Profiles
-from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
+from ccot.blocks.sweep import log_marginal
 from ccot.coclustering import Placement
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
@@ -61,12 +61,6 @@ class BlockPlacement(Placement):
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of points."""
         return self.gains(self.profiles(self.face(points))).argmax(axis=1)
-
-    def confidence(self, points: Matrix) -> np.ndarray:
-        """Return how far the share of each point's cluster exceeds chance, as of fitted points."""
-        face = self.face(points)
-        gains = self.gains(self.profiles(face))
-        return excess_share(soft_plan(gains), gains.argmax(axis=1), face.is_empty())
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
         """Return each point's log-likelihood per observed entry, in its own cluster.

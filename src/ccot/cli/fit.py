@@ -44,6 +44,8 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
 # Kinds of columns that hold numbers, whatever stands between them.
 _NUMBER_KINDS = ("number", "count", "share", "money")
+# Tables have few columns; of more, all are taken for one kind.
+_FEW_COLUMNS = 200
 # A column with this share of the variance leaves nothing to the others; so many values tell.
 _OVERWHELMING, _ENOUGH = 0.95, 2**20
 # Parameters of the estimators that an estimate takes into account.
@@ -402,7 +404,7 @@ def fit_model(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        model.set_params(verbose=news).fit(table.values)
+        model.set_params(verbose=news).fit(_fitted_values(model, table))
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
     if table.column_names is not None and not hasattr(model, "feature_names_in_"):
@@ -411,6 +413,13 @@ def fit_model(
         model.row_names_in_ = np.array(table.row_names, dtype=object)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))  # type: ignore[arg-type]
+
+
+def _fitted_values(model: Any, table: NamedMatrix) -> Any:
+    """Return what is fitted: few columns with names are a table, which may be of many kinds."""
+    tells = isinstance(model, TransportCoclustering) and "column_kinds" in model.get_params()
+    is_small = isinstance(table.values, np.ndarray) and table.shape[1] <= _FEW_COLUMNS
+    return as_table(table) if tells and is_small and table.column_names else table.values
 
 
 def doubts(model: Any, table: NamedMatrix) -> list[str]:

@@ -15,8 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from ccot.blocks.placement import BlockPlacement
-from ccot.blocks.sweep import excess_share
+from ccot.cli.errors import one_line
 from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, Source, reads
 from ccot.cli.results import write_rows
@@ -90,11 +89,14 @@ def predict(
             err=True,
         )
     values = table.values.T if columns else table.values
-    with progress.step("placing") as news, warnings.catch_warnings():
+    with progress.step("placing") as news, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         # Names were matched here.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         parts = counted(_parts(values), "parts", news)
         found = [_placed(fitted, _taken(read_part(), places), columns) for read_part in parts]
+    for warning in [] if quiet else dict.fromkeys(one_line(one.message) for one in caught):  # type: ignore[arg-type]
+        typer.echo(f"warning: {warning}", err=True)
     labels, sure = (np.concatenate(both).tolist() for both in zip(*found, strict=True))
     names = table.column_names if columns else table.row_names
     lines = list(zip(names or range(len(labels)), labels, sure, strict=True))
@@ -114,16 +116,13 @@ def _entry(name: Any, cluster: int, confidence: float) -> dict[str, Any]:
 
 
 def _placed(fitted: Any, points: Any, columns: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return clusters, and how far each one's share exceeds chance; NaN where nobody knows."""
+    """Return clusters and how sure they are, 0 to 1; NaN where the estimator does not tell."""
     labels = (fitted.predict_columns if columns else fitted.predict)(points)
+    if not columns and hasattr(fitted, "predict_confidence"):
+        return labels, fitted.predict_confidence(points)
     if not columns and hasattr(fitted, "predict_proba"):
-        shares = np.asarray(fitted.predict_proba(points))
-        return labels, excess_share(shares, labels, np.zeros(len(labels), bool))
-    sides = fitted._coclustering
-    placement = (sides.column if columns else sides.row).placement
-    if not isinstance(placement, BlockPlacement):
-        return labels, np.full(len(labels), np.nan)
-    return labels, placement.confidence(points)
+        return labels, np.asarray(fitted.predict_proba(points)).max(axis=1)
+    return labels, np.full(len(labels), np.nan)
 
 
 def _aligned(
@@ -153,8 +152,8 @@ def _aligned(
 
 
 def wants_table(fitted: Any) -> bool:
-    """Return True for a model of a table, whose columns have kinds."""
-    return hasattr(getattr(fitted, "preparation_", None), "columns")
+    """Return True for a model of a table, whose columns have names and kinds."""
+    return hasattr(getattr(fitted, "preparation_", None), "names")
 
 
 def _parts(values: Any) -> list[Callable[[], Any]]:
