@@ -45,7 +45,7 @@ _METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "
 # Kinds of columns that hold numbers, whatever stands between them.
 _NUMBER_KINDS = ("number", "count", "share", "money")
 # Tables have few columns; of more, all are taken for one kind.
-_FEW_COLUMNS = 200
+_FEW_COLUMNS = 100
 # A column with this share of the variance leaves nothing to the others; so many values tell.
 _OVERWHELMING, _ENOUGH = 0.95, 2**20
 # Parameters of the estimators that an estimate takes into account.
@@ -211,7 +211,7 @@ def fit(
         run = record(model, reason, source, table, seen, times)
         write_json(folder / "run.json", run)
     say(model.summary())
-    if preparation_line(model) not in ("", *model.summary().splitlines()):
+    if preparation_line(model) not in model.summary():
         say(preparation_line(model))
     for warning in [] if quiet else seen:
         typer.echo(f"warning: {warning}", err=True)

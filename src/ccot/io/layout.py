@@ -284,8 +284,8 @@ def _check_title(sample: Sequence[list[str]], numbers: Callable[[str], bool]) ->
     """Refuse a first line of few cells, or of one word beside empty ones: a title is no header."""
     if len(sample) > 1 and len(sample[0]) < len(sample[1]) - 1:
         raise InputError(
-            f"the first line has {len(sample[0])} cells where {len(sample[1])} are expected: remove "
-            "lines above the table, or pass --delimiter"
+            f"the first line has {len(sample[0])} cells where {len(sample[1])} are expected: "
+            "remove lines above the table, or pass --delimiter"
         )
     filled = [[cell for cell in row if cell.strip()] for row in sample[:2]]
     if len(sample[0]) > 2 and len(filled[0]) == 1 < len(filled[-1]) and not numbers(filled[0][0]):
