@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -257,9 +256,9 @@ def most_repeated(names: Sequence[str]) -> Repeated | None:
     again, counts = np.unique(hashes[1:][hashes[1:] == hashes[:-1]], return_counts=True)
     if not len(again):
         return None
-    hashed = int(again[counts.argmax()])
-    name, times = Counter(n for n in names if hash(n) == hashed).most_common(1)[0]
-    return Repeated(name, times, len(names) - int(counts.sum()))
+    most = again[counts == counts.max()]
+    name = next(n for n in names if most[np.searchsorted(most, hash(n)) % len(most)] == hash(n))
+    return Repeated(name, names.count(name), len(names) - int(counts.sum()))
 
 
 def align(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[np.ndarray, list[str]]:

@@ -36,6 +36,7 @@ from ccot.io.table import Table
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
 _ROWS_BETWEEN_NEWS = 500
+_CELLS_BETWEEN_CHECKS = 2**9
 # A name as Python keeps it while a table is read, however short.
 _NAME_BYTES = 90
 # Cells that are looked through at once.
@@ -189,11 +190,13 @@ def _read_wide(
     rows = _rows(cells, layout, names, progress)
     n_columns = layout.width - len(layout.removed)
     first: list[str] | None = None
+    checked = 0
     while not layout.holds_words and (first := next(rows, None)) is not None:
         if not _append(values, first, layout.decimal):
             break
-        if len(names) % _ROWS_BETWEEN_NEWS == 1:
+        if len(values) + len(names) > checked:
             _check_names(values, names, cells)
+            checked = len(values) + len(names) + _CELLS_BETWEEN_CHECKS
     matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, n_columns)
     row_names = names if layout.index is not None else None
     if not layout.holds_words and first is None:
@@ -239,7 +242,7 @@ def _check_names(values: array[float], names: list[str], cells: Cells | RowCells
         8 * len(values) + _NAME_BYTES * len(names),
         cells.n_characters,
         f"a table of {len(names)} short row names and few values",
-        "leave the names out by --drop 0",
+        "leave the names, or empty columns, out by --drop",
     )
 
 
