@@ -105,6 +105,11 @@ REFUSED = {
     "duckdb": (raw(b"\0" * 8 + b"DUCK" + b"\0" * 90, "in.db"), {}, "COPY t TO 't.parquet'"),
     "feather 1": (raw(b"FEA1" + b"\0" * 20, "in.feather"), {}, "version 1: write it again"),
     "truncated feather": (feather(FRAME, 0.6), {}, "no readable Feather|is none"),
+    "zip of the future": (
+        raw(b"PK\x03\x04" + b"PK\x01\x02\x14\0\xff" + b"\0" * 39 + b"PK\x05\x06\0\0\0\0\1\0\1\0"
+            + (46).to_bytes(4, "little") + (4).to_bytes(4, "little") + b"\0\0", "in.xlsx"), {},
+        "no readable Excel|Excel files need",
+    ),
     "text called excel": (text(MIXED, "in.xlsx"), {}, "is named .xlsx but is none"),
     "excel bomb": (zipped(80 << 20), {}, "would unfold to .* trap"),
     "no such sheet": (sheet(("one", [["a", "b"], [1, "x"]])), {"sheet": "two"}, "sheets are 'one'"),

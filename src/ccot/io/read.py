@@ -397,7 +397,7 @@ def _is_workbook(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return "[Content_Types].xml" in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         return path.suffix.lower() in (".xlsx", ".xlsm")
 
 
