@@ -74,6 +74,8 @@ def options_of(command: Callable, panel: bool) -> str:
     found = []
     for parameter in signature(command).parameters.values():
         kind, info = get_args(hints[parameter.name])
+        if getattr(info, "hidden", False):
+            continue
         # Of "int | None" and "list[Path]" the reader wants to know int and Path.
         while get_args(kind):
             kind = get_args(kind)[0]

@@ -20,7 +20,7 @@ VALUES = np.array([[1.5, -2.0, 0.0], [3.0, np.nan, 1e-3]])
 
 
 def read(text, **options):
-    long = {key: options.pop(key) for key in ("long", "unlisted") if key in options}
+    long = {key: options.pop(key) for key in ("long", "unlisted", "aggregate") if key in options}
     return read_text(iter(io.StringIO(text)), TextOptions(**options), **long)
 
 
@@ -148,11 +148,11 @@ def test_missing_cells_are_nan(mark):
         ("a,b\n1,2\n3,x\n", r"line 3, column 'b': 'x' is no number: leave the column out"),
         ("1,2\n3,1_000\n", "line 2, value 2: '1_000' is no number: .* by --drop 1, "),
         ("g,a,b c,d\nx,1,p,q\n", r"column 'b c': .* columns out by --drop 'b c' --drop d, "),
-        ("g" + ",a b c d e f".replace(" ", ",") + "\nx" + 6 * ",p", "column out by --drop, "),
+        ("g" + ",a b c d e f".replace(" ", ",") + "\nx" + 6 * ",p", "by --drop a .* --drop f, "),
         ("a;b\n2;1.5\n2;1,5\n", "pass --decimal ,"),
         ("a,b,c\n1,2;3,4\n5,6;7,8\n", "pass --delimiter if that is several cells"),
         ("a,a\n1,2\n3,4\n", "2 columns are named 'a'"),
-        ("g,a,b\nx,1,2\nx,3,4\n", "2 rows are named 'x'"),
+        ("g,a,b\nx,1,2\nx,3,4\n", "Column 'g' cannot name the rows: 2 of them are 'x'. Use --ind"),
         ("1,2\n3," + "9" * 400 + "\n", "too large for a computer"),
         ("1,2\n3,1e200\n", r"values up to 1e\+200 are too large to be squared"),
         ("1,2\n3,inf\n", "some values are infinite"),
@@ -213,9 +213,34 @@ def test_pairs_are_counted():
 
 
 @pytest.mark.parametrize(
+    ("values", "options", "cell", "said"),
+    [
+        ((1, 2, 4), {}, 7, "summed (--aggregate mean, count, last otherwise)"),
+        ((1, 2, 4.5), {}, 2.5, "averaged (--aggregate sum, count, last otherwise)"),
+        ((1, 2, 3), {"unlisted": "missing"}, 2, "averaged"),
+        ((1, 2, 4.5), {"aggregate": "sum"}, 7.5, "summed"),
+        ((1, 2, 4.5), {"aggregate": "count"}, 3, "counted"),
+        ((1, 2, 4.5), {"aggregate": "count", "unlisted": "missing"}, 3, "counted"),
+        ((1, 4, 2), {"aggregate": "last"}, 2, "the last is taken"),
+        ((1, 2, 3), {"aggregate": "mean"}, 2, "averaged"),
+    ],
+)
+def test_cells_that_are_listed_again_are_put_together(values, options, cell, said):
+    lines = [f"ann,tea,{value}" for value in values]
+    lines[1:1] = ["bob,jam,9", "ann,jam,8"]
+    table = read("\n".join(["who,what,much", *lines]), long=True, **options)
+    found = table.values.toarray() if sp.issparse(table.values) else table.values
+    others = (1, 1) if options.get("aggregate") == "count" else (8, 9)
+    np.testing.assert_array_equal(found[0], [cell, others[0]])
+    assert found[1, 1] == others[1]
+    assert table.notes[0].startswith("2 lines repeat a cell")
+    assert said in table.notes[0]
+
+
+@pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a,b,1\na,b,2\n", {}, "row 'a' and column 'b' is listed more than once"),
+        ("a,b,1\na,b,2\n", {"aggregate": "most"}, "must be one of sum, mean, count, last"),
         ("a,b,1\na,c,x\n", {}, "line 2: the value 'x' is no number"),
         ("a,b,1\na,c\n", {}, "line 2 has 2 cells where at least 3"),
         ("a,b,1\na,c,\n", {}, "some listed values are missing"),
@@ -343,5 +368,5 @@ def test_the_name_must_fit_the_content(tmp_path):
     check(read_matrix(tmp_path / "b.dat"), VALUES)
     with gzip.open(tmp_path / "c.xlsx", "w") as file:
         file.write(b"")
-    with pytest.raises(InputError, match="save the sheet as CSV"):
+    with pytest.raises(InputError, match=r"is named \.xlsx but is none"):
         read_matrix(tmp_path / "c.xlsx")

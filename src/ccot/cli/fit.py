@@ -7,8 +7,9 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -32,13 +33,19 @@ from ccot.cli.results import (
     write_json,
     write_labels,
 )
-from ccot.io import InputError, NamedMatrix
+from ccot.io import InputError, NamedMatrix, Table
+from ccot.io.layout import MISSING
+from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
 from ccot.sources import RowSource
 
 # Of more, the page would be too large for a browser.
 MAX_MEMBERS = 1_000_000
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
+# Kinds of columns that hold numbers, whatever stands between them.
+_NUMBER_KINDS = ("number", "count", "share", "money")
+# Tables have few columns; of more, all are taken for one kind.
+_FEW_COLUMNS = 100
 # A column with this share of the variance leaves nothing to the others; so many values tell.
 _OVERWHELMING, _ENOUGH = 0.95, 2**20
 # Parameters of the estimators that an estimate takes into account.
@@ -76,12 +83,14 @@ def fit(
         typer.Option(help="Folder of the results. [default: INPUT-ccot, here]"),
     ] = None,
     method: Annotated[Method, typer.Option(help="Which estimator.")] = Method.auto,
-    rows: Annotated[
+    n_row_clusters: Annotated[
         int | None, typer.Option(min=1, help="Number of row clusters. [default: found]")
     ] = None,
-    columns: Annotated[
+    n_column_clusters: Annotated[
         int | None, typer.Option(min=1, help="Number of column clusters. [default: found]")
     ] = None,
+    rows: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
+    columns: Annotated[int | None, typer.Option(min=1, hidden=True)] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 0,
     reg: Annotated[
         str | None,
@@ -89,6 +98,36 @@ def fit(
     ] = None,
     family: Annotated[
         Family | None, typer.Option(help="Law of the values (transport). [default: auto]")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=KIND",
+            help="What a column holds: number, count, yes/no, category, ordered, date, share, "
+            "money, identifier or text; can be repeated (transport). [default: recognised]",
+        ),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|none|standard|robust|log",
+            help="What is done to the scale of columns (transport). [default: auto]",
+        ),
+    ] = None,
+    center: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|none|columns|rows|both",
+            help="Whose means are removed first (transport). [default: auto]",
+        ),
+    ] = None,
+    annotate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column to keep out of the fit and write beside the clusters of rows; can be "
+            "repeated.",
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=-1, help="Threads; -1: one for each core. [default: 1]")
@@ -118,17 +157,30 @@ def fit(
     For example:
 
     - `ccot fit genes.csv`
-    - `ccot fit counts.parquet --rows 5 --columns 8 --out blocks`
+    - `ccot fit penguins.xlsx --annotate species --kind year=category`
+    - `ccot fit counts.parquet --n-row-clusters 5 --n-column-clusters 8 --out blocks`
     - `ccot fit ratings.tsv --long-columns user,movie,rating --unlisted missing`
     - `zcat words.csv.gz | ccot fit - --method ccot --json`
     """
     say = (lambda text: None) if quiet or as_json else typer.echo
     progress = ConsoleProgress(quiet)
     started = time.perf_counter()
-    model, reason = choose(method, rows, columns, seed, reg, family, jobs)
+    n_rows = _renamed(rows, n_row_clusters, "rows")
+    n_columns = _renamed(columns, n_column_clusters, "columns")
+    kinds = _kinds(kind or ())
+    prepared = {"column_kinds": kinds or None, "scale": scale, "center": center}
+    model, reason = choose(method, n_rows, n_columns, seed, reg, family, jobs, prepared)
     if isinstance(model, CCOTGW):
         read = read.as_whole("--by-row is for --method transport and ccot")
-    table = read.read(source, progress)
+    if kinds or annotate:
+        read = read.as_whole("--by-row reads matrices: leave it out with --kind and --annotate")
+    words = [column for column, kind in kinds.items() if kind not in _NUMBER_KINDS]
+    table = read.read(
+        source, progress, as_words=[*words, *(annotate or ())], known=[*kinds, *(annotate or ())]
+    )
+    table, annotations = split(table, annotate or (), as_table_of=kinds)
+    if isinstance(table.values, Table) and not isinstance(model, TransportCoclustering):
+        refuse_table(table.values)
     times = {"read": time.perf_counter() - started}
     out = out or default_folder(source)
     name = type(model).__name__
@@ -136,6 +188,8 @@ def fit(
     gaps = f", {n_missing} values missing" if n_missing else ""
     shown = "standard input" if source == "-" else source
     say(f"{shown}: {table.shape[0]} x {table.shape[1]}{gaps}; {table.how}")
+    for note in [] if quiet else table.notes:
+        typer.echo(f"note: {note}", err=True)
     say(f"{name}: {reason}")
     _check(table)
     if dry_run:
@@ -148,7 +202,7 @@ def fit(
         model.set_params(checkpoint=kept)
         seen = fit_model(model, table, progress, jobs) + doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
-        write_tables(folder, model, table)
+        write_tables(folder, model, table, annotations)
         if report:
             with progress.step("writing the report"):
                 seen += write_page(folder, model, table, default_title(source), seen)
@@ -157,6 +211,8 @@ def fit(
         run = record(model, reason, source, table, seen, times)
         write_json(folder / "run.json", run)
     say(model.summary())
+    if preparation_line(model) not in model.summary():
+        say(preparation_line(model))
     for warning in [] if quiet else seen:
         typer.echo(f"warning: {warning}", err=True)
     say(f"wrote {', '.join(written)} to {out}")
@@ -172,9 +228,13 @@ def choose(
     reg: str | None,
     family: Family | None,
     jobs: int | None,
+    prepared: Mapping[str, Any] | None = None,
 ) -> tuple[Any, str]:
     """Return an estimator and the reason for it."""
     transport = method in (Method.auto, Method.transport)
+    asked = {name: value for name, value in (prepared or {}).items() if value is not None}
+    if not transport and asked:
+        raise typer.BadParameter("--kind, --scale and --center are for --method transport")
     if transport and reg is not None:
         raise typer.BadParameter("--reg is for --method ccot and ccot-gw")
     if not transport and family is not None:
@@ -187,7 +247,7 @@ def choose(
                 "(--method ccot tests for crisp blocks)"
             )
         chosen = TransportCoclustering(
-            rows, columns, family=(family or Family.auto).value, random_state=seed
+            rows, columns, family=(family or Family.auto).value, random_state=seed, **asked
         )
         return chosen, reason
     given: dict[str, Any] = {"random_state": seed}
@@ -196,6 +256,67 @@ def choose(
     if method is Method.ccot:
         return CCOT(rows, columns, n_jobs=jobs, **given), "asked for"
     return CCOTGW(rows, columns, **given), "asked for"
+
+
+def _renamed(old: int | None, new: int | None, name: str) -> int | None:
+    """Return a number of clusters; its option had another name before."""
+    if old is not None:
+        typer.echo(
+            f"FutureWarning: --{name} is called --n-{name[:-1]}-clusters now, and goes with the "
+            "next release",
+            err=True,
+        )
+    return old if new is None else new
+
+
+def _kinds(given: Sequence[str]) -> dict[str, str]:
+    """Return kinds by column; a name may hold equals signs, a kind does not."""
+    pairs = [one.rpartition("=") for one in given]
+    for whole, (column, _, kind) in zip(given, pairs, strict=True):
+        if not column or not kind:
+            raise typer.BadParameter(f"--kind {whole} is not COLUMN=KIND, as in year=category")
+    return {column: kind for column, _, kind in pairs}
+
+
+def split(
+    found: NamedMatrix, annotate: Sequence[str], *, as_table_of: Collection[str] = ()
+) -> tuple[NamedMatrix, dict[str, np.ndarray]]:
+    """Return the input without the columns that only annotate it, and those columns.
+
+    Parameters
+    ----------
+    found : NamedMatrix
+        The input.
+    annotate : sequence of str
+        Columns to take out.
+    as_table_of : collection of str
+        Columns whose kinds are told: then even numbers alone are a table.
+
+    Returns
+    -------
+    NamedMatrix
+        The rest.
+    dict of str to ndarray
+        What was taken out.
+    """
+    if not annotate and not as_table_of:
+        return found, {}
+    table = found.values if isinstance(found.values, Table) else as_table(found)
+    for option, names in (("--annotate", annotate), ("--kind", as_table_of)):
+        for name in names:
+            if name not in table.columns:
+                known = ", ".join(table.columns)[:80]
+                raise InputError(f"{option} {name} is no column: columns are {known}")
+    kept = {name: column for name, column in table.columns.items() if name not in annotate}
+    rest = replace(table, columns=kept, notes=(found.how, *found.notes))
+    taken = {name: table.columns[name] for name in annotate}
+    return (as_named(rest) if as_table_of else as_matrix(rest)), taken
+
+
+def preparation_line(model: Any) -> str:
+    """Return in one line what was done to the values before they were fitted."""
+    preparation = getattr(model, "preparation_", None)
+    return str(getattr(preparation, "sentence", preparation or ""))
 
 
 def _number_or_cv(reg: str) -> float | str:
@@ -231,10 +352,18 @@ def count_missing(values: Any) -> int:
     >>> count_missing(np.array([[1, np.nan], [np.nan, 2]]))
     2
     """
+    if isinstance(values, Table):
+        return sum(_count_gaps(column) for column in values.columns.values())
     if not isinstance(values, np.ndarray):
         return 0
     parts = gen_batches(len(values), max(1, _ENOUGH // values.shape[1]))
     return sum(int(np.isnan(values[part]).sum()) for part in parts)
+
+
+def _count_gaps(column: np.ndarray) -> int:
+    if column.dtype.kind == "O":
+        return sum(cell is None or cell.lower() in MISSING for cell in column.tolist())
+    return int((np.isnat(column) if column.dtype.kind == "M" else np.isnan(column)).sum())
 
 
 def _check(table: NamedMatrix) -> None:
@@ -275,10 +404,10 @@ def fit_model(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        model.set_params(verbose=news).fit(table.values)
+        model.set_params(verbose=news).fit(_fitted_values(model, table))
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
-    if table.column_names is not None:
+    if table.column_names is not None and not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.array(table.column_names, dtype=object)
     if table.row_names is not None:
         model.row_names_in_ = np.array(table.row_names, dtype=object)
@@ -286,10 +415,19 @@ def fit_model(
     return list(dict.fromkeys(one_line(one.message) for one in own))  # type: ignore[arg-type]
 
 
+def _fitted_values(model: Any, table: NamedMatrix) -> Any:
+    """Return what is fitted: few columns with names are a table, which may be of many kinds."""
+    tells = isinstance(model, TransportCoclustering) and "column_kinds" in model.get_params()
+    is_small = isinstance(table.values, np.ndarray) and table.shape[1] <= _FEW_COLUMNS
+    return as_table(table) if tells and is_small and table.column_names else table.values
+
+
 def doubts(model: Any, table: NamedMatrix) -> list[str]:
     """Say if one column outweighs all others, as it does where units differ."""
     values = table.values
     if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
+        return []
+    if preparation_line(model):
         return []
     some = values[:: -(-values.size // _ENOUGH)]
     with warnings.catch_warnings():
@@ -306,16 +444,22 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     ]
 
 
-def write_tables(folder: Path, model: Any, table: NamedMatrix) -> None:
+def write_tables(
+    folder: Path, model: Any, table: NamedMatrix, annotations: Mapping[str, np.ndarray]
+) -> None:
     """Write labels, blocks and the model."""
     write_labels(
-        folder / "row_labels.csv", table.row_names, model.row_labels_, model.row_confidence_
+        folder / "row_labels.csv",
+        table.row_names,
+        model.row_labels_,
+        model.row_confidence_,
+        annotations,
     )
+    columns = table.column_names
+    if columns is not None and len(columns) != len(model.column_labels_):
+        columns = list(model.feature_names_in_)  # some were left out
     write_labels(
-        folder / "column_labels.csv",
-        table.column_names,
-        model.column_labels_,
-        model.column_confidence_,
+        folder / "column_labels.csv", columns, model.column_labels_, model.column_confidence_
     )
     write_blocks(folder / "blocks.csv", model)
     model.save(folder / "model.ccot")
@@ -338,7 +482,7 @@ def write_page(
     write_report(
         folder / "report.html",
         model,
-        matrix=table.values,
+        matrix=None if isinstance(table.values, Table) else table.values,
         row_names=table.row_names,
         column_names=table.column_names,
         title=title,
@@ -360,7 +504,13 @@ def record(
     del parameters["checkpoint"], parameters["verbose"]
     return {
         "command": sys.argv,
-        "input": {"source": source, "shape": list(table.shape), "how": table.how},
+        "input": {
+            "source": source,
+            "shape": list(table.shape),
+            "how": table.how,
+            "notes": list(table.notes),
+        },
+        "preparation": preparation_line(model) or None,
         "method": {
             "estimator": type(model).__name__,
             "reason": reason,

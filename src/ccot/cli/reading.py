@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -13,10 +13,12 @@ import numpy as np
 import typer
 
 from ccot.cli.progress import ConsoleProgress, StepProgress
-from ccot.io import InputError, NamedMatrix, read_matrix
+from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.binary import damage_explained
-from ccot.io.layout import check_drop
+from ccot.io.layout import TextOptions, check_drop
 from ccot.io.matrix import named_matrix, unique_names
+from ccot.io.mixed import as_matrix
+from ccot.io.read import Chosen, read_any
 from ccot.scalings.similarities import free_bytes
 from ccot.sources import ParquetSource, RowSource, as_source
 
@@ -27,8 +29,8 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="CSV, TSV, Parquet, .npy, .npz, Matrix Market or .h5ad file, or a Zarr array; `-` is "
-        "the standard input.",
+        help="CSV, TSV, Excel, JSON, Parquet, Feather, SQLite, .npy, .npz, Matrix Market or .h5ad "
+        "file, or a Zarr array; `-` is the standard input.",
         show_default=False,
     ),
 ]
@@ -84,6 +86,20 @@ class Reading:
         str,
         _option(metavar="zero|missing", help="What cells are that a long table does not list."),
     ] = "zero"
+    aggregate: Annotated[
+        str | None,
+        _option(
+            metavar="sum|mean|count|last",
+            help="What is done with cells that a long table lists more than once. [default: sum of "
+            "whole numbers, mean of others and of ratings (--unlisted missing)]",
+        ),
+    ] = None
+    sheet: Annotated[str | None, _option(help="Sheet of an Excel file. [default: the first]")] = (
+        None
+    )
+    table: Annotated[
+        str | None, _option(help="Table of an SQLite database. [default: the only one]")
+    ] = None
     layer: Annotated[str | None, _option(help="Layer of an .h5ad file. [default: X]")] = None
     by_row: Annotated[
         bool | None,
@@ -100,8 +116,33 @@ class Reading:
             raise typer.BadParameter(refusal)
         return replace(self, by_row=False)
 
-    def read(self, source: str, progress: ConsoleProgress) -> NamedMatrix:
-        """Read the input, showing how far it is; or open it, if it had better be read by rows."""
+    def read(
+        self,
+        source: str,
+        progress: ConsoleProgress,
+        *,
+        as_words: Collection[str] = (),
+        known: Collection[str] = (),
+    ) -> NamedMatrix:
+        """Read the input, showing how far it is; or open it, if it had better be read by rows.
+
+        Parameters
+        ----------
+        source : str
+            The input.
+        progress : ConsoleProgress
+            Shows how far it is.
+        as_words : collection of str
+            Columns whose words are kept although most of their cells are numbers.
+        known : collection of str
+            Columns that a model knows, or that are asked for by name: they name no rows.
+
+        Returns
+        -------
+        NamedMatrix
+            Its values are a matrix, rows in a file, or a :class:`~ccot.io.Table` if some columns
+            hold words.
+        """
         stored = self._open(source)
         if stored is not None and self._wants_rows(stored):
             return NamedMatrix(
@@ -115,7 +156,8 @@ class Reading:
                 values = stored.rows(np.arange(stored.shape[0]), news)
                 names = stored.row_names(), stored.column_names
                 return named_matrix(values, *names, "a folder, read as a whole")
-            return self._read_whole(source, news)
+            found = self._read_whole(source, news, as_words, known)
+            return as_matrix(found) if isinstance(found, Table) else found
 
     def _open(self, source: str) -> RowSource | None:
         """Return the rows of an input that is kept in a way to be read by rows."""
@@ -149,23 +191,24 @@ class Reading:
     def _index_col(self) -> str | bool | None:
         return False if self.index_col == "none" else self.index_col
 
-    def _read_whole(self, source: str, news: StepProgress) -> NamedMatrix:
+    def _read_whole(
+        self, source: str, news: StepProgress, as_words: Collection[str], known: Collection[str]
+    ) -> NamedMatrix | Table:
         long: Any = self.long
         if self.long_columns is not None:
             long = [name.strip() for name in self.long_columns.split(",")]
-        return read_matrix(
-            source,
-            index_col=self._index_col,
-            drop=self.drop or (),
+        options = TextOptions(
             delimiter={"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
             header=self.header,
+            index_col=self._index_col,
             decimal=self.decimal,
-            encoding=self.encoding,
-            long=long,
-            unlisted=self.unlisted,
-            layer=self.layer,
-            progress=news.share,
+            drop=self.drop or (),
+            as_words=as_words,
+            known=known,
+            tables=True,
         )
+        chosen = Chosen(long, self.unlisted, self.aggregate, self.layer, self.sheet, self.table)
+        return read_any(source, options, chosen, self.encoding, news.share)
 
 
 def _keeps_rows(path: Path) -> bool:

@@ -152,5 +152,7 @@ def _movielens() -> tuple[Any, list[str], list[str]]:
 def _read(source: str, progress: Callable[[float], None]) -> tuple[Any, list[str], list[str]]:
     from ccot.io import read_matrix
 
-    table = read_matrix(source, long=True, progress=progress)
+    table = read_matrix(source, long=True, aggregate="mean", progress=progress)
+    for note in table.notes:
+        typer.echo(f"note: {note}", err=True)
     return table.values, list(table.row_names or ()), list(table.column_names or ())

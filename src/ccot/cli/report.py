@@ -11,7 +11,7 @@ import typer
 from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, reads
 from ccot.estimators.models import load_model
-from ccot.io import InputError
+from ccot.io import InputError, Table
 
 
 def register(app: typer.Typer) -> None:
@@ -54,12 +54,15 @@ def report(
         table = read.read(data, progress)
         for name, model in fitted.items():
             shape = len(model.row_labels_), len(model.column_labels_)
-            if shape != table.shape:
+            if shape != table.shape and not isinstance(table.values, Table):
                 raise InputError(
                     f"{name} was fitted to {shape[0]} x {shape[1]} values, {data} has "
                     f"{table.shape[0]} x {table.shape[1]}: pass the matrix that was fitted"
                 )
-        matrix = table.values
+        if isinstance(table.values, Table):
+            typer.echo("note: the data hold words, the page shows block means only", err=True)
+        else:
+            matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
     with progress.step("writing the report"):

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
 
@@ -279,20 +280,27 @@ def write_labels(
     names: Sequence[str] | None,
     labels: np.ndarray,
     confidence: np.ndarray,
+    annotations: Mapping[str, np.ndarray] | None = None,
     *,
     raw_names: bool = False,
 ) -> None:
-    """Write names (or positions), clusters and confidence."""
+    """Write names (or positions), clusters and confidence, and columns that annotate them."""
     places: Sequence[Any] = range(len(labels)) if names is None else names
+    annotations = annotations or {}
     # Part by part: as objects of Python, long labels would take many times their memory.
     rows = (
-        (name, label, f"{share:.4f}")
+        (name, label, f"{share:.4f}", *more)
         for part in gen_batches(len(labels), _PART)
-        for name, label, share in zip(
-            places[part], labels[part].tolist(), confidence[part].tolist(), strict=True
+        for name, label, share, *more in zip(
+            places[part],
+            labels[part].tolist(),
+            confidence[part].tolist(),
+            *(map(cell_text, column[part].tolist()) for column in annotations.values()),
+            strict=True,
         )
     )
-    _write_csv(path, ("name", "cluster", "confidence"), rows, raw_names=raw_names)
+    header = ("name", "cluster", "confidence", *annotations)
+    _write_csv(path, header, rows, raw_names=raw_names)
 
 
 def write_blocks(path: Path, model: Any) -> None:

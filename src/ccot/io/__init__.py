@@ -1,7 +1,8 @@
-"""Matrices from files, models in files."""
+"""Matrices and tables from files, models in files."""
 
 from ccot.io.matrix import InputError, NamedMatrix
-from ccot.io.read import read_matrix
+from ccot.io.read import read_matrix, read_table
+from ccot.io.table import Table
 from ccot.persistence.model_file import ModelFileError
 
-__all__ = ["InputError", "ModelFileError", "NamedMatrix", "read_matrix"]
+__all__ = ["InputError", "ModelFileError", "NamedMatrix", "Table", "read_matrix", "read_table"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,7 +15,11 @@ from ccot.io.matrix import InputError
 
 Column = str | int
 
-MISSING = frozenset({"", "na", "nan", "n/a", "null", "none", "-", "?", ".", "#n/a", "<na>"})
+MISSING = frozenset(
+    {"", "na", "nan", "n/a", "null", "none", "-", "?", ".", "#n/a", "<na>"}
+    # what spreadsheets write where a formula fails
+    | {"#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"}
+)
 # Names that head a column of row names, not of measurements.
 _INDEX_NAMES = frozenset({"", "id", "index", "name", "names", "rownames", "unnamed: 0"})
 # So many columns are named one by one; more are counted.
@@ -23,7 +27,10 @@ FEW = 5
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 # Wider tables are better stored in other ways: a row of cells takes many times its text.
 MOST_CELLS = 2**20
-_WHOLE = re.compile(r"\d{1,9}")
+# So many numbers that go up in a row are no accident.
+_MANY = 5
+_WHOLE, _YEAR = re.compile(r"\d{1,9}"), re.compile(r"(1[5-9]|20)\d\d")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 DECIMAL_COMMA, _DECIMAL_POINT = (re.compile(rf"[-+]?\d*{mark}\d+") for mark in (",", r"\."))
 
 
@@ -43,6 +50,16 @@ class TextOptions:
         The decimal point.
     drop : sequence of str or int
         Columns to leave out.
+    as_words : collection of str
+        Columns whose words are kept although most of their cells are numbers.
+    known : collection of str
+        Columns that a model knows: they are columns, and name no rows.
+    tables : bool
+        Whether columns of words are welcome.
+    source : str
+        What the table is, in words, if it is no text.
+    notes : tuple of str
+        What was doubtful before.
     """
 
     delimiter: str | None = None
@@ -50,6 +67,11 @@ class TextOptions:
     index_col: Column | bool | None = None
     decimal: str | None = None
     drop: Sequence[Column] = ()
+    as_words: Collection[str] = ()
+    known: Collection[str] = ()
+    tables: bool = False
+    source: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +84,10 @@ class Layout:
     index: int | None
     width: int
     dropped: frozenset[int] = frozenset()
+    index_asked: bool = False
+    holds_words: bool = False
+    notes: tuple[str, ...] = ()
+    source: str = ""
 
     @property
     def removed(self) -> list[int]:
@@ -80,19 +106,27 @@ class Layout:
     def describe(self) -> str:
         """Say in words how the table is read."""
         names = {"\t": "tab", " ": "space"}
-        heading = "with a header" if self.header else "without a header"
+        heading = ", with a header" if self.header else ", without a header"
         index = "no row names"
         if self.index is not None:
             index = f"row names from column {self._shown(self.index)}"
-        cells = f"delimiter {names.get(self.delimiter, repr(self.delimiter))}"
+        cells = f"text, delimiter {names.get(self.delimiter, repr(self.delimiter))}"
         if self.decimal != ".":
             cells += f", decimal {self.decimal!r}"
+        if self.source:
+            cells, heading = self.source, "" if self.header else heading
         left_out = ""
         if len(self.dropped) > FEW:
             left_out = f", {len(self.dropped)} columns left out"
         elif self.dropped:
             left_out = f", without {', '.join(map(self._shown, sorted(self.dropped)))}"
-        return f"text, {cells}, {heading}, {index}{left_out}"
+        return f"{cells}{heading}, {index}{left_out}"
+
+    @property
+    def titles(self) -> list[str]:
+        """What options call the columns that hold values."""
+        removed = set(self.removed)
+        return [self.title(place) for place in range(self.width) if place not in removed]
 
     def title(self, place: int) -> str:
         """Return what options call a column: its name, or its position from 0."""
@@ -187,11 +221,12 @@ def guess_decimal(sample: Sequence[list[str]]) -> str:
     >>> guess_decimal([["a", "b"], ["1,5", "2"]]), guess_decimal([["1.5", "2"]])
     (',', '.')
     """
-
-    def seen(number: re.Pattern[str]) -> bool:
-        return any(number.fullmatch(cell.strip()) for row in sample for cell in row)
-
-    return "," if seen(DECIMAL_COMMA) and not seen(_DECIMAL_POINT) else "."
+    commas = points = False
+    for cell in (cell.strip() for row in sample for cell in row):
+        # 1,234 may be a thousand and more: it is no sign of decimal commas.
+        commas |= bool(DECIMAL_COMMA.fullmatch(cell)) and not _THOUSANDS.fullmatch(cell)
+        points |= bool(_DECIMAL_POINT.fullmatch(cell))
+    return "," if commas and not points else "."
 
 
 def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
@@ -220,49 +255,137 @@ def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
             f"--delimiter{fitting}, or --long for lists of cells"
         )
     numbers = number_test(decimal)
-    has_header = options.header
+    has_header, notes = options.header, options.notes
     if has_header is None:
-        named = any(not numbers(cell) for cell in first[1:])
-        id_column = bool(rest) and not numbers(first[0]) and all(numbers(row[0]) for row in rest)
+        _check_title(sample, numbers)
         shorter = len(first) == width - 1
-        has_header = named or id_column or shorter or _heads_numbers(first, rest, numbers)
+        known = not set(options.known).isdisjoint(cell.strip() for cell in first)
+        has_header, doubt = (True, "") if shorter or known else _heads(first, rest, decimal)
+        notes += (doubt,) if doubt else ()
     header = tuple(cell.strip() for cell in first) if has_header else None
     if header is not None and len(header) == width - 1:
         header = ("", *header)
     body = rest if has_header else sample
     dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
-    index = _find_index(header, body, width, options.index_col, numbers)
-    return Layout(delimiter, decimal, header, None if index in dropped else index, width, dropped)
+    index = _find_index(header, body, width, options, numbers)
+    index = None if index in dropped else index
+    _check_header(header, dropped)
+    left = [place for place in range(width) if place != index and place not in dropped]
+    return Layout(
+        delimiter, decimal, header, index, width, dropped,
+        index_asked=options.index_col is not None,
+        holds_words=any(not numbers(row[place]) for row in body for place in left
+                        if place < len(row)),
+        notes=notes, source=options.source,
+    )  # fmt: skip
 
 
-def _heads_numbers(
-    first: list[str], rest: Sequence[list[str]], numbers: Callable[[str], bool]
-) -> bool:
-    """Tell whether a line of numbers but for its first cell is a header, as that of years is."""
-    if first[0].strip().lower() in _INDEX_NAMES:
+def _check_title(sample: Sequence[list[str]], numbers: Callable[[str], bool]) -> None:
+    """Refuse a first line of few cells, or of one word beside empty ones: a title is no header."""
+    if len(sample) > 1 and len(sample[0]) < len(sample[1]) - 1:
+        raise InputError(
+            f"the first line has {len(sample[0])} cells where {len(sample[1])} are expected: "
+            "remove lines above the table, or pass --delimiter"
+        )
+    filled = [[cell for cell in row if cell.strip()] for row in sample[:2]]
+    if len(sample[0]) > 2 and len(filled[0]) == 1 < len(filled[-1]) and not numbers(filled[0][0]):
+        raise InputError(
+            f"the first line holds {filled[0][0][:40]!r} alone: remove lines above the table, or "
+            "pass --no-header if it is a row"
+        )
+
+
+def _check_header(header: tuple[str, ...] | None, dropped: Collection[int]) -> None:
+    """Refuse a header that leaves out several names, as a title above a table does."""
+    unnamed = [place for place, name in enumerate(header or ()) if place and not name]
+    unnamed = [place for place in unnamed if place not in dropped]
+    if len(unnamed) > 1:
+        drop = " ".join(f"--drop {place}" for place in unnamed[:FEW])
+        raise InputError(
+            f"the first line leaves {len(unnamed)} columns without a name: remove lines above the "
+            f"table, name the columns, leave them out by {drop}, or pass --no-header"
+        )
+
+
+def _heads(first: list[str], rest: Sequence[list[str]], decimal: str) -> tuple[bool, str]:
+    """Tell whether the first line is a header, and what to say if that is in doubt."""
+    numbers = number_test(decimal)
+    words = [place for place, cell in enumerate(first) if not numbers(cell)]
+    if not rest:
+        return any(place > 0 for place in words), ""
+    below = [
+        {row[place].strip() for row in rest if place < len(row)} for place in range(len(first))
+    ]
+    above_numbers = any(all(map(numbers, below[place])) for place in words)
+    if above_numbers or first[0].strip().lower() in _INDEX_NAMES:
+        return True, ""
+    if not words or any(first[place].strip() in below[place] for place in words):
+        return False, ""
+    above = [cell.strip() for place, cell in enumerate(first) if place not in words]
+    shown = f"the first line ({', '.join(first)[:40]}) is taken for"
+    if not above or _heads_numbers(above, rest, decimal):
+        return True, f"{shown} a header: pass --no-header if it is a row"
+    return False, f"{shown} a row: pass --header if it names the columns"
+
+
+def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) -> bool:
+    """Tell whether a line of words and numbers is a header, as that of years is.
+
+    It is one unless its numbers could be those of one more row: some are there twice or missing,
+    or they are of the size of the others, and whole if those are, and nothing else tells.
+    """
+    if len(set(above)) < len(above) or any(cell.lower() in MISSING for cell in above):
+        return False
+    numbers = number_test(decimal)
+    rows = [
+        [cell.strip() for cell in row if numbers(cell) and cell.strip().lower() not in MISSING]
+        for row in rest
+    ]
+    for looks_like in (_counts_up, _are_years):
+        if looks_like(above) and not any(map(looks_like, rows)):
+            return True
+    if _goes_up(above, decimal) and sum(_goes_up(row, decimal) for row in rows) < len(rows) / 2:
         return True
-    return not numbers(first[0]) and _counts_up(first) and not any(map(_counts_up, rest))
+    heads = [parse(cell, decimal) for cell in above]
+    body = [parse(cell, decimal) for row in rows for cell in row]
+    largest = max((abs(number) for number in body), default=0.0)
+    return max(map(abs, heads)) > largest or _all_whole(heads) != _all_whole(body)
 
 
-def _counts_up(row: list[str]) -> bool:
-    """Tell whether a row's cells, but for the first, are 1990, 1991, 1992 or the like."""
-    cells = [cell.strip() for cell in row[1:]]
+def _are_years(cells: list[str]) -> bool:
+    return all(map(_YEAR.fullmatch, cells))
+
+
+def _counts_up(cells: list[str]) -> bool:
+    """Tell whether cells are 1990, 1991, 1992 or the like."""
     if len(cells) < 3 or not all(map(_WHOLE.fullmatch, cells)):
         return False
     return all(int(after) == int(before) + 1 for before, after in pairwise(cells))
+
+
+def _goes_up(cells: list[str], decimal: str) -> bool:
+    numbers = [parse(cell, decimal) for cell in cells]
+    return len(numbers) >= _MANY and all(before < after for before, after in pairwise(numbers))
+
+
+def _all_whole(numbers: Iterable[float]) -> bool:
+    return all(number.is_integer() for number in numbers)
 
 
 def _find_index(
     header: tuple[str, ...] | None,
     body: Sequence[list[str]],
     width: int,
-    asked: Column | bool | None,
+    options: TextOptions,
     numbers: Callable[[str], bool],
 ) -> int | None:
+    asked = options.index_col
     if asked is False:
         return None
     if asked is not None:
         return find_column(asked, header, width, "--index-col")
+    if header is not None and header[0] in options.known:
+        return None
     if header is not None and header[0].lower() in _INDEX_NAMES:
         return 0
     return 0 if any(not numbers(row[0]) for row in body) else None

@@ -18,6 +18,7 @@ from ccot.io.matrix import (
 )
 
 UNLISTED = ("zero", "missing")
+AGGREGATES = ("sum", "mean", "count", "last")
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
 _CELL_BYTES, _NAME_BYTES = 28, 180
 _CELLS_BETWEEN_CHECKS = 2**14
@@ -29,6 +30,7 @@ def collect_long(
     counted: bool,
     unlisted: str,
     size: Callable[[], int],
+    aggregate: str | None = None,
 ) -> NamedMatrix:
     """Gather cells into a matrix; rows and columns in the order in which they first appear.
 
@@ -37,11 +39,14 @@ def collect_long(
     cells : iterable of (str, str, float)
         Name of the row, name of the column, value.
     counted : bool
-        Whether cells that appear several times are added up; otherwise they are refused.
+        Whether the values are ones, to be counted.
     unlisted : {"zero", "missing"}
         What the cells are that are not listed.
     size : callable
         Returns how many bytes the cells so far took where they come from.
+    aggregate : {"sum", "mean", "count", "last"}, optional
+        What is done with cells that are listed more than once; None: whole numbers, none of them
+        negative, are summed where unlisted cells are zero, and others averaged.
 
     Returns
     -------
@@ -58,6 +63,8 @@ def collect_long(
     """
     if unlisted not in UNLISTED:
         raise InputError(f"unlisted={unlisted!r} must be one of {', '.join(UNLISTED)}")
+    if aggregate not in (None, *AGGREGATES):
+        raise InputError(f"aggregate={aggregate!r} must be one of {', '.join(AGGREGATES)}")
     row_names: dict[str, int] = {}
     column_names: dict[str, int] = {}
     rows, columns, values = array("i"), array("i"), array("d")
@@ -73,8 +80,15 @@ def collect_long(
     places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
     _check_cells(len(values), sum(shape), size(), sorting_bytes(places[0]))
-    if not counted:
-        _refuse_twice(places, row_names, column_names)
+    n_listed = len(found)
+    how = aggregate or ("count" if counted else _usual(found, unlisted))
+    # SciPy adds up what is there twice: that takes no sorting.
+    by_scipy = unlisted == "zero" and how in ("sum", "count") and not np.isnan(found).any()
+    if how == "count":
+        found = np.ones(n_listed)
+    notes: tuple[str, ...] = ()
+    if not by_scipy or not counted:
+        places, found, notes = _combined(places, found, shape, how, aggregate, by_scipy)
     if unlisted == "missing":
         check_memory(8 * shape[0] * shape[1], "the matrix with its missing entries")
         matrix = np.full(shape, np.nan)
@@ -86,8 +100,53 @@ def collect_long(
             )
         matrix = sp.coo_array((found, places), shape=shape).tocsr()
     kind = "pairs, counted" if counted else "row, column, value"
-    how = f"long table ({kind}), unlisted cells are {unlisted}"
-    return named_matrix(matrix, row_names, column_names, how)
+    described = f"long table ({kind}), unlisted cells are {unlisted}"
+    return named_matrix(matrix, row_names, column_names, described, notes)
+
+
+def _usual(values: np.ndarray, unlisted: str) -> str:
+    """Return what suits values: amounts add up, ratings and measurements do not."""
+    amounts = unlisted == "zero" and bool(np.all((values >= 0) & (np.floor(values) == values)))
+    return "sum" if amounts else "mean"
+
+
+def _combined(
+    places: tuple[np.ndarray, np.ndarray],
+    values: np.ndarray,
+    shape: tuple[int, int],
+    how: str,
+    asked: str | None,
+    by_scipy: bool,
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, tuple[str, ...]]:
+    """Return cells that are there once each, and what to say if some were not."""
+    ranked = _flat(places, shape[1])
+    ranked.sort()
+    n_again = int((ranked[1:] == ranked[:-1]).sum())
+    if not n_again:
+        return places, values, ()
+    others = ", ".join(name for name in AGGREGATES if name != how)
+    done = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
+    note = f"{n_again} lines repeat a cell that is listed before: {done[how]}"
+    note += "" if asked else f" (--aggregate {others} otherwise)"
+    if by_scipy:
+        return places, values, (note,)
+    order = np.argsort(_flat(places, shape[1]), kind="stable")
+    starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
+    sizes = np.diff(np.r_[starts, len(ranked)])
+    if how == "last":
+        combined = values[order[starts + sizes - 1]]
+    else:
+        combined = np.add.reduceat(values[order], starts)
+        combined = combined / sizes if how == "mean" else combined
+    first = order[starts]
+    return (places[0][first], places[1][first]), combined, (note,)
+
+
+def _flat(places: tuple[np.ndarray, np.ndarray], n_columns: int) -> np.ndarray:
+    flat = places[0].astype(np.int64)
+    flat *= n_columns
+    flat += places[1]
+    return flat
 
 
 def _check_cells(n_cells: int, n_names: int, size: int, more_bytes: int = 0) -> None:
@@ -97,20 +156,3 @@ def _check_cells(n_cells: int, n_names: int, size: int, more_bytes: int = 0) -> 
         f"a list of {n_cells} cells with {n_names} names",
         "add up cells that are listed often, leave rows and columns of one cell out",
     )
-
-
-def _refuse_twice(
-    places: tuple[np.ndarray, np.ndarray], row_names: dict[str, int], column_names: dict[str, int]
-) -> None:
-    flat = places[0].astype(np.int64)
-    flat *= len(column_names)
-    flat += places[1]
-    flat.sort()
-    twice = flat[1:][flat[1:] == flat[:-1]]
-    if len(twice):
-        row, column = divmod(int(twice[0]), len(column_names))
-        row_name, column_name = list(row_names)[row], list(column_names)[column]
-        raise InputError(
-            f"the cell of row {row_name[:40]!r} and column {column_name[:40]!r} is "
-            "listed more than once: add up or drop the repeated lines first"
-        )

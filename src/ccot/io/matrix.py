@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,12 +36,15 @@ class NamedMatrix:
         Names; None where the file has none.
     how : str
         How the file was understood, in words.
+    notes : tuple of str
+        What was doubtful, and the option that settles it.
     """
 
     values: Any
     row_names: tuple[str, ...] | None
     column_names: tuple[str, ...] | None
     how: str
+    notes: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -55,6 +57,7 @@ def named_matrix(
     row_names: Iterable[Any] | None,
     column_names: Iterable[Any] | None,
     how: str,
+    notes: Iterable[str] = (),
 ) -> NamedMatrix:
     """Check what was read and put it together.
 
@@ -66,6 +69,8 @@ def named_matrix(
         Names.
     how : str
         How the file was understood.
+    notes : iterable of str
+        What was doubtful.
 
     Returns
     -------
@@ -80,10 +85,9 @@ def named_matrix(
     values = _float64(values)
     if 0 in values.shape:
         raise InputError(f"the matrix is empty ({values.shape[0]} x {values.shape[1]}): pass data")
-    _check_size_of_values(values.data if sp.issparse(values) else values)
-    return NamedMatrix(
-        values, unique_names(row_names, "rows"), unique_names(column_names, "columns"), how
-    )
+    check_values(values.data if sp.issparse(values) else values)
+    rows, columns = unique_names(row_names, "rows"), unique_names(column_names, "columns")
+    return NamedMatrix(values, rows, columns, how, tuple(notes))
 
 
 def check_memory(n_bytes: int, what: str) -> None:
@@ -234,7 +238,8 @@ def _float64(values: Any) -> Any:
     return matrix
 
 
-def _check_size_of_values(values: np.ndarray) -> None:
+def check_values(values: np.ndarray) -> None:
+    """Refuse numbers that are infinite, or too large to be squared."""
     if not values.size:
         return
     # fmax and fmin look past NaN without a copy of the matrix.
@@ -257,18 +262,42 @@ def unique_names(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | No
     if names is None:
         return None
     names = tuple(map(str, names))
+    if repeated := most_repeated(names):
+        remedy = (
+            "name another --index-col, or pass --index-col none to number them"
+            if what == "rows"
+            else "rename them, or pass --no-header"
+        )
+        raise InputError(f"{repeated.times} {what} are named {repeated.name[:40]!r}: {remedy}")
+    return names
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """The name that is there most often, how often, and how many distinct names there are."""
+
+    name: str
+    times: int
+    n_distinct: int
+
+
+def most_repeated(names: Sequence[str]) -> Repeated | None:
+    """Return the name that is there most often; None if all are there once.
+
+    Examples
+    --------
+    >>> most_repeated(["a", "b", "a"])
+    Repeated(name='a', times=2, n_distinct=2)
+    """
     # A set of many short names takes several times their room; hashes take eight bytes each.
     hashes = np.fromiter(map(hash, names), np.int64, len(names))
     hashes.sort()
     again, counts = np.unique(hashes[1:][hashes[1:] == hashes[:-1]], return_counts=True)
-    if len(again):
-        hashed = int(again[counts.argmax()])
-        name, times = Counter(n for n in names if hash(n) == hashed).most_common(1)[0]
-        remedy = (
-            "name another --index-col" if what == "rows" else "rename them, or pass --no-header"
-        )
-        raise InputError(f"{times} {what} are named {name[:40]!r}: {remedy}")
-    return names
+    if not len(again):
+        return None
+    most = again[counts == counts.max()]
+    name = next(n for n in names if most[np.searchsorted(most, hash(n)) % len(most)] == hash(n))
+    return Repeated(name, names.count(name), len(names) - int(counts.sum()))
 
 
 def align(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[np.ndarray, list[str]]:

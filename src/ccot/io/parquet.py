@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.isolated.client import FilledArray, IsolatedReader
-from ccot.io.layout import Column, check_drop, find_column
+from ccot.io.layout import Column, Layout, TextOptions, check_drop, find_column
 from ccot.io.long import collect_long
 from ccot.io.matrix import (
     BoundedTexts,
@@ -21,6 +22,8 @@ from ccot.io.matrix import (
     named_matrix,
     unique_names,
 )
+from ccot.io.mixed import refuse_types, settle
+from ccot.io.table import Table
 
 # Bytes of a short text in a table, and of a name until it is in a tuple.
 _TEXT_BYTES, _NAME_BYTES = 16, 240
@@ -60,7 +63,7 @@ class ParquetTable:
         if min([self.n_rows, *self.group_rows]) < 0 or sum(self.group_rows) != self.n_rows:
             raise InputError(f"{path} is no readable Parquet file (its numbers of rows contradict "
                              "each other): write or download it again")  # fmt: skip
-        self._types = dict(zip(self.names, about["types"], strict=True))
+        self.types = dict(zip(self.names, about["types"], strict=True))
         self._kinds = dict(zip(self.names, about["kinds"], strict=True))
         self._kept_index = about["index"]
 
@@ -86,7 +89,7 @@ class ParquetTable:
             Column of row names.
         """
         unique_names(self.names, "columns")
-        index = self._index_column(index_col)
+        index = self.index_column(index_col)
         places = (find_column(one, self.names, len(self.names), "--drop") for one in drop)
         dropped = {self.names[place] for place in places}
         index = None if index in dropped else index
@@ -94,12 +97,12 @@ class ParquetTable:
         for name in columns:
             if not self.is_numeric(name):
                 raise InputError(
-                    f"column {name[:40]!r} is of type {self._types[name]}, not a number: leave it "
+                    f"column {name[:40]!r} is of type {self.types[name]}, not a number: leave it "
                     "out by --drop, or name it by --index-col"
                 )
         return columns, index
 
-    def _index_column(self, asked: Column | bool | None) -> str | None:
+    def index_column(self, asked: Column | bool | None) -> str | None:
         """Return the one asked for, that of pandas, or a first one of text."""
         if asked is False:
             return None
@@ -129,6 +132,22 @@ class ParquetTable:
     def _columns_at_once(self) -> int:
         """Return how many columns Arrow may read together: it holds pages of all of them."""
         return _ARROW_BYTES // min(_PAGE_BYTES, 24 * max(self.group_rows) + 1) or 1
+
+    def words(self, name: str) -> np.ndarray:
+        """Return a column of texts, None where there is none."""
+        n_bytes = self.n_rows * _TEXT_BYTES
+        check_unfolded(n_bytes, self.path)
+        texts = BoundedTexts(max(n_bytes, self.path.stat().st_size))
+        parts = [np.empty(0, dtype=object)]
+        for message, (_, codes) in self._ask(n_bytes, texts=[name]):
+            known = np.array(list(texts.shared(message["texts"][0])), dtype=object)
+            known[known == "None"] = None
+            parts.append(known[codes])
+        return np.concatenate(parts)
+
+    def holds_cells(self, name: str) -> bool:
+        """Return True if a column holds numbers, texts or dates."""
+        return self._kinds[name] != "other"
 
     def row_names(self, index: str, n_columns: int) -> list[str]:
         """Return the row names, of a table with so many columns beside them."""
@@ -168,7 +187,7 @@ class ParquetTable:
     def _check_text(self, name: str) -> None:
         if self._kinds[name] == "other":
             raise InputError(
-                f"column {name[:40]!r} is of type {self._types[name]}, neither text nor numbers: "
+                f"column {name[:40]!r} is of type {self.types[name]}, neither text nor numbers: "
                 "leave it out by --drop, or name another --index-col"
             )
 
@@ -190,6 +209,7 @@ def read_parquet(
     drop: Sequence[Column] = (),
     long: bool | Sequence[Column] = False,
     unlisted: str = "zero",
+    aggregate: str | None = None,
 ) -> NamedMatrix:
     """Read a Parquet table.
 
@@ -197,7 +217,7 @@ def read_parquet(
     ----------
     path : pathlib.Path
         The file.
-    index_col, drop, long, unlisted
+    index_col, drop, long, unlisted, aggregate
         As in :func:`ccot.io.read_matrix`.
 
     Returns
@@ -208,7 +228,7 @@ def read_parquet(
     table = ParquetTable(path)
     if long is not False:
         check_drop(drop, "a long table")
-        return _read_long(table, _long_columns(table, long), unlisted)
+        return _read_long(table, _long_columns(table, long), unlisted, aggregate)
     columns, index = table.matrix_columns(index_col, drop)
     if not table.n_rows * len(columns):
         raise InputError(f"the matrix is empty ({table.n_rows} x {len(columns)}): pass data")
@@ -233,9 +253,43 @@ def _long_columns(table: ParquetTable, asked: bool | Sequence[Column]) -> list[s
     return names
 
 
-def _read_long(table: ParquetTable, columns: list[str], unlisted: str) -> NamedMatrix:
+def _read_long(
+    table: ParquetTable, columns: list[str], unlisted: str, aggregate: str | None
+) -> NamedMatrix:
     n_bytes = _LONG_BYTES * table.n_rows
     check_unfolded(n_bytes, table.path)
     size = max(table.path.stat().st_size, n_bytes)
     triples = table.triples(columns, n_bytes)
-    return collect_long(triples, counted=len(columns) == 2, unlisted=unlisted, size=lambda: size)
+    return collect_long(
+        triples,
+        counted=len(columns) == 2,
+        unlisted=unlisted,
+        aggregate=aggregate,
+        size=lambda: size,
+    )
+
+
+def read_parquet_table(path: Path, options: TextOptions) -> NamedMatrix | Table:
+    """Return a Parquet file as a matrix if all columns hold numbers, else as a table."""
+    table = ParquetTable(path)
+    names = list(unique_names(table.names, "columns") or ())
+    dropped = frozenset(find_column(one, names, len(names), "--drop") for one in options.drop)
+    index = table.index_column(options.index_col)
+    # A column that a model knows holds values.
+    known = options.index_col is None and index in options.known
+    place = None if index is None or known else names.index(index)
+    place = None if place in dropped else place
+    asked = options.index_col is not None
+    layout = Layout("", ".", tuple(names), place, len(names), dropped, asked, source="Parquet")
+    kept = [name for number, name in enumerate(names) if number not in layout.removed]
+    refuse_types({name: table.types[name] for name in kept if not table.holds_cells(name)})
+    numbers = [name for name in kept if table.is_numeric(name)]
+    matrix = table.read(numbers) if numbers else np.empty((table.n_rows, 0))
+    columns = dict(zip(numbers, matrix.T, strict=True))
+    values = {name: columns[name] if name in columns else table.words(name) for name in kept}
+    row_names = None if place is None else list(map(str, table.words(names[place])))
+    found = settle(values, row_names, layout, options, ())
+    if isinstance(found, NamedMatrix):
+        return found
+    kinds = {name: "yes/no" for name in numbers if table.types[name] == "bool"}
+    return replace(found, kinds=kinds)

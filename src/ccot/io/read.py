@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
+import zipfile
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ccot.io.arrow import read_feather
 from ccot.io.binary import read_matrix_market, read_npy, read_npz
 from ccot.io.bounded_gzip import unfolded
 from ccot.io.h5ad import read_h5ad
 from ccot.io.layout import Column, TextOptions, check_drop
 from ccot.io.matrix import InputError, NamedMatrix, check_regular
-from ccot.io.parquet import read_parquet
-from ccot.io.text import read_text
+from ccot.io.mixed import as_table, refuse_table
+from ccot.io.parquet import read_parquet, read_parquet_table
+from ccot.io.rowwise import json_rows, sheet_rows, sqlite_rows
+from ccot.io.table import Table
+from ccot.io.text import read_rows, read_text
 
 _MAGIC = {
     b"\x93NUMPY": "npy",
@@ -29,6 +37,8 @@ _MAGIC = {
     b"%%matr": "mtx",
     b"\x89HDF": "h5ad",
     b"\x1f\x8b": "gz",
+    b"ARROW1": "feather",
+    b"SQLite format 3": "sqlite",
 }
 _NAMES = {
     ".npy": "npy",
@@ -37,8 +47,32 @@ _NAMES = {
     ".pq": "parquet",
     ".mtx": "mtx",
     ".h5ad": "h5ad",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
 }
-_SHEETS = (".xlsx", ".xls", ".ods", ".xlsm")
+_JSON_NAMES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+_JSON_STARTS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
+# What is no table, however it is called, and what to do about it.
+_OTHERS = {
+    b"\xd0\xcf\x11\xe0": "an old Excel file, or one with a password: save it as .xlsx or CSV",
+    b"FEA1": "a Feather file of version 1: write it again",
+    b"<stata_dta>": "a Stata file: export it as CSV or Parquet",
+    b"$FL": "an SPSS file: export it as CSV or Parquet",
+    b"RDX": "an R workspace: write the table by write.csv",
+    b"X\n": "an R object: write the table by write.csv",
+    b"\x80\x04\x95": "a pickle, which may run code: write the table by to_csv or to_parquet",
+    b"\x80\x05\x95": "a pickle, which may run code: write the table by to_csv or to_parquet",
+    b"%PDF": "a PDF: export the table as CSV",
+    b"\x89PNG": "a picture: pass a file of a known format",
+    b"<!doctype": "a web page, no table: download the file itself",
+    b"<html": "a web page, no table: download the file itself",
+    b"<?xml": "an XML file: save the table as CSV",
+}
+_START = 64
 
 
 def read_matrix(
@@ -52,13 +86,17 @@ def read_matrix(
     encoding: str = "utf-8-sig",
     long: bool | Sequence[Column] = False,
     unlisted: str = "zero",
+    aggregate: str | None = None,
     layer: str | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> NamedMatrix:
     r"""Read a matrix from a file of any known format.
 
-    The format is told by the content: text (CSV, TSV, also gzipped), Parquet, ``.npy``, ``.npz``
-    (SciPy sparse, or one array), Matrix Market, ``.h5ad``.
+    The format is told by the content: text (CSV, TSV, also gzipped), Parquet, Feather, Excel
+    (``.xlsx``), JSON records, SQLite, ``.npy``, ``.npz`` (SciPy sparse, or one array), Matrix
+    Market, ``.h5ad``.
 
     Parameters
     ----------
@@ -81,16 +119,23 @@ def read_matrix(
         With two columns, pairs are counted.
     unlisted : {"zero", "missing"}, default="zero"
         What the cells are that a long table does not list.
+    aggregate : {"sum", "mean", "count", "last"}, optional
+        What is done with cells that a long table lists more than once. None: whole numbers, none of
+        them negative, are summed where unlisted cells are zero, and others averaged.
     layer : str, optional
         Layer of an ``.h5ad`` file.
+    sheet : str, optional
+        Sheet of an Excel file; the first one if none is named.
+    table : str, optional
+        Table of an SQLite database, if there are several.
     progress : callable, optional
         Told the share of a text file that is read.
 
     Returns
     -------
     NamedMatrix
-        ``values`` (float64, dense or CSR), ``row_names``, ``column_names``, and ``how`` the file
-        was understood.
+        ``values`` (float64, dense or CSR), ``row_names``, ``column_names``, ``how`` the file was
+        understood, and ``notes`` on what was doubtful.
 
     Raises
     ------
@@ -112,7 +157,91 @@ def read_matrix(
     "text, delimiter ',', with a header, row names from column 'gene'"
     """
     options = TextOptions(delimiter, header, index_col, decimal, drop)
-    reader = _Reader(str(source), options, encoding, long, unlisted, layer, progress)
+    chosen = Chosen(long, unlisted, aggregate, layer, sheet, table)
+    found = read_any(source, options, chosen, encoding, progress)
+    assert isinstance(found, NamedMatrix)
+    return found
+
+
+def read_table(
+    source: str | os.PathLike[str],
+    *,
+    index_col: Column | bool | None = None,
+    drop: Sequence[Column] = (),
+    as_words: Collection[str] = (),
+    delimiter: str | None = None,
+    header: bool | None = None,
+    decimal: str | None = None,
+    encoding: str = "utf-8-sig",
+    sheet: str | None = None,
+    table: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Table:
+    r"""Read a table whose columns may hold numbers, words or dates.
+
+    A column is read as numbers if all its cells are plain numbers or gaps, and as text otherwise;
+    what the text means is left to the estimator.
+
+    Parameters
+    ----------
+    source, index_col, drop, delimiter, header, decimal, encoding, sheet, table, progress
+        As in :func:`read_matrix`. A first column of words whose words repeat themselves names no
+        rows: it is a column.
+    as_words : collection of str
+        Columns that are kept as text although nearly all of their cells are numbers. In others, a
+        few words among many numbers become gaps, and a note says so.
+
+    Returns
+    -------
+    Table
+        ``columns`` by name, ``row_names``, and ``notes``: how the file was understood, then what
+        was doubtful.
+
+    Raises
+    ------
+    InputError
+        If the input is no table; the message says where and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ccot.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "penguins.csv")
+    ...     _ = path.write_text("sex,mass,price\nmale,3750,$5\nfemale,,$7\nmale,3800,$6\n")
+    ...     table = read_table(path)
+    >>> table.columns["mass"], table.columns["price"]
+    (array([3750.,   nan, 3800.]), array(['$5', '$7', '$6'], dtype=object))
+    >>> table.notes[1]
+    "column 'sex' cannot name the rows: 2 of them are 'male'; it is taken as a column, and ..."
+    """
+    options = TextOptions(delimiter, header, index_col, decimal, drop, as_words, tables=True)
+    chosen = Chosen(sheet=sheet, table=table)
+    return as_table(read_any(source, options, chosen, encoding, progress))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is read of a file, see :func:`read_matrix`."""
+
+    long: bool | Sequence[Column] = False
+    unlisted: str = "zero"
+    aggregate: str | None = None
+    layer: str | None = None
+    sheet: str | None = None
+    table: str | None = None
+
+
+def read_any(
+    source: str | os.PathLike[str],
+    options: TextOptions,
+    chosen: Chosen,
+    encoding: str = "utf-8-sig",
+    progress: Callable[[float], None] | None = None,
+) -> NamedMatrix | Table:
+    """Read a matrix, or a table where ``options`` welcome words; see :func:`read_matrix`."""
+    reader = _Reader(str(source), options, encoding, chosen, progress)
     return reader.stream(sys.stdin.buffer) if str(source) == "-" else reader.file(Path(source))
 
 
@@ -123,44 +252,104 @@ class _Reader:
     name: str
     options: TextOptions
     encoding: str
-    long: bool | Sequence[Column]
-    unlisted: str
-    layer: str | None
+    chosen: Chosen
     progress: Callable[[float], None] | None
 
-    def file(self, path: Path) -> NamedMatrix:
+    def file(self, path: Path) -> NamedMatrix | Table:
         with _existing(path).open("rb") as file:
-            kind = _kind(file.read(8))
+            kind = _kind(file.read(_START), path)
             file.seek(0)
             _check_name(path, kind)
             if kind == "gz" and path.name.lower().endswith(".mtx.gz"):
                 return self.binary("mtx", path)
             tell = _share_teller(file, path.stat().st_size, self.progress)
-            if kind == "gz":
+            if kind == "gz" and not path.name.lower().endswith(_JSON_NAMES):
                 return self.text(unfolded(path, file), tell)
-            return self.text(file, tell) if kind is None else self.binary(kind, path)
+            if kind is None:
+                return self.text(file, tell)
+        if kind in ("xlsx", "json", "gz", "sqlite"):
+            return self.rows(kind, path)
+        return self.binary(kind, path)
 
-    def stream(self, stream: Any) -> NamedMatrix:
+    def stream(self, stream: Any) -> NamedMatrix | Table:
         """Read text as it comes; other formats, whose size must be known, go through a file."""
         buffered = io.BufferedReader(stream)
-        kind = _kind(buffered.peek(8)[:8])
+        kind = _kind(buffered.peek(_START)[:_START])
         if kind is None:
             return self.text(buffered, lambda: None)
         with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
-            path = Path(folder, f"stdin.{kind}")
+            path = Path(folder, "stdin")
             with path.open("wb") as file:
                 shutil.copyfileobj(buffered, file)
             return self.file(path)
 
-    def text(self, raw: Any, tell: Callable[[], None]) -> NamedMatrix:
-        try:
+    def text(self, raw: Any, tell: Callable[[], None]) -> NamedMatrix | Table:
+        with self._decoded():
             lines = io.TextIOWrapper(raw, encoding=self.encoding, newline="")
             try:
-                return read_text(
-                    iter(lines), self.options, long=self.long, unlisted=self.unlisted, progress=tell
-                )
+                return read_text(iter(lines), self.options, progress=tell, **self._long)
             finally:
                 lines.detach()
+
+    def rows(self, kind: str, path: Path) -> NamedMatrix | Table:
+        """Read what comes in rows of cells."""
+        options, size = self.options, path.stat().st_size
+        if kind == "xlsx":
+            rows, size, how, notes = sheet_rows(path, self.chosen.sheet)
+            return read_rows(rows, size, replace(options, source=how, notes=notes), **self._long)
+        if kind == "sqlite":
+            rows = sqlite_rows(path, self.chosen.table, options.drop)
+        else:
+            rows = json_rows(partial(self._open_text, path), options.drop, self.name)
+        how = "SQLite" if kind == "sqlite" else "JSON records"
+        with self._decoded():
+            return read_rows(rows, size, replace(options, source=how, header=True), **self._long)
+
+    def binary(self, kind: str, path: Path) -> NamedMatrix | Table:
+        options, chosen = self.options, self.chosen
+        if kind == "feather" or (kind == "parquet" and options.tables and chosen.long is False):
+            if chosen.long is not False:
+                raise InputError(f"{path}: --long reads text and Parquet: write it as Parquet")
+            found = (read_feather if kind == "feather" else read_parquet_table)(path, options)
+            if isinstance(found, Table) and not options.tables:
+                refuse_table(found)
+            return found
+        if kind == "parquet":
+            return read_parquet(
+                path,
+                index_col=options.index_col,
+                drop=options.drop,
+                long=chosen.long,
+                unlisted=chosen.unlisted,
+                aggregate=chosen.aggregate,
+            )
+        check_drop(options.drop, f"a {kind} file")
+        if chosen.long is not False:
+            raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")
+        if kind == "h5ad":
+            return read_h5ad(path, chosen.layer)
+        return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
+
+    @property
+    def _long(self) -> dict[str, Any]:
+        chosen = self.chosen
+        return {
+            "long": chosen.long, "unlisted": chosen.unlisted, "aggregate": chosen.aggregate
+        }  # fmt: skip
+
+    def _open_text(self, path: Path) -> io.TextIOWrapper:
+        with path.open("rb") as file:
+            is_gzipped = file.read(2) == b"\x1f\x8b"
+        raw: Any = unfolded(path) if is_gzipped else path.open("rb")
+        return io.TextIOWrapper(raw, encoding=self.encoding)
+
+    @contextmanager
+    def _decoded(self) -> Iterator[None]:
+        """Explain what is no text in the encoding."""
+        try:
+            yield
+        except (IndexError, KeyError):
+            raise  # a mistake of ours; an encoding that is not known raises their base class
         except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
             raise InputError(
                 f"{self.name} is no text in the encoding {self.encoding} "
@@ -168,27 +357,11 @@ class _Reader:
                 "file of a known format"
             ) from error
 
-    def binary(self, kind: str, path: Path) -> NamedMatrix:
-        if kind == "parquet":
-            return read_parquet(
-                path,
-                index_col=self.options.index_col,
-                drop=self.options.drop,
-                long=self.long,
-                unlisted=self.unlisted,
-            )
-        check_drop(self.options.drop, f"a {kind} file")
-        if self.long is not False:
-            raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")
-        if kind == "h5ad":
-            return read_h5ad(path, self.layer)
-        return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
-
 
 def _check_name(path: Path, kind: str | None) -> None:
     suffix = path.suffix.lower()
-    if suffix in _SHEETS:
-        raise InputError(f"{path} is a spreadsheet: save the sheet as CSV")
+    if suffix in (".xls", ".ods"):
+        raise InputError(f"{path} is a spreadsheet of another kind: save it as .xlsx or CSV")
     if _NAMES.get(suffix, kind) != kind:
         raise InputError(
             f"{path} is named {suffix} but is none (truncated, or another format): write or "
@@ -205,8 +378,29 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _kind(start: bytes) -> str | None:
-    return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+def _kind(start: bytes, path: Path | None = None) -> str | None:
+    """Return what a file is by its first bytes; None: text, in rows or not."""
+    for magic, other in _OTHERS.items():
+        if start.lower().startswith(magic.lower()):
+            raise InputError(f"{path or 'the input'} is {other}")
+    if start[8:12] == b"DUCK":
+        raise InputError(
+            f"{path or 'the input'} is a DuckDB database: write the table as Parquet (COPY t TO "
+            "'t.parquet')"
+        )
+    kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+    if kind == "npz" and path is not None and _is_workbook(path):
+        return "xlsx"
+    named = path is not None and path.name.lower().endswith(_JSON_NAMES)
+    return "json" if kind is None and (named or _JSON_STARTS.match(start)) else kind
+
+
+def _is_workbook(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "[Content_Types].xml" in archive.namelist()
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
+        return path.suffix.lower() in (".xlsx", ".xlsm")
 
 
 def _share_teller(

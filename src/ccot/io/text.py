@@ -6,17 +6,16 @@ its matrix.
 
 from __future__ import annotations
 
-import shlex
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
 from ccot.io.layout import (
     DECIMAL_COMMA,
-    FEW,
     Cells,
     Column,
     Layout,
@@ -30,11 +29,14 @@ from ccot.io.layout import (
     parse,
 )
 from ccot.io.long import collect_long
-from ccot.io.matrix import InputError, NamedMatrix, check_held, named_matrix
+from ccot.io.matrix import InputError, NamedMatrix, check_held, most_repeated, named_matrix
+from ccot.io.mixed import GrowingColumn, finish, gather, settle
+from ccot.io.table import Table
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
 _ROWS_BETWEEN_NEWS = 500
+_CELLS_BETWEEN_CHECKS = 2**9
 # A name as Python keeps it while a table is read, however short.
 _NAME_BYTES = 90
 # Cells that are looked through at once.
@@ -47,8 +49,9 @@ def read_text(
     *,
     long: bool | Sequence[Column] = False,
     unlisted: str = "zero",
+    aggregate: str | None = None,
     progress: Callable[[], None] = lambda: None,
-) -> NamedMatrix:
+) -> NamedMatrix | Table:
     """Read a table from lines of text.
 
     Parameters
@@ -62,13 +65,15 @@ def read_text(
         or in those named.
     unlisted : {"zero", "missing"}, default="zero"
         What cells are that a long table does not list.
+    aggregate : {"sum", "mean", "count", "last"}, optional
+        What is done with cells that a long table lists more than once.
     progress : callable, optional
         Called every few hundred lines.
 
     Returns
     -------
-    NamedMatrix
-        The matrix.
+    NamedMatrix or Table
+        The matrix; a table if some columns hold words and ``options`` welcome them.
 
     Examples
     --------
@@ -90,15 +95,79 @@ def read_text(
         raise InputError(
             f"the first row does not end in line {len(head)}: check the file and its quotes"
         )
-    decimal = options.decimal or guess_decimal(sample)
-    options = replace(options, delimiter=delimiter, decimal=decimal)
+    options = replace(options, delimiter=delimiter)
     cells = Cells(chain(head, lines), delimiter)
+    return read_cells(
+        cells, sample, options, long=long, unlisted=unlisted, aggregate=aggregate, progress=progress
+    )
+
+
+def read_cells(
+    cells: Cells | RowCells,
+    sample: list[list[str]],
+    options: TextOptions,
+    *,
+    long: bool | Sequence[Column] = False,
+    unlisted: str = "zero",
+    aggregate: str | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> NamedMatrix | Table:
+    """Read a table from rows of cells; see :func:`read_text`.
+
+    Parameters
+    ----------
+    cells : Cells
+        All rows.
+    sample : list of lists of str
+        The first of them; emptied.
+    options, long, unlisted, aggregate, progress
+        As in :func:`read_text`.
+
+    Returns
+    -------
+    NamedMatrix or Table
+        The matrix, or the table.
+    """
+    options = replace(options, decimal=options.decimal or guess_decimal(sample))
     if long is not False:
         check_drop(options.drop, "a long table")
-        return _read_long(cells, sample, long, unlisted, options, progress)
+        return _read_long(cells, sample, long, unlisted, aggregate, options, progress)
     layout = find_layout(sample, options)
-    del sample  # where rows are few and long, it is most of the table
-    return _read_wide(cells, layout, progress)
+    sample.clear()  # where rows are few and long, it is most of the table
+    return _read_wide(cells, layout, options, progress)
+
+
+class RowCells:
+    """Rows of cells that come from elsewhere, with what :class:`Cells` says of text.
+
+    Parameters
+    ----------
+    rows : iterator of lists of str
+        The rows.
+    n_characters : int
+        What the rows take where they come from.
+    """
+
+    def __init__(self, rows: Iterator[list[str]], n_characters: int) -> None:
+        self._rows, self.n_characters, self.line = rows, n_characters, 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for row in self._rows:
+            self.line += 1
+            yield row
+
+
+def read_rows(
+    rows: Iterator[list[str]], n_characters: int, options: TextOptions, **how: Any
+) -> NamedMatrix | Table:
+    """Read a table from rows of text cells; see :func:`read_text`."""
+    sample = list(islice(rows, _HEAD))
+    if not sample:
+        raise InputError("the input is empty: pass a table with at least two rows and columns")
+    width = max(map(len, sample))
+    padded = (row + [""] * (width - len(row)) for row in chain(sample, rows))
+    sample = [row + [""] * (width - len(row)) for row in sample]
+    return read_cells(RowCells(padded, n_characters), sample, options, **how)
 
 
 def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
@@ -113,8 +182,43 @@ def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
     return head, len(head) < _HEAD
 
 
-def _read_wide(cells: Cells, layout: Layout, progress: Callable[[], None]) -> NamedMatrix:
-    values, names, removed = array("d"), [], layout.removed
+def _read_wide(
+    cells: Cells | RowCells, layout: Layout, options: TextOptions, progress: Callable[[], None]
+) -> NamedMatrix | Table:
+    """Read numbers row by row; from the first word on, go on column by column."""
+    values, names = array("d"), []
+    rows = _rows(cells, layout, names, progress)
+    n_columns = layout.width - len(layout.removed)
+    first: list[str] | None = None
+    checked = 0
+    while not layout.holds_words and (first := next(rows, None)) is not None:
+        if not _append(values, first, layout.decimal):
+            break
+        if len(values) + len(names) > checked:
+            _check_names(values, names, cells)
+            checked = len(values) + len(names) + _CELLS_BETWEEN_CHECKS
+    matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, n_columns)
+    row_names = names if layout.index is not None else None
+    if not layout.holds_words and first is None:
+        if row_names is not None and most_repeated(row_names):
+            columns = dict(zip(layout.titles, matrix.T, strict=True))
+            return settle(columns, row_names, layout, options, layout.notes)
+        return named_matrix(matrix, row_names, layout.column_names, layout.describe(), layout.notes)
+    columns = [
+        GrowingColumn(title, layout.decimal, column)
+        for title, column in zip(layout.titles, matrix.T, strict=True)
+    ]
+    del matrix, values
+    numbered = ((row, cells.line) for row in chain([first] if first else [], rows))
+    gather(numbered, columns, lambda: cells.n_characters)
+    return finish(columns, row_names, layout, options)
+
+
+def _rows(
+    cells: Cells | RowCells, layout: Layout, names: list[str], progress: Callable[[], None]
+) -> Iterator[list[str]]:
+    """Return rows of values; the names of rows, if there are any, are added to a list."""
+    removed = layout.removed
     rows = iter(cells)
     if layout.header is not None:
         next(rows)
@@ -128,47 +232,35 @@ def _read_wide(cells: Cells, layout: Layout, progress: Callable[[], None]) -> Na
             names.append(row[layout.index])
         for place in removed:
             del row[place]
-        _append(values, row, layout, cells.line)
         if number % _ROWS_BETWEEN_NEWS == 0:
             progress()
-            _check_names(values, names, cells)
-    matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, layout.width - len(removed))
-    return named_matrix(
-        matrix,
-        names if layout.index is not None else None,
-        layout.column_names,
-        layout.describe(),
-    )
+        yield row
 
 
-def _check_names(values: array[float], names: list[str], cells: Cells) -> None:
+def _check_names(values: array[float], names: list[str], cells: Cells | RowCells) -> None:
     check_held(
         8 * len(values) + _NAME_BYTES * len(names),
         cells.n_characters,
         f"a table of {len(names)} short row names and few values",
-        "leave the names out by --drop 0",
+        "leave the names, or empty columns, out by --drop",
     )
 
 
-def _append(values: array[float], row: list[str], layout: Layout, line: int) -> None:
+def _append(values: array[float], row: list[str], decimal: str) -> bool:
+    """Add numbers, or tell that some cell is none."""
     before = len(values)
     # Python reads 1_000 as a thousand; tables do not.
-    if layout.decimal == "." and not _holds(row, "_"):
+    if decimal == "." and not _holds(row, "_"):
         try:
             values.extend(map(float, row))
-            return
+            return True
         except ValueError:
             del values[before:]
-    for place, cell in enumerate(row):
-        try:
-            values.append(parse(cell, layout.decimal))
-        except ValueError:
-            names = layout.column_names
-            column = f"column {names[place][:40]!r}" if names else f"value {place + 1}"
-            remedy = _remedy(cell) or _without_text(row, layout)
-            raise InputError(
-                f"line {line}, {column}: {cell[:40]!r} is no number: {remedy}"
-            ) from None
+    try:
+        values.extend([parse(cell, decimal) for cell in row])
+    except ValueError:
+        return False
+    return True
 
 
 def _holds(row: list[str], mark: str) -> bool:
@@ -185,22 +277,6 @@ def _remedy(cell: str) -> str | None:
     return None
 
 
-def _without_text(row: list[str], layout: Layout) -> str:
-    """Say how to leave all columns out that hold text in a row, whose values are left."""
-    removed = set(layout.removed)
-    places = (place for place in range(layout.width) if place not in removed)
-    numbers = number_test(layout.decimal)
-    text = [layout.title(p) for p, cell in zip(places, row, strict=True) if not numbers(cell)]
-    columns, drop = "column", "--drop"
-    if len(text) <= FEW:
-        columns += "s" * (len(text) > 1)
-        drop = " ".join(f"--drop {shlex.quote(title[:40])}" for title in text)
-    return (
-        f"leave the {columns} out by {drop}, name one of row names by --index-col, or empty the "
-        "cell if unknown"
-    )
-
-
 def _long_has_header(
     first: list[str], wanted: Sequence[Column], numbers: Callable[[str], bool]
 ) -> bool:
@@ -212,10 +288,11 @@ def _long_has_header(
 
 
 def _read_long(
-    cells: Cells,
+    cells: Cells | RowCells,
     sample: Sequence[list[str]],
     asked: bool | Sequence[Column],
     unlisted: str,
+    aggregate: str | None,
     options: TextOptions,
     progress: Callable[[], None],
 ) -> NamedMatrix:
@@ -259,5 +336,9 @@ def _read_long(
             ) from None
 
     return collect_long(
-        triples(), counted=len(places) == 2, unlisted=unlisted, size=lambda: cells.n_characters
+        triples(),
+        counted=len(places) == 2,
+        unlisted=unlisted,
+        aggregate=aggregate,
+        size=lambda: cells.n_characters,
     )

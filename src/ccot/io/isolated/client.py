@@ -163,7 +163,7 @@ class _Process:
 
     def ask(self, question: dict[str, Any], n_bytes: int) -> tuple[dict[str, Any], list]:
         """Return the first message of an answer that may take so many bytes."""
-        limits = {"seconds": _seconds(n_bytes), "memory": BESIDE + 2 * n_bytes}
+        limits = {"seconds": seconds_of_work(n_bytes), "memory": BESIDE + 2 * n_bytes}
         stdin: Any = self._popen.stdin
         try:
             stdin.write(json.dumps(question | limits).encode() + b"\n")
@@ -175,7 +175,7 @@ class _Process:
 
     def receive(self, n_bytes: int) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Return the next message, and its arrays; a worker that failed is a damaged file."""
-        patience = threading.Timer(_PATIENCE * _seconds(n_bytes), self._popen.kill)
+        patience = threading.Timer(_PATIENCE * seconds_of_work(n_bytes), self._popen.kill)
         patience.start()
         try:
             stdout: Any = self._popen.stdout
@@ -199,7 +199,7 @@ class _Process:
             patience.cancel()
 
 
-def _seconds(n_bytes: int) -> int:
+def seconds_of_work(n_bytes: int) -> int:
     return _SECONDS + n_bytes // _BYTES_A_SECOND
 
 

@@ -1,0 +1,364 @@
+"""Columns of words and numbers, gathered in one pass, part by part."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ccot.io.layout import DECIMAL_COMMA, MISSING, Layout, TextOptions, number_test, parse
+from ccot.io.matrix import (
+    InputError,
+    NamedMatrix,
+    Repeated,
+    check_held,
+    check_values,
+    most_repeated,
+    named_matrix,
+    unique_names,
+)
+from ccot.io.table import Table
+
+# Rows and cells that are taken in at once.
+_PART, _PART_CELLS = 1024, 1 << 20
+# A distinct word as Python keeps it, and a cell: its code, and at the end its place in an array.
+_WORD_BYTES, _CELL_BYTES = 240, 12
+# Among so many numbers, so small a share of other words is taken for gaps.
+_MIN_NUMBERS, _STRAY = 20, 0.05
+# Numbers with marks around or between their digits: not plain, but no words either.
+_FORMATTED = re.compile(r"[-+(]?\s?\D{0,4}?\d[\d.,'’\s]*\s?(%|[^\w\s]|[A-Za-z]{1,3})?\)?")
+_SEVERAL_CELLS = re.compile(r"[-+\d.]+([;|\t][-+\d.]+)+")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d*,(\d{1,2}|\d{4,})")
+_DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+")
+
+
+class _Codes(dict[str, int]):
+    """Numbers the words it is asked for; -1 is an empty cell."""
+
+    def __init__(self, decimal: str, *, rewrite: bool) -> None:
+        self.words: dict[str, int] = {}
+        self._decimal, self._rewrite = decimal, rewrite
+
+    def __missing__(self, cell: str) -> int:
+        word = cell.strip()
+        if self._rewrite and word and number_test(self._decimal)(word):
+            word = as_text(parse(word, self._decimal)) or word
+        code = self.words.setdefault(word, len(self.words)) if word else -1
+        self[cell] = code
+        return code
+
+
+def as_text(number: float) -> str:
+    """Return a number as people write it; nothing where it is missing.
+
+    Examples
+    --------
+    >>> as_text(7.0), as_text(0.5), as_text(float("nan"))
+    ('7', '0.5', '')
+    """
+    if number != number:
+        return ""
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+
+class GrowingColumn:
+    """A column that holds numbers as long as all its cells are numbers or gaps.
+
+    Parameters
+    ----------
+    name : str
+        Its name, or its position.
+    decimal : str
+        The decimal point.
+    numbers : sequence of float
+        Cells that were read as numbers before.
+    """
+
+    def __init__(self, name: str, decimal: str, numbers: Iterable[float] = ()) -> None:
+        self.name, self._decimal = name, decimal
+        self.numbers, self.codes = array("d", numbers), array("i")
+        self._known: _Codes | None = None
+        self.first_word, self.is_rewritten = (0, ""), False
+
+    def extend(self, cells: Sequence[str], lines: Sequence[int]) -> None:
+        """Add cells, which stand in these lines."""
+        if self._known is None and not self._add_numbers(cells):
+            self._turn_to_words(cells, lines)
+        if self._known is not None:
+            self.codes.extend(map(self._known.__getitem__, cells))
+
+    def _add_numbers(self, cells: Sequence[str]) -> bool:
+        before = len(self.numbers)
+        try:
+            # Python reads 1_000 as a thousand; tables do not.
+            if self._decimal == "." and "_" not in "".join(cells):
+                self.numbers.extend(map(float, cells))
+                return True
+        except ValueError:
+            del self.numbers[before:]
+        try:
+            self.numbers.extend([parse(cell, self._decimal) for cell in cells])
+        except ValueError:
+            return False
+        return True
+
+    def _turn_to_words(self, cells: Sequence[str], lines: Sequence[int]) -> None:
+        """Go over to words; numbers before them are written as people write numbers."""
+        is_number = number_test(self._decimal)
+        first = next(place for place, cell in enumerate(cells) if not is_number(cell))
+        self.first_word = lines[first], cells[first].strip()
+        self.is_rewritten = len(self.numbers) > 0
+        self._known = _Codes(self._decimal, rewrite=self.is_rewritten)
+        self.codes.extend(self._known[as_text(number)] for number in self.numbers)
+        self.numbers = array("d")
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether all cells so far are numbers or gaps."""
+        return self._known is None
+
+    @property
+    def words(self) -> list[str]:
+        """Distinct words, in the order in which they came."""
+        return [] if self._known is None else list(self._known.words)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that are held now, or at the end."""
+        n_words = 0 if self._known is None else len(self._known)
+        return 8 * len(self.numbers) + _CELL_BYTES * len(self.codes) + _WORD_BYTES * n_words
+
+    def values(self) -> np.ndarray:
+        """Return the cells: numbers, or objects that are str or None."""
+        if self._known is None:
+            return np.frombuffer(self.numbers, np.float64)
+        known = np.empty(len(self._known.words) + 1, dtype=object)
+        known[:-1] = self.words
+        return known[np.frombuffer(self.codes, np.int32)]
+
+    def without_strays(self) -> tuple[np.ndarray, str] | None:
+        """Return numbers with gaps for the few words among them, and a note; None if not so."""
+        words, codes = self.words, np.frombuffer(self.codes, np.int32)
+        counts = np.bincount(codes + 1, minlength=len(words) + 1)[1:]
+        is_number = number_test(self._decimal)
+        stray = np.array([not is_number(word) for word in words])
+        gaps = np.array([word.lower() in MISSING for word in words])
+        n_stray, n_numbers = int(counts[stray].sum()), int(counts[~stray & ~gaps].sum())
+        if n_numbers < _MIN_NUMBERS or n_stray > _STRAY * n_numbers:
+            return None
+        if any(_FORMATTED.fullmatch(words[place]) for place in np.flatnonzero(stray)):
+            return None
+        known = np.full(len(words) + 1, np.nan)
+        for place in np.flatnonzero(~stray):
+            known[place] = parse(words[place], self._decimal)
+        line, word = self.first_word
+        return known[codes], (
+            f"column {self.name[:40]!r}: {n_stray} of {n_stray + n_numbers} cells are no numbers "
+            f"({word[:40]!r} in line {line}) and count as gaps; pass --kind "
+            f"{shlex.quote(self.name[:40])}=category to take them as words"
+        )
+
+    def check_cells(self) -> None:
+        """Refuse words that are several cells, or numbers of which some have a decimal comma."""
+        line, word = self.first_word
+        where = f"line {line}, column {self.name[:40]!r}: {word[:40]!r}"
+        if self.words and all(map(_SEVERAL_CELLS.fullmatch, self.words)):
+            raise InputError(f"{where} is no number: pass --delimiter if that is several cells")
+        commas, points = (
+            any(map(number.fullmatch, self.words)) for number in (_DECIMAL_COMMA, _DECIMAL_POINT)
+        )
+        if commas and points:
+            raise InputError(
+                f"{where} stands among numbers with a decimal point: pass --decimal , for decimal "
+                "commas, or write all numbers alike"
+            )
+
+
+def gather(
+    rows: Iterator[tuple[list[str], int]], columns: list[GrowingColumn], size: Callable[[], int]
+) -> None:
+    """Add rows, each with the number of its line, to columns.
+
+    Parameters
+    ----------
+    rows : iterator of (list of str, int)
+        The rows and their lines.
+    columns : list of GrowingColumn
+        One for every cell of a row.
+    size : callable
+        Returns how many bytes were read so far.
+    """
+    part: list[list[str]] = []
+    lines: list[int] = []
+
+    def add() -> None:
+        for column, cells in zip(columns, zip(*part, strict=True), strict=True):
+            column.extend(cells, lines)
+        part.clear()
+        lines.clear()
+        check_held(
+            sum(column.n_bytes for column in columns),
+            size(),
+            f"a table of {len(columns)} columns of short words",
+            "leave some columns out by --drop",
+        )
+
+    for row, line in rows:
+        part.append(row)
+        lines.append(line)
+        if len(part) == _PART or len(part) * len(columns) > _PART_CELLS:
+            add()
+    if part:
+        add()
+
+
+def finish(
+    columns: list[GrowingColumn], names: list[str] | None, layout: Layout, options: TextOptions
+) -> NamedMatrix | Table:
+    """Return what was gathered: a matrix if all columns hold numbers, else a table."""
+    notes = list(layout.notes)
+    values: dict[str, np.ndarray] = {}
+    unique_names((column.name for column in columns), "columns")
+    if not options.tables:
+        refuse_words([column for column in columns if not column.is_numeric], layout)
+    for column in columns:
+        values[column.name] = column.values()
+        if column.is_numeric:
+            continue
+        column.check_cells()
+        numbers = None if column.name in options.as_words else column.without_strays()
+        if numbers is not None:
+            values[column.name] = numbers[0]
+            notes.append(numbers[1])
+        elif column.is_rewritten:
+            line, word = column.first_word
+            notes.append(
+                f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r}); "
+                "the numbers before are written without leading zeros"
+            )
+    return settle(values, names, layout, options, notes)
+
+
+def settle(
+    values: dict[str, np.ndarray],
+    names: list[str] | None,
+    layout: Layout,
+    options: TextOptions,
+    notes: Iterable[str],
+) -> NamedMatrix | Table:
+    """Return columns and row names as a matrix or a table; names that repeat are a column."""
+    how, notes = layout.describe(), list(notes)
+    if names is not None and layout.index is not None and (again := most_repeated(names)):
+        holds_words = any(column.dtype.kind != "f" for column in values.values())
+        notes += _as_column(again, len(names), layout, options.tables, holds_words)
+        title, cells = layout.title(layout.index), (name.strip() or None for name in names)
+        values, names = {title: np.array(list(cells), dtype=object), **values}, None
+        how = replace(layout, index=None).describe()
+    for column in values.values():
+        if column.dtype.kind == "f":
+            check_values(column)
+    if all(column.dtype.kind == "f" for column in values.values()):
+        matrix = np.column_stack(list(values.values())) if values else np.empty((0, 0))
+        return named_matrix(matrix, names, layout.column_names, how, notes)
+    return Table(values, None if names is None else list(names), (how, *notes))
+
+
+def _as_column(
+    again: Repeated, n_rows: int, layout: Layout, tables: bool, holds_words: bool
+) -> list[str]:
+    """Return what to say where a first column repeats itself, and so names no rows; or refuse."""
+    title = layout.title(layout.index or 0)[:40]
+    what = f"olumn {title!r} cannot name the rows: {again.times} of them are {again.name[:40]!r}"
+    if layout.index_asked:
+        raise InputError(f"C{what}. Use --index-col NAME, or leave it out to number the rows.")
+    # Names of a matrix that are nearly unique are names with a mistake, no categories.
+    if not tables or (not holds_words and 2 * again.n_distinct > n_rows):
+        raise InputError(
+            f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and --drop "
+            f"{shlex.quote(title)} to leave the column out)."
+        )
+    if 2 * again.n_distinct <= n_rows:
+        return []
+    return [f"c{what}; it is taken as a column, and rows are numbered"]
+
+
+def refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
+    """Name all columns of words at once, with the options that leave them out."""
+    if not columns:
+        return
+    line, word = columns[0].first_word
+    where = f"column {columns[0].name[:40]!r}"
+    if not layout.header:
+        where = f"value {layout.titles.index(columns[0].name) + 1}"
+    for column in columns:
+        column.check_cells()
+    if DECIMAL_COMMA.fullmatch(word):
+        raise InputError(
+            f"line {line}, {where}: {word[:40]!r}: pass --decimal , for decimal commas"
+        )
+    drop = " ".join(f"--drop {shlex.quote(column.name[:40])}" for column in columns)
+    several = "s" * (len(columns) > 1)
+    raise InputError(
+        f"line {line}, {where}: {word[:40]!r} is no number: leave the column{several} out by "
+        f"{drop}, name one of row names by --index-col, or empty the cell if unknown (--method "
+        "transport takes words)"
+    )
+
+
+def refuse_types(types: Mapping[str, str]) -> None:
+    """Name all columns at once that hold neither numbers, words nor dates."""
+    if types:
+        drop = " ".join(f"--drop {shlex.quote(name[:40])}" for name in types)
+        name, kind = next(iter(types.items()))
+        raise InputError(
+            f"column {name[:40]!r} is of type {kind[:40]}, which is no cell of a table: leave "
+            f"{len(types)} out by {drop}"
+        )
+
+
+def refuse_table(table: Table) -> None:
+    """Name all columns of a table that hold no numbers, with the options that leave them out."""
+    words = [name for name, column in table.columns.items() if column.dtype.kind != "f"]
+    is_number = number_test(".")
+    shown = []
+    for name in words[:8]:
+        cells = (str(cell) for cell in table.columns[name] if cell is not None)
+        shown.append(f"{name[:40]!r}: {next((c for c in cells if not is_number(c)), '')[:40]!r}")
+    drop = " ".join(f"--drop {shlex.quote(name[:40])}" for name in words)
+    raise InputError(
+        f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)}): "
+        f"--method transport takes them; leave them out by {drop}"
+    )
+
+
+def as_matrix(table: Table) -> NamedMatrix:
+    """Return a table of numbers as a matrix; one with words stays a table, with the same names."""
+    if not table.columns or any(column.dtype.kind != "f" for column in table.columns.values()):
+        return as_named(table)
+    how, *notes = table.notes or ("a table",)
+    values = np.column_stack(list(table.columns.values()))
+    return named_matrix(values, table.row_names, table.columns, how, notes)
+
+
+def as_named(table: Table) -> NamedMatrix:
+    """Return a table as the values of what has names and is described."""
+    how, *notes = table.notes or ("a table",)
+    rows = None if table.row_names is None else tuple(table.row_names)
+    return NamedMatrix(table, rows, tuple(table.columns), how, tuple(notes))
+
+
+def as_table(found: NamedMatrix | Table) -> Table:
+    """Return a matrix as a table whose columns are those of the matrix; a table as it is."""
+    if isinstance(found, Table):
+        return found
+    if not isinstance(found.values, np.ndarray):
+        raise InputError("the input is a sparse matrix, or left in its file: it is no table")
+    names = found.column_names or tuple(map(str, range(found.shape[1])))
+    titles = [name or str(place) for place, name in enumerate(names)]
+    columns = dict(zip(titles, found.values.T, strict=True))
+    rows = None if found.row_names is None else list(found.row_names)
+    return Table(columns, rows, (found.how, *found.notes))

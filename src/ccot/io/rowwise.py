@@ -1,0 +1,286 @@
+"""Spreadsheets, JSON records and tables of SQLite, as rows of cells that are text."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import shlex
+import sqlite3
+import time
+import zipfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any
+
+from ccot.io.binary import damage_explained
+from ccot.io.isolated.client import seconds_of_work
+from ccot.io.matrix import InputError, check_unfolded
+from ccot.io.mixed import as_text
+
+# A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
+# than twenty times that.
+_RECORD = 1 << 21
+_SPACE = re.compile(r"[\s\ufeff]*")
+# Formulas that no program has computed.
+_NOT_COMPUTED = re.compile(rb"(</f>|<f[^>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
+_SQLITE_STEPS, _SQLITE_BYTES = 1_000_000, 1 << 20
+
+
+def cell_text(value: Any) -> str:
+    """Return a value as the text of a cell.
+
+    Examples
+    --------
+    >>> cell_text(2.0), cell_text(None), cell_text(True)
+    ('2', '', 'true')
+    >>> cell_text(datetime.datetime(2024, 1, 31))
+    '2024-01-31'
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return as_text(value)
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date().isoformat()
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return as_text(value / datetime.timedelta(days=1))
+    return str(value)
+
+
+def sheet_rows(
+    path: Path, sheet: str | None
+) -> tuple[Iterator[list[str]], int, str, tuple[str, ...]]:
+    """Return the rows of a sheet of an Excel workbook.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The ``.xlsx`` file.
+    sheet : str or None
+        Name of the sheet; None: the first one.
+
+    Returns
+    -------
+    rows : iterator of lists of str
+        All of one length unless a row has more cells than those above it.
+    size : int
+        Bytes of the file when it is unpacked.
+    how : str
+        What is read, in words.
+    notes : tuple of str
+        What was doubtful.
+    """
+    try:
+        import openpyxl
+    except ImportError as missing:
+        raise ImportError(
+            "Excel files need openpyxl, which is not installed: pip install 'ccot[tables]', or "
+            "save the sheet as CSV"
+        ) from missing
+    with damage_explained(path, "Excel"):
+        size = _unpacked(path)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        names = [one.title for one in book.worksheets]
+        if not names:
+            raise InputError(f"{path} has no sheet of cells: save the table as CSV")
+        chosen = sheet if sheet is not None else names[0]
+        if chosen not in names:
+            raise InputError(f"--sheet {chosen} is no sheet: sheets are {_listed(names)}")
+        found = book[chosen]
+        _check_formulas(path, found)
+        found.reset_dimensions()
+    notes = ()
+    if sheet is None and len(names) > 1:
+        notes = (f"sheet {chosen!r} is read, not {_listed(names, chosen)}: pass --sheet NAME",)
+    return _sheet_cells(path, found), size, f"Excel, sheet {chosen!r}", notes
+
+
+def _unpacked(path: Path) -> int:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        if sum(member.compress_size for member in members) > path.stat().st_size:
+            raise InputError(f"{path} announces more than it holds: download it again")
+        size = sum(member.file_size for member in members)
+    check_unfolded(size, path)
+    return size
+
+
+def _check_formulas(path: Path, sheet: Any) -> None:
+    with zipfile.ZipFile(path) as archive:
+        n_open = len(_NOT_COMPUTED.findall(archive.read(sheet._worksheet_path.lstrip("/"))))
+    if n_open:
+        raise InputError(
+            f"{path}: {n_open} formulas have no stored values: open the file in a spreadsheet "
+            "program and save it, or save the sheet as CSV"
+        )
+
+
+def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
+    width = 0
+    with damage_explained(path, "Excel"):
+        for values in sheet.iter_rows(values_only=True):
+            row = list(map(cell_text, values))
+            while row and not row[-1]:
+                row.pop()
+            if row:
+                width = max(width, len(row))
+                yield row + [""] * (width - len(row))
+
+
+def json_rows(
+    open_text: Callable[[], IO[str]], drop: Collection[Any], name: str
+) -> Iterator[list[str]]:
+    """Return a header and rows of JSON records, in a list or one after another.
+
+    Parameters
+    ----------
+    open_text : callable
+        Opens the file; called twice, since any record may have a key that no other has.
+    drop : collection of str
+        Keys to leave out, which may hold anything.
+    name : str
+        Of the file, for messages.
+
+    Yields
+    ------
+    list of str
+        Keys, then values.
+    """
+    keys: dict[str, None] = {}
+    nested: dict[str, None] = {}
+    with open_text() as text:
+        for record in _records(text, name):
+            keys.update(dict.fromkeys(record))
+            nested.update((key, None) for key, value in record.items() if _is_nested(value))
+    if wrong := [key for key in nested if key not in drop]:
+        left_out = " ".join(f"--drop {shlex.quote(key[:40])}" for key in wrong)
+        raise InputError(
+            f"{name}: {_listed(wrong)} hold lists or objects: write one flat record a row, or "
+            f"leave them out by {left_out}"
+        )
+    yield list(keys)
+    with open_text() as text:
+        for record in _records(text, name):
+            yield ["" if _is_nested(value) else cell_text(value) for value in map(record.get, keys)]
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:
+    decoder = json.JSONDecoder(object_pairs_hook=_record)
+    buffer, place, number, ends_at = "", 0, 0, ""
+    while True:
+        if len(buffer) - place < _RECORD:
+            buffer, place = buffer[place:] + text.read(_RECORD), 0
+        place = _SPACE.match(buffer, place).end()  # type: ignore[union-attr]
+        if place == len(buffer):
+            if buffer and place:  # blanks alone
+                continue
+            if ends_at == "]" or not number:
+                raise InputError(f"{name} ends before its records do: write it again")
+            return
+        mark = buffer[place]
+        if mark == "[" and not number and not ends_at:
+            ends_at = "]"
+        elif mark == ends_at:
+            ends_at = "\n"
+        elif mark != "," or ends_at != "]" or not number:
+            number += 1
+            if ends_at == "\n":
+                raise InputError(f"{name} goes on after its list of records: write it again")
+            record, place = _decoded(decoder, buffer, place, f"{name}, record {number}")
+            yield record
+            continue
+        place += 1
+
+
+def _decoded(
+    decoder: json.JSONDecoder, buffer: str, place: int, where: str
+) -> tuple[dict[str, Any], int]:
+    try:
+        record, place = decoder.raw_decode(buffer, place)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", str(error))[:80]
+        raise InputError(f"{where} is no JSON ({reason}): write the file again") from error
+    if not isinstance(record, dict):
+        raise InputError(
+            f"{where} is no object: write a list of records, [{{...}}, {{...}}], or one a line"
+        )
+    return record, place
+
+
+def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a key is there twice")
+    return record
+
+
+def sqlite_rows(path: Path, table: str | None, drop: Collection[Any]) -> Iterator[list[str]]:
+    """Return a header and the rows of a table of an SQLite database.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The database, which is opened for reading only.
+    table : str or None
+        Name of the table; None: the only one.
+    drop : collection of str
+        Columns to leave out, which may hold anything.
+
+    Yields
+    ------
+    list of str
+        Names of columns, then values.
+    """
+    size = path.stat().st_size
+    deadline = time.monotonic() + 60 * seconds_of_work(size)
+    with (
+        damage_explained(path, "SQLite"),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as base,
+    ):
+        base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _SQLITE_BYTES))
+        base.set_progress_handler(lambda: time.monotonic() > deadline, _SQLITE_STEPS)
+        base.execute("PRAGMA trusted_schema = OFF")
+        chosen = _chosen_table(base, path, table).replace('"', '""')
+        rows = base.execute(f'SELECT * FROM "{chosen}"')
+        names = [column[0] for column in rows.description]
+        yield names
+        kept = [name not in drop for name in names]
+        for row in rows:
+            for name, value, is_kept in zip(names, row, kept, strict=True):
+                if is_kept and isinstance(value, bytes):
+                    raise InputError(
+                        f"column {name[:40]!r} holds binary data: leave it out by --drop "
+                        f"{shlex.quote(name[:40])}"
+                    )
+            yield list(map(cell_text, row))
+
+
+def _chosen_table(base: sqlite3.Connection, path: Path, asked: str | None) -> str:
+    """Return the table to read: views and virtual tables run code of the file, and are not."""
+    found = base.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
+        "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY rowid"
+    )
+    names = [name for (name,) in found]
+    if asked is None and len(names) == 1:
+        return names[0]
+    if asked is None or asked not in names:
+        wrong = "" if asked is None else f"--table {asked} is no table: "
+        raise InputError(f"{wrong}{path} holds {_listed(names) or 'none'}: pass --table NAME")
+    return asked
+
+
+def _listed(names: list[str], *but: str) -> str:
+    shown = [repr(name[:40]) for name in names if name not in but]
+    more = f" and {len(shown) - 8} more" if len(shown) > 8 else ""
+    return ", ".join(shown[:8]) + more

@@ -1,0 +1,142 @@
+"""Tables with words on the command line."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from ccot import TransportCoclustering
+from ccot.io import Table
+
+TAKES_TABLES = "column_kinds" in TransportCoclustering().get_params()
+RNG = np.random.default_rng(0)
+
+
+def lines(n=60):
+    """Two kinds of rows, told apart by every column."""
+    for number in range(n):
+        kind = number % 2
+        size = f"{RNG.normal(10 * kind, 0.5):.2f}"
+        yield ",".join(["ab"[kind], f"name{number}", size, ["red", "blue"][kind], str(kind + 5)])
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_text("\n".join(["species,who,size,colour,legs", *lines()]) + "\n")
+    return path
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    """Take the place of the estimator's fit, and keep what it is given."""
+    given = []
+
+    def fit(self, X, y=None):
+        given.append(X)
+        raise ValueError("the stub fits nothing")
+
+    monkeypatch.setattr(TransportCoclustering, "fit", fit)
+    return given
+
+
+def rows_of(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_words_reach_the_estimator_as_a_table(ccot, mixed, stub):
+    outcome = ccot("fit", mixed, "--no-report", "--drop", "who", code=2)
+    assert "the stub fits nothing" in outcome.stderr
+    assert "60 x 4; text, delimiter ',', with a header, no row names, without 'who'" in (
+        outcome.stdout
+    )
+    (table,) = stub
+    assert isinstance(table, Table)
+    assert list(table.columns) == ["species", "size", "colour", "legs"]
+    assert table.columns["size"].dtype == np.float64
+    assert table.columns["colour"][:2].tolist() == ["red", "blue"]
+
+
+def test_numbers_that_are_left_by_annotations_are_a_matrix(ccot, mixed, stub):
+    options = [part for name in ("species", "who", "colour") for part in ("--annotate", name)]
+    ccot("fit", mixed, "--no-report", *options, code=2)
+    values = stub[0]
+    if isinstance(values, Table):
+        values = np.column_stack(list(values.columns.values()))
+    assert values.shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--kind", "colour"), "--kind colour is not COLUMN=KIND"),
+        (("--annotate", "hue"), "--annotate hue is no column: columns are species, who"),
+        (("--method", "ccot", "--scale", "log"), "are for --method transport"),
+        (("--method", "ccot"), r"3 of 5 columns hold words \('species': 'a', 'who': 'name0', "),
+        (("--method", "ccot"), "by --drop species --drop who --drop colour"),
+        (("--index-col", "species"), "Column 'species' cannot name the rows: 30 of them are 'a'."),
+    ],
+)
+def test_what_is_asked_for_must_make_sense(options, message, ccot, mixed):
+    import re
+
+    outcome = ccot("fit", mixed, *options, "--no-report", code=2)
+    assert re.search(message, " ".join(outcome.output.replace("│", "").split()))
+
+
+def test_old_names_of_numbers_are_told(ccot, table):
+    outcome = ccot("fit", table, "--rows", 2, "--columns", 3, "--json", "--no-report")
+    assert "FutureWarning: --rows is called --n-row-clusters now" in outcome.stderr
+    assert "FutureWarning: --columns is called --n-column-clusters now" in outcome.stderr
+    found = json.loads(outcome.stdout)["result"]
+    assert (found["row_clusters"], found["column_clusters"]) == (2, 3)
+    assert "--rows" not in ccot("fit", "--help").stdout
+
+
+def test_models_of_matrices_leave_words_of_new_rows_out(ccot, blocks, model_file, tmp_path):
+    path = tmp_path / "new.csv"
+    head = ",".join(["kind", *blocks.columns])
+    body = [",".join(["xy"[i % 2], *map(str, row)]) for i, row in enumerate(blocks.values[:4])]
+    path.write_text("\n".join([head, *body]))
+    outcome = ccot("predict", model_file, path, "--json")
+    assert "1 columns that the model does not know are left out (the first: 'kind')" in (
+        outcome.stderr
+    )
+    assert [line.keys() for line in json.loads(outcome.stdout)] == 4 * [
+        {"name", "cluster", "confidence"}
+    ]
+    path.write_text("\n".join([head, *(line.replace(".", "o", 2) for line in body)]))
+    assert "columns hold words ('s0'" in ccot("predict", model_file, path, code=2).stderr
+
+
+def test_repeated_cells_are_said_aloud(ccot):
+    listed = "".join(f"u{i % 9},w{i % 7},{i % 3}\n" for i in range(200))
+    told = ccot("fit", "-", "--long", "--dry-run", stdin="who,what,much\n" + listed)
+    assert "note: 137 lines repeat a cell that is listed before: summed (--aggregate" in told.stderr
+    told = ccot("fit", "-", "--long", "--dry-run", "--aggregate", "last", stdin=listed)
+    assert "the last is taken\n" in told.stderr
+
+
+@pytest.mark.skipif(not TAKES_TABLES, reason="the estimator takes no tables")
+def test_from_a_table_to_labels_and_back(ccot, mixed, tmp_path):
+    ccot("fit", mixed, "--no-report", "--annotate", "species", "--kind", "legs=category",
+         "--drop", "who")  # fmt: skip
+    fitted = rows_of(tmp_path / "mixed-ccot" / "row_labels.csv")
+    assert list(fitted[0]) == ["name", "cluster", "confidence", "species"]
+    assert len({(line["species"], line["cluster"]) for line in fitted}) == 2
+    run = json.loads((tmp_path / "mixed-ccot" / "run.json").read_text())
+    assert "categories" in run["preparation"]
+    (tmp_path / "new.csv").write_text("\n".join(mixed.read_text().splitlines()[:4]) + "\n")
+    outcome = ccot("predict", "mixed-ccot/model.ccot", "new.csv", "--out", "p.csv")
+    placed = rows_of(tmp_path / "p.csv")
+    assert [line["cluster"] for line in placed] == [line["cluster"] for line in fitted[:3]]
+    assert all(0.5 < float(line["confidence"]) <= 1 for line in placed)
+    assert "2 columns that the model does not know are left out" in outcome.stderr
+    (tmp_path / "less.csv").write_text("colour,legs\nblue,6\nred,5\ngreen,5\n")
+    outcome = ccot("predict", "mixed-ccot/model.ccot", "less.csv")
+    assert "warning: 1 of the 3 fitted columns are missing and count as gaps: size" in (
+        outcome.stderr
+    )
+    assert "1 cells hold a category that no fitted row has" in outcome.stderr

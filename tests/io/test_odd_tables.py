@@ -1,0 +1,273 @@
+"""Odd and malformed tables: each is read as it is meant, with a note, or refused with a remedy."""
+
+import gzip
+import json
+import sqlite3
+import zipfile
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ccot.io import InputError, read_matrix, read_table
+
+YEARS = "country,1952,1957,2007\nSweden,71.9,72.5,80.9\nChile,54.7,56.1,78.6\nMali,33.7,35.3,54.5\n"
+MIXED = "k,a,b\nx,1,red\ny,2,blue\nx,3,red\n"
+NUMBERS = "".join(f"{i},{i * 7 % 11}\n" for i in range(40))
+
+
+def text(content, name="in.csv", encoding="utf-8"):
+    return name, lambda path: path.write_bytes(content.encode(encoding))
+
+
+def raw(content, name="in.csv"):
+    return name, lambda path: path.write_bytes(content)
+
+
+def sheet(*sheets, name="in.xlsx"):
+    def build(path):
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for title, rows in sheets:
+            one = book.create_sheet(title)
+            for row in rows:
+                one.append(row)
+        book.save(path)
+
+    return name, build
+
+
+def database(*statements, name="in.sqlite"):
+    def build(path):
+        base = sqlite3.connect(path)
+        for statement in statements:
+            base.execute(statement)
+        base.commit()
+        base.close()
+
+    return name, build
+
+
+def feather(frame, keep=1.0):
+    def build(path):
+        pytest.importorskip("pyarrow")
+        frame.to_feather(path)
+        content = path.read_bytes()
+        path.write_bytes(content[: int(keep * len(content))])
+
+    return "in.feather", build
+
+
+def zipped(size):
+    def build(path):
+        pytest.importorskip("openpyxl")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("[Content_Types].xml", b" " * size)
+
+    return "in.xlsx", build
+
+
+FRAME = pd.DataFrame(
+    {
+        "size": pd.Categorical(["s", "l", "s"], ["s", "m", "l"], ordered=True),
+        "when": pd.to_datetime(["2024-01-31", None, "2024-02-01"]),
+        "is_new": [True, False, True],
+        "n": [1, 2, 3],
+    }
+)
+RECORDS = [{"a": 1, "b": "x"}, {"b": "y", "a": None}, {"a": 3, "c": True}]
+
+REFUSED = {
+    "nothing": (text(""), {}, "is empty"),
+    "short line": (text("k,a,b\nx,1,red\ny,2\n"), {}, "line 3 has 2 cells where 3"),
+    "trailing commas": (text("a,b,,\n1,x,,\n2,y,,\n"), {}, "2 columns without a name.*--drop 2"),
+    "title alone": (text("Sales\nk,a,b\nx,1,2\n"), {}, "1 cells where 3 .* remove lines above"),
+    "title above": (text("Sales,,\nk,a,b\nx,1,2\n"), {}, "remove lines above the table"),
+    "same name twice": (text("a,a,b\n1,2,x\n3,4,y\n"), {}, "2 columns are named 'a'"),
+    "names with a mistake": (
+        text("g,a\n" + "".join(f"g{i % 29},{i}\n" for i in range(30))), {},
+        r"Column 'g' cannot name the rows: 2 of them are 'g0'\. Use --index-col NAME, or --index-c",
+    ),
+    "asked for names that repeat": (
+        text(MIXED), {"index_col": "k"},
+        r"Column 'k' cannot name the rows: 2 of them are 'x'\. Use --index-col NAME, or leave it o",
+    ),
+    "two decimal points": (text("a;b\n1;1.5\n2;2,5\n"), {}, "pass --decimal"),
+    "two delimiters": (text("a,b\n1,2;3\n4,5;6\n"), {}, "pass --delimiter if that is several"),
+    "open quote": (text('a,b\n1,"x\n2,y\n'), {}, "check the file and its quotes"),
+    "infinity": (text("a,b\n1,x\ninf,y\n"), {}, "infinite"),
+    "other encoding": (text("é,b\n1,x\n", encoding="latin-1"), {}, "pass --encoding"),
+    "web page": (text("<!DOCTYPE html>\n<html>"), {}, "is a web page, no table: download"),
+    "old excel": (raw(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "in.xlsx"), {}, "old Excel .* as .xlsx"),
+    "pickle": (raw(b"\x80\x04\x95\x10", "in.pkl"), {}, "a pickle, which may run code: .* to_csv"),
+    "duckdb": (raw(b"\0" * 8 + b"DUCK" + b"\0" * 90, "in.db"), {}, "COPY t TO 't.parquet'"),
+    "feather 1": (raw(b"FEA1" + b"\0" * 20, "in.feather"), {}, "version 1: write it again"),
+    "truncated feather": (feather(FRAME, 0.6), {}, "no readable Feather|is none"),
+    "zip of the future": (
+        raw(b"PK\x03\x04" + b"PK\x01\x02\x14\0\xff" + b"\0" * 39 + b"PK\x05\x06\0\0\0\0\1\0\1\0"
+            + (46).to_bytes(4, "little") + (4).to_bytes(4, "little") + b"\0\0", "in.xlsx"), {},
+        "no readable Excel|Excel files need",
+    ),
+    "text called excel": (text(MIXED, "in.xlsx"), {}, "is named .xlsx but is none"),
+    "excel bomb": (zipped(80 << 20), {}, "would unfold to .* trap"),
+    "no such sheet": (sheet(("one", [["a", "b"], [1, "x"]])), {"sheet": "two"}, "sheets are 'one'"),
+    "formulas": (
+        sheet(("one", [["a", "b"], [1, "=A2*2"]])), {}, "1 formulas have no stored values: open",
+    ),
+    "nested": (
+        text(json.dumps([{"a": 1, "t": [1]}, {"a": 2, "u": {}}]), "in.json"), {},
+        "'t', 'u' hold lists or objects: .* by --drop t --drop u",
+    ),
+    "columns of json": (text('{"a": [1, 2], "b": [3, 4]}', "in.json"), {}, "one flat record a row"),
+    "list of lists": (text("[[1, 2], [3, 4]]", "in.json"), {}, "record 1 is no object"),
+    "deep json": (text("[" * 200_000, "in.json"), {}, "record 1 is no JSON"),
+    "truncated json": (text('[{"a": 1}, {"a":', "in.json"), {}, "record 2 is no JSON"),
+    "more json": (text('[{"a": 1}] {"a": 2}', "in.json"), {}, "goes on after its list"),
+    "key twice": (text('{"a": 1, "a": 2}', "in.jsonl"), {}, "a key is there twice"),
+    "several tables": (
+        database("CREATE TABLE t (a)", "CREATE TABLE u (a)"), {}, "holds 't', 'u': pass --table",
+    ),
+    "no such table": (database("CREATE TABLE t (a)"), {"table": "x"}, "--table x is no table"),
+    "a view": (
+        database("CREATE TABLE t (a)", "CREATE VIEW v AS SELECT a, a FROM t"), {"table": "v"},
+        "--table v is no table",
+    ),
+    "binary column": (
+        database("CREATE TABLE t (a, p)", "INSERT INTO t VALUES (1, x'00')"), {},
+        "column 'p' holds binary data: leave it out by --drop p",
+    ),
+    "truncated sqlite": (raw(b"SQLite format 3\0" + b"\1" * 900, "in.db"), {}, "no readable SQL"),
+}  # fmt: skip
+
+# What is read: names of rows, columns as lists (None: a gap), what the notes say.
+READ = {
+    "years head columns": (
+        text(YEARS), {}, ["Sweden", "Chile", "Mali"],
+        {"1952": [71.9, 54.7, 33.7], "1957": [72.5, 56.1, 35.3], "2007": [80.9, 78.6, 54.5]},
+        "is taken for a header: pass --no-header",
+    ),
+    "a first row of numbers": (
+        text("x,5,2\ny,3,7\nz,1,4\n"), {}, list("xyz"), {"0": [5, 3, 1], "1": [2, 7, 4]},
+        "is taken for a row: pass --header",
+    ),
+    "words without a header": (
+        text("red,s,1\nblue,l,2\nred,s,3\nblue,s,1\n"), {}, None,
+        {"0": ["red", "blue", "red", "blue"], "1": ["s", "l", "s", "s"], "2": [1, 2, 3, 1]}, "",
+    ),
+    "words that repeat name no rows": (
+        text(MIXED), {}, None, {"k": list("xyx"), "a": [1, 2, 3], "b": ["red", "blue", "red"]},
+        "column 'k' cannot name the rows: 2 of them are 'x'; it is taken as a column",
+    ),
+    "marks around numbers": (
+        text("id;p;q;r\n1;12%;$5;1,234\n2;7%;$1,200;2,500\n"), {}, ["1", "2"],
+        {"p": ["12%", "7%"], "q": ["$5", "$1,200"], "r": ["1,234", "2,500"]}, "",
+    ),
+    "decimal commas": (
+        text("id;p;k\n1;1,5;x\n2;0,25;y\n"), {}, ["1", "2"],
+        {"p": [1.5, 0.25], "k": ["x", "y"]}, "",
+    ),
+    "gaps": (
+        text("id,a,k\n1,NA,x\n2,?,\n3,-,NA\n4,null,y\n5,#DIV/0!,y\n6,2,x\n"), {}, list("123456"),
+        {"a": [None, None, None, None, None, 2], "k": ["x", None, "NA", "y", "y", "x"]}, "",
+    ),
+    "a word among numbers": (
+        text("a,b\n" + NUMBERS + "9,tall\n"), {}, None,
+        {"a": [*range(40), 9], "b": [*(i * 7 % 11 for i in range(40)), None]},
+        r"column 'b': 1 of 41 cells are no numbers \('tall' in line 42\) .* --kind b=category",
+    ),
+    "the same, kept": (
+        text("a,b\n" + NUMBERS + "9,tall\n"), {"as_words": ["b"]}, None,
+        {"a": [*range(40), 9], "b": [*(str(i * 7 % 11) for i in range(40)), "tall"]}, "",
+    ),
+    "words from far down": (
+        text("a,b\n" + "01,2\n" * 3000 + "x7,3\n" * 3000 + "01,3\n"), {}, None,
+        {"a": ["1"] * 3000 + ["x7"] * 3000 + ["1"], "b": [2] * 3000 + [3] * 3001},
+        r"column 'a' holds words from line 3002 on \('x7'\).* without leading zeros",
+    ),
+    "windows, tabs, quotes": (
+        text('\ufeffk\ta\r\n"x ""y"""\t1\r\nz\t2\r\n\r\n'), {}, ['x "y"', "z"], {"a": [1, 2]}, "",
+    ),
+    "gzipped": (
+        raw(gzip.compress(MIXED.encode()), "in.csv.gz"), {"index_col": False}, None,
+        {"k": list("xyx"), "a": [1, 2, 3], "b": ["red", "blue", "red"]}, "",
+    ),
+    "json records": (
+        text(json.dumps(RECORDS), "in.json"), {}, None,
+        {"a": [1, None, 3], "b": ["x", "y", None], "c": [None, None, "true"]}, "",
+    ),
+    "json lines": (
+        text("\n".join(map(json.dumps, RECORDS)) + "\n", "in.dat"), {"drop": ["c"]}, None,
+        {"a": [1, None, 3], "b": ["x", "y", None]}, "",
+    ),
+    "sqlite": (
+        database('CREATE TABLE "t""x" (a, b)', 'INSERT INTO "t""x" VALUES (1, \'u\'), (NULL, 2)'),
+        {}, None, {"a": [1, None], "b": ["u", "2"]}, "",
+    ),
+    "feather": (
+        feather(FRAME), {}, None,
+        {"size": ["s", "l", "s"], "when": [datetime(2024, 1, 31), None, datetime(2024, 2, 1)],
+         "is_new": [1, 0, 1], "n": [1, 2, 3]}, "",
+    ),
+    "excel": (
+        sheet(("data", [["id", "a", "when", "ok"], [7, 1.5, datetime(2024, 1, 31), True],
+                        [None], [8, None, datetime(2024, 2, 1, 12, 30), False]]),
+              ("notes", [["x"]])), {}, ["7", "8"],
+        {"a": [1.5, None], "when": ["2024-01-31", "2024-02-01T12:30:00"], "ok": ["true", "false"]},
+        "sheet 'data' is read, not 'notes': pass --sheet NAME",
+    ),
+}  # fmt: skip
+
+
+def listed(column):
+    if column.dtype.kind == "M":
+        return [None if np.isnat(cell) else cell.astype(datetime) for cell in column]
+    return [None if cell is None or cell != cell else cell for cell in column.tolist()]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_table_is_refused_with_a_remedy(name, tmp_path):
+    (file, build), options, message = REFUSED[name]
+    build(tmp_path / file)
+    with pytest.raises(InputError, match=message):
+        read_table(tmp_path / file, **options)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_odd_tables_are_read_as_they_are_meant(name, tmp_path):
+    import re
+
+    (file, build), options, rows, columns, note = READ[name]
+    build(tmp_path / file)
+    table = read_table(tmp_path / file, **options)
+    assert table.row_names == rows
+    assert {name: listed(column) for name, column in table.columns.items()} == columns
+    doubts = "; ".join(table.notes[1:])
+    assert re.search(note, doubts) if note else not doubts, doubts
+
+
+def test_there_are_forty():
+    assert len(REFUSED) + len(READ) >= 40
+
+
+def test_types_of_files_are_believed(tmp_path):
+    pytest.importorskip("pyarrow")
+    FRAME.to_feather(tmp_path / "a.feather")
+    table = read_table(tmp_path / "a.feather")
+    assert table.kinds == {"size": "ordered", "when": "date", "is_new": "yes/no"}
+    assert table.levels == {"size": ("s", "m", "l")}
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    table = read_table(tmp_path / "a.parquet")
+    assert table.columns["size"].tolist() == ["s", "l", "s"]
+    assert table.columns["when"].dtype.kind == "M"
+
+
+def test_numbers_of_all_formats_are_matrices(tmp_path):
+    FRAME[["n", "is_new"]].to_feather(tmp_path / "a.feather")
+    (tmp_path / "a.json").write_text('[{"n": 1, "is_new": 1}, {"n": 2, "is_new": 0}]')
+    assert read_matrix(tmp_path / "a.feather").shape == (3, 2)
+    assert read_matrix(tmp_path / "a.json").values.tolist() == [[1, 1], [2, 0]]
+    FRAME.to_feather(tmp_path / "a.feather")
+    with pytest.raises(InputError, match=r"2 of 4 columns hold words .* --drop size --drop when"):
+        read_matrix(tmp_path / "a.feather")
