@@ -242,7 +242,9 @@ def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Ha
     if halves.highest() <= CLEAR:
         return replace(halves, expected=0.0)
     nulls = [
-        fit_halves(noise_like(problem, run.rng), axis, halves.numbers.tolist(), run, _NULL_SPLITS).highest()
+        fit_halves(
+            noise_like(problem, run.rng), axis, halves.numbers.tolist(), run, _NULL_SPLITS
+        ).highest()
         for _ in range(_N_NULLS)
     ]
     return replace(halves, expected=max(0.0, *nulls))

@@ -187,7 +187,11 @@ def choose(
                 "(--method ccot tests for crisp blocks)"
             )
         chosen = TransportCoclustering(
-            rows, columns, family=(family or Family.auto).value, random_state=seed
+            rows,
+            columns,
+            family=(family or Family.auto).value,
+            random_state=seed,
+            n_jobs=jobs,
         )
         return chosen, reason
     given: dict[str, Any] = {"random_state": seed}
