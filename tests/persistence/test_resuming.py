@@ -185,7 +185,7 @@ def test_another_fit_is_refused(tmp_path, stop_after):
     changed[3, 4] += 1e-9
     for other, data, difference in (
         (clone(model).set_params(random_state=1), X, "random_state=0 instead of 1"),
-        (clone(model).set_params(criterion="icl"), X, "criterion=jump instead of icl"),
+        (clone(model).set_params(criterion="icl"), X, "criterion=auto instead of icl"),
         (clone(model), changed, "other data"),
         (clone(model), sp.csr_array(X), "other data"),
         (CCOT(random_state=0, checkpoint=tmp_path), X, "estimator=TransportCoclustering"),

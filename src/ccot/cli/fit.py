@@ -247,7 +247,12 @@ def choose(
                 "(--method ccot tests for crisp blocks)"
             )
         chosen = TransportCoclustering(
-            rows, columns, family=(family or Family.auto).value, random_state=seed, **asked
+            rows,
+            columns,
+            family=(family or Family.auto).value,
+            random_state=seed,
+            n_jobs=jobs,
+            **asked,
         )
         return chosen, reason
     given: dict[str, Any] = {"random_state": seed}

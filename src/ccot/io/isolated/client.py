@@ -200,6 +200,7 @@ class _Process:
 
 
 def seconds_of_work(n_bytes: int) -> int:
+    """Return how many seconds of the processor a reader may take."""
     return _SECONDS + n_bytes // _BYTES_A_SECOND
 
 
