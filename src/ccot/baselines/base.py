@@ -28,6 +28,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
+from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import RandomState, as_generator
 from ccot.runtime.types import Matrix, is_sparse
@@ -280,7 +281,7 @@ def mean_blocks(matrix: Matrix, rows: np.ndarray, columns: np.ndarray) -> np.nda
 # The estimators -------------------------------------------------------------------------------
 
 
-class BaseRival(BiclusterMixin, BaseEstimator):
+class BaseRival(VersionedPickle, BiclusterMixin, BaseEstimator):
     """Base of the rivals; see the subclasses for parameters."""
 
     _larger_is_better: ClassVar[bool] = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 import time
@@ -91,8 +92,21 @@ def fit(
         Family | None, typer.Option(help="Law of the values (transport). [default: auto]")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=-1, help="Threads; -1: one for each core. [default: 1]")
+        int | None,
+        typer.Option(
+            min=-1,
+            max=os.cpu_count() or 1,
+            clamp=True,
+            help="Threads, at most one for each core; -1: as many. [default: 1]",
+        ),
     ] = None,
+    raw_names: Annotated[
+        bool,
+        typer.Option(
+            "--raw-names",
+            help="Write names as they are, also those that a spreadsheet would run as a formula.",
+        ),
+    ] = False,
     report: Annotated[bool, typer.Option(help="Write report.html.")] = True,
     resume: Annotated[
         bool | None,
@@ -148,7 +162,7 @@ def fit(
         model.set_params(checkpoint=kept)
         seen = fit_model(model, table, progress, jobs) + doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
-        write_tables(folder, model, table)
+        write_tables(folder, model, table, raw_names)
         if report:
             with progress.step("writing the report"):
                 seen += write_page(folder, model, table, default_title(source), seen)
@@ -306,16 +320,21 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     ]
 
 
-def write_tables(folder: Path, model: Any, table: NamedMatrix) -> None:
+def write_tables(folder: Path, model: Any, table: NamedMatrix, raw_names: bool = False) -> None:
     """Write labels, blocks and the model."""
     write_labels(
-        folder / "row_labels.csv", table.row_names, model.row_labels_, model.row_confidence_
+        folder / "row_labels.csv",
+        table.row_names,
+        model.row_labels_,
+        model.row_confidence_,
+        raw_names=raw_names,
     )
     write_labels(
         folder / "column_labels.csv",
         table.column_names,
         model.column_labels_,
         model.column_confidence_,
+        raw_names=raw_names,
     )
     write_blocks(folder / "blocks.csv", model)
     model.save(folder / "model.ccot")

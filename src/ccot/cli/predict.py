@@ -49,6 +49,13 @@ def predict(
             help="The input holds new columns, with a value for every row of the fitted matrix.",
         ),
     ] = False,
+    raw_names: Annotated[
+        bool,
+        typer.Option(
+            "--raw-names",
+            help="Write names as they are, also those that a spreadsheet would run as a formula.",
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
     *,
@@ -93,7 +100,7 @@ def predict(
         if as_json:
             file.write(json.dumps([{"name": n, "cluster": c} for n, c in pairs]) + "\n")
         else:
-            write_rows(file, ("name", "cluster"), pairs)
+            write_rows(file, ("name", "cluster"), pairs, raw_names=raw_names)
     if out is not None and not quiet:
         typer.echo(f"wrote {out}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -35,7 +36,7 @@ def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ..
     if len(given) != size:
         raise ValueError(f"there are {size} {what}s and {len(given)} names for them")
     if len(set(given)) < size:
-        twice = next(name for name in given if given.count(name) > 1)
+        twice = Counter(given).most_common(1)[0][0]
         raise ValueError(f"two {what}s are called {twice!r}: names must differ")
     return given
 
