@@ -98,7 +98,7 @@ def _check_inner(coclustering: Any, sizes: Mapping[str, int]) -> None:
 def _check_hierarchy(hierarchy: Any, sizes: Mapping[str, int]) -> None:
     if hierarchy is None:
         return
-    shape = getattr(hierarchy, "shape", ())
+    shape: Any = getattr(hierarchy, "shape", ())
     right = len(shape) == 2 and all(map(_is_count, shape)) and min(shape, default=0) > 0
     right = right and shape[0] <= sizes["n"] and shape[1] <= sizes["d"]
     _require(right, "hierarchy_", "must begin with no more clusters than points")
