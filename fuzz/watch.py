@@ -69,7 +69,7 @@ class Guard:
         if event == "open":
             self._check_open(args[0], args[1], args[2])
         elif event.startswith(_FORBIDDEN):
-            if event == "subprocess.Popen" and "_process.py" in str(args[1]):
+            if event == "subprocess.Popen" and "ccot.io.isolated" in str(args[1]):
                 return
             name = str(args[0]) if args else ""
             # A name relative to an open folder belongs to a removal that was looked at before.

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from ccot import CCOT, TransportCoclustering, load_model
 from ccot.cli.results import FILES
+from ccot.datasets import load_simulated
 
 
 def labels_in(path):
@@ -201,3 +202,21 @@ def test_folders_that_cannot_be_written(ccot, table, tmp_path):
     outcome = ccot("fit", table, "--out", "taken", code=2)
     assert "taken is a file: pass another --out" in outcome.stderr
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_names_that_a_spreadsheet_would_run(ccot, tmp_path):
+    matrix = load_simulated("D3", random_state=0).data[:30, :20]
+    names = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "-1.5", *map(str, range(25))]
+    lines = [",".join(["gene", *(f"@c{k}" for k in range(20))])]
+    lines += [",".join([name, *map(str, row)]) for name, row in zip(names, matrix, strict=True)]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    fit = ("fit", "a.csv", "--no-report", "--index-col", "gene", "--out", "out", "--jobs", 100_000)
+    for option, mark in ((), "'"), (("--raw-names",), ""):
+        ccot(*fit, *option)
+        for what, expected in (("row", names[:4]), ("column", ["@c0"])):
+            written = (tmp_path / "out" / f"{what}_labels.csv").read_text().splitlines()[1:]
+            found = [line.rpartition(",")[0].rpartition(",")[0] for line in written]
+            assert found[: len(expected)] == [mark + name for name in expected]
+        assert "\n-1.5," in (tmp_path / "out" / "row_labels.csv").read_text()
+        out = ccot("predict", "out/model.ccot", "a.csv", "--index-col", "gene", *option).stdout
+        assert f"\n{mark}=cmd" in out

@@ -3,8 +3,10 @@
 import gzip
 import io
 import json
+import os
 import pickle
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -438,3 +440,96 @@ def test_rows_of_damaged_files(tmp_path, name, content):
 def read_rows(path):
     source = as_source(path)
     return source.read(source.parts[0])
+
+
+# Pipes and devices --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.npy", "a.parquet", "a.h5ad", "a.mtx.gz"])
+def test_pipes_and_devices_are_no_input(tmp_path, name):
+    """Nobody writes to the pipe: whoever opens it waits for ever."""
+    os.mkfifo(tmp_path / name)
+    refused(tmp_path / name, "no regular file")
+    if name in ("a.npy", "a.parquet"):
+        with pytest.raises(InputError, match="no regular file"):
+            as_source(tmp_path / name)
+    refused(Path("/dev/zero"), "no regular file")
+
+
+def test_pipe_as_a_chunk(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    stored = zarr.create_array(str(tmp_path / "a.zarr"), shape=(4, 3), chunks=(2, 3), dtype="f8")
+    stored[:2] = 1
+    (tmp_path / "a.zarr" / "c" / "1").mkdir()
+    os.mkfifo(tmp_path / "a.zarr" / "c" / "1" / "0")
+    with pytest.raises(InputError, match="no regular file"):
+        as_source(tmp_path / "a.zarr")
+
+
+# Files that unfold: the reading process takes what the declared shape needs, times two ------------
+
+
+@pytest.fixture
+def peaks(monkeypatch):
+    """Collect the peaks of memory of all workers, beside what they take before they read."""
+    found = []
+    receive = client._Process.receive
+
+    def watched(self, n_bytes):
+        answer = receive(self, n_bytes)
+        status = Path(f"/proc/{self._popen.pid}/status")
+        if status.exists() and "VmHWM" in (text := status.read_text()):
+            found.append(1024 * int(text.split("VmHWM:")[1].split()[0]))
+        return answer
+
+    monkeypatch.setattr(client._Process, "receive", watched)
+    return found
+
+
+def h5ad_of(path, values, **how):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file.create_dataset("X", data=values, **how)
+        file["obs/_index"] = np.array([f"r{k}" for k in range(len(values))]).astype("S")
+        file["var/_index"] = np.array([f"c{k}" for k in range(values.shape[1])]).astype("S")
+    return path
+
+
+def test_compressed_h5ad_takes_little_memory(tmp_path, peaks):
+    values = np.zeros((20_000, 2000), np.int8)
+    values[:3000] = np.random.default_rng(0).integers(0, 100, (3000, 2000))
+    path = h5ad_of(tmp_path / "a.h5ad", values, chunks=(1000, 2000), compression="gzip")
+    assert path.stat().st_size < 6e6
+    assert read_matrix(path).shape == values.shape
+    assert max(peaks) < (150 << 20)  # Python, NumPy and HDF5 take half of it
+
+
+def test_h5ad_that_declares_more_than_the_file_can_hold(tmp_path, peaks):
+    values = np.zeros((20_000, 3000), np.int8)
+    path = h5ad_of(tmp_path / "a.h5ad", values, chunks=(1000, 3000), compression="gzip")
+    refused(path, "trap")
+    assert max(peaks) < (150 << 20)
+
+
+def test_h5ad_with_one_chunk_that_unfolds_to_very_much(tmp_path, peaks):
+    h5py = pytest.importorskip("h5py")
+    path = h5ad_of(tmp_path / "a.h5ad", np.ones((10, 2)), chunks=(10, 2), compression="gzip")
+    with h5py.File(path, "r+") as file:
+        file["X"].id.write_direct_chunk((0, 0), zlib.compress(bytes(500 << 20), 9))
+    refused(path, "no readable h5ad")
+    assert max(peaks) < (64 << 20) + (100 << 20)
+
+
+def test_h5ad_whose_names_are_all_the_same_long_text(tmp_path, peaks):
+    """Names of variable length are references: many may be to the same text."""
+    h5py = pytest.importorskip("h5py")
+    path = h5ad_of(tmp_path / "a.h5ad", np.ones((3000, 2)))
+    with h5py.File(path, "r+") as file:
+        del file["obs/_index"]
+        names = file.create_dataset("obs/_index", (3000,), h5py.string_dtype(), chunks=(3000,))
+        names[:] = "y" * 91  # each is 16 bytes in the chunk: a length and a place
+        names[0] = "x" * 100_000
+        raw = bytearray(names.id.read_direct_chunk((0,))[1])
+        names.id.write_direct_chunk((0,), bytes(raw[:16] * 3000))
+    refused(path, "no readable h5ad|names|rows are named")
+    assert max(peaks) < (200 << 20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 import time
@@ -130,8 +131,21 @@ def fit(
         ),
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=-1, help="Threads; -1: one for each core. [default: 1]")
+        int | None,
+        typer.Option(
+            min=-1,
+            max=os.cpu_count() or 1,
+            clamp=True,
+            help="Threads, at most one for each core; -1: as many. [default: 1]",
+        ),
     ] = None,
+    raw_names: Annotated[
+        bool,
+        typer.Option(
+            "--raw-names",
+            help="Write names as they are, also those that a spreadsheet would run as a formula.",
+        ),
+    ] = False,
     report: Annotated[bool, typer.Option(help="Write report.html.")] = True,
     resume: Annotated[
         bool | None,
@@ -202,7 +216,7 @@ def fit(
         model.set_params(checkpoint=kept)
         seen = fit_model(model, table, progress, jobs) + doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
-        write_tables(folder, model, table, annotations)
+        write_tables(folder, model, table, annotations, raw_names)
         if report:
             with progress.step("writing the report"):
                 seen += write_page(folder, model, table, default_title(source), seen)
@@ -450,7 +464,11 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
 
 
 def write_tables(
-    folder: Path, model: Any, table: NamedMatrix, annotations: Mapping[str, np.ndarray]
+    folder: Path,
+    model: Any,
+    table: NamedMatrix,
+    annotations: Mapping[str, np.ndarray],
+    raw_names: bool = False,
 ) -> None:
     """Write labels, blocks and the model."""
     write_labels(
@@ -459,12 +477,17 @@ def write_tables(
         model.row_labels_,
         model.row_confidence_,
         annotations,
+        raw_names=raw_names,
     )
     columns = table.column_names
     if columns is not None and len(columns) != len(model.column_labels_):
         columns = list(model.feature_names_in_)  # some were left out
     write_labels(
-        folder / "column_labels.csv", columns, model.column_labels_, model.column_confidence_
+        folder / "column_labels.csv",
+        columns,
+        model.column_labels_,
+        model.column_confidence_,
+        raw_names=raw_names,
     )
     write_blocks(folder / "blocks.csv", model)
     model.save(folder / "model.ccot")

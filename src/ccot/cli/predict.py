@@ -52,6 +52,13 @@ def predict(
             help="The input holds new columns, with a value for every row of the fitted matrix.",
         ),
     ] = False,
+    raw_names: Annotated[
+        bool,
+        typer.Option(
+            "--raw-names",
+            help="Write names as they are, also those that a spreadsheet would run as a formula.",
+        ),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON instead of CSV.")] = False,
     *,
@@ -105,7 +112,7 @@ def predict(
             file.write(json.dumps([_entry(*line) for line in lines]) + "\n")
         else:
             shown = ((n, c, "" if np.isnan(p) else f"{p:.4f}") for n, c, p in lines)
-            write_rows(file, ("name", "cluster", "confidence"), shown)
+            write_rows(file, ("name", "cluster", "confidence"), shown, raw_names=raw_names)
     if out is not None and not quiet:
         typer.echo(f"wrote {out}")
 

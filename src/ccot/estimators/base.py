@@ -19,6 +19,7 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
 from ccot.io.frames import make_frame, row_names
+from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
 from ccot.runtime.types import Matrix, is_sparse
@@ -26,7 +27,7 @@ from ccot.scalings.steps import StepCoclustering, StepSide
 from ccot.sources import RowSource, as_source, is_source
 
 
-class BaseCoclustering(BiclusterMixin, BaseEstimator):
+class BaseCoclustering(VersionedPickle, BiclusterMixin, BaseEstimator):
     """Base of all co-clustering estimators, the baselines included.
 
     A subclass has a ``fit`` that checks its input with :meth:`_check_matrix` and sets

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import warnings
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ccot._version import __version__
 from ccot.estimators.base import BaseCoclustering
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
+from ccot.persistence.model_schema import check_fitted
 from ccot.persistence.registry import stored_types
+
+# Parameters that a model from a file does not bring along.
+_HARMLESS: dict[str, Any] = {"checkpoint": None, "verbose": 0}
 
 
 def _estimators() -> dict[str, type[BaseCoclustering]]:
@@ -97,9 +103,33 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{path} holds parameters that {name} does not have")
     if "row_labels_" not in fitted or not all(_may_be_fitted(kind, key) for key in fitted):
         raise ModelFileError(f"{path} holds something else than a fitted {name}")
-    estimator: Any = kind(**given)
-    vars(estimator).update(fitted)
+    # What writes or prints is for whoever fits again to say.
+    given |= {key: value for key, value in _HARMLESS.items() if key in given}
+    try:
+        check_fitted(fitted, Path(path).stat().st_size)
+        estimator: Any = kind(**given)
+        estimator._validate_params()
+        vars(estimator).update(fitted)
+        _try(estimator)
+    except MemoryError:
+        raise
+    except Exception as error:  # parts that contradict each other raise whatever comes of it
+        reason = " ".join(str(error).split())[:200]
+        raise ModelFileError(f"{path} is damaged ({reason}): fit and save once more") from error
     return estimator
+
+
+def _try(estimator: Any) -> None:
+    """Place one row and one column: parts of a model that do not go together fail here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if hasattr(estimator, "predict"):
+            estimator.predict(np.ones((1, estimator.n_features_in_)))
+        if hasattr(estimator, "predict_columns"):
+            width = estimator._coclustering.column.placement.width
+            estimator.predict_columns(np.ones((1, width)))
+        if hasattr(estimator, "summary"):
+            estimator.summary()
 
 
 def _may_be_fitted(kind: type, key: Any) -> bool:

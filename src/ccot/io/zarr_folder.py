@@ -69,11 +69,12 @@ class ZarrFolder:
 def _folder_size(folder: Path) -> int:
     """Return the bytes of all files in a folder; refuse pipes and devices among them."""
     size = 0
-    for entry in os.scandir(folder):
-        if entry.is_dir():
-            size += _folder_size(Path(entry))
-        elif entry.is_file():
-            size += entry.stat().st_size
-        else:
-            raise InputError(f"{entry.path} is no regular file: remove it")
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                size += _folder_size(Path(entry))
+            elif entry.is_file():
+                size += entry.stat().st_size
+            else:
+                raise InputError(f"{entry.path} is no regular file: remove it")
     return size

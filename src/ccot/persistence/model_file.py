@@ -45,7 +45,12 @@ class ModelFileError(ValueError):
 
 
 def write_values(
-    path: str | os.PathLike[str], values: Any, types: Mapping[str, type], made_by: str
+    path: str | os.PathLike[str],
+    values: Any,
+    types: Mapping[str, type],
+    made_by: str,
+    *,
+    private: bool = False,
 ) -> Path:
     """Write a tree of values to a file, all of it or nothing.
 
@@ -59,6 +64,8 @@ def write_values(
         Dataclasses and enums that the tree may hold, by their names in the file.
     made_by : str
         Version of the program that writes.
+    private : bool, default=False
+        Let nobody but the owner read the file.
 
     Returns
     -------
@@ -68,7 +75,7 @@ def write_values(
     path = Path(path)
     writer = _Writer(types)
     tree = {"format": FORMAT, "version": VERSION, "ccot": made_by, "values": writer.encode(values)}
-    with write_atomically(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with write_atomically(path, private=private) as file, zipfile.ZipFile(file, "w") as archive:
         # The tree goes first: whoever looks into the file meets what it is.
         archive.writestr(zipfile.ZipInfo(_TREE, _DATE), json.dumps(tree, allow_nan=False))
         for number, array in enumerate(writer.arrays):

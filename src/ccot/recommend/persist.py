@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ccot._version import __version__
 from ccot.estimators.models import load_model, save_model
+from ccot.io.matrix import held_limit
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
 from ccot.recommend.recommender import BlockRecommender
 
@@ -34,7 +35,8 @@ def save_recommender(model: BlockRecommender, path: str | os.PathLike[str]) -> P
         "item_names": model.item_names_,
         "coclustering": np.frombuffer(inner, np.uint8),
     }
-    return write_values(path, values, {}, __version__)
+    # Ratings tell who likes what: nobody else may read them.
+    return write_values(path, values, {}, __version__, private=True)
 
 
 def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
@@ -85,11 +87,24 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
         stored.write_bytes(inner.tobytes())
         coclustering = load_model(stored)
     try:
+        _check_sizes(coclustering, ratings, (user_names, item_names), Path(path).stat().st_size)
         # Everything else follows from the ratings and the labels, exactly and at once.
-        model = BlockRecommender(**{**given, "coclustering": coclustering})
+        model = BlockRecommender(**{**given, "coclustering": coclustering, "verbose": 0})
         return model.fit(ratings, user_names=user_names, item_names=item_names)
-    except (TypeError, ValueError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # parts that contradict each other raise whatever comes of it
         raise ModelFileError(f"{path} holds a recommender that does not fit ({error})") from error
+
+
+def _check_sizes(coclustering: Any, ratings: Any, names: tuple[tuple, tuple], size: int) -> None:
+    """Compare ratings, labels and names, before tables of all clusters are made."""
+    shape = len(coclustering.row_labels_), len(coclustering.column_labels_)
+    if ratings.shape != shape or tuple(map(len, names)) != shape:
+        raise ValueError("ratings, clusters and names are of different numbers")
+    n_clusters = coclustering.n_row_clusters_ + coclustering.n_column_clusters_
+    if 8 * n_clusters * sum(shape) > held_limit(size):
+        raise ValueError(f"{n_clusters} clusters would take far more memory than the file")
 
 
 def _read(path: str | os.PathLike[str]) -> Any:

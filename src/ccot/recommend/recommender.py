@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.estimators.transport import TransportCoclustering
+from ccot.persistence.pickles import VersionedPickle
 from ccot.recommend.names import as_names
 from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
 from ccot.recommend.values import UNASSIGNED, Explanation, Item, Neighbour, Recommendation, User
@@ -28,7 +29,7 @@ _N_INIT = 30
 _POSITIVE = [Interval(Real, 0, None, closed="left")]
 
 
-class BlockRecommender(BaseEstimator):
+class BlockRecommender(VersionedPickle, BaseEstimator):
     r"""Predicted ratings and recommendations from the blocks of a co-clustering.
 
     The rating of a user u for an item i is

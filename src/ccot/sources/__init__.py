@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.binary import damage_explained
-from ccot.io.matrix import InputError
+from ccot.io.matrix import InputError, check_regular
 from ccot.io.npy import map_array
 from ccot.io.zarr_folder import ZarrFolder
 from ccot.sources.backed import BackedSource, is_backed
@@ -97,6 +97,8 @@ def _make_source(X: Any) -> RowSource:
 def _open_path(path: Path) -> RowSource:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check the path")
+    if not path.is_dir():
+        check_regular(path)
     if path.suffix == ".npy":
         with damage_explained(path, "NumPy"):
             mapped = map_array(path)

@@ -1,7 +1,8 @@
 """The process that reads: it answers questions about one file after the other.
 
 It starts without the rest of the package, to be quick; so this module and the readers import
-nothing of it but each other.
+nothing of it but each other. A reader has ``open_file``, which returns an object with ``about``
+(what the file declares) and ``read`` (which yields messages, each with arrays).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -28,16 +29,6 @@ from ccot.io.isolated.limits import (
 Answer = tuple[dict[str, Any], Sequence[np.ndarray]]
 # Numbers that are sent at once.
 BLOCK = 1 << 18
-
-
-class Reader(Protocol):
-    """Reads one file: ``about`` says what it declares, ``read`` yields what it holds."""
-
-    about: dict[str, Any]
-
-    def read(self, **question: Any) -> Iterator[Answer]:
-        """Yield messages, each with arrays."""
-        ...
 
 
 class Refusal(Exception):

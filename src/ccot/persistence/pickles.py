@@ -1,0 +1,31 @@
+"""Pickles that are read by the version that wrote them, and by no other."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from ccot._version import __version__
+
+_KEY = "_ccot_version"
+
+
+class VersionedPickle:
+    """Mixin of estimators: their pickles carry the version, and another one refuses them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds."""
+        state: Any = super().__getstate__()
+        return {**state, _KEY: __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a pickle holds, if this version wrote it."""
+        state = dict(state)
+        made_by = state.pop(_KEY, "an earlier version")
+        if made_by != __version__:
+            raise pickle.UnpicklingError(
+                f"this {type(self).__name__} was pickled by ccot {made_by}, and this is "
+                f"{__version__}: load it there and write it by save(), whose files later versions "
+                "read"
+            )
+        super().__setstate__(state)  # type: ignore[misc]
