@@ -17,7 +17,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # Seconds: for the head of a request to arrive, for the next request on a connection, for
-# requests under way once the service is told to stop; for a worker to load its model.
+# requests under way once the service is stopping; for a worker to load its model.
 _HEAD_SECONDS, _IDLE_SECONDS, _STOP_SECONDS, _LOAD_SECONDS = 10.0, 5, 5, 120
 _MAX_CONNECTIONS, _MAX_HEAD, _LONGEST_LINE = 400, 1 << 14, 400
 # Workers are processes of their own: what they serve reaches them through the environment.
@@ -81,7 +81,7 @@ class LimitedProtocol(H11Protocol):
 def run_service(
     service: Service, *, host: str, port: int, workers: int = 1, log_level: str = "warning"
 ) -> None:
-    """Serve until told to stop.
+    """Serve until the process is asked to end.
 
     Parameters
     ----------
