@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+from ccot import load_model
 from ccot.baselines import DoubleKMeans, ResidualBayesianCoclustering, TriNMF, TwoSidedNMF
 from ccot.baselines.partitions import cluster_sums, fill_empty, seeded_labels, sum_columns
 from ccot.coclustering import Partition, block_means
@@ -189,3 +190,20 @@ def test_empty_clusters_are_filled_by_the_costliest_points():
 def test_starts_fill_every_cluster_even_if_points_coincide():
     labels = seeded_labels(np.ones((7, 3)), 5, np.random.default_rng(0))
     assert set(labels) == set(range(5))
+
+
+# What baselines share with the other estimators -----------------------------------------------
+
+
+@each_rival
+def test_tables_summary_and_files_are_those_of_all_estimators(rival, blocks, tmp_path):
+    model = rival(3, 3, n_init=1, random_state=0).fit(blocks.data)
+    table = model.to_frame("columns")
+    assert list(table.columns) == ["name", "cluster"]
+    np.testing.assert_array_equal(table["cluster"], model.column_labels_)
+    assert model.summary().startswith(f"{rival.__name__}: 60 rows in 3 clusters, 45 columns in 3")
+    assert "confidence" not in model.summary()
+    again = load_model(model.save(tmp_path / "model.ccot"))
+    assert again.summary() == model.summary()
+    # They place no unseen points, and do not claim to.
+    assert not hasattr(model, "predict")

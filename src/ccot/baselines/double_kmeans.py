@@ -6,15 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ccot.baselines.alternation import Alternation
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import (
-    TwoWay,
-    cluster_sizes,
-    cluster_sums,
-    fill_empty,
-    seeded_labels,
-    sum_columns,
-)
+from ccot.baselines.partitions import TwoWay, cluster_sizes, cluster_sums, fill_empty
 from ccot.runtime.types import Matrix, is_sparse
 
 
@@ -78,74 +72,38 @@ class DoubleKMeans(IterativeBaseline):
            [1., 5., 3.]])
     """
 
-    def _method(self, matrix: Matrix) -> Alternation:
-        return Alternation.of(matrix, (self.n_row_clusters, self.n_column_clusters))
+    def _method(self, matrix: Matrix) -> NearestMeans:
+        return NearestMeans.of(matrix, (self.n_row_clusters, self.n_column_clusters))
 
 
 @dataclass(frozen=True)
-class Partitions:
-    """Both partitions and their sum of squares within blocks."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    criterion: float
-
-
-@dataclass(frozen=True)
-class Alternation:
+class NearestMeans(Alternation):
     """Double K-means bound to a matrix: rows and columns move by turns to the nearest means.
 
     Attributes
     ----------
-    matrix : TwoWay
-        The matrix, less its mean if it is dense.
     sum_of_squares : float
-        Of the entries.
-    shape : tuple of int
-        Numbers of clusters.
+        Of the entries of the matrix, which has lost its mean if it is dense.
     """
 
-    matrix: TwoWay
     sum_of_squares: float
-    shape: tuple[int, int]
 
     @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> Alternation:
-        """Prepare a matrix."""
-        if is_sparse(matrix):
-            return cls(TwoWay.of(matrix), float(np.square(matrix.data).sum()), shape)
+    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> NearestMeans:
+        """Return the method bound to a matrix."""
         # Without its mean the matrix loses fewer digits in the differences of squares.
-        centred = matrix - matrix.mean()
-        return cls(TwoWay.of(centred), float(np.square(centred).sum()), shape)
+        centred = matrix if is_sparse(matrix) else matrix - matrix.mean()
+        values, both = centred.data if is_sparse(centred) else centred, TwoWay.of(centred)
+        return cls(both, both, shape, float(np.square(values).sum()))
 
-    def start(self, rng: np.random.Generator) -> Partitions:
-        """Return partitions around well-spread rows and columns."""
-        rows = seeded_labels(self.matrix.by_row, self.shape[0], rng)
-        columns = seeded_labels(self.matrix.by_column, self.shape[1], rng)
-        profiles = sum_columns(self.matrix.by_row, columns, self.shape[1])
-        totals = cluster_sums(profiles, rows, self.shape[0])
-        return self._partitions(rows, columns, totals)
+    def _move(
+        self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
+    ) -> np.ndarray:
+        return move_to_nearest(profiles, widths, labels, n_clusters)
 
-    def step(self, state: Partitions) -> Partitions:
-        """Move the rows, then the columns."""
-        n_rows, n_columns = self.shape
-        profiles = sum_columns(self.matrix.by_row, state.columns, n_columns)
-        widths = cluster_sizes(state.columns, n_columns)
-        rows = move_to_nearest(profiles, widths, state.rows, n_rows)
-
-        profiles = sum_columns(self.matrix.by_column, rows, n_rows)
-        heights = cluster_sizes(rows, n_rows)
-        columns = move_to_nearest(profiles, heights, state.columns, n_columns)
-        return self._partitions(rows, columns, cluster_sums(profiles, columns, n_columns).T)
-
-    def labels(self, state: Partitions) -> tuple[np.ndarray, np.ndarray]:
-        """Return the partitions."""
-        return state.rows, state.columns
-
-    def _partitions(self, rows: np.ndarray, columns: np.ndarray, totals: np.ndarray) -> Partitions:
-        heights, widths = map(cluster_sizes, (rows, columns), self.shape)
-        explained = float((totals**2 / np.outer(heights, widths)).sum())
-        return Partitions(rows, columns, max(self.sum_of_squares - explained, 0.0))
+    def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
+        """Return the sum of squares within blocks."""
+        return max(self.sum_of_squares - float((totals**2 / sizes).sum()), 0.0)
 
 
 def move_to_nearest(

@@ -8,14 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
+from ccot.baselines.alternation import Alternation
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import (
-    TwoWay,
-    cluster_sums,
-    fill_empty,
-    seeded_labels,
-    sum_columns,
-)
+from ccot.baselines.partitions import TwoWay, cluster_sums, fill_empty
 from ccot.runtime.types import Matrix, is_sparse
 
 # Stands for log 0 where it may be multiplied by 0.
@@ -86,55 +81,32 @@ class InformationTheoreticCoclustering(IterativeBaseline):
 
     _non_negative = True
 
-    def _method(self, matrix: Matrix) -> _Alternation:
-        return _Alternation.of(matrix, (self.n_row_clusters, self.n_column_clusters))
+    def _method(self, matrix: Matrix) -> _SimilarProfiles:
+        return _SimilarProfiles.of(matrix, (self.n_row_clusters, self.n_column_clusters))
 
 
 @dataclass(frozen=True)
-class _Partitions:
-    """Both partitions and the information they lose."""
-
-    rows: np.ndarray
-    columns: np.ndarray
-    criterion: float
-
-
-@dataclass(frozen=True)
-class _Alternation:
+class _SimilarProfiles(Alternation):
     """Rows and columns move by turns to the most similar profiles."""
 
-    joint: TwoWay
-    roots: TwoWay
     information: float
-    shape: tuple[int, int]
 
     @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> _Alternation:
+    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> _SimilarProfiles:
         total = matrix.sum()
         joint = matrix / (total if total > 0 else 1.0)
         both = TwoWay.of(joint)
         roots = TwoWay(_root_profiles(both.by_row), _root_profiles(both.by_column))
-        return cls(both, roots, mutual_information(joint), shape)
+        return cls(both, roots, shape, mutual_information(joint))
 
-    def start(self, rng: np.random.Generator) -> _Partitions:
-        rows = seeded_labels(self.roots.by_row, self.shape[0], rng)
-        columns = seeded_labels(self.roots.by_column, self.shape[1], rng)
-        profiles = sum_columns(self.joint.by_row, columns, self.shape[1])
-        return self._partitions(rows, columns, cluster_sums(profiles, rows, self.shape[0]))
+    def _move(
+        self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
+    ) -> np.ndarray:
+        return move_to_most_similar(profiles, labels, n_clusters)
 
-    def step(self, state: _Partitions) -> _Partitions:
-        n_rows, n_columns = self.shape
-        profiles = sum_columns(self.joint.by_row, state.columns, n_columns)
-        rows = move_to_most_similar(profiles, state.rows, n_rows)
-        profiles = sum_columns(self.joint.by_column, rows, n_rows)
-        columns = move_to_most_similar(profiles, state.columns, n_columns)
-        return self._partitions(rows, columns, cluster_sums(profiles, columns, n_columns).T)
-
-    def labels(self, state: _Partitions) -> tuple[np.ndarray, np.ndarray]:
-        return state.rows, state.columns
-
-    def _partitions(self, rows: np.ndarray, columns: np.ndarray, table: np.ndarray) -> _Partitions:
-        return _Partitions(rows, columns, max(self.information - mutual_information(table), 0.0))
+    def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
+        """Return the information lost."""
+        return max(self.information - mutual_information(totals), 0.0)
 
 
 def mutual_information(joint: Matrix) -> float:

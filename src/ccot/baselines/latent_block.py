@@ -10,7 +10,7 @@ from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.double_kmeans import Alternation
+from ccot.baselines.double_kmeans import NearestMeans
 from ccot.baselines.partitions import TwoWay, indicator, times
 from ccot.baselines.starts import run_start
 from ccot.runtime.run import RandomState
@@ -155,7 +155,7 @@ class BlockEM:
         Hard memberships; one variance for all blocks.
     floor : float
         Smallest variance allowed.
-    alternation : Alternation
+    alternation : NearestMeans
         Double K-means of the same matrix, for the starts.
     """
 
@@ -165,7 +165,7 @@ class BlockEM:
     hard: bool
     shared: bool
     floor: float
-    alternation: Alternation
+    alternation: NearestMeans
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> BlockEM:
@@ -175,7 +175,7 @@ class BlockEM:
             matrix = matrix - matrix.mean()
         squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
         floor = max(_VARIANCE_FLOOR * float(squares.mean()), _TINY)
-        alternation = Alternation.of(matrix, shape)
+        alternation = NearestMeans.of(matrix, shape)
         return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor, alternation)
 
     def start(self, rng: np.random.Generator) -> Memberships:

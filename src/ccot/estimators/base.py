@@ -219,11 +219,11 @@ class BaseCoclustering(VersionedPickle, BiclusterMixin, BaseEstimator):
             ("n_column_clusters", self.n_column_clusters, n_columns, "columns"),
         ):
             if asked is not None and asked > size:
-                # Whoever can be given None finds the number.
-                found = None in self._parameter_constraints[name]
+                # An estimator that takes None finds the number.
+                finds = None in self._parameter_constraints[name]
                 raise ValueError(
                     f"{name}={asked} is more than the {size} {what} {where}: ask for at most "
-                    f"{size}{', or pass None to have the number found' if found else ''}"
+                    f"{size}{', or pass None to have the number found' if finds else ''}"
                 )
 
 
@@ -348,7 +348,7 @@ class InductiveCoclustering(BaseCoclustering):
 
     @property
     def _progress(self) -> Progress:
-        """Who is told how a fit gets on."""
+        """What receives the progress of a fit."""
         if callable(self.verbose):
             return self.verbose
         return LineProgress(type(self).__name__) if self.verbose else no_progress

@@ -136,11 +136,11 @@ def wine(seed: int) -> Section:
     matrix = scale(data.data)
     steps = CCOT(random_state=seed).fit(matrix)
     model = TransportCoclustering(random_state=seed).fit(matrix)
-    told = TransportCoclustering(3, random_state=seed).fit(matrix)
+    with_three = TransportCoclustering(3, random_state=seed).fit(matrix)
     rival = KMeans(3, n_init=10, random_state=seed).fit_predict(matrix)
-    found, given, kmeans = (
+    unaided, given, kmeans = (
         adjusted_rand_score(data.target, labels)
-        for labels in (model.row_labels_, told.row_labels_, rival)
+        for labels in (model.row_labels_, with_three.row_labels_, rival)
     )
     return Section(
         name="wine",
@@ -155,13 +155,13 @@ def wine(seed: int) -> Section:
                 "",
                 _found(model),
                 "growers in each row cluster: " + _crossed(model, data.target, data.target_names),
-                f"adjusted Rand index with the growers: {found:.2f}; told that there are three: "
-                f"{given:.2f}, and K-means, told so too: {kmeans:.2f}. Most clusters hold one "
+                f"adjusted Rand index with the growers: {unaided:.2f}; given the number three: "
+                f"{given:.2f}, and K-means, given it too: {kmeans:.2f}. Most clusters hold one "
                 "grower, but some growers fill more than one. A number found is a suggestion: "
                 "look at the runners-up.",
             ]
         ),
-        models={"TransportCoclustering": model, "told 3": told, "CCOT": steps},
+        models={"TransportCoclustering": model, "told 3": with_three, "CCOT": steps},
         matrix=matrix,
         row_names=_named(data.target_names[data.target], range(len(matrix))),
         column_names=data.feature_names,

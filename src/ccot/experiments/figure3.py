@@ -75,8 +75,8 @@ def make_figure3_counts(cells: Sequence[Cell]) -> Table:
         counts = [FIGURE3[method][data_set] if method in FIGURE3 else None for method in methods]
         rows.append([f"{data_set}, paper", *(f"{c[0]} / {c[1]}" if c else "" for c in counts)])
         for overlap in overlaps:
-            found = [seen[data_set, overlap, method] for method in methods]
-            shares = [(_percent(c.rows_right, c), _percent(c.columns_right, c)) for c in found]
+            measured = [seen[data_set, overlap, method] for method in methods]
+            shares = [(_percent(c.rows_right, c), _percent(c.columns_right, c)) for c in measured]
             rows.append([f"{data_set}, {overlap}", *(f"{g} / {m}" for g, m in shares)])
     return Table(
         name="figure3_counts",

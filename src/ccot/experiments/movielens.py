@@ -171,7 +171,7 @@ def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
     by_movie = movies.data.tocsc()
     counts = np.diff(by_movie.indptr)
     overall = movies.genres.mean(axis=0)
-    found = []
+    described = []
     for label in range(labels.max() + 1):
         members = labels == label
         ratings = by_movie[:, members].data
@@ -179,7 +179,7 @@ def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
         frequent = movies.genres[members].mean(axis=0) >= 0.05
         order = [k for k in np.argsort(-ratio) if frequent[k] and ratio[k] > 1.2][:3]
         favourites = np.flatnonzero(members)[np.argsort(-counts[members], kind="stable")]
-        found.append(
+        described.append(
             {
                 "size": int(members.sum()),
                 "mean_rating": float(ratings.mean()),
@@ -189,7 +189,7 @@ def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
                 "most_rated": movies.titles[favourites[:N_TITLES]].tolist(),
             }
         )
-    return found
+    return described
 
 
 def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
@@ -199,7 +199,7 @@ def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
     overall = np.bincount(work) / len(work)
     tastes = movies.data.astype(bool).astype(float) @ movies.genres.astype(float)
     taste = tastes.sum(axis=0) / tastes.sum()
-    found = []
+    described = []
     for label in range(labels.max() + 1):
         members = labels == label
         share = np.bincount(work[members], minlength=len(occupations)) / members.sum()
@@ -207,7 +207,7 @@ def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
         order = [k for k in np.argsort(-ratio) if share[k] >= 0.05 and ratio[k] > 1.2][:3]
         own = tastes[members].sum(axis=0) / tastes[members].sum() / np.maximum(taste, 1e-12)
         liked = [k for k in np.argsort(-own) if taste[k] >= 0.01 and own[k] > 1.1][:3]
-        found.append(
+        described.append(
             {
                 "size": int(members.sum()),
                 "mean_rating": float(movies.data[members].data.mean()),
@@ -218,7 +218,7 @@ def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
                 "genres": [[str(movies.genre_names[k]), float(own[k])] for k in liked],
             }
         )
-    return found
+    return described
 
 
 def describe_end(movies: Bunch, model: Any, label: int) -> dict[str, Any]:

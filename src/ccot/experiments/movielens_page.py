@@ -76,7 +76,7 @@ _CURVES = "Sorted logarithms of the scalings, and the jumps that the authors' de
 def significance(study: dict[str, Any]) -> str:
     """Return the plain statement on how much the steps mean."""
     main = study["methods"][0]
-    found = " and ".join(
+    significant = " and ".join(
         f"{main[side]['jumps_significant']} of the {main[side]['clusters'] - 1} jumps along the "
         f"{side}"
         for side in ("users", "movies")
@@ -84,7 +84,7 @@ def significance(study: dict[str, Any]) -> str:
     by_test = " x ".join(str(main[side]["clusters_by_test"]) for side in ("users", "movies"))
     return (
         f"How much the steps mean: the sorted scalings of these ratings are smooth. Tested against "
-        f"the spacing of the values around them, {found} are significant at level "
+        f"the spacing of the values around them, {significant} are significant at level "
         f"{study['level']:g}; the default detector reads {by_test} clusters off the same curves. "
         f"The rank correlation of the scalings with the number of ratings is "
         f"{main['users']['activity']:+.2f} (users) and {main['movies']['activity']:+.2f} (movies): "
@@ -189,10 +189,10 @@ def table_of_ends(study: dict[str, Any]) -> Table:
     """Return titles of the first and the last movie cluster."""
     rows = []
     for end in ("first", "last"):
-        told = study["ends"][end]
-        for rank in range(len(told["by_rating"])):
-            rated, scaled = told["by_rating"][rank], told["by_scaling"][rank]
-            rows.append((f"M{told['cluster']}", _one(rated), _one(scaled)))
+        listed = study["ends"][end]
+        for rank in range(len(listed["by_rating"])):
+            rated, scaled = listed["by_rating"][rank], listed["by_scaling"][rank]
+            rows.append((f"M{listed['cluster']}", _one(rated), _one(scaled)))
     return Table(
         "movielens_top5",
         "Five movies of the first and of the last movie cluster",
@@ -205,10 +205,10 @@ def table_of_ends(study: dict[str, Any]) -> Table:
 def table_of_paper_titles(study: dict[str, Any]) -> Table:
     """Return where the titles of the paper are."""
     rows = [
-        (f"M{1 if end == 'first' else _PAPER_MOVIE_CLUSTERS}", told["title"], f"M{told['cluster']}",
-         str(told["rank"]))
+        (f"M{1 if end == 'first' else _PAPER_MOVIE_CLUSTERS}", movie["title"],
+         f"M{movie['cluster']}", str(movie["rank"]))
         for end, titles in study["paper_titles"].items()
-        for told in titles
+        for movie in titles
     ]  # fmt: skip
     return Table(
         "movielens_paper_titles",
@@ -278,12 +278,12 @@ def table_of_blocks(study: dict[str, Any]) -> Table:
     )  # fmt: skip
 
 
-def _one(told: dict[str, Any]) -> str:
-    return f"{told['title']}: {told['mean_rating']:.2f} ({told['ratings']})"
+def _one(movie: dict[str, Any]) -> str:
+    return f"{movie['title']}: {movie['mean_rating']:.2f} ({movie['ratings']})"
 
 
 def _ratios(named: list[list[Any]]) -> str:
-    return ", ".join(f"{name} {ratio:.1f}" for name, ratio in named) or "as everybody"
+    return ", ".join(f"{name} {ratio:.1f}" for name, ratio in named) or "as overall"
 
 
 def _settings(study: dict[str, Any]) -> list[str]:

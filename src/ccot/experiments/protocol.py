@@ -296,7 +296,7 @@ def versions() -> str:
 
 @cache
 def processor() -> str:
-    """Return what computes here."""
+    """Return the name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

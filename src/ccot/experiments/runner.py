@@ -31,7 +31,7 @@ def run_protocol(
     n_jobs : int, default=1
         Processes, each with one thread. Results do not depend on it.
     progress : Progress, optional
-        Told how many trials are done.
+        Called with the number of trials done.
 
     Returns
     -------

@@ -33,6 +33,10 @@ class LimitBody:
         except TimeoutError:
             await _refuse(408, "the body did not arrive in time", scope, receive, send)
             return
+        except asyncio.CancelledError:
+            # The server cancels what is still under way when it has waited long enough to stop.
+            await _refuse(503, "the service is stopping", scope, receive, send)
+            return
         if body is None:
             return
         if len(body) > self._limit:

@@ -18,13 +18,13 @@ from ccot.estimators.transport import TransportCoclustering
 from ccot.persistence.pickles import VersionedPickle
 from ccot.recommend.names import as_names
 from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
+from ccot.recommend.sides import RatingSide, place_by_loss
 from ccot.recommend.values import UNASSIGNED, Explanation, Item, Neighbour, Recommendation, User
 from ccot.recommend.views import VIEWS, see, unless_empty
 from ccot.runtime.run import Progress, RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
-# Groups that users are told about should hold still when the model is fitted again: more starts
-# than the co-clustering takes by itself bring that.
+# More starts than the co-clustering takes by itself: groups change less from fit to fit.
 _N_INIT = 30
 _POSITIVE = [Interval(Real, 0, None, closed="left")]
 
@@ -60,11 +60,11 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
     block_shrinkage : float, default=30
         The same for effects of blocks.
     liking_shrinkage : float, default=10
-        The same for the share of a group who liked an item, shrunk towards that of everybody.
+        The same for the share of a group who liked an item, shrunk towards that of all users.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the co-clustering that is made where none is given.
     verbose : int or callable, default=0
-        That of this co-clustering: print progress, or who is told of it.
+        As in this co-clustering: print progress, or a callable that gets it.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
     >>> float(model.predict(0, 2).round(1)), float(model.predict(0, 3).round(1))
     (4.3, 2.0)
     >>> visitor = model.new_user(items=[1, 3, 4], ratings=[5, 5, 2])
-    >>> [found.item % 2 for found in model.recommend(visitor, 3)]
+    >>> [best.item % 2 for best in model.recommend(visitor, 3)]
     [1, 1, 1]
     """
 
@@ -185,9 +185,9 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         user : int, array of int, or User
-            Who: numbers of rows of the fitted matrix, or one who is new.
+            Numbers of rows of the fitted matrix, or a new user.
         item : int, array of int, or Item
-            What: numbers of columns, or one that is new.
+            Numbers of columns, or a new item.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         user : int or User
-            Number of a row of the fitted matrix, or one who is new.
+            Number of a row of the fitted matrix, or a new user.
         n : int, default=10
             How many; fewer come back where there are not so many.
         exclude_seen : bool, default=True
@@ -247,9 +247,9 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         user : int or User
-            Who.
+            Number of a row of the fitted matrix, or a new user.
         item : int or Item
-            What.
+            Number of a column, or a new item.
         n_neighbours : int, default=5
             At most so many members of the user's group who rated the item are named.
 
@@ -275,7 +275,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         )
 
     def new_user(self, items: Any, ratings: Any) -> User:
-        """Place a user who was not there at the fit, without fitting anything again.
+        """Return a user who was not in the fit, placed without fitting anything again.
 
         Parameters
         ----------
@@ -289,15 +289,10 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         User
             To be passed to :meth:`predict`, :meth:`recommend` and :meth:`explain`.
         """
-        check_is_fitted(self)
-        items, ratings = self._check_handful(items, ratings, 1, "item")
-        label = self._place(items, ratings, 0)
-        left = ratings - self.mean_ - self.item_offsets_[items]
-        left -= self._blocks.effect[label, self.item_labels_[items]]
-        return User(label, _shrunk(left, self.user_shrinkage), items, ratings)
+        return User(*self._place_new(items, ratings, 0))
 
     def new_item(self, users: Any, ratings: Any) -> Item:
-        """Place an item that was not there at the fit, without fitting anything again.
+        """Return an item that was not in the fit, placed without fitting anything again.
 
         Parameters
         ----------
@@ -311,12 +306,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Item
             To be passed to :meth:`predict` and :meth:`explain`.
         """
-        check_is_fitted(self)
-        users, ratings = self._check_handful(users, ratings, 0, "user")
-        label = self._place(users, ratings, 1)
-        left = ratings - self.mean_ - self.user_offsets_[users]
-        left -= self._blocks.effect[self.user_labels_[users], label]
-        return Item(label, _shrunk(left, self.item_shrinkage), users, ratings)
+        return Item(*self._place_new(users, ratings, 1))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted recommender to a file that :func:`load_recommender` reads.
@@ -376,7 +366,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         self._liking = self._share_who_liked(shape[0])
 
     def _share_who_liked(self, n_clusters: int) -> np.ndarray:
-        """Return the shares of each group, and last of everybody, who liked each item."""
+        """Return the shares of each group, and last of all users, who liked each item."""
         overall = np.asarray(self._likes.sum(axis=0)) / self._likes.shape[0]
         members = self.user_labels_ == np.arange(n_clusters)[:, None]
         size = members.sum(axis=1, keepdims=True)
@@ -384,14 +374,48 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         shares = (members @ self._likes + self.liking_shrinkage * overall) / weight
         return np.vstack([shares, overall])
 
-    def _place_and_offset(self, who: Any, axis: int) -> tuple[Any, Any]:
+    def _sides(self, axis: int) -> tuple[RatingSide, RatingSide]:
+        """Return what is known of one side, users (0) or items (1), and of the other."""
+        users = RatingSide("user", self.user_labels_, self.user_offsets_, self.user_shrinkage)
+        items = RatingSide("item", self.item_labels_, self.item_offsets_, self.item_shrinkage)
+        return (users, items) if axis == 0 else (items, users)
+
+    def _place_and_offset(self, point: Any, axis: int) -> tuple[Any, Any]:
         """Return label and offset of one side: of old ones by number, of new ones as they come."""
-        if isinstance(who, User if axis == 0 else Item):
-            return who.label, who.offset
-        where = self._check_numbers(who, axis, "user" if axis == 0 else "item")
-        if axis == 0:
-            return self.user_labels_[where], self.user_offsets_[where]
-        return self.item_labels_[where], self.item_offsets_[where]
+        if isinstance(point, User if axis == 0 else Item):
+            return point.label, point.offset
+        side, _ = self._sides(axis)
+        numbers = side.check_numbers(point)
+        return side.labels[numbers], side.offsets[numbers]
+
+    def _place_new(
+        self, partners: Any, ratings: Any, axis: int
+    ) -> tuple[int, float, np.ndarray, np.ndarray]:
+        """Return label and offset of a new user (0) or item (1), and the ratings in order."""
+        check_is_fitted(self)
+        own, other = self._sides(axis)
+        partners, ratings = other.check_ratings(partners, ratings, self.rating_range_)
+        effect = self._blocks.effect if axis == 0 else self._blocks.effect.T
+        left = ratings - self.mean_ - other.offsets[partners]
+        label, model = UNASSIGNED, self.coclustering_
+        if (point := self._seen_by_model(partners, ratings, axis)) is not None:
+            if hasattr(model, "predict") and hasattr(model, "predict_columns"):
+                label = int((model.predict_columns if axis else model.predict)(point)[0])
+            else:
+                label = place_by_loss(left, effect[:-1, other.labels[partners]], own.shrinkage)
+        left = left - effect[label, other.labels[partners]]
+        return label, float(left.sum() / max(len(left) + own.shrinkage, 1)), partners, ratings
+
+    def _seen_by_model(
+        self, partners: np.ndarray, ratings: np.ndarray, axis: int
+    ) -> np.ndarray | None:
+        """Return ratings as the co-clustering sees them, None where it sees nothing."""
+        shape = 1, self.ratings_.shape[1 - axis]
+        stored = sp.csr_array((ratings, partners, np.array([0, len(partners)])), shape=shape)
+        seen = self._seen(stored)
+        if not len(partners) or (is_sparse(seen) and seen.nnz == 0):
+            return None
+        return seen.toarray() if is_sparse(seen) else np.asarray(seen)
 
     def _rated_by(self, user: int | User) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(user, User):
@@ -419,70 +443,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
             Neighbour(int(raters[k]), float(ratings[k]), int(shared[k])) for k in order.tolist()
         ]
 
-    def _place(self, partners: np.ndarray, ratings: np.ndarray, axis: int) -> int:
-        """Return the cluster of someone new."""
-        width = self.ratings_.shape[1 - axis]
-        indptr = np.array([0, len(partners)])
-        seen = self._seen(sp.csr_array((ratings, partners, indptr), shape=(1, width)))
-        if not len(partners) or (is_sparse(seen) and seen.nnz == 0):
-            return UNASSIGNED
-        point = seen.toarray() if is_sparse(seen) else seen
-        model = self.coclustering_
-        if hasattr(model, "predict") and hasattr(model, "predict_columns"):
-            place = model.predict if axis == 0 else model.predict_columns
-            return int(place(point)[0])
-        return self._place_by_loss(partners, ratings, axis)
 
-    def _place_by_loss(self, partners: np.ndarray, ratings: np.ndarray, axis: int) -> int:
-        """Return the cluster whose block effects leave least of the ratings.
-
-        For co-clusterings that place nobody themselves.
-        """
-        labels, offsets = (
-            (self.item_labels_, self.item_offsets_)
-            if axis == 0
-            else (self.user_labels_, self.user_offsets_)
-        )
-        effect = self._blocks.effect if axis == 0 else self._blocks.effect.T
-        shrinkage = self.user_shrinkage if axis == 0 else self.item_shrinkage
-        left = ratings - self.mean_ - offsets[partners] - effect[:-1, labels[partners]]
-        own = left.sum(axis=1) / (len(partners) + shrinkage)
-        loss = ((left - own[:, None]) ** 2).sum(axis=1) + shrinkage * own**2
-        return int(loss.argmin())
-
-    def _check_handful(
-        self, partners: Any, ratings: Any, axis: int, name: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ratings of someone new, by increasing number of the partner."""
-        partners = np.atleast_1d(self._check_numbers(partners, axis, name))
-        ratings = np.atleast_1d(np.asarray(ratings, dtype=np.float64))
-        if partners.shape != ratings.shape or partners.ndim != 1:
-            raise ValueError(f"there are {partners.size} {name}s and {ratings.size} ratings")
-        low, high = self.rating_range_
-        if not np.all((ratings >= low) & (ratings <= high)):
-            raise ValueError(f"ratings lie between {low:g} and {high:g}")
-        order = np.argsort(partners, kind="stable")
-        if (np.diff(partners[order]) == 0).any():
-            raise ValueError(f"a {name} is rated more than once: keep one of the ratings")
-        return partners[order], ratings[order]
-
-    def _check_numbers(self, numbers: Any, axis: int, name: str) -> np.ndarray:
-        checked = np.asarray(numbers)
-        if checked.size == 0:
-            checked = checked.astype(np.int64)
-        if checked.dtype.kind not in "iu":
-            raise TypeError(f"{name}s are numbers of the fitted matrix, not {numbers!r}")
-        size = self.ratings_.shape[axis]
-        if checked.size and (checked.min() < 0 or checked.max() >= size):
-            raise IndexError(f"there are {name}s 0 to {size - 1} only: {numbers!r}")
-        return checked
-
-
-def _stored(matrix: Any, place: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return what a row of a CSR (column of a CSC) array stores: where, and what."""
-    within = slice(matrix.indptr[place], matrix.indptr[place + 1])
+def _stored(matrix: Any, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and values of a row of a CSR (column of a CSC) array."""
+    within = slice(matrix.indptr[index], matrix.indptr[index + 1])
     return matrix.indices[within], matrix.data[within]
-
-
-def _shrunk(left: np.ndarray, shrinkage: float) -> float:
-    return float(left.sum() / max(len(left) + shrinkage, 1))

@@ -17,9 +17,11 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # Seconds: for the head of a request to arrive, for the next request on a connection, for
-# requests under way once the service is told to stop; for a worker to load its model.
+# requests under way once the service is stopping; for a worker to load its model.
 _HEAD_SECONDS, _IDLE_SECONDS, _STOP_SECONDS, _LOAD_SECONDS = 10.0, 5, 5, 120
 _MAX_CONNECTIONS, _MAX_HEAD, _LONGEST_LINE = 400, 1 << 14, 400
+# Connections that are taken before the number is looked at again.
+_BACKLOG = 64
 # Workers are processes of their own: what they serve reaches them through the environment.
 _PREFIX = "CCOT_SERVE_"
 
@@ -81,7 +83,7 @@ class LimitedProtocol(H11Protocol):
 def run_service(
     service: Service, *, host: str, port: int, workers: int = 1, log_level: str = "warning"
 ) -> None:
-    """Serve until told to stop.
+    """Serve until the process is asked to end.
 
     Parameters
     ----------
@@ -116,6 +118,7 @@ def run_service(
         workers=workers,
         log_level=log_level,
         access_log=log_level == "info",
+        backlog=_BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,
         h11_max_incomplete_event_size=_MAX_HEAD,
@@ -139,7 +142,7 @@ def app_of_environment() -> Any:
     """Return the application that the environment names; it ends with its parent."""
     names = Service.__dataclass_fields__
     service = Service(**{name: os.environ[_PREFIX + name.upper()] for name in names})
-    for name in ("uvicorn.error", "uvicorn.access"):
+    for name in ("asyncio", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).addFilter(_shorten)
     if service.parent:
         threading.Thread(target=_end_with, args=(int(service.parent),), daemon=True).start()
@@ -159,7 +162,9 @@ def _check_address(host: str, port: int) -> None:
 
 
 def _shorten(record: logging.LogRecord) -> bool:
-    """Cut a line of the log; a filter that lets every record pass."""
+    """Cut an entry of the log to one short line; a filter that lets every record pass."""
+    if record.name == "asyncio":
+        record.exc_info = None
     line = record.getMessage()
     if len(line) > _LONGEST_LINE:
         record.msg, record.args = line[:_LONGEST_LINE] + "...", ()

@@ -170,7 +170,7 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
 
     @app.get("/ready", response_model=Ready, responses={503: {"model": Ready}})
     async def ready() -> Any:
-        """Say whether requests are answered; no longer once the service is told to stop."""
+        """Say whether requests are answered; not once the service is stopping."""
         if app.state.ready:
             return AsciiResponse({"status": "ready"})
         return AsciiResponse({"status": "stopping"}, status_code=503)

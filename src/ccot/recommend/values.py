@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 # Label of users and items of whom nothing is known. It picks the last row (column) of the
-# recommender's tables, which holds what is true of everybody.
+# recommender's tables, which holds what is true of all.
 UNASSIGNED = -1
 
 
 @dataclass(frozen=True)
 class User:
-    """A user who was not there at the fit.
+    """A user who was not in the fit.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class User:
     offset : float
         How far the user's ratings lie above expectation, shrunk.
     items, ratings : ndarray
-        What was rated, and how.
+        Rated items and their ratings.
     """
 
     label: int
@@ -33,7 +33,7 @@ class User:
 
 @dataclass(frozen=True)
 class Item:
-    """An item that was not there at the fit.
+    """An item that was not in the fit.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Item:
     offset : float
         How far the item's ratings lie above expectation, shrunk.
     users, ratings : ndarray
-        Who rated it, and how.
+        Users who rated it and their ratings.
     """
 
     label: int
@@ -58,11 +58,11 @@ class Recommendation:
     Attributes
     ----------
     item : int
-        Which.
+        Its number.
     rating : float
         Predicted rating.
     liking : float
-        Share of the user's group who liked it, shrunk towards that of everybody.
+        Share of the user's group who liked it, shrunk towards that of all users.
     """
 
     item: int
@@ -77,9 +77,9 @@ class Neighbour:
     Attributes
     ----------
     user : int
-        Who.
+        Number of the user.
     rating : float
-        How.
+        Their rating.
     shared : int
         Number of items both liked.
     """

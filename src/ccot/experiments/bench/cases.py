@@ -55,7 +55,7 @@ class Case:
     axis : str
         One of ``AXES``: what grows from case to case.
     size : int
-        Its place along the axis.
+        Its position along the axis.
     shape : tuple of two int
         Rows and columns.
     kind : {"real", "counts"}
@@ -182,10 +182,10 @@ def _counts(nnz: int, n_columns: int, seed: int) -> Planted:
     members = np.argsort(columns, kind="stable").reshape(_COUNT_CLUSTERS, -1)
     own = rng.random((n_rows, ENTRIES_A_ROW)) < _OWN_SHARE
     clusters = np.where(own, rows[:, None], rng.integers(_COUNT_CLUSTERS, size=own.shape))
-    places = members[clusters, rng.integers(members.shape[1], size=own.shape)]
+    entries = members[clusters, rng.integers(members.shape[1], size=own.shape)]
     ends = np.arange(0, n_rows * ENTRIES_A_ROW + 1, ENTRIES_A_ROW)
     matrix = sp.csr_array(
-        (np.ones(places.size), places.ravel().astype(np.int32), ends.astype(np.int32)),
+        (np.ones(entries.size), entries.ravel().astype(np.int32), ends.astype(np.int32)),
         shape=(n_rows, n_columns),
     )
     matrix.sum_duplicates()

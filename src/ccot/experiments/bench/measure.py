@@ -42,7 +42,7 @@ class Limits:
     Attributes
     ----------
     seconds : float
-        Of processor time, so that a busy machine stops nobody earlier.
+        Of processor time, so that a busy machine stops none earlier.
     gigabytes : float
         Of memory the process may ask for.
     """

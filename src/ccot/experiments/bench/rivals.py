@@ -68,7 +68,7 @@ class Rival:
         Job in, row and column labels out; None where there are none.
     package : str
         The distribution that does the work.
-    told : bool
+    informed : bool
         Whether it is given the true numbers.
     kinds : tuple of str
         Kinds of matrices it takes.
@@ -77,7 +77,7 @@ class Rival:
     name: str
     fit: Callable[[Job], Labels | None]
     package: str = "ccot"
-    told: bool = True
+    informed: bool = True
     kinds: tuple[str, ...] = ("real",)
 
     @property
@@ -94,19 +94,19 @@ def rivals() -> dict[str, Rival]:
 
     Examples
     --------
-    >>> [name for name, rival in rivals().items() if not rival.told][:2]
+    >>> [name for name, rival in rivals().items() if not rival.informed][:2]
     ['CCOT', 'CCOTGW']
     """
     both = ("real", "counts")
-    everyone = [
-        Rival("CCOT", _ccot, kinds=both, told=False),
-        Rival("CCOTGW", partial(_ccot_gw, True), kinds=both, told=False),
-        Rival("CCOTGW, no refinement", partial(_ccot_gw, False), kinds=both, told=False),
-        Rival("TransportCoclustering", partial(_transport, False), kinds=both, told=False),
+    every_rival = [
+        Rival("CCOT", _ccot, kinds=both, informed=False),
+        Rival("CCOTGW", partial(_ccot_gw, True), kinds=both, informed=False),
+        Rival("CCOTGW, no refinement", partial(_ccot_gw, False), kinds=both, informed=False),
+        Rival("TransportCoclustering", partial(_transport, False), kinds=both, informed=False),
         Rival("TransportCoclustering, given", partial(_transport, True), kinds=both),
-        Rival("POT, plain loop", partial(_pot_loop, "sinkhorn"), "POT", told=False),
-        Rival("POT, log-domain loop", partial(_pot_loop, "sinkhorn_log"), "POT", told=False),
-        Rival("POT, barycentre", _pot_barycentre, "POT", told=False),
+        Rival("POT, plain loop", partial(_pot_loop, "sinkhorn"), "POT", informed=False),
+        Rival("POT, log-domain loop", partial(_pot_loop, "sinkhorn_log"), "POT", informed=False),
+        Rival("POT, barycentre", _pot_barycentre, "POT", informed=False),
         Rival("SpectralCoclustering", _spectral_coclustering, "scikit-learn", kinds=both),
         Rival("SpectralBiclustering", _spectral_biclustering, "scikit-learn", kinds=both),
         Rival("CGC", _cgc, "clustering-geodata-cubes"),
@@ -116,7 +116,7 @@ def rivals() -> dict[str, Rival]:
             for name in BASELINES
         ),
     ]
-    return {rival.name: rival for rival in everyone}
+    return {rival.name: rival for rival in every_rival}
 
 
 def _labels(model: Any) -> Labels:
@@ -133,8 +133,8 @@ def _ccot_gw(refined: bool, job: Job) -> Labels:
     return _labels(CCOTGW(exact_refinement=refined, random_state=job.seed).fit(job.matrix))
 
 
-def _transport(told: bool, job: Job) -> Labels:
-    numbers = job.numbers if told else (None, None)
+def _transport(with_numbers: bool, job: Job) -> Labels:
+    numbers = job.numbers if with_numbers else (None, None)
     return _labels(TransportCoclustering(*numbers, random_state=job.seed).fit(job.matrix))
 
 

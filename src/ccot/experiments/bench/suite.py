@@ -61,7 +61,7 @@ def profiles() -> dict[str, Profile]:
     1000000
     """
     paper = paper_cases()
-    everyone = [
+    profiles = [
         Profile(
             "smoke",
             (draws_case(4), *row_cases((60,), 30), *_quick(row_cases((120, 240, 480), 30)),
@@ -86,7 +86,7 @@ def profiles() -> dict[str, Profile]:
             paper_seeds=10, repeats=3, limits=Limits(600, 16),
         ),
     ]  # fmt: skip
-    return {profile.name: profile for profile in everyone}
+    return {profile.name: profile for profile in profiles}
 
 
 def _quick(cases: list[Case], *guests: str) -> list[Case]:
@@ -119,7 +119,7 @@ def run_suite(
     command : str, optional
         The command line, which the file keeps.
     progress : Progress, optional
-        Told how many cases are done, and the name of the next.
+        Called with the number of cases done and the name of the next.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def run_suite(
     >>> [(trial["case"], trial["error"]) for trial in result["trials"]]
     [('60 rows', 0.0), ('80 rows', 0.0)]
     """
-    everyone = _take_part(only)
+    all_rivals = _take_part(only)
     result: dict[str, Any] = {
         "facts": machine_facts(command),
         "profile": {
@@ -145,7 +145,7 @@ def run_suite(
             "limits": asdict(profile.limits),
         },
         "complete": False,
-        "rivals": [_describe(rival) for rival in everyone],
+        "rivals": [_describe(rival) for rival in all_rivals],
         "cases": [],
         "trials": [],
     }
@@ -153,7 +153,7 @@ def run_suite(
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
         result["cases"].append(_describe_case(case))
-        result["trials"] += _take_turns(case, everyone, profile, out_of_race)
+        result["trials"] += _take_turns(case, all_rivals, profile, out_of_race)
         _store(result, path)
     result["facts"]["load_at_end"] = round(os.getloadavg()[0], 2)
     result["complete"] = True
@@ -162,13 +162,13 @@ def run_suite(
 
 
 def _take_part(only: Sequence[str]) -> list[Rival]:
-    everyone = rivals()
-    unknown = [name for name in only if name not in everyone]
+    all_rivals = rivals()
+    unknown = [name for name in only if name not in all_rivals]
     if unknown:
         raise ValueError(
-            f"no rival is called {', '.join(unknown)}; there are {', '.join(everyone)}"
+            f"no rival is called {', '.join(unknown)}; there are {', '.join(all_rivals)}"
         )
-    return [rival for name, rival in everyone.items() if not only or name in only]
+    return [rival for name, rival in all_rivals.items() if not only or name in only]
 
 
 def _describe(rival: Rival) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _describe(rival: Rival) -> dict[str, Any]:
         "name": rival.name,
         "package": rival.package,
         "version": rival.version,
-        "told": rival.told,
+        "told": rival.informed,
     }
 
 
@@ -186,15 +186,15 @@ def _describe_case(case: Case) -> dict[str, Any]:
 
 def _take_turns(
     case: Case,
-    everyone: Sequence[Rival],
+    all_rivals: Sequence[Rival],
     profile: Profile,
     out_of_race: dict[tuple[str, str], str],
 ) -> Iterator[dict[str, Any]]:
     """Yield the trials of a case: each rival once before any has its second go."""
-    here = [rival for rival in everyone if _is_asked(rival, case)]
+    asked = [rival for rival in all_rivals if _is_asked(rival, case)]
     for number, (seed, repeat) in enumerate(_goes(case, profile)):
-        # Another one begins each time: being first or last is nobody's privilege.
-        for rival in here[number % len(here) :] + here[: number % len(here)] if here else ():
+        # Another one begins each time, so that being first or last is no advantage.
+        for rival in asked[number % len(asked) :] + asked[: number % len(asked)] if asked else ():
             key = case.axis if case.axis != "paper" else case.name, rival.name
             if key in out_of_race:
                 if number == 0:
