@@ -90,6 +90,20 @@ def test_views_keep_the_colours_of_their_clusters(clustered):
     assert last.uns["ccot_colors"].tolist() == [colours[-1]]
 
 
+def test_a_view_becomes_a_copy(adata, fitted):
+    view = adata[:120]
+    with pytest.warns(anndata.ImplicitModificationWarning, match="view"):
+        tl.cocluster(view, quiet=True)
+    assert not view.is_view
+    assert {"ccot", "ccot_confidence"} <= set(view.obs)
+    assert {"ccot_genes", "ccot_genes_confidence"} <= set(view.var)
+    assert "ccot" not in adata.obs
+    view = adata[:120]
+    with pytest.warns(anndata.ImplicitModificationWarning, match="view"):
+        tl.predict(fitted[1], view, quiet=True)
+    assert (view.obs["ccot"] == fitted[0].obs["ccot"][:120]).all()
+
+
 def test_many_clusters_are_in_order_and_differ_in_colour(adata):
     tl.cocluster(adata, n_row_clusters=12, n_column_clusters=30, n_init=1, quiet=True)
     found = adata.obs["ccot"].cat.categories.astype(int)

@@ -71,23 +71,22 @@ def annotate(adata: Any, model: Any, key: str = "ccot", var_key: str | None = No
     check_is_fitted(model)
     import pandas as pd
 
-    rows, columns = "row_confidence_", "column_confidence_"
-    sides = (
-        (adata.obs, model.row_labels_, getattr(model, rows, None), key),
-        (adata.var, model.column_labels_, getattr(model, columns, None), var_key or key),
-    )
-    for (table, labels, _, _), what in zip(sides, ("rows", "columns"), strict=True):
-        if len(table) != len(labels):
+    for what, given, size in zip(
+        ("rows", "columns"), (model.row_labels_, model.column_labels_), adata.shape, strict=True
+    ):
+        if len(given) != size:
             raise ValueError(
-                f"the model has {len(labels)} {what}, the data {len(table)}: pass the data that "
-                "the model was fitted to"
+                f"the model has {len(given)} {what}, the data {size}: pass the data that the model "
+                "was fitted to"
             )
-    for table, labels, confidence, name in sides:
-        # As text "10" comes before "2": the categories keep the order of the numbers.
-        clusters, codes = np.unique(labels, return_inverse=True)
-        table[name] = pd.Categorical.from_codes(codes, [str(label) for label in clusters])
-        if confidence is not None:
-            table[f"{name}_confidence"] = np.asarray(confidence)
+    # First of all: a view becomes a copy when it is written to, and has other tables then.
     adata.uns[key] = {"method": type(model).__name__}
     if hasattr(model, "block_means_"):
         adata.uns[key]["block_means"] = model.block_means_
+    for table, name, side in ((adata.obs, key, "row"), (adata.var, var_key or key, "column")):
+        # As text "10" comes before "2": the categories keep the order of the numbers.
+        clusters, codes = np.unique(getattr(model, f"{side}_labels_"), return_inverse=True)
+        table[name] = pd.Categorical.from_codes(codes, [str(label) for label in clusters])
+        confidence = getattr(model, f"{side}_confidence_", None)
+        if confidence is not None:
+            table[f"{name}_confidence"] = np.asarray(confidence)

@@ -168,8 +168,8 @@ def predict(
     labels = model.predict(as_source(counts.values))
     adata_new = adata_new.copy() if copy else adata_new
     clusters = [str(cluster) for cluster in range(model.n_row_clusters_)]
-    adata_new.obs[key_added] = pd.Categorical.from_codes(labels, clusters)
     adata_new.uns[f"{key_added}_colors"] = _colours(len(clusters))
+    adata_new.obs[key_added] = pd.Categorical.from_codes(labels, clusters)
     return adata_new if copy else None
 
 
