@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.record import RESULTS, load, store
+from benchmarks.record import RESULTS, load, of_this_run, store
 from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.blocks import streaming as stream
 from ccot.cli import app
@@ -317,10 +317,10 @@ def main() -> None:
     result = {part: stored.get(part, {}) for part in ("cases", "prices")}
     for name in names:
         if options.kills:
-            result["cases"][name] = stress(name, options.kills)
+            result["cases"][name] = of_this_run(stress(name, options.kills))
             print(name, result["cases"][name], flush=True)
         if CASES[name].long_size is not None and not options.no_prices:
-            result["prices"][name] = price(name)
+            result["prices"][name] = of_this_run(price(name))
             print(name, result["prices"][name], flush=True)
         store(NAME, result)
 

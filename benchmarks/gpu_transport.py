@@ -19,7 +19,7 @@ import scipy.sparse as sp
 import torch
 
 from benchmarks.large_blocks import planted_counts
-from benchmarks.record import RESULTS
+from benchmarks.record import RESULTS, commit
 from ccot import TransportCoclustering
 from ccot.datasets import load_simulated, make_latent_blocks
 from ccot.experiments.bench.facts import PACKAGES, machine_facts
@@ -120,6 +120,7 @@ def same_labels(n_seeds: int, device: str) -> dict:
 
 def write(path: Path, result: dict, command: str) -> None:
     facts = machine_facts(command, [name for name in PACKAGES if is_installed(name)])
+    facts["commit"] = commit()
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"facts": facts, **result}, indent=1) + "\n")
 

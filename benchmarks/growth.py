@@ -15,7 +15,7 @@ import time
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from benchmarks.record import load, store
+from benchmarks.record import load, of_this_run, store
 from ccot import CCOT
 from ccot.datasets import load_simulated
 from ccot.sources import FunctionSource
@@ -80,7 +80,7 @@ def in_a_process(n_rows: int, n_jobs: int) -> dict:
     command = [sys.executable, "-m", "benchmarks.growth", "--one", str(n_rows), str(n_jobs)]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     print(answer.strip(), flush=True)
-    return json.loads(answer)
+    return of_this_run(json.loads(answer))
 
 
 def exponents(fits: list[dict]) -> dict:

@@ -30,7 +30,7 @@ import numpy as np
 import psutil
 import scipy.sparse as sp
 
-from benchmarks.record import load, store
+from benchmarks.record import load, of_this_run, store
 from ccot.io import InputError, ModelFileError, read_matrix
 from ccot.persistence.model_file import read_values, write_values
 from ccot.sources import as_source
@@ -624,7 +624,8 @@ def main() -> None:
     for what in CASES:
         if arguments.only in what:
             with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
-                cells[what] = measure(what, int(1e6 * arguments.megabytes), Path(folder))
+                seen = measure(what, int(1e6 * arguments.megabytes), Path(folder))
+            cells[what] = of_this_run(seen)
             print(cells[what], flush=True)
     if not arguments.dry:
         known = [cells[what] for what in CASES if what in cells]

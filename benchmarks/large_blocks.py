@@ -17,7 +17,7 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.record import RESULTS, load, store
+from benchmarks.record import RESULTS, load, of_this_run, store
 from ccot import TransportCoclustering
 from ccot.metrics import error_rate
 
@@ -100,7 +100,7 @@ def main() -> None:
     sizes = [int(size) for size in arguments.entries]
     seen = []
     for size in sizes:
-        seen.append(in_a_process(size))
+        seen.append(of_this_run(in_a_process(size)))
         print(seen[-1], flush=True)
     cells = {cell["entries_drawn"]: cell for cell in [*stored_cells(), *seen]}
     ordered = [cells[size] for size in sorted(cells)]

@@ -26,7 +26,7 @@ from pathlib import Path
 from mutmut.configuration import config
 from mutmut.mutation.file_mutation import mutate_file_contents
 
-from benchmarks.record import RESULTS, load, store
+from benchmarks.record import RESULTS, load, of_this_run, store
 
 PROJECT = Path(__file__).parents[1]
 REASONS = Path(__file__).with_name("mutants.toml")
@@ -38,47 +38,50 @@ GROUPS = {
         ["test_metrics.py", "property/test_metrics_properties.py", "golden/test_metrics_golden.py"],
     ),
     "consensus": (
-        ["consensus.py"],
-        ["test_consensus.py", "property/test_consensus_properties.py"],
+        ["scalings/consensus.py"],
+        ["scalings/test_consensus.py", "property/test_consensus_properties.py"],
     ),
-    "partition": (["partition.py"], ["test_partition.py"]),
+    "partition": (["scalings/partition.py"], ["scalings/test_partition.py"]),
     "jumps": (
-        ["jumps.py"],
+        ["scalings/jumps.py"],
         [
-            "test_jumps.py",
+            "scalings/test_jumps.py",
             "property/test_jumps_properties.py",
             "golden/test_ccot_gw_golden.py::test_detector_is_the_authors",
         ],
     ),
-    "draws": (["cost.py", "sampling.py"], ["test_cost.py", "test_sampling.py"]),
+    "draws": (
+        ["scalings/costs.py", "scalings/sampling.py"],
+        ["scalings/test_costs.py", "scalings/test_sampling.py"],
+    ),
     "gromov": (
         ["transport/gromov.py", "transport/losses.py"],
         [
-            "test_gromov.py",
+            "transport/test_gromov.py",
             "golden/test_ccot_gw_golden.py::test_every_intermediate_is_the_authors[small_s0_g1_l2]",
             "golden/test_ccot_gw_golden.py::test_every_intermediate_is_the_authors[small_s0_g1_kl]",
         ],
     ),
-    "products": (
-        ["transport/products.py", "transport/extend.py"],
-        ["test_products.py", "test_extend.py"],
+    "low_rank": (
+        ["transport/low_rank.py", "transport/extend.py"],
+        ["transport/test_low_rank.py", "transport/test_extend.py"],
     ),
     "sinkhorn": (
         ["transport/sinkhorn.py"],
-        ["test_sinkhorn.py", "property/test_sinkhorn_properties.py"],
+        ["transport/test_sinkhorn.py", "property/test_sinkhorn_properties.py"],
     ),
     "families": (["blocks/families.py"], ["blocks/test_families.py", "blocks/test_problem.py"]),
     "hierarchy": (["blocks/hierarchy.py"], ["blocks/test_hierarchy.py", "blocks/test_scale.py"]),
-    "numbers": (["blocks/numbers.py"], ["blocks/test_numbers.py", "blocks/test_scale.py"]),
-    "choose": (["blocks/choose.py"], ["blocks/test_choose.py"]),
+    "criteria": (["blocks/criteria.py"], ["blocks/test_criteria.py", "blocks/test_scale.py"]),
+    "select": (["blocks/select.py"], ["blocks/test_select.py"]),
     "spectrum": (
         ["blocks/spectrum.py"],
         ["blocks/test_spectrum.py", "blocks/test_device.py"],
     ),
     "placement": (["blocks/placement.py"], ["blocks/test_placement.py", "blocks/test_scale.py"]),
-    "prepare": (["blocks/prepare.py"], ["blocks/test_prepare.py"]),
+    "preparation": (["blocks/preparation.py"], ["blocks/test_preparation.py"]),
     "problem": (
-        ["blocks/problem.py"],
+        ["blocks/axes.py", "blocks/problem.py"],
         [
             "blocks/test_problem.py",
             "blocks/test_hierarchy.py",
@@ -96,17 +99,17 @@ GROUPS = {
             "property/test_blocks_properties.py",
         ],
     ),
-    "reaction": (["blocks/reaction.py"], ["blocks/test_reaction.py", "blocks/test_numbers.py"]),
+    "tap": (["blocks/tap.py"], ["blocks/test_tap.py", "blocks/test_criteria.py"]),
     "start": (["blocks/start.py"], ["blocks/test_start.py", "blocks/test_device.py"]),
     "refine": (
         ["blocks/refine.py"],
         ["blocks/test_refine.py", "blocks/test_device.py", "blocks/test_scale.py"],
     ),
     "fit": (["blocks/fit.py"], ["blocks/test_fit_pieces.py"]),
-    "stream": (["blocks/stream.py"], ["blocks/test_stream_pieces.py"]),
+    "streaming": (["blocks/streaming.py"], ["blocks/test_streaming_pieces.py"]),
 }
 
-# LineProgress whose expressions are left alone.
+# Lines whose expressions are left alone.
 NOT_MUTATED = [r"^\s*raise ", r"^\s*assert "]
 
 
@@ -120,7 +123,7 @@ def run_group(folder: Path, files: list[str], tests: list[str], again: bool) -> 
     shutil.copy(Path(__file__).with_name("mutation_runner.py"), folder)
     mutants = {file: mutate(folder / "src" / "ccot" / file) for file in files}
     every = {name: change for file in files for name, change in mutants[file].items()}
-    # Whoever was killed in the last run stays dead while the function is the same.
+    # A mutant that was killed in the last run is not tried again while its function is the same.
     dead = {name: "killed" for name in every if known.get(every[name]["text"]) == "killed"}
     found = dead | run_tests(folder, [name for name in every if name not in dead], tests)
     kept = {every[name]["text"]: verdict for name, verdict in found.items()}
@@ -213,7 +216,7 @@ def text(lines: list[str], mangled: str) -> str:
 
 
 def only_asserts(change: dict) -> bool:
-    """Tell whether a mutant only drops the promise that iterables are equally long."""
+    """Return True if a mutant only drops a check that iterables are equally long."""
     removed, added = (
         re.sub(r",? ?strict=\w+", "", change[side]).replace(", )", ")")
         for side in ("removed", "added")
@@ -239,14 +242,14 @@ def summarise(file: str, changes: dict[str, dict], verdicts: dict[str, str]) -> 
 
 
 def with_reasons(files: list[dict]) -> list[dict]:
-    """Put today's reasons beside the survivors."""
+    """Put today's reasons beside the survivors; files measured under another name keep theirs."""
     reasons = {
         (entry["file"], mutant): entry["reason"]
         for entry in tomllib.loads(REASONS.read_text())["survivors"]
         for mutant in entry["mutants"]
     }
     for file in files:
-        for mutant in file["survivors"]:
+        for mutant in file["survivors"] if "measured_as" not in file else ():
             mutant["reason"] = reasons.get((file["file"], key(mutant)))
         file["explained"] = sum(mutant["reason"] is not None for mutant in file["survivors"])
     return files
@@ -274,7 +277,7 @@ def main() -> None:
 def keep(judged: list[dict]) -> None:
     """Store these files in place of what was known of them, and print what is unexplained."""
     known = load("mutation")["files"] if (RESULTS / "mutation.json").exists() else []
-    files = {file["file"]: file for file in [*known, *judged]}
+    files = {file["file"]: file for file in [*known, *map(of_this_run, judged)]}
     store("mutation", {"files": with_reasons([files[name] for name in sorted(files)])})
     for file in judged or files.values():
         print(f"{file['share']:6.1%} of {file['mutants']:4} {file['file']}")

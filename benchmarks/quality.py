@@ -11,7 +11,7 @@ import time
 import numpy as np
 from joblib import Parallel, delayed
 
-from benchmarks.record import load, store
+from benchmarks.record import load, of_this_run, store
 from ccot import CCOT, CCOTGW
 from ccot.datasets import load_simulated
 from ccot.metrics import coclustering_error
@@ -92,7 +92,8 @@ def main() -> None:
     cells = []
     for method in arguments.methods:
         tasks = (delayed(trial)(method, n, s) for n in SETS for s in range(arguments.seeds))
-        cells += summarise(list(Parallel(n_jobs=arguments.jobs)(tasks)))
+        trials = list(Parallel(n_jobs=arguments.jobs)(tasks))
+        cells += map(of_this_run, summarise(trials))
         print(*cells[-len(SETS) :], sep="\n", flush=True)
     try:
         others = [c for c in load("quality")["cells"] if c["method"] not in arguments.methods]

@@ -1,7 +1,16 @@
-"""What every stored result carries: versions, machine, time."""
+"""What every stored result carries: versions, machine, and the run that made it.
+
+A run is a command, a commit and a date. A script that measures everything again writes it once,
+under ``facts``. A script that can measure a part of its rows and keep the others marks every row it
+measures with `of_this_run`, so that no row is shown under a command that did not make it.
+"""
 
 import json
+import os
+import shlex
+import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from ccot.experiments.bench.facts import machine_facts
@@ -11,7 +20,17 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def facts() -> dict:
-    return machine_facts("python -m " + " ".join([_module(), *sys.argv[1:]]))
+    return machine_facts(command()) | {"commit": commit()}
+
+
+def of_this_run(row: dict) -> dict:
+    """Return a row with the command, commit and date of this run."""
+    return {**row, "run": this_run()}
+
+
+def this_run() -> dict:
+    known = facts()
+    return {key: known[key] for key in ("command", "commit", "date")}
 
 
 def store(name: str, result: dict) -> Path:
@@ -26,5 +45,19 @@ def load(name: str) -> dict:
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
-def _module() -> str:
-    return f"benchmarks.{Path(sys.argv[0]).stem}"
+def command() -> str:
+    """Return the command line; paths of this machine say nothing to others and are left out."""
+    arguments = ["PATH" if os.path.isabs(text) else shlex.quote(text) for text in sys.argv[1:]]
+    script = Path(sys.argv[0])
+    return " ".join(["python", "-m", f"{script.parent.name}.{script.stem}", *arguments])
+
+
+@cache
+def commit() -> str | None:
+    """Return the commit that is measured, marked ``-dirty`` if files differ from it."""
+    ask = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(ask, cwd=RESULTS, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

@@ -17,7 +17,7 @@ from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from benchmarks.record import load, store
+from benchmarks.record import load, of_this_run, store
 from ccot.baselines import InformationTheoreticCoclustering, TwoSidedKMeans, TwoSidedNMF
 from ccot.datasets import load_simulated, make_latent_blocks
 from ccot.experiments.protocol import NON_NEGATIVE, RIVALS
@@ -142,7 +142,7 @@ def main() -> None:
     except (FileNotFoundError, KeyError):
         stored = {part: [] for part in PARTS}
     for part in arguments.parts:
-        stored[part] = PARTS[part](arguments.repeats)
+        stored[part] = list(map(of_this_run, PARTS[part](arguments.repeats)))
         print(*stored[part], sep="\n", flush=True)
     store("rivals", stored)
 

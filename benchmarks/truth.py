@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.record import RESULTS, load, store
+from benchmarks.record import RESULTS, load, of_this_run, store
 
 NAME = "truth"
 PROJECT = Path(__file__).parents[1]
@@ -63,7 +63,7 @@ def main() -> None:
     every = (str(path) for folder in FOLDERS for path in sorted(Path(folder).glob("test_*.py")))
     counted = load(NAME)["properties"] if (RESULTS / f"{NAME}.json").exists() else []
     for file in options.files or every:
-        fresh = [{**seen, "profile": options.profile} for seen in count(file)]
+        fresh = [of_this_run({**seen, "profile": options.profile}) for seen in count(file)]
         counted = [seen for seen in counted if seen["file"] != file] + fresh
         counted.sort(key=lambda seen: (seen["file"], seen["property"]))
         sums = {key: sum(seen[key] for seen in counted) for key in ("examples", "failed")}

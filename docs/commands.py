@@ -7,9 +7,10 @@ from inspect import Parameter, cleandoc, signature
 from typing import Any, get_args, get_type_hints
 
 import typer
+from stored import listed
 from typer.models import ArgumentInfo
 
-from ccot.cli import app
+from ccot.cli import all_commands
 from ccot.cli.errors import EXIT_CODES
 from ccot.cli.fit import fit
 from ccot.cli.results import FILES
@@ -23,11 +24,6 @@ PRODUCES = {
     "report.html": "one page to look at, without a network ([the report](report.md))",
     "run.json": "command, input, parameters, warnings, seconds, versions",
 }
-
-
-def listed(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    lines = [heads, ("---",) * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def plain(text: str | None) -> str:
@@ -105,6 +101,7 @@ def group(name: str, inner: typer.Typer) -> str:
 
 
 def commands() -> str:
+    app = all_commands()
     parts = [described(f"ccot {one.name}", one.callback) for one in app.registered_commands]
     parts += [group(f"ccot {one.name}", one.typer_instance) for one in app.registered_groups]
     return "\n\n".join(parts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ratings import load, table
+from stored import load, source, table
 
 
 def checkpoint_prices() -> str:
@@ -26,10 +26,9 @@ def checkpoint_prices() -> str:
         "Seconds on the clock and of the processor, and which shares of them went into the "
         "checkpoint, with the usual time between writes and a checksum of the data included. The "
         "disk and the processor were shared with other work, which shows in the first share. "
-        f"{facts['processor']}, {facts['cores']} cores. Stored in "
-        f"`benchmarks/results/faults.json` by `{facts['command']}`, {facts['date']}."
+        f"{facts['processor']}, {facts['cores']} cores."
     )
-    return table(heads, rows) + f"\n\n{note}"
+    return table(heads, rows) + source("faults", result, note, result["prices"].values())
 
 
 TABLES: dict[str, Callable[[], str]] = {"checkpoint_prices": checkpoint_prices}

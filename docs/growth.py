@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ratings import load, table
+from stored import load, source, table
 
 
 def power(number: int) -> str:
@@ -35,11 +35,10 @@ def ccot_growth() -> str:
         f"by {100 * result['memory_growth']:.0f} % from 1e5 rows to {power(fits[-2]['rows'])}. On "
         f"the clock, {power(fits[-1]['rows'])} rows took {fits[-1]['seconds']:.0f} s with two "
         "threads. "
-        f"{facts['processor']}, {facts['cores']} cores. Stored in "
-        f"`benchmarks/results/growth.json` by `python -m benchmarks.growth`, {facts['date']}."
+        f"{facts['processor']}, {facts['cores']} cores."
     )
     heads = ["rows", "matrix (GB)", "draws", "seconds", "memory (MB)", "clusters", "row error"]
-    return table(heads, rows) + f"\n\n{note}"
+    return table(heads, rows) + source("growth", result, note, fits)
 
 
 TABLES: dict[str, Callable[[], str]] = {"ccot_growth": ccot_growth}

@@ -2,15 +2,7 @@
 
 from collections.abc import Callable
 
-from ratings import load, table
-
-
-def source(name: str, result: dict) -> str:
-    facts = result["facts"]
-    return (
-        f"{facts['processor']}, one thread. Stored in `benchmarks/results/{name}.json` by "
-        f"`python -m benchmarks.{name}`, {facts['date']}."
-    )
+from stored import load, source, table
 
 
 def gw_speed() -> str:
@@ -28,10 +20,10 @@ def gw_speed() -> str:
     note = (
         "Processor time of POT over that of `CCOTGW(exact_refinement=False)`, kernels, jumps and "
         "labels included in ours, and the largest difference of log scalings from those of "
-        f"couplings written out. {source('large_gw', result)}"
+        f"couplings written out. {result['facts']['processor']}, one thread."
     )
     heads = ["matrix", "times faster", "ours (s)", "POT (s)", "scalings differ by"]
-    return table(heads, rows) + f"\n\n{note}"
+    return table(heads, rows) + source("large_gw", result, note)
 
 
 def gw_growth() -> str:
@@ -49,9 +41,11 @@ def gw_growth() -> str:
         f"`CCOTGW(n_support={result['n_support']})` on noisy blocks of {cells[0]['columns']} "
         f"columns: processor time grows like the number of rows to the power "
         f"{result['exponent']:.2f}. At {both['rows']} rows, where all pairs fit too, the share of "
-        f"labels that differ is {differ:g}. {source('large_gw', result)}"
+        f"labels that differ is {differ:g}. {result['facts']['processor']}, one thread."
     )
-    return table(["rows", *(str(cell["rows"]) for cell in cells)], rows) + f"\n\n{note}"
+    return table(["rows", *(str(cell["rows"]) for cell in cells)], rows) + source(
+        "large_gw", result, note
+    )
 
 
 def blocks_growth() -> str:
@@ -71,11 +65,12 @@ def blocks_growth() -> str:
     note = (
         "Whole fits of generated counts with 8 x 6 blocks, numbers found: processor time, which "
         f"grows like the number of non-zeros to the power {result['exponent']:.2f}, and the peak "
-        f"of memory, the matrix and the interpreter included. {source('large_blocks', result)}"
+        f"of memory, the matrix and the interpreter included. {result['facts']['processor']}, one "
+        "thread."
     )
     heads = ["non-zeros", "shape", "seconds", "ns a non-zero", "memory (GB)", "clusters found",
              "largest error"]  # fmt: skip
-    return table(heads, rows) + f"\n\n{note}"
+    return table(heads, rows) + source("large_blocks", result, note, result["cells"])
 
 
 def blocks_gpu() -> str:
@@ -111,11 +106,7 @@ def blocks_gpu() -> str:
         )
     heads = ["matrix", "GPU (s)", "NumPy (s)", "times faster", "GPU memory (GB)", "matrix (GB)",
              "labels of rows and columns"]  # fmt: skip
-    told = (
-        f"Stored in `benchmarks/results/gpu_transport.json` by `{facts['command']}`, "
-        f"{facts['date']}."
-    )
-    return table(heads, rows) + f"\n\n{note} {told}"
+    return table(heads, rows) + source("gpu_transport", result, note)
 
 
 def csv_memory() -> str:
@@ -142,12 +133,10 @@ def csv_memory() -> str:
         f"`ccot fit` on CSV files of {result['cells'][0]['file_megabytes']:.0f} MB, report "
         "included: the highest memory that the system saw of the process, over the matrix in "
         f"float64. The program alone, with Python and all libraries, takes {alone:.0f} MB "
-        f"(`ccot --version`); the last column leaves that out. {pandas} Stored in "
-        "`benchmarks/results/csv_memory.json` by `python -m benchmarks.csv_memory`, "
-        f"{result['facts']['date']}."
+        f"(`ccot --version`); the last column leaves that out. {pandas}"
     )
     heads = ["file", "method", "matrix (MB)", "peak (MB)", "times the matrix", "program left out"]
-    return table(heads, rows) + f"\n\n{note}"
+    return table(heads, rows) + source("csv_memory", result, note)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -1,28 +1,11 @@
 """Tables of ``docs/ratings.md``; ``docs/render.py`` puts them in."""
 
-import json
 from collections.abc import Callable
-from pathlib import Path
+
+from stored import load, source, table
 
 from ccot.experiments import movielens_page
 from ccot.experiments.tables import Table
-
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
-
-
-def load(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text())
-
-
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def source(name: str, result: dict, note: str) -> str:
-    facts = result["facts"]
-    told = f"Stored in `benchmarks/results/{name}.json` by `{facts['command']}`, {facts['date']}."
-    return f"\n\n{note} {told}" if note else f"\n\n{told}"
 
 
 def ratings_errors() -> str:
@@ -105,7 +88,7 @@ def service() -> str:
 def study(make: Callable[[dict], Table]) -> Callable[[], str]:
     def made() -> str:
         result = load("movielens_study")
-        return make(result).markdown() + source("movielens_study", result, "")
+        return make(result).markdown() + source("movielens_study", result)
 
     return made
 

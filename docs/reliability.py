@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from ratings import load, source, table
+from stored import listed, load, run_of, source, table
 
 PROJECT = Path(__file__).parents[1]
 CORE = PROJECT / "src" / "ccot"
@@ -39,7 +39,7 @@ def tried_examples() -> str:
         "ones are counted in the last column."
     )
     heads = ["properties", "cases", "examples passed", "cases failed"]
-    return table(heads, rows) + source("truth", result, note)
+    return table(heads, rows) + source("truth", result, note, result["properties"])
 
 
 def equal_labels() -> str:
@@ -51,7 +51,7 @@ def equal_labels() -> str:
     ):
         equal, facts = result["labels"]["fits_with_equal_labels"], result["facts"]
         counts = f"{n_fits * len(equal)}", f"{sum(equal.values())}"
-        measured = f"`{facts['command']}`, {facts['date']}"
+        measured = run_of(facts).removeprefix("made by ")
         rows.append([f"`{estimator}`", result["card"]["name"], *counts, measured])
     note = (
         "The simulated sets of the paper, each fitted with NumPy and on the GPU. Stored in "
@@ -79,14 +79,14 @@ def killed_fits() -> str:
     if not rows:
         return ""
     note = (
-        "Stopped at random moments and begun again until they were done; then the model file is "
-        "compared with that of an undisturbed fit, byte for byte. Pieces were written "
-        "much more often than usual; stops that left a file half written are counted. Seconds are "
-        "those of an undisturbed fit, and of a disturbed one with all its beginnings."
+        "Fits were stopped at random moments and started again until they were done; then the "
+        "model file was compared with that of an undisturbed fit, byte for byte. Pieces were "
+        "written much more often than usual. Stops that left a file half written are counted. "
+        "Seconds are those of an undisturbed fit, and of a stopped one with all its restarts."
     )
     heads = ["fit", "signal", "stops", "of them amid a write", "fits", "identical",
              "undisturbed (s)", "disturbed (s)"]  # fmt: skip
-    return table(heads, rows) + source("faults", result, note)
+    return table(heads, rows) + source("faults", result, note, result["cases"].values())
 
 
 def fuzzed() -> str:
@@ -116,7 +116,10 @@ def fuzzed() -> str:
     )
     heads = ["reader", "minutes", "of processor", "inputs", "accepted", "slowest (s)",
              "memory (MB)", "findings"]  # fmt: skip
-    told = "Stored in `benchmarks/results/fuzz.json` by `python -m fuzz.campaign`."
+    runs = [run for seen in result["targets"].values() for run in seen.get("runs", ())]
+    made = "; ".join(dict.fromkeys(map(run_of, runs)))
+    made = made or "made by runs of `python -m fuzz.campaign` that were not recorded"
+    told = f"Stored in `benchmarks/results/fuzz.json`; {made}."
     return table(heads, rows) + f"\n\n{note} {told}"
 
 
@@ -141,7 +144,7 @@ def hostile_memory() -> str:
         "much as they can. Each is read by a process of its own, after a tiny one of its kind."
     )
     heads = ["file", "size (MB)", "unfolded (MB)", "memory (MB)", "times", "outcome"]
-    return table(heads, rows) + source("hostile_memory", result, note)
+    return table(heads, rows) + source("hostile_memory", result, note, result["cells"])
 
 
 HELD = {
@@ -173,12 +176,14 @@ def soaked() -> str:
             " What remains when the workers are gone are the resource trackers of joblib and of "
             "Python's multiprocessing, which clean up after a crash and end with Python."
         )
-    heads = ["held", f"after {warm['fit']} fits", f"after {result['fits']:,}", "workers sent home"]
+    heads = ["held", f"after {warm['fit']} fits", f"after {result['fits']:,}", "workers shut down"]
     return table(heads, rows) + source("soak", result, note)
 
 
 def name_of(file: dict) -> str:
-    return f"`{Path(file['file']).relative_to('src/ccot')}`"
+    """Return the name of a mutated file, and what it was when it was measured."""
+    now = f"`{Path(file['file']).relative_to('src/ccot')}`"
+    return f"{now} (then {file['measured_as']})" if "measured_as" in file else now
 
 
 def noticed(counts: dict) -> int:
@@ -209,10 +214,40 @@ def mutants() -> str:
     note = (
         f"Below {100 * SOUGHT_SHARE:.0f} %: {', '.join(below) or 'none'}. Not in the table "
         f"though part of the numeric core: {', '.join(left_out) or 'none'}. Every survivor is in "
-        "the stored result, with its reason where there is one."
+        "the stored result, with its reason where there is one. Files without a recorded run were "
+        "measured before the modules were moved; a name that was another then is in brackets."
     )
     heads = ["file", "mutants", "noticed", "share", "survivors with a reason", "without"]
-    return table(heads, rows) + source("mutation", result, note)
+    return table(heads, rows) + source("mutation", result, note, files)
+
+
+def reliability_summary() -> str:
+    """One line for each measurement, from the stored results."""
+    truth, faults, fuzz, soak = (load(name) for name in ("truth", "faults", "fuzz", "soak"))
+    files, cases, targets = load("mutation")["files"], faults["cases"].values(), fuzz["targets"]
+    sums = {key: sum(file[key] for file in files) for key in COUNTS}
+    worst = max(cell["times"] for cell in load("hostile_memory")["cells"])
+    findings = sum(len(seen["findings"]) for seen in targets.values())
+    growth = soak["growth_per_100_fits"]["megabytes"]
+    rows = [
+        ("random examples of mathematical properties",
+         f"{truth['examples']:,} examples of {len(truth['properties'])} properties, "
+         f"{truth['failed']} failed"),
+        ("errors put into the code, noticed by the tests",
+         f"{noticed(sums):,} of {sums['mutants']:,}; "
+         f"{sums['survived'] - sums['explained']} unnoticed without a reason"),
+        ("fits killed and continued, with an identical model file",
+         f"{sum(case['n_identical'] for case in cases)} of "
+         f"{sum(case['n_fits'] for case in cases)} fits, "
+         f"{sum(case['n_kills'] for case in cases)} kills"),
+        ("fuzzed inputs",
+         f"{sum(seen['executions'] for seen in targets.values()):,.0f} to {len(targets)} readers, "
+         f"{findings} findings, all fixed"),
+        ("memory that the worst file takes", f"{worst:.1f} times its uncompressed size"),
+        ("growth of memory", f"{growth:+.2f} MB in 100 fits, over "
+                             f"{soak['fits']:,} fits"),
+    ]  # fmt: skip
+    return listed(("measured", "result"), rows)
 
 
 def or_nothing(made: Callable[[], str]) -> str:
@@ -224,5 +259,6 @@ def or_nothing(made: Callable[[], str]) -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: partial(or_nothing, made)
-    for made in (tried_examples, equal_labels, killed_fits, fuzzed, hostile_memory, soaked, mutants)
-}
+    for made in (tried_examples, equal_labels, killed_fits, fuzzed, hostile_memory, soaked, mutants,
+                 reliability_summary)
+}  # fmt: skip

@@ -1,11 +1,10 @@
 """Fill the tables of the docs from stored results: ``python docs/render.py [--check]``.
 
 A page holds a pair of comments, ``<!-- table: NAME -->`` and ``<!-- end: NAME -->``; what stands
-between them is written here from ``benchmarks/results``, and by nobody else.
+between them is written by this program from ``benchmarks/results``. Edit nothing there by hand.
 """
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Callable
@@ -15,37 +14,20 @@ import commands
 import faults
 import growth
 import large
+import layers
 import ratings
 import reliability
 import reproduction
 import suite
 import supply
+from stored import load, source, table
 
-from ccot.blocks import criteria as numbers
-from ccot.blocks import preparation as prepare
-from ccot.blocks import select as choose
-from ccot.blocks import start
+from ccot.blocks import criteria, preparation, select, start
 from ccot.experiments.published import FIGURE3, TABLE2
 from ccot.scalings.jumps import LEVEL
 
 DOCS = Path(__file__).parent
-RESULTS = DOCS.parent / "benchmarks" / "results"
 SLOT = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
-
-
-def load(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text())
-
-
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def source(name: str, result: dict, note: str) -> str:
-    facts = result["facts"]
-    stored = f"benchmarks/results/{name}.json"
-    return f"\n\n{note} Stored in `{stored}` by `{facts['command']}`, {facts['date']}."
 
 
 def share(part: float) -> str:
@@ -76,6 +58,22 @@ def detector() -> str:
     return table(["values in the sample", *map(str, sizes)], rows) + source(
         "detector", result, note
     )
+
+
+def detector_summary() -> str:
+    """The distribution with most false alarms, for each method and size."""
+    cells = load("detector")["cells"]
+    sizes = unique(cells, "values")
+    rows = []
+    for method, name in (("multiscale", "multiscale"), ("authors", "authors' code")):
+        worst = [
+            max(c["false_alarms"] / c["samples"] for c in cells
+                if (c["method"], c["values"]) == (method, size))
+            for size in sizes
+        ]  # fmt: skip
+        rows.append([f"{name}, worst of {len(unique(cells, 'law'))} distributions",
+                     *map(share, worst)])  # fmt: skip
+    return table(["values in the sample", *map(str, sizes)], rows)
 
 
 def reach() -> str:
@@ -131,7 +129,7 @@ def quality() -> str:
         "published parameters; see the limits below."
     )
     heads = ["set, method", "matrices", "numbers right (%)", "error", "paper"]
-    return table(heads, rows) + source("quality", result, note)
+    return table(heads, rows) + source("quality", result, note, cells)
 
 
 def paper(method: str, name: str) -> str:
@@ -304,6 +302,20 @@ def robust() -> str:
     return table(heads, rows) + source("robust", result, note)
 
 
+def robust_summary() -> str:
+    """Both overlaps of each set, without the columns that only experts need."""
+    cells = [cell for cell in load("robust")["cells"] if cell["factor"] == 1]
+    shown = ("found", "given", "k_means", "spectral_biclustering")
+    rows = [
+        [f"{cell['set']}, {cell['overlap']}", f"{cell['sigma']:.3g}",
+         f"{cell['numbers_right']} of {cell['seeds']}", *(f"{cell[key]:.3f}" for key in shown)]
+        for cell in sorted(cells, key=lambda c: (c["set"], c["sigma"]))
+    ]  # fmt: skip
+    heads = ["set, overlap", "sigma", "numbers right", "error, numbers found",
+             "error, numbers given", "K-means, given", "SpectralBiclustering, given"]  # fmt: skip
+    return table(heads, rows)
+
+
 def scaling() -> str:
     result = load("scaling")
     rows = [
@@ -347,25 +359,28 @@ def sweeps() -> str:
 
 def rules() -> str:
     """The constants behind the rules, as the code has them."""
+    whole, amounts = preparation._COUNT_SLOPE, preparation._AMOUNT_SLOPE
+    floor, traits = preparation._FLOOR_SHARE, preparation._TRAIT_SHARE
     rows = [
-        ["few entries differ from zero", f"less than {share(prepare._SPARSE_DENSITY)}"],
-        ["variance grows with the mean: amounts", f"slope above {prepare._AMOUNT_SLOPE:g}"],
-        ["variance grows with the mean: whole numbers", f"slope above {prepare._COUNT_SLOPE:g}"],
-        ["entries on the smallest value that make it a floor", f"{share(prepare._FLOOR_SHARE)}"],
-        ["yes-or-no columns that make a table of traits", share(prepare._TRAIT_SHARE)],
+        ["few entries differ from zero", f"less than {share(preparation._SPARSE_DENSITY)}"],
+        ["variance grows with the mean: amounts", f"slope above {amounts:g}"],
+        ["variance grows with the mean: whole numbers", f"slope above {whole:g}"],
+        ["entries on the smallest value that make it a floor", share(floor)],
+        ["yes-or-no columns that make a table of traits", share(traits)],
         ["clusters of the over-segmentation", f"{start._MIN_SEGMENTS} to {start._MAX_SEGMENTS}"],
-        ["ICL's number is a small part of them", f"at most {share(choose._TRUSTED_SHARE)}, or 2"],
-        ["merges averaged on each side of a jump", f"{numbers._WINDOW}"],
+        ["ICL's number is a small part of them", f"at most {share(select._TRUSTED_SHARE)}, or 2"],
+        ["merges averaged on each side of a jump", f"{criteria._WINDOW}"],
     ]
     return table(["rule", "value"], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
     made.__name__: made
-    for made in (detector, reach, nostructure, quality, noise, diagonal, degree, movielens, speed,
-                 real, real_sets, robust, rules, scaling, sweeps)
+    for made in (detector, detector_summary, reach, nostructure, quality, noise, diagonal, degree,
+                 movielens, speed, real, real_sets, robust, robust_summary, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (commands, faults, growth, large, ratings, reliability, reproduction, suite, supply):
+for module in (commands, faults, growth, large, layers, ratings, reliability, reproduction,
+               suite, supply):  # fmt: skip
     TABLES |= module.TABLES
 
 
@@ -385,11 +400,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing, fail on differences")
     check = parser.parse_args().check
     stale = []
-    for path in sorted(DOCS.glob("*.md")):
+    for path in sorted(DOCS.glob("**/*.md")):
         page = path.read_text()
         fresh = render(page)
         if fresh != page:
-            stale.append(path.name)
+            stale.append(str(path.relative_to(DOCS)))
             if not check:
                 path.write_text(fresh)
     if stale:

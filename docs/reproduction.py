@@ -1,8 +1,9 @@
 """The parts of ``reproduction.md`` that are measured: every figure of that page is made here."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from stored import load, source
 
 from ccot.experiments.figure3 import make_figure3_counts
 from ccot.experiments.protocol import DATA_SETS, METHODS, OVERLAPS, RIVALS, Protocol, Trial
@@ -274,7 +275,7 @@ def hypotheses() -> str:
 
 
 def rivals_public() -> str:
-    result = json.loads((RESULTS / "rivals.json").read_text())
+    result = load("rivals")
     rows = [
         [
             f"{cell['method']}, {cell['set']}",
@@ -289,15 +290,14 @@ def rivals_public() -> str:
              "our error", "their error")  # fmt: skip
     note = (
         f"Processor time of {result['public'][0]['starts']} starts at the calibrated noise, the "
-        f"least of several turns, on {result['facts']['processor']}. Stored in "
-        f"`benchmarks/results/rivals.json` by `{result['facts']['command']}`, "
-        f"{result['facts']['date']}."
+        f"least of several turns, on {result['facts']['processor']}."
     )
-    return Table("", "", heads, rows).markdown().split("\n\n", 1)[1] + f"\n\n{note}"
+    told = source("rivals", result, note, result["public"])
+    return Table("", "", heads, rows).markdown().split("\n\n", 1)[1] + told
 
 
 def rivals_cores() -> str:
-    result = json.loads((RESULTS / "rivals.json").read_text())
+    result = load("rivals")
     if not result["cores"]:
         return "Not measured yet: `python -m benchmarks.rivals --parts cores` does."
     rows = [
@@ -315,7 +315,8 @@ def rivals_cores() -> str:
         "noise. What is done in a fraction of a second gains little or nothing: threads stand in "
         "one another's way between many small products, and a process takes longer to start."
     )
-    return Table("", "", heads, rows).markdown().split("\n\n", 1)[1] + f"\n\n{note}"
+    told = source("rivals", result, note, result["cores"])
+    return Table("", "", heads, rows).markdown().split("\n\n", 1)[1] + told
 
 
 TABLES = {

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-from ratings import load, source, table
+from stored import load, source, table
 
 from ccot.experiments.bench.summary import Cell, Growth, growth, summarise
 from ccot.plotting import PALETTE, new_figure
@@ -184,7 +184,7 @@ def bench_growth() -> str:
         f"{100 * result['memory_growth']:.0f} % once out of core."
     )
     heads = ["rows", "seconds", "peak (MB)", "the matrix would be (MB)", "found", "row error"]
-    return table(heads, rows) + source("growth", result, note)
+    return table(heads, rows) + source("growth", result, note, result["fits"])
 
 
 def bench_gpu() -> str:

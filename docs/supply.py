@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ratings import load, source, table
+from stored import load, source, table
 
 
 def licences() -> str:

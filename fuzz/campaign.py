@@ -25,6 +25,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from benchmarks.record import this_run
+
 NAMES = (
     "model", "recommender", "text", "long", "gzip", "npy", "npz", "mtx", "mtx-gzip", "parquet",
     "h5ad", "zarr", "stdin", "rows-npy", "rows-parquet", "service",
@@ -32,6 +34,8 @@ NAMES = (
 _CORPUS, _SUMMARY = "corpus.tar.xz", "fuzz.json"
 _ADDED = ("executions", "accepted", "seconds", "cpu_s")
 _LARGEST = ("slowest_s", "growth_mb", "coverage", "features")
+# Of results from before the runs of a target were kept.
+_UNRECORDED = {"command": "python -m fuzz.campaign", "commit": None, "date": "date not recorded"}
 _FINDINGS = ("crash", "timeout", "oom", "leak")
 
 
@@ -123,12 +127,14 @@ def _added_up(
     for name in dict.fromkeys(jobs):
         turns = [turn for job, found in zip(jobs, ended, strict=True) if job == name
                  for turn in found]  # fmt: skip
+        known = name in targets
         total = targets.setdefault(name, dict.fromkeys((*_ADDED, *_LARGEST), 0) | {"findings": []})
         for key in _ADDED:
             total[key] = round(total[key] + sum(turn.get(key, 0) for turn in turns), 1)
         for key in _LARGEST:
             total[key] = max([total[key], *(turn.get(key, 0) for turn in turns)])
         total["findings"] += sorted({turn["why"] for turn in turns if turn["why"]})
+        total.setdefault("runs", [_UNRECORDED] if known else []).append(this_run())
         total["processes"] = sum(job == name for job in jobs)
     machine = {
         "cores": os.cpu_count(),

@@ -8,6 +8,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROMISES = {
+    "plot_cells": ["800 rows in 5 clusters", "adjusted Rand index: 1.00", "new cells: 1.00"],
     "plot_noise": ["sigma     9  TransportCoclustering  3 x 3 blocks"],
     "plot_ratings": ["500 rows in 4 clusters, 300 columns in 5 clusters", "offsets and blocks"],
     "plot_text": ["family poisson", "from linear_model", "NMI with the subpackages"],
@@ -21,6 +22,8 @@ def test_every_example_is_tested():
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_example(name, monkeypatch, capsys):
+    if name == "plot_cells":
+        pytest.importorskip("anndata")
     matplotlib = pytest.importorskip("matplotlib")
     pyplot = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.setattr(pyplot, "show", lambda: None)

@@ -11,7 +11,6 @@ from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.datasets import make_latent_blocks
 from ccot.plotting import (
     PALETTE,
-    _shrink,
     new_figure,
     plot_block_means,
     plot_blocks,
@@ -20,6 +19,7 @@ from ccot.plotting import (
     plot_reg_path,
     plot_scalings,
 )
+from ccot.plotting.blocks import _shrink
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ccot import CCOT, CCOTGW, TransportCoclustering, estimate
-from ccot import resources as forecast
+from ccot import CCOT, CCOTGW, TransportCoclustering, resources
+from ccot import estimate_resources as estimate
 from ccot.datasets import load_simulated, make_latent_blocks
 
 MEANS = load_simulated("D1").block_means
@@ -61,7 +61,7 @@ def test_sparse_matrices_cost_by_their_entries():
     assert expected.memory_bytes / 2 < peak < expected.memory_bytes * 2
 
 
-@pytest.mark.parametrize("method", forecast.METHODS)
+@pytest.mark.parametrize("method", resources.METHODS)
 def test_more_takes_more(method):
     small, tall, wide = (estimate(s, method=method) for s in ((500, 200), (5000, 200), (500, 2000)))
     for large in (tall, wide):
@@ -83,7 +83,7 @@ def test_threads_share_the_time():
 
 
 def test_advice_names_the_way_out(monkeypatch):
-    monkeypatch.setattr(forecast, "free_bytes", lambda: 10**9)
+    monkeypatch.setattr(resources, "free_bytes", lambda: 10**9)
     assert "1.0 GB are free: pass n_support" in estimate((10**5, 10), method="ccot-gw").advice
     assert "pass the path of the file" in estimate((10**6, 10**4)).advice
     assert "times as long where draws disagree" in estimate((500, 100), method="ccot").advice
@@ -91,7 +91,7 @@ def test_advice_names_the_way_out(monkeypatch):
 
 
 def test_estimates_can_be_read():
-    one = forecast.Estimate(2_500_000, 0.2, "")
+    one = resources.Estimate(2_500_000, 0.2, "")
     assert str(one) == "about 2 MB and 1 s"
     assert str(replace(one, memory_bytes=3 * 10**9, seconds=150.0)) == "about 3.0 GB and 2 min"
     assert str(replace(one, seconds=36_000.0, advice="wait")) == "about 2 MB and 10 h; wait"

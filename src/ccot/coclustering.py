@@ -28,10 +28,9 @@ class Placement:
         raise NotImplementedError
 
 
-@stored()
 @dataclass(frozen=True, kw_only=True)
-class Side:
-    """What was found on one side of the matrix, rows or columns.
+class Partition:
+    """A partition of one side of the matrix, rows or columns.
 
     Attributes
     ----------
@@ -39,16 +38,10 @@ class Side:
         Clusters, numbered from 0.
     n_clusters : int
         Their number.
-    confidence : array of shape (n,)
-        Between 0 and 1.
-    placement : Placement
-        Where unseen points of this side go.
     """
 
     labels: np.ndarray
     n_clusters: int
-    confidence: np.ndarray
-    placement: Placement
 
     def sizes(self) -> np.ndarray:
         """Return the numbers of points in the clusters; those of none, labelled -1, left out."""
@@ -58,6 +51,25 @@ class Side:
             (np.bincount(self.labels[part] + 1, minlength=self.n_clusters + 1) for part in parts),
             np.zeros(self.n_clusters + 1, dtype=np.int64),
         )[1:]
+
+
+@stored()
+@dataclass(frozen=True, kw_only=True)
+class Side(Partition):
+    """A partition, how sure it is, and the clusters of unseen points.
+
+    Attributes
+    ----------
+    labels, n_clusters
+        As in :class:`Partition`.
+    confidence : array of shape (n,)
+        Between 0 and 1.
+    placement : Placement
+        Where unseen points of this side go.
+    """
+
+    confidence: np.ndarray
+    placement: Placement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +93,14 @@ class Coclustering:
     block_means: np.ndarray | None = None
 
 
-def block_means(matrix: Matrix, row: Side, column: Side) -> np.ndarray:
+def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray:
     """Return the mean of the matrix over each block; missing entries are left out.
 
     Parameters
     ----------
     matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
         The matrix; NaN means missing.
-    row, column : Side
+    row, column : Partition
         Its partitions.
 
     Returns

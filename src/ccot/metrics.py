@@ -1,8 +1,8 @@
-"""How far a co-clustering is from another one.
+"""Measures of the difference between two co-clusterings.
 
 All measures compare two pairs of partitions, ``(row_true, column_true)`` and
-``(row_pred, column_pred)``. The names of the labels never matter, only who is
-together with whom. A cell of the matrix belongs to the block of its row and its
+``(row_pred, column_pred)``. The names of the labels never matter, only which points are
+in one cluster. A cell of the matrix belongs to the block of its row and its
 column, so everything about the cells follows from two small tables of counts, one
 for rows and one for columns: no function here ever visits the n x d cells.
 

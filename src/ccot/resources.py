@@ -17,10 +17,11 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.memory import free_bytes
 from ccot.runtime.spilled import MEMORY_BYTES
 from ccot.scalings.ccot import AUTO_CEILING, AUTO_FLOOR
 from ccot.scalings.large import pool_size
-from ccot.scalings.similarities import bytes_needed, free_bytes, rank_of
+from ccot.scalings.similarities import bytes_needed, rank_of
 
 METHODS = ("ccot", "ccot-gw", "transport")
 # Labels, confidence and scalings: what is more than this is kept in files.
@@ -53,7 +54,7 @@ class Estimate:
         return f"{line}; {self.advice}" if self.advice else line
 
 
-def estimate(
+def estimate_resources(
     shape: tuple[int, int],
     nnz: int | None = None,
     method: str = "transport",
@@ -87,11 +88,12 @@ def estimate(
 
     Examples
     --------
-    >>> from ccot import estimate
-    >>> small, large = estimate((600, 300), method="ccot"), estimate((10**8, 100), method="ccot")
+    >>> from ccot import estimate_resources
+    >>> small = estimate_resources((600, 300), method="ccot")
+    >>> large = estimate_resources((10**8, 100), method="ccot")
     >>> small.memory_bytes < 100e6 < 80e9 < large.memory_bytes
     True
-    >>> estimate((10**8, 100), method="ccot", out_of_core=True).memory_bytes < 1e9
+    >>> estimate_resources((10**8, 100), method="ccot", out_of_core=True).memory_bytes < 1e9
     True
     """
     if method not in METHODS:

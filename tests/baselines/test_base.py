@@ -7,7 +7,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from ccot.baselines import DoubleKMeans, ResidualBayesianCoclustering, TriNMF, TwoSidedNMF
-from ccot.baselines.base import cluster_sums, fill_empty, mean_blocks, seeded_labels, sum_columns
+from ccot.baselines.partitions import cluster_sums, fill_empty, seeded_labels, sum_columns
+from ccot.coclustering import Partition, block_means
 from ccot.datasets import make_latent_blocks
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS, assert_same_partition, each_rival
 
@@ -174,7 +175,9 @@ def test_sums_over_clusters(make):
 
 def test_block_means_leave_missing_entries_out():
     X = np.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]])
-    means = mean_blocks(X, np.array([0, 0]), np.array([0, 0, 1]))
+    rows = Partition(labels=np.array([0, 0]), n_clusters=1)
+    columns = Partition(labels=np.array([0, 0, 1]), n_clusters=2)
+    means = block_means(X, rows, columns)
     np.testing.assert_array_equal(means, [[2.0, np.nan]])
 
 

@@ -11,7 +11,7 @@ from ccot.blocks import fit
 from ccot.blocks.criteria import best_cuts, bic, evidence, icl, is_saturated
 from ccot.blocks.fit import BlockSettings
 from ccot.blocks.hierarchy import Start, build_hierarchy
-from ccot.blocks.preparation import choose_preparation
+from ccot.blocks.preparation import Preparation, choose_preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.sweep import assign, settle, sweep
@@ -61,13 +61,13 @@ def test_precision_follows_its_formula(kind):
         # A column of nothing, and one of a single entry.
         X[:, 7], X[1:, 9] = np.nan, np.nan
     made = sp.csr_array(X) if kind == "sparse" else X
-    problem = fit._make_problem(made, "gaussian", True)
+    problem = fit.prepare_problem(made, Preparation("gaussian"), True)
     np.testing.assert_allclose(problem.axes[0].partner_exposure, slow_precision(X))
     assert problem.shape == (30, 20)
 
 
 def test_a_matrix_of_zeros_has_equal_precisions():
-    problem = fit._make_problem(np.zeros((5, 4)), "gaussian", True)
+    problem = fit.prepare_problem(np.zeros((5, 4)), Preparation("gaussian"), True)
     np.testing.assert_array_equal(problem.axes[0].partner_exposure, np.ones(4))
 
 
@@ -76,7 +76,7 @@ def test_a_matrix_of_zeros_has_equal_precisions():
 )
 def test_only_real_values_have_precisions_and_only_if_wanted(family, heteroscedastic):
     X = draw(family, np.arange(8) % 2, np.arange(6) % 3, np.random.default_rng(0))
-    given = fit._make_problem(X, family, heteroscedastic).axes[0].partner_exposure
+    given = fit.prepare_problem(X, Preparation(family), heteroscedastic).axes[0].partner_exposure
     np.testing.assert_array_equal(given, make_problem(X, family).axes[0].partner_exposure)
 
 

@@ -1,6 +1,7 @@
 """Fits by the command line that are interrupted, and go on."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
+from ccot.cli import results
 from ccot.cli.results import result_folder
 from ccot.datasets import load_simulated
-from ccot.persistence import checkpoint
+from ccot.persistence import atomic, checkpoint
 from ccot.persistence.checkpoint import CheckpointFolder
 from tests.faults import no_room
 
@@ -43,7 +45,7 @@ def stops(monkeypatch):
     return left.append
 
 
-def results(folder):
+def contents(folder):
     return [(folder / name).read_bytes() for name in NAMES]
 
 
@@ -61,7 +63,7 @@ def test_interrupted_a_fit_goes_on(method, ccot, matrix, stops, tmp_path):
     told = ccot(*fit, code=2).stderr
     assert "pass --resume to go on with it, or --no-resume to begin anew" in told
     assert "\ngoing on with noisy-ccot.checkpoint\n" in ccot(*fit, "--resume").stdout
-    assert results(tmp_path / "noisy-ccot") == results(tmp_path / "undisturbed")
+    assert contents(tmp_path / "noisy-ccot") == contents(tmp_path / "undisturbed")
     assert not list(tmp_path.glob("*.checkpoint"))
     assert not list(tmp_path.glob(".*"))
 
@@ -93,23 +95,94 @@ def test_results_that_find_no_room_can_be_written_later(ccot, matrix, stops, tmp
         "undisturbed",
     ]
     ccot("fit", matrix, "--resume", "--no-report")
-    assert results(tmp_path / "noisy-ccot") == results(tmp_path / "undisturbed")
+    assert contents(tmp_path / "noisy-ccot") == contents(tmp_path / "undisturbed")
 
 
 def test_what_a_killed_process_left_is_swept_up(tmp_path):
-    (tmp_path / ".out.0a1b2c3d.part").mkdir()
-    (tmp_path / ".out.mine.part").mkdir()
+    for name in (".out.0a1b2c3d.part", ".out.mine.part", ".out.0a1b2c3d.old"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".out.0a1b2c3d.old" / "kept").touch()
     with result_folder(tmp_path / "out") as staged:
         assert not (tmp_path / ".out.0a1b2c3d.part").exists()
-        # That of a process that lives is left alone.
-        with result_folder(tmp_path / "out"):
-            assert staged.is_dir()
+        # Killed between two renames, the old results come back.
+        assert (tmp_path / "out" / "kept").exists()
+        with (
+            pytest.raises(BlockingIOError, match=r"writing to .*out \(process \d+, since"),
+            result_folder(tmp_path / "out"),
+        ):
+            pass
+        assert staged.is_dir()
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out.mine.part", "out"]
+
+
+def publish_until(out, stop_at, way):
+    """Publish results in a process that ends at the n-th change of the disk; return how it did."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    left = [stop_at]
+
+    def counted(call):
+        def killed(*given, **named):
+            if left[0] == 0:
+                os._exit(9)
+            left[0] -= 1
+            return call(*given, **named)
+
+        return killed
+
+    for name in ("replace", "rename", "link", "unlink", "mkdir", "rmdir", "fsync"):
+        setattr(os, name, counted(getattr(os, name)))
+    results.exchange = counted(atomic.exchange if way == "swap" else lambda first, second: False)
+    with result_folder(out) as staged:
+        for name in ("row_labels.csv", "model.ccot"):
+            (staged / name).write_text("new")
+    os._exit(0)
+
+
+@pytest.mark.parametrize("way", ["swap", "rename"])
+def test_killed_at_any_moment_results_are_old_or_new(tmp_path, way):
+    """Files of the user stay there in any case."""
+    out = tmp_path / "out"
+    seen = set()
+    for stop_at in range(100):
+        shutil.rmtree(out, ignore_errors=True)
+        (out / "sub").mkdir(parents=True)
+        for name in ("row_labels.csv", "model.ccot", "run.json"):
+            (out / name).write_text("old")
+        for name in ("mine.txt", "sub/mine.txt"):
+            (out / name).write_text("mine")
+        code = publish_until(out, stop_at, way)
+        assert code in (0, 9)
+        if way == "rename" and not out.exists():
+            with pytest.raises(ZeroDivisionError), result_folder(out):
+                1 / 0  # noqa: B018
+        texts = {path.name: path.read_text() for path in out.glob("*.*")}
+        old = {"row_labels.csv": "old", "model.ccot": "old", "run.json": "old", "mine.txt": "mine"}
+        new = {"row_labels.csv": "new", "model.ccot": "new", "mine.txt": "mine"}
+        assert texts in (old, new), (stop_at, texts)
+        assert (out / "sub" / "mine.txt").read_text() == "mine"
+        seen.add(texts == new)
+        if code == 0:
+            break
+    assert code == 0
+    assert seen == {True, False}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_the_working_folder_gets_results_file_by_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("run.json", "model.ccot", "mine.txt"):
+        (tmp_path / name).write_text("old")
+    with result_folder(tmp_path) as staged:
+        (staged / "model.ccot").write_text("new")
+    texts = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert texts == {"model.ccot": "new", "mine.txt": "old"}
 
 
 # The command line with pieces written all the time.
 EAGER = """
-from ccot.persistence import checkpoint
+from ccot.persistence import atomic, checkpoint
 from ccot.cli import main
 checkpoint.SECONDS, checkpoint.SHARE = 0.0, float("inf")
 main()
@@ -137,7 +210,7 @@ def test_really_stopped_a_fit_goes_on(request_to_end, ccot, tmp_path):
         assert not list(tmp_path.glob(".*"))
     ccot("fit", "noisy.npy", "--no-report", "--resume")
     ccot("fit", "noisy.npy", "--no-report", "--out", "undisturbed")
-    assert results(tmp_path / "noisy-ccot") == results(tmp_path / "undisturbed")
+    assert contents(tmp_path / "noisy-ccot") == contents(tmp_path / "undisturbed")
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "noisy-ccot",
         "noisy.npy",

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from ccot import TransportCoclustering
 from ccot.cli import app as command
-from ccot.cli.serve import load_app
 from ccot.recommend import BlockRecommender, load_recommender
-from ccot.recommend.service import MAX_BODY
+from ccot.recommend.guards import MAX_BODY
+from ccot.recommend.server import Service, load_app
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx`")
 
@@ -38,7 +38,7 @@ def client(model_file):
     from fastapi.testclient import TestClient
 
     # An error of ours would be raised here and not hide behind a status.
-    return TestClient(load_app(model_file))
+    return TestClient(load_app(Service(str(model_file))))
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def run_fuzz(client_app, max_examples):
 
     schema = schemathesis.openapi.from_asgi("/openapi.json", client_app)
     operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 4
+    assert len(operations) == 5
     for operation in operations:
         for mode in GenerationMode:
             if operation.method == "get" and mode is GenerationMode.NEGATIVE:

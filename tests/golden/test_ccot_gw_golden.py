@@ -9,7 +9,7 @@ import ccot.scalings.ccot_gw
 from ccot import CCOTGW, detect_jumps
 from ccot.datasets import make_latent_blocks
 from ccot.metrics import coclustering_error
-from ccot.transport.gromov import LOSSES, Limits, align, gromov_barycentre, refine
+from ccot.transport.gromov import LOSSES, Limits, gromov_barycentre, refine
 from tests.golden.cases import (
     DATA,
     RUN_NAMES,
@@ -18,6 +18,7 @@ from tests.golden.cases import (
     load_run,
     load_trace,
 )
+from tests.transport.alignment import align
 
 JUMP_CASES = load_jump_cases()
 with (DATA / "detection_50seeds.csv").open() as table:

@@ -5,7 +5,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from ccot.io import market, read_matrix
+from ccot.io import read_matrix
 
 rng = np.random.default_rng(0)
 
@@ -21,9 +21,7 @@ def matrix_of(symmetry, n=7):
 @pytest.mark.parametrize(
     ("kind", "field"), [(k, f) for k in ("coordinate", "array") for f in ("real", "integer")]
 )
-@pytest.mark.parametrize("block", [8, 1 << 22])
-def test_agreement_with_scipy(tmp_path, monkeypatch, kind, field, symmetry, block):
-    monkeypatch.setattr(market, "_BLOCK", block)
+def test_agreement_with_scipy(tmp_path, kind, field, symmetry):
     matrix = matrix_of(symmetry)
     if field == "integer":
         matrix = np.trunc(3 * matrix).astype(int)

@@ -14,6 +14,8 @@ import pytest
 
 from ccot.persistence import checkpoint
 from ccot.persistence.checkpoint import CheckpointFolder
+from ccot.persistence.checkpoint_files import Piece
+from ccot.persistence.model_file import read_values, write_values
 from tests.faults import no_room
 
 ABOUT = {"estimator": "Fit", "reg": "0.2", "data": "a1", "ccot": "1"}
@@ -163,7 +165,7 @@ def test_finished_pieces_take_the_place_of_their_parts(tmp_path, killed):
     pieces = [
         piece.name
         for path in sorted(tmp_path.glob("*.pieces"))
-        for piece in checkpoint.read_values(path, {"_Piece": checkpoint._Piece})
+        for piece in read_values(path, {"_Piece": Piece})
     ]
     assert pieces == ["begin", "start", "start", "update", *["part"] * 8, *["run"] * 3]
 
@@ -267,7 +269,7 @@ def test_a_damaged_file_costs_what_is_in_it_and_above(tmp_path, damage):
         case "foreign":
             files[2].write_text("something else")
         case "a model":
-            checkpoint.write_values(files[2], {"estimator": "CCOT"}, {}, "1")
+            write_values(files[2], {"estimator": "CCOT"}, {}, "1")
     again = Fit(tmp_path)
     with pytest.warns(UserWarning, match="goes on from the piece before"):
         np.testing.assert_array_equal(again.run(), ANSWER)

@@ -10,7 +10,7 @@ import pytest
 from ccot import CCOT, CCOTGW
 from ccot.datasets import make_latent_blocks
 from ccot.persistence import resuming
-from ccot.persistence.checkpoint import _Piece
+from ccot.persistence.checkpoint_files import Piece
 from ccot.persistence.model_file import read_values
 from ccot.persistence.registry import stored_types
 from ccot.scalings import draws, sampling
@@ -34,11 +34,11 @@ def by_row():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_piece_is_read(name):
-    types = {**stored_types(), _Piece.__name__: _Piece}
+    types = {**stored_types(), "_Piece": Piece}
     files = sorted((FOLDER / name).glob("*.pieces"))
     assert files
     for file in files:
-        assert all(isinstance(piece, _Piece) for piece in read_values(file, types))
+        assert all(isinstance(piece, Piece) for piece in read_values(file, types))
 
 
 @pytest.mark.parametrize("name", FITS)

@@ -9,8 +9,8 @@ from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.baselines import TwoSidedKMeans
 from ccot.datasets import load_simulated
 from ccot.report.content import _joined_steps, compare_models, describe_model
-from ccot.report.pack import unpack_array
 from tests.report.models import crisp, noisy
+from tests.report.unpack import unpack_array
 
 
 def cut_of(hierarchy, number):

@@ -17,8 +17,8 @@ from ccot.report.pack import (
     pack_matrix,
     pack_text,
     spread,
-    unpack_array,
 )
+from tests.report.unpack import unpack_array
 
 
 def unpack_matrix(packed):

@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 
 from ccot.scalings.costs import CrossedCosts, join_costs, square_costs, typical_cost
 from ccot.scalings.sampling import cross
+from tests.scalings.full_costs import full_costs
 
 
 def make_squares(n_draws=3, size=7, seed=0):
@@ -15,7 +16,7 @@ def make_squares(n_draws=3, size=7, seed=0):
 def test_costs_are_distances_between_rows_and_columns():
     squares = make_squares()
     slow = np.array([cdist(square, square.T, "sqeuclidean") for square in squares])
-    np.testing.assert_allclose(square_costs(squares).full(), slow, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(full_costs(square_costs(squares)), slow, rtol=1e-12, atol=1e-12)
 
 
 def test_parts_are_norms_and_products():
@@ -49,24 +50,28 @@ def test_sparse_squares_cost_what_dense_ones_do(make, dtype):
 def test_costs_are_never_negative():
     # All rows and columns are one point, far from the origin: only rounding is left.
     squares = np.full((1, 30, 30), 1e8 / 3)
-    assert square_costs(squares).full().min() >= 0
+    assert full_costs(square_costs(squares)).min() >= 0
 
 
 def test_torch_gives_the_same_costs():
     squares = make_squares()
     costs = square_costs(array_api_compat.torch.asarray(squares))
-    np.testing.assert_allclose(np.asarray(costs.full()), square_costs(squares).full(), atol=1e-12)
+    np.testing.assert_allclose(
+        np.asarray(full_costs(costs)), full_costs(square_costs(squares)), atol=1e-12
+    )
 
 
 def test_typical_cost_is_the_median_and_never_zero():
     squares = make_squares()
-    assert typical_cost(square_costs(squares).full()) == np.median(square_costs(squares).full())
+    assert typical_cost(full_costs(square_costs(squares))) == np.median(
+        full_costs(square_costs(squares))
+    )
     mostly_zero = np.zeros((1, 5, 5))
     mostly_zero[0, 0, 0] = 2.0
     costs = square_costs(mostly_zero)
-    assert np.median(costs.full()) == 0
-    assert typical_cost(costs.full()) == costs.full().mean() > 0
-    assert typical_cost(square_costs(np.zeros((1, 4, 4))).full()) == 1.0
+    assert np.median(full_costs(costs)) == 0
+    assert typical_cost(full_costs(costs)) == full_costs(costs).mean() > 0
+    assert typical_cost(full_costs(square_costs(np.zeros((1, 4, 4))))) == 1.0
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-12), (np.float32, 2e-5)])
@@ -107,7 +112,7 @@ def test_norms_are_double_whatever_the_precision_of_the_draws(kind):
         assert norms.dtype == np.float64
         np.testing.assert_allclose(norms, (square**2).sum(axis=axis), rtol=1e-6)
     assert np.asarray(costs.cross).dtype == np.float32
-    assert np.asarray(costs.full()).dtype == np.float64
+    assert np.asarray(full_costs(costs)).dtype == np.float64
 
 
 def test_costs_of_several_batches_are_joined():

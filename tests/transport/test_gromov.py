@@ -9,9 +9,10 @@ import pytest
 from ccot.runtime.run import Checkpoint, Run
 from ccot.scalings.kernels import gaussian_kernel, mean_distance
 from ccot.transport import gromov
-from ccot.transport.gromov import LOSSES, Limits, align, gromov_barycentre, refine
+from ccot.transport.gromov import LOSSES, Limits, gromov_barycentre, refine
 from ccot.transport.low_rank import LowRank, LowRankKernel
 from ccot.transport.sinkhorn import Status
+from tests.transport.alignment import align
 
 # No gain is below a negative tolerance: all iterations are made.
 TO_THE_END = Limits(max_gromov_iter=200, max_iter=10_000, tol=-1.0, sinkhorn_tol=1e-14)

@@ -11,6 +11,7 @@ from ccot.runtime.backends import choose_backend
 from ccot.scalings.costs import CrossedCosts
 from ccot.scalings.draws import DrawSolver
 from ccot.scalings.sampling import cross
+from tests.scalings.full_costs import full_costs
 from tests.truth.oracles import scale_exactly, scale_in_logs
 from tests.truth.problems import examples, seeds
 
@@ -115,7 +116,7 @@ def test_costs_of_crossings_are_their_own(dtype, seed):
     X = rng.normal(size=(2 * size, size)).astype(dtype)
     first, second = np.split(rng.permutation(2 * size), 2)
     costs = CrossedCosts(size, dtype)(X[[first, second]])
-    given_costs = np.concatenate([part.full().copy() for part in costs])
+    given_costs = np.concatenate([full_costs(part).copy() for part in costs])
     expected = [slow_costs(X[draw].astype(float)) for draw in cross(first, second)]
     resolution = 16 * float(np.finfo(dtype).eps) * np.max(expected)
     np.testing.assert_allclose(given_costs, expected, rtol=0, atol=resolution)

@@ -1,4 +1,4 @@
-"""The rivals of the paper's comparison, as estimators."""
+"""The methods that the paper compares with, as estimators."""
 
 from ccot.baselines.double_kmeans import DoubleKMeans
 from ccot.baselines.information_theoretic import InformationTheoreticCoclustering

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from ccot.baselines.base import (
-    IterativeBaseline,
-    Matrix,
+from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.partitions import (
     TwoWay,
     cluster_sizes,
     cluster_sums,
@@ -17,6 +15,7 @@ from ccot.baselines.base import (
     seeded_labels,
     sum_columns,
 )
+from ccot.runtime.types import Matrix, is_sparse
 
 
 class DoubleKMeans(IterativeBaseline):
@@ -113,7 +112,7 @@ class Alternation:
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int]) -> Alternation:
         """Prepare a matrix."""
-        if sp.issparse(matrix):
+        if is_sparse(matrix):
             return cls(TwoWay.of(matrix), float(np.square(matrix.data).sum()), shape)
         # Without its mean the matrix loses fewer digits in the differences of squares.
         centred = matrix - matrix.mean()

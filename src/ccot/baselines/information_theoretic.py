@@ -8,16 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
-from ccot.baselines.base import (
-    IterativeBaseline,
-    Matrix,
+from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.partitions import (
     TwoWay,
     cluster_sums,
     fill_empty,
     seeded_labels,
     sum_columns,
 )
-from ccot.runtime.types import is_sparse
+from ccot.runtime.types import Matrix, is_sparse
 
 # Stands for log 0 where it may be multiplied by 0.
 _LOG_ZERO = -1e200
@@ -183,12 +182,12 @@ def move_to_most_similar(profiles: np.ndarray, labels: np.ndarray, n_clusters: i
     """
     table = cluster_sums(profiles, labels, n_clusters)
     gains = profiles @ _log_profiles(table).T
-    places = np.arange(len(labels))
+    points = np.arange(len(labels))
     best = gains.argmax(axis=1)
-    # Whoever gains nothing stays: empty rows would otherwise all gather in one cluster.
-    best = np.where(gains[places, best] > gains[places, labels], best, labels)
+    # Points that gain nothing stay: empty rows would otherwise all gather in one cluster.
+    best = np.where(gains[points, best] > gains[points, labels], best, labels)
     own = _xlogx(profiles).sum(axis=1) - _xlogx(profiles.sum(axis=1))
-    return fill_empty(best, own - gains[places, best], n_clusters)
+    return fill_empty(best, own - gains[points, best], n_clusters)
 
 
 def _log_profiles(table: np.ndarray) -> np.ndarray:

@@ -9,10 +9,12 @@ import numpy as np
 from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import IterativeBaseline, Matrix, TwoWay, indicator, run_start, times
+from ccot.baselines.base import IterativeBaseline
 from ccot.baselines.double_kmeans import Alternation
+from ccot.baselines.partitions import TwoWay, indicator, times
+from ccot.baselines.starts import run_start
 from ccot.runtime.run import RandomState
-from ccot.runtime.types import is_sparse
+from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
 # Variances are kept above this share of the variance of the matrix.
@@ -109,15 +111,7 @@ class GaussianLatentBlockModel(IterativeBaseline):
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        super().__init__(
-            n_row_clusters,
-            n_column_clusters,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
         self.assignment = assignment
         self.variance = variance
 
@@ -128,7 +122,7 @@ class GaussianLatentBlockModel(IterativeBaseline):
 
 @dataclass(frozen=True)
 class Memberships:
-    """Where block EM stands.
+    """The state of block EM.
 
     Attributes
     ----------
@@ -187,8 +181,8 @@ class BlockEM:
     def start(self, rng: np.random.Generator) -> Memberships:
         """Return the memberships that double K-means finds from well-spread rows and columns."""
         # Soft memberships of a bad partition fade into one cluster; hard moves come first.
-        found = run_start(self.alternation, self.alternation.start(rng), _START_SWEEPS, 1e-6)
-        return self.start_from(found.row_labels, found.column_labels)
+        crude = run_start(self.alternation, self.alternation.start(rng), _START_SWEEPS, 1e-6)
+        return self.start_from(crude.row_labels, crude.column_labels)
 
     def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
         """Return the memberships of given partitions."""

@@ -12,10 +12,12 @@ from scipy.special import digamma, entr, gammaln, softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.baselines.base import IterativeBaseline, Matrix, Start, indicator, kmeans_labels, times
+from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.partitions import indicator, kmeans_labels, times
+from ccot.baselines.starts import Start
 from ccot.persistence.registry import stored
 from ccot.runtime.run import RandomState
-from ccot.runtime.types import is_sparse
+from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
 # Variances are kept above this share of the variance of the matrix.
@@ -107,8 +109,8 @@ class ResidualBayesianCoclustering(IterativeBaseline):
     """
 
     _larger_is_better = True
-    _takes_sparse = False
-    _takes_missing = True
+    _accept_sparse = False
+    _allow_nan = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **IterativeBaseline._parameter_constraints,
         "concentration": [Interval(Real, 0, None, closed="neither")],
@@ -126,15 +128,7 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        super().__init__(
-            n_row_clusters,
-            n_column_clusters,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
         self.concentration = concentration
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
@@ -221,7 +215,7 @@ class BeliefSide:
 @stored()
 @dataclass(frozen=True)
 class Beliefs:
-    """Where inference stands: both sides, the blocks, the bound."""
+    """The state of the inference: both sides, the blocks, the bound."""
 
     row: BeliefSide
     column: BeliefSide
@@ -277,9 +271,9 @@ class Entries:
         if seen.mean() < _SPARSE_BELOW:
             # The pattern of the seen entries, so that a value of zero still counts.
             pattern = sp.csr_array(powers[0])
-            places = np.repeat(np.arange(len(matrix)), np.diff(pattern.indptr)), pattern.indices
+            indices = np.repeat(np.arange(len(matrix)), np.diff(pattern.indptr)), pattern.indices
             powers = tuple(
-                sp.csr_array((power[places], pattern.indices, pattern.indptr), shape=matrix.shape)
+                sp.csr_array((power[indices], pattern.indices, pattern.indptr), shape=matrix.shape)
                 for power in powers
             )
         return cls(*powers)

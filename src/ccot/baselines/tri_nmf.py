@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
-from ccot.baselines.base import IterativeBaseline, Matrix, TwoWay, indicator, kmeans_labels, times
+from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.partitions import TwoWay, indicator, kmeans_labels, times
 from ccot.runtime.run import RandomState
+from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
 # Added to the indicators of the first partitions: a zero would stay zero for ever.
@@ -100,15 +101,7 @@ class TriNMF(IterativeBaseline):
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        super().__init__(
-            n_row_clusters,
-            n_column_clusters,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
+        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
 
     def _method(self, matrix: Matrix) -> _Multiplication:
         return _Multiplication.of(matrix, (self.n_row_clusters, self.n_column_clusters))
@@ -134,7 +127,7 @@ class _Multiplication:
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int]) -> _Multiplication:
-        values = matrix.data if sp.issparse(matrix) else matrix
+        values = matrix.data if is_sparse(matrix) else matrix
         return cls(TwoWay.of(matrix), float(np.square(values).sum()), shape)
 
     def start(self, rng: np.random.Generator) -> _Factors:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sklearn.cluster import KMeans
 
-from ccot.baselines.base import Matrix, SideStart, TwoSidedBaseline
+from ccot.baselines.base import SideStart, TwoSidedBaseline
+from ccot.runtime.types import Matrix
 
 
 class TwoSidedKMeans(TwoSidedBaseline):

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.baselines.base import Matrix, SideStart, TwoSidedBaseline
+from ccot.baselines.base import SideStart, TwoSidedBaseline
+from ccot.runtime.types import Matrix
 
 
 class TwoSidedNMF(TwoSidedBaseline):
@@ -67,7 +68,7 @@ class TwoSidedNMF(TwoSidedBaseline):
             n_clusters, init="random", max_iter=self.max_iter, tol=self.tol, random_state=seed
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # said once, for the kept start
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the kept start warns
             weights = nmf.fit_transform(points)
         labels = (weights * np.linalg.norm(nmf.components_, axis=1)).argmax(axis=1)
         converged = nmf.n_iter_ < self.max_iter

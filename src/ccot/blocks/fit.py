@@ -130,15 +130,18 @@ def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
     """
     name, reason = settle_family(X, family, settings.scale, settings.center)
     run.progress(f"family {name}: {reason}")
-    found = search_blocks(X, name, settings, run)
+    return replace(finish(X, search_blocks(X, name, settings, run), settings), family_reason=reason)
+
+
+def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclustering:
+    """Assign all points to the blocks that a search found, and sum up."""
     # The last step is that of unseen points: what is fitted and what is predicted are the same.
     (rows, sure_rows), (columns, sure_columns) = (
         assign(found.problem, view, axis, settings.balanced)
         for axis, view in enumerate(found.views)
     )
     answer = collect(found, make_blocks(found.problem, rows, columns), (sure_rows, sure_columns))
-    means = block_means(X, answer.row, answer.column)
-    return replace(answer, block_means=means, family_reason=reason)
+    return replace(answer, block_means=block_means(X, answer.row, answer.column))
 
 
 @dataclass(frozen=True)
@@ -207,8 +210,7 @@ def _begin(
     backend = choose_backend(settings.device, "float64")
 
     def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
-        problem = _make_problem(preparation.matrix(X), family, settings.heteroscedastic, backend)
-        problem = replace(problem, n_effects=preparation.n_effects)
+        problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
         n_init = settings.n_init or _default_n_init(X)
         make = partial(over_segment, problem, n_init, run)
         fine = run.checkpoint.piece("starts", make)
@@ -232,10 +234,11 @@ def _begin(
     return begun
 
 
-def _make_problem(
-    values: Matrix, family: str, heteroscedastic: bool, backend: Backend = NUMPY
+def prepare_problem(
+    X: Matrix, preparation: Preparation, heteroscedastic: bool, backend: Backend = NUMPY
 ) -> BlockProblem:
-    precision = None
+    """Return the problem of raw values, prepared."""
+    values, family, precision = preparation.matrix(X), preparation.family, None
     if heteroscedastic and family == "gaussian":
         dense = values if isinstance(values, np.ndarray) else values.toarray()
         observed = np.isfinite(dense)
@@ -246,7 +249,8 @@ def _make_problem(
         variance = np.where(observed.any(axis=0), variance, squares.sum() / observed.sum())
         precision = 1 / np.maximum(variance, 1e-6 * variance.mean() + 1e-300)
         precision = precision / precision.mean()
-    return make_problem(values, family, precision, backend)
+    problem = make_problem(values, family, precision, backend)
+    return replace(problem, n_effects=preparation.n_effects)
 
 
 def _default_n_init(X: Matrix) -> int:

@@ -16,6 +16,8 @@ MAX_RANK = 20
 _FULL_SIZE = 400
 # Vectors beyond those asked for that a random search carries along, and its rounds.
 _SPARE, _ROUNDS = 10, 4
+# Noise below this share of the largest singular value is rounding.
+_ROUNDING = 1e-13
 
 
 def leading_vectors(
@@ -142,9 +144,10 @@ def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.nda
     .. [1] Gavish, M. and Donoho, D. L. (2017). Optimal shrinkage of singular values. IEEE
        Transactions on Information Theory 63(4).
     """
-    if noise <= 0:
-        return singular
     long, short = max(shape), min(shape)
+    # Noise that is rounding leaves the singular values as they are; its square may not be finite.
+    if noise * np.sqrt(long) <= _ROUNDING * np.max(singular, initial=0.0):
+        return singular
     beta = short / long
     scaled = singular / (noise * np.sqrt(long))
     inner = (scaled**2 - beta - 1) ** 2 - 4 * beta

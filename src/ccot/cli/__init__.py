@@ -1,26 +1,72 @@
 """The command ``ccot``: one file a command, put together here.
 
 A module of this package either has a function ``register(app)`` that adds its commands, or a
-:class:`typer.Typer` named ``app`` that becomes a group of commands under the module's name.
+:class:`typer.Typer` named ``app`` that becomes a group of commands under the module's name. It is
+loaded when one of its commands is asked for.
 """
 
 from __future__ import annotations
 
 import signal
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_group
 
 from ccot._version import __version__
 from ccot.cli.errors import EXIT_CODES, Commands
 
-COMMANDS = ("fit", "predict", "report", "simulate", "paper", "recommend", "serve", "bench", "demo")
+# The module of each command.
+_MODULES = {
+    "fit": "fit",
+    "predict": "predict",
+    "report": "report",
+    "simulate": "simulate",
+    "fit-ratings": "recommend",
+    "recommend": "recommend",
+    "serve": "serve",
+    "paper": "paper",
+    "bench": "bench",
+    "demo": "demo",
+}
+
+
+class LazyCommands(Commands):
+    """Commands whose modules are loaded when they are asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(_MODULES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; None where there is none of that name."""
+        if cmd_name in _MODULES and cmd_name not in self.commands:
+            part = typer.Typer(rich_markup_mode="markdown")
+            _register(part, _MODULES[cmd_name])
+            self.commands.update(get_group(part).commands)
+        return super().get_command(ctx, cmd_name)
+
+
+def _register(target: typer.Typer, name: str) -> None:
+    module = import_module(f"{__name__}.{name}")
+    if hasattr(module, "register"):
+        module.register(target)
+    else:
+        target.add_typer(module.app, name=name)
+
+
+def all_commands() -> typer.Typer:
+    """Return all commands in one application, for pages that describe them."""
+    whole = typer.Typer()
+    for name in dict.fromkeys(_MODULES.values()):
+        _register(whole, name)
+    return whole
+
 
 app = typer.Typer(
     name="ccot",
-    cls=Commands,
+    cls=LazyCommands,
     epilog="Exit codes: "
     + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
     + ".",
@@ -47,21 +93,6 @@ def _ccot(
     ] = False,
 ) -> None:
     pass
-
-
-def _mount(name: str) -> None:
-    module = f"{__name__}.{name}"
-    if find_spec(module) is None:
-        return
-    commands = import_module(module)
-    if hasattr(commands, "register"):
-        commands.register(app)
-    else:
-        app.add_typer(commands.app, name=name)
-
-
-for _name in COMMANDS:
-    _mount(_name)
 
 
 def main() -> None:

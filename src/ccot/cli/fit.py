@@ -20,7 +20,7 @@ import typer
 from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
-from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate
+from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate_resources
 from ccot.cli.errors import one_line
 from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, Source, reads
@@ -254,7 +254,7 @@ def outlook(model: Any, table: NamedMatrix) -> list[str]:
     options = model.get_params(deep=False)
     known = {name: options[name] for name in _ESTIMATED if name in options}
     nnz = values.nnz if sp.issparse(values) else None
-    expected = estimate(values.shape, nnz, method, out_of_core=by_row, **known)
+    expected = estimate_resources(values.shape, nnz, method, out_of_core=by_row, **known)
     return [held + (", and stays in its file" if by_row else ""), f"the fit will take {expected}"]
 
 

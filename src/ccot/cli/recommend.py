@@ -131,9 +131,9 @@ def _who(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
 
 
 def _find(names: tuple[str, ...], name: str, what: str) -> int:
-    from ccot.recommend.names import find
+    from ccot.recommend.names import NameIndex
 
-    return find({known: number for number, known in enumerate(names)}, name, what)
+    return NameIndex(names, what).find(name)
 
 
 def _movielens() -> tuple[Any, list[str], list[str]]:

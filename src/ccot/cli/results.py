@@ -9,16 +9,17 @@ import secrets
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
 
-from ccot.persistence.atomic import NO_ROOM, locked_folder
-from ccot.persistence.checkpoint import remove_checkpoint
+from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
+from ccot.persistence.checkpoint_files import remove_checkpoint
 
 FILES = (
     "row_labels.csv",
@@ -29,54 +30,150 @@ FILES = (
     "run.json",
 )
 _PART = 2**20
+# What spreadsheets take for a formula at the beginning of a cell.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
-    """Make a folder to write into, whose files go to their place at the end.
+    """Make a folder to write into, which takes the place of another at the end, all at once.
 
     Parameters
     ----------
     out : pathlib.Path
-        The place; made if it is not there. Earlier results in it are replaced, and other files
-        left alone.
+        The place. Earlier results in it are replaced, and other files kept. If it is a mount
+        point, or the working folder is in it, it cannot be replaced: the files in it are, one
+        after the other.
 
     Yields
     ------
     pathlib.Path
         The folder to write into.
+
+    Raises
+    ------
+    BlockingIOError
+        If another run is writing to the same place.
     """
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
-    nearest = next(folder for folder in out.absolute().parents if folder.is_dir())
-    _sweep_up(nearest, out.name)
-    staged = nearest / f".{out.name}.{secrets.token_hex(4)}.part"
-    try:
-        with locked_folder(staged):
+    out = out.resolve()
+    fixed = out.is_dir() and (os.path.ismount(out) or Path.cwd().is_relative_to(out))
+    nearest = out if fixed else next(folder for folder in out.parents if folder.is_dir())
+    with _locked(nearest, out.name):
+        _sweep_up(nearest, out)
+        staged = nearest / f".{out.name}.{secrets.token_hex(4)}.part"
+        staged.mkdir()
+        try:
             yield staged
-        with _uninterrupted():
-            out.mkdir(parents=True, exist_ok=True)
-            for name in FILES:
-                (out / name).unlink(missing_ok=True)
-            for path in staged.iterdir():
-                os.replace(path, out / path.name)
-    except OSError as error:
-        if error.errno not in NO_ROOM:
-            raise
-        raise OSError(
-            f"there is no room for the results in {out} ({os.strerror(error.errno)}): make some, "
-            "or pass another --out"
-        ) from error
-    finally:
-        with _uninterrupted():
-            shutil.rmtree(staged, ignore_errors=True)
+            with _uninterrupted():
+                _sync(staged)
+                (_replace_files if fixed else _replace_folder)(staged, out)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            raise OSError(
+                f"there is no room for the results in {out.name} ({os.strerror(error.errno)}): "
+                "make some, or pass another --out"
+            ) from error
+        finally:
+            with _uninterrupted():
+                shutil.rmtree(staged, ignore_errors=True)
 
 
-def _sweep_up(folder: Path, name: str) -> None:
-    """Remove what processes that were killed have left; those that live hold on to theirs."""
-    for left in folder.glob(f".{name}.{'[0-9a-f]' * 8}.part"):
-        with suppress(OSError), locked_folder(left):
+@contextmanager
+def _locked(folder: Path, name: str) -> Iterator[None]:
+    """Let no other run write to the same place; say who does."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such lock.
+        yield
+        return
+    path = folder / f".{name}.lock"
+    while True:
+        file = path.open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            who = file.read(100).strip()
+            file.close()
+            raise BlockingIOError(
+                f"another run is writing to {folder / name} ({who}): wait for it, or pass another "
+                "--out"
+            ) from None
+        # The one before may have removed the file when this process had opened it already.
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            break
+        file.close()
+    with file:
+        file.truncate(0)
+        file.write(f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}")
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _sweep_up(folder: Path, out: Path) -> None:
+    """Remove what runs that were killed have left; the lock tells that none of them lives."""
+    for left in folder.glob(f".{out.name}.{'[0-9a-f]' * 8}.*"):
+        if left.suffix == ".old" and not out.exists():
+            left.rename(out)
+        elif left.suffix in (".old", ".part"):
             shutil.rmtree(left)
+
+
+def _sync(folder: Path) -> None:
+    """Bring the files of a folder to the disk before they take the place of others."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def _replace_folder(staged: Path, out: Path) -> None:
+    """Let a folder take the place of another, with whatever the other has beside results."""
+    if out.is_dir():
+        _link_others(out, staged)
+        shutil.copymode(out, staged)
+        if not exchange(staged, out):
+            old = staged.with_suffix(".old")
+            out.rename(old)  # killed here, the next run brings it back
+            staged.rename(out)
+            shutil.rmtree(old, ignore_errors=True)
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        staged.rename(out)
+    sync_folder(out.parent)
+
+
+def _link_others(out: Path, staged: Path) -> None:
+    """Give a folder what another holds beside results: the same files, not copies."""
+    for path in out.iterdir():
+        if path.name in FILES:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, staged / path.name, symlinks=True, copy_function=_link)
+        else:
+            _link(path, staged / path.name)
+
+
+def _link(source: Any, target: Any) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # not on every file system
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _replace_files(staged: Path, out: Path) -> None:
+    new = {path.name for path in staged.iterdir()}
+    for name in new:
+        os.replace(staged / name, out / name)
+    for name in set(FILES) - new:
+        (out / name).unlink(missing_ok=True)
+    sync_folder(out)
 
 
 @contextmanager
@@ -98,6 +195,10 @@ def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]
         The folder of the checkpoint.
     """
     kept = out.parent / f"{out.resolve().name}.checkpoint"
+    if kept.exists():
+        # Nobody is told to resume a fit that is still under way.
+        with locked_folder(kept):
+            pass
     if resume is None and kept.exists():
         raise ValueError(
             f"{kept} is of a fit that was interrupted: pass --resume to go on with it, or "
@@ -139,20 +240,47 @@ def _uninterrupted() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def write_rows(file: Any, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table to an open file."""
+def harmless(name: Any) -> Any:
+    """Return a name that no spreadsheet runs as a formula: a quote is put before it.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-1.5"), harmless("a=b")
+    ("'=1+1", '-1.5', 'a=b')
+    """
+    if not isinstance(name, str) or not name.startswith(_FORMULA):
+        return name
+    try:
+        float(name)
+    except ValueError:
+        return f"'{name}"
+    return name
+
+
+def write_rows(
+    file: Any, header: Sequence[str], rows: Iterable[Sequence[Any]], *, raw_names: bool = False
+) -> None:
+    """Write a table to an open file, whose first column holds names."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    clean = (lambda name: name) if raw_names else harmless
+    writer.writerow([clean(name) for name in header])
+    writer.writerows((clean(name), *others) for name, *others in rows)
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _write_csv(
+    path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]], **how: Any
+) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, header, rows)
+        write_rows(file, header, rows, **how)
 
 
 def write_labels(
-    path: Path, names: Sequence[str] | None, labels: np.ndarray, confidence: np.ndarray
+    path: Path,
+    names: Sequence[str] | None,
+    labels: np.ndarray,
+    confidence: np.ndarray,
+    *,
+    raw_names: bool = False,
 ) -> None:
     """Write names (or positions), clusters and confidence."""
     places: Sequence[Any] = range(len(labels)) if names is None else names
@@ -164,7 +292,7 @@ def write_labels(
             places[part], labels[part].tolist(), confidence[part].tolist(), strict=True
         )
     )
-    _write_csv(path, ("name", "cluster", "confidence"), rows)
+    _write_csv(path, ("name", "cluster", "confidence"), rows, raw_names=raw_names)
 
 
 def write_blocks(path: Path, model: Any) -> None:

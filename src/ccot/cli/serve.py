@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import os
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-# Workers are processes of their own: what they serve reaches them through the environment.
-_MODEL = "CCOT_SERVE_MODEL"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class LogLevel(StrEnum):
+    """How much is logged."""
+
+    critical = "critical"
+    error = "error"
+    warning = "warning"
+    info = "info"
+    debug = "debug"
 
 
 def register(app: typer.Typer) -> None:
@@ -23,42 +32,37 @@ def serve(
     ],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
-    log_level: Annotated[str, typer.Option(help="How much to say: info, warning, error.")] = (
-        "warning"
-    ),
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes.")] = 1,
+    log_level: Annotated[LogLevel, typer.Option(help="How much to log.")] = LogLevel.warning,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name by which the service may be called; once for each. By default those of "
+            "this machine where it listens to this machine only, else all."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a token that requests must bring: Authorization: Bearer."),
+    ] = None,
 ) -> None:
     """Serve labels, recommendations and explanations over HTTP; /docs describes them.
 
     For example:
 
     - `ccot serve ratings.ccot --port 8080 --workers 4`
+    - `ccot serve ratings.ccot --host 0.0.0.0 --allow-host films.example.org --token-file token`
     """
-    # A model that cannot be served is better refused here than in every worker.
-    load_app(model)
-    import uvicorn
+    try:
+        from ccot.recommend.server import Service, load_app, run_service
+    except ImportError as missing:
+        raise ImportError(
+            "the service needs FastAPI and uvicorn: pip install 'ccot[serve]'"
+        ) from missing
 
-    os.environ[_MODEL] = str(model)
+    hosts = allow_host or (_LOOPBACK if host in _LOOPBACK else ("*",))
+    service = Service(str(model), ",".join(hosts), str(token_file or ""))
+    # A model that cannot be served is refused here, not in every worker.
+    load_app(service)
     typer.echo(f"serving {model} on http://{host}:{port} (stop with Ctrl+C)")
-    uvicorn.run(
-        "ccot.cli.serve:app_of_environment",
-        factory=True,
-        host=host,
-        port=port,
-        workers=workers,
-        log_level=log_level,
-        access_log=log_level == "info",
-    )
-
-
-def load_app(model: Path) -> Any:
-    """Return the application that serves a model file."""
-    from ccot.recommend import load_recommender
-    from ccot.recommend.service import make_app
-
-    return make_app(load_recommender(model))
-
-
-def app_of_environment() -> Any:
-    """Return the application of the model that the environment names."""
-    return load_app(Path(os.environ[_MODEL]))
+    run_service(service, host=host, port=port, workers=workers, log_level=log_level.value)

@@ -1,4 +1,4 @@
-"""Matrices whose blocks are known, and ratings whose blocks are not."""
+"""Simulated matrices with known blocks, and loaders of real data."""
 
 from ccot.datasets.movielens import fetch_movielens_100k
 from ccot.datasets.simulated import load_simulated, make_latent_blocks

@@ -1,4 +1,4 @@
-"""Files from the network: resumed where they broke off, checked, in place only when whole."""
+"""Downloads: resumed after interruptions, checked, and moved into place when complete."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urllib.request import Request, urlopen
 from ccot.persistence.atomic import NO_ROOM
 
 _CHUNK = 1 << 16
-# Answers that another try may improve; every other error of the server is final.
+# Status codes after which another attempt may succeed; other errors of the server are final.
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 _BEYOND_THE_END = 416
 
 
 class _TryAgainError(Exception):
-    """What went wrong this time."""
+    """The error of one attempt."""
 
 
 def download(
@@ -89,7 +89,7 @@ def download(
 
 
 def _fetch_rest(url: str, part: Path, timeout: float) -> None:
-    """Append to ``part`` what it lacks."""
+    """Append the missing bytes to ``part``."""
     have = part.stat().st_size if part.exists() else 0
     request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
@@ -103,7 +103,7 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
                 arrived = file.tell()
     except HTTPError as error:
         if error.code == _BEYOND_THE_END:
-            # Either all is here, or what is here is not of this file: the checksum tells.
+            # Either the file is complete or it is another file; the checksum decides.
             return
         if error.code not in _PASSING:
             raise OSError(f"{url} answers {error.code} {error.reason}") from error
@@ -128,7 +128,7 @@ def _check(part: Path, md5: str) -> None:
 
 
 def _is_good(path: Path, md5: str) -> bool:
-    """Tell whether a file can be read and is what it should be."""
+    """Return True if a file can be read and has the expected checksum."""
     try:
         return _md5(path) == md5
     except OSError:

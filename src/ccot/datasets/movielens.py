@@ -1,4 +1,4 @@
-"""MovieLens-100K, read from the original files or fetched from those who publish it."""
+"""MovieLens-100K, read from the original files or downloaded from its publisher."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _default_home() -> Path:
 
 
 def _reader(home: Path) -> Callable[[str], list[str]]:
-    """Return what reads the lines of one of the files, wherever they are."""
+    """Return a function that reads the lines of one of the files."""
     for folder in (home, home / "ml-100k"):
         if all((folder / name).is_file() for name in _FILES):
             return lambda name: _lines((folder / name).read_bytes())
@@ -104,5 +104,5 @@ def _reader(home: Path) -> Callable[[str], list[str]]:
 
 
 def _lines(content: bytes) -> list[str]:
-    """LineProgress of text that hold something; the files are in Latin-1."""
+    """Return the lines of a text that are not empty; the files are in Latin-1."""
     return [line for line in content.decode("latin-1").splitlines() if line.strip()]

@@ -123,7 +123,7 @@ def make_latent_blocks(
     sigma = _check_sigma(sigma)
     rng = as_generator(random_state)
 
-    # The order of the three draws is part of the promise: it fixes what a seed means.
+    # The order of the three draws must not change: it determines the matrix of a seed.
     row_labels = rng.choice(means.shape[0], size=n_rows, p=row_shares)
     column_labels = rng.choice(means.shape[1], size=n_columns, p=column_shares)
     noise = rng.standard_normal((n_rows, n_columns))
@@ -167,7 +167,7 @@ def load_simulated(
         Where randomness comes from. An integer always gives the same matrix.
     overlap : {"published", "calibrated"}, default="published"
         How noisy. The published parameters leave the blocks so far apart that K-means
-        makes no error. The calibrated ones are noisy: block models, told the numbers, make
+        makes no error. The calibrated ones are noisy: block models with the numbers given make
         errors of about the size that the paper reports for them.
     sigma : float, optional
         Standard deviation of the noise; overrides `overlap`.

@@ -1,4 +1,4 @@
-"""What all estimators share: checking input, showing the answer, placing unseen points."""
+"""What all estimators share: checking input, attributes, tables and files, unseen points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import escape
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, BiclusterMixin
@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
-from ccot.coclustering import Coclustering, Side
+from ccot.coclustering import Coclustering, Partition, Side
 from ccot.io.frames import make_frame, row_names
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
@@ -27,23 +27,26 @@ from ccot.sources import RowSource, as_source, is_source
 
 
 class BaseCoclustering(BiclusterMixin, BaseEstimator):
-    """Base of the co-clustering estimators; see the subclasses for parameters.
+    """Base of all co-clustering estimators, the baselines included.
 
-    A subclass fits a :class:`~ccot.coclustering.Coclustering` and hands it to :meth:`_adopt`.
+    A subclass has a ``fit`` that checks its input with :meth:`_check_matrix` and sets
+    ``row_labels_``, ``column_labels_`` and the numbers of clusters.
     """
 
     n_row_clusters: int | None
     n_column_clusters: int | None
-    checkpoint: str | os.PathLike[str] | None
     random_state: RandomState
-    verbose: int | Progress
-    _coclustering: Coclustering
+    # Formats of sparse matrices that are taken as they are; False takes none.
+    _accept_sparse: ClassVar[Any] = ("csr", "csc")
     _allow_nan: bool = False
+    _nan_advice: ClassVar[str] = (
+        "take TransportCoclustering (--method transport), whose gaussian family leaves them out"
+    )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn that sparse matrices are welcome."""
+        """Tell scikit-learn whether sparse matrices are welcome."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
@@ -63,49 +66,6 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         """
         # Every subclass has a fit of its own; a stub here would only hide one that is missing.
         return self.fit(X, y).row_labels_  # type: ignore[attr-defined]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the row clusters of new rows, without fitting anything again.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, or whatever ``fit`` reads row by row
-            New rows, with the columns of the fitted matrix.
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-            Labels as in ``row_labels_``.
-        """
-        check_is_fitted(self)
-        placement = self._coclustering.row.placement
-        if not is_read_by_row(X):
-            return placement.labels(self._check_new_rows(X))
-        source = self._check_new_source(X)
-        return np.concatenate([placement.labels(source.read(part)) for part in source.parts])
-
-    def predict_columns(self, X: Any) -> np.ndarray:
-        """Return the column clusters of new columns, without fitting anything again.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_new, n_rows)
-            New columns, each as one row of ``X`` with a value for every row of the fitted matrix.
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-            Labels as in ``column_labels_``.
-        """
-        check_is_fitted(self)
-        checked = _finite(check_array(_numbers(X), **_CHECKS), self._allow_nan)
-        expected = self._coclustering.column.placement.width
-        if checked.shape[1] != expected:
-            raise ValueError(
-                f"X has {checked.shape[1]} values for each new column, but the fitted ones have "
-                f"{expected}: pass one new column per row of X"
-            )
-        return self._coclustering.column.placement.labels(checked)
 
     @property
     def rows_(self) -> np.ndarray:
@@ -154,19 +114,21 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            One line a row or column, in the order of the fitted matrix: ``name``, ``cluster``,
-            ``confidence``.
+            One line a row or column, in the order of the fitted matrix: ``name``, ``cluster`` and,
+            where the estimator has one, ``confidence``.
         """
         check_is_fitted(self)
         if side not in ("rows", "columns"):
             raise ValueError(f'side={side!r} must be "rows" or "columns"')
-        found = self._coclustering.row if side == "rows" else self._coclustering.column
+        labels = self.row_labels_ if side == "rows" else self.column_labels_
         if names is None:
             fitted = "row_names_in_" if side == "rows" else "feature_names_in_"
-            names = getattr(self, fitted, np.arange(len(found.labels)))
-        if len(names) != len(found.labels):
-            raise ValueError(f"{len(names)} names for {len(found.labels)} {side}")
-        columns = {"name": names, "cluster": found.labels, "confidence": found.confidence}
+            names = getattr(self, fitted, np.arange(len(labels)))
+        if len(names) != len(labels):
+            raise ValueError(f"{len(names)} names for {len(labels)} {side}")
+        columns = {"name": names, "cluster": labels}
+        if (confidence := getattr(self, f"{side[:-1]}_confidence_", None)) is not None:
+            columns["confidence"] = confidence
         return make_frame(columns, library)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -185,36 +147,153 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             Numbers of clusters, sizes, confidence, and a warning where the steps are weak.
         """
         check_is_fitted(self)
-        rows, columns = self._coclustering.row, self._coclustering.column
+        row, column = self._partition("row"), self._partition("column")
         lines = [
-            f"{type(self).__name__}: {_count(len(rows.labels), 'row')} in "
-            f"{_count(rows.n_clusters, 'cluster')}, {_count(len(columns.labels), 'column')} in "
-            f"{_count(columns.n_clusters, 'cluster')}"
+            f"{type(self).__name__}: {_count(len(row.labels), 'row')} in "
+            f"{_count(row.n_clusters, 'cluster')}, {_count(len(column.labels), 'column')} in "
+            f"{_count(column.n_clusters, 'cluster')}"
         ]
-        lines += self._describe("row", rows, self.n_row_clusters)
-        lines += self._describe("column", columns, self.n_column_clusters)
+        if (unit := getattr(self, "_unit", 1.0)) != 1.0:
+            lines.append(f"  values divided by {unit:.3g} before fitting: their squares overflow")
+        lines += self._describe("row", row, self.n_row_clusters)
+        lines += self._describe("column", column, self.n_column_clusters)
         return "\n".join(lines)
 
-    def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
-        """Return the lines of the summary that tell of one side."""
-        sizes = ", ".join(str(size) for size in side.sizes())
-        return [f"  {name} clusters: sizes {sizes}; mean confidence {side.confidence.mean():.2f}"]
+    def _partition(self, side: str) -> Partition:
+        """Return the partition of one side, ``"row"`` or ``"column"``."""
+        return Partition(
+            labels=getattr(self, f"{side}_labels_"), n_clusters=getattr(self, f"n_{side}_clusters_")
+        )
+
+    def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
+        """Return the lines of the summary about one side."""
+        line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
+        confidence = getattr(self, f"{name}_confidence_", None)
+        return [line if confidence is None else f"{line}; mean confidence {confidence.mean():.2f}"]
 
     def _check_matrix(self, X: Any) -> Matrix:
         """Return ``X`` as float64, dense or CSR, or say what is wrong with it and what to do."""
+        options = _CHECKS | {"accept_sparse": self._accept_sparse}
         checked = validate_data(
-            self, _numbers(X), ensure_min_samples=2, ensure_min_features=2, **_CHECKS
+            self, _numbers(X), ensure_min_samples=2, ensure_min_features=2, **options
         )
         self._check_numbers(*checked.shape)
         # Only frames name their rows.
         if not _is_plain(X) and (names := row_names(X)) is not None:
             self.row_names_in_ = names
-        return _finite(checked, self._allow_nan)
+        return self._check_finite(checked)
+
+    def _check_finite(self, X: Matrix) -> Matrix:
+        """Refuse infinity, and NaN unless it is allowed; the message names the first one."""
+        values = X.data if is_sparse(X) else X
+        bad = np.isinf(values) if self._allow_nan and not is_sparse(X) else ~np.isfinite(values)
+        if not bad.any():
+            return X
+        if is_sparse(X):
+            coo = X.tocoo()
+            first = np.flatnonzero(bad)[0]
+            row, column = int(coo.row[first]), int(coo.col[first])
+        else:
+            row, column = (int(index) for index in np.argwhere(bad)[0])
+        name = "NaN" if np.isnan(values[bad]).any() else "infinity"
+        advice = f", or {self._nan_advice}" if name == "NaN" and not is_sparse(X) else ""
+        raise ValueError(
+            f"Input X contains {name} ({int(bad.sum())} entries that are NaN or inf, the first one "
+            f"in row {row}, column {column}): drop these rows or columns, or fill the entries in "
+            f"(for example with sklearn.impute.SimpleImputer){advice}"
+        )
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left behind and the next one may not set."""
+        names = "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit"
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _check_numbers(
+        self, n_rows: int, n_columns: int, where: str = "there are to cluster"
+    ) -> None:
+        """Refuse to make more clusters than there are points."""
+        for name, asked, size, what in (
+            ("n_row_clusters", self.n_row_clusters, n_rows, "rows"),
+            ("n_column_clusters", self.n_column_clusters, n_columns, "columns"),
+        ):
+            if asked is not None and asked > size:
+                # Whoever can be given None finds the number.
+                found = None in self._parameter_constraints[name]
+                raise ValueError(
+                    f"{name}={asked} is more than the {size} {what} {where}: ask for at most "
+                    f"{size}{', or pass None to have the number found' if found else ''}"
+                )
+
+
+class InductiveCoclustering(BaseCoclustering):
+    """Base of the estimators that place unseen rows and columns.
+
+    A subclass fits a :class:`~ccot.coclustering.Coclustering` and hands it to :meth:`_adopt`.
+    """
+
+    checkpoint: str | os.PathLike[str] | None
+    verbose: int | Progress
+    _coclustering: Coclustering
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the row clusters of new rows, without fitting anything again.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, or whatever ``fit`` reads row by row
+            New rows, with the columns of the fitted matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Labels as in ``row_labels_``.
+        """
+        check_is_fitted(self)
+        placement = self._coclustering.row.placement
+        if not is_read_by_row(X):
+            return placement.labels(self._check_new_rows(X))
+        source = self._check_new_source(X)
+        return np.concatenate([placement.labels(source.read(part)) for part in source.parts])
+
+    def predict_columns(self, X: Any) -> np.ndarray:
+        """Return the column clusters of new columns, without fitting anything again.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_rows)
+            New columns, each as one row of ``X`` with a value for every row of the fitted matrix.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Labels as in ``column_labels_``.
+        """
+        check_is_fitted(self)
+        checked = self._check_finite(check_array(_numbers(X), **_CHECKS))
+        expected = self._coclustering.column.placement.width
+        if checked.shape[1] != expected:
+            raise ValueError(
+                f"X has {checked.shape[1]} values for each new column, but the fitted ones have "
+                f"{expected}: pass one new column per row of X"
+            )
+        return self._coclustering.column.placement.labels(self._in_unit(checked))
+
+    def _check_matrix(self, X: Any) -> Matrix:
+        """Return ``X`` as float64, in a unit in which its squares are finite."""
+        checked = super()._check_matrix(X)
+        if (unit := _unit_of(checked)) != 1.0:
+            self._unit = unit
+        return self._in_unit(checked)
+
+    def _in_unit(self, X: Matrix) -> Matrix:
+        unit = getattr(self, "_unit", 1.0)
+        return X if unit == 1.0 else X / unit
 
     def _check_new_rows(self, X: Any) -> Matrix:
         """Return new rows as float64, with the columns of the fitted matrix."""
         checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
-        return _finite(checked, self._allow_nan)
+        return self._in_unit(self._check_finite(checked))
 
     def _check_source(self, X: Any) -> RowSource:
         """Return the rows of ``X``, or say what is wrong with it and what to do."""
@@ -253,25 +332,6 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
 
         return replace(run, checkpoint=open_checkpoint(self, data, rng))
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit left behind and the next one may not set."""
-        for name in ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_"):
-            self.__dict__.pop(name, None)
-
-    def _check_numbers(
-        self, n_rows: int, n_columns: int, where: str = "there are to cluster"
-    ) -> None:
-        """Refuse to make more clusters than there are points."""
-        for name, asked, size, what in (
-            ("n_row_clusters", self.n_row_clusters, n_rows, "rows"),
-            ("n_column_clusters", self.n_column_clusters, n_columns, "columns"),
-        ):
-            if asked is not None and asked > size:
-                raise ValueError(
-                    f"{name}={asked} is more than the {size} {what} {where}: "
-                    f"ask for at most {size}, or pass None to have the number found"
-                )
-
     def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
@@ -282,7 +342,7 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         self.column_confidence_ = found.column.confidence
         self.n_iter_ = found.n_iter
         if found.block_means is not None:
-            self.block_means_ = found.block_means
+            self.block_means_ = found.block_means * getattr(self, "_unit", 1.0)
         return self
 
     @property
@@ -292,8 +352,11 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
             return self.verbose
         return LineProgress(type(self).__name__) if self.verbose else no_progress
 
+    def _partition(self, side: str) -> Side:
+        return self._coclustering.row if side == "row" else self._coclustering.column
 
-class BaseStepCoclustering(BaseCoclustering):
+
+class BaseStepCoclustering(InductiveCoclustering):
     """Base of the estimators that read clusters off the steps of scaling vectors."""
 
     def _adopt(self, found: StepCoclustering):
@@ -316,7 +379,7 @@ class BaseStepCoclustering(BaseCoclustering):
             self.reg_path_ = found.reg_path
         return super()._adopt(found)
 
-    def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
+    def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
         assert isinstance(side, StepSide)
         lines = super()._describe(name, side, asked)
         if len(side.number_votes) > 1:
@@ -333,6 +396,9 @@ NUMBER_OF_CLUSTERS = {
     name: [Interval(Integral, 1, None, closed="left"), None]
     for name in ("n_row_clusters", "n_column_clusters")
 }
+
+# Values beyond these are divided by a power of two before anything is squared.
+_SMALL, _LARGE = 1e-50, 1e50
 
 _CHECKS: dict[str, Any] = {
     "accept_sparse": ("csr", "csc"),
@@ -351,41 +417,32 @@ def is_read_by_row(X: Any) -> bool:
     return not _is_plain(X) and is_source(X)
 
 
+def _unit_of(X: Matrix) -> float:
+    """Return the power of two to divide by where squares of the values would not be finite."""
+    values = X.data if is_sparse(X) else X
+    with np.errstate(invalid="ignore"):
+        largest = float(np.nanmax(np.abs(values), initial=0.0))
+    if largest == 0 or _SMALL < largest < _LARGE:
+        return 1.0
+    return 2.0 ** int(np.floor(np.log2(largest)))
+
+
 def _numbers(X: Any) -> Any:
-    """Refuse text with a message that helps; everything else is scikit-learn's to check."""
+    """Refuse text and dates with a message that helps; the rest is scikit-learn's to check."""
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     kind = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", None)
+    if getattr(kind, "kind", None) in ("M", "m"):
+        raise ValueError(
+            "X contains dates or times where numbers are expected: pass a data frame, whose "
+            "columns are read by their kind, or turn them into numbers, such as days since a date"
+        )
     if getattr(kind, "kind", None) in ("U", "S"):
         raise ValueError(
             "X contains text where numbers are expected (could not convert string to float): "
             "drop those columns or encode them first"
         )
     return X
-
-
-def _finite(X: Matrix, allow_nan: bool) -> Matrix:
-    """Refuse infinity, and NaN unless it is allowed, saying where the first one is."""
-    values = X.data if is_sparse(X) else X
-    bad = np.isinf(values) if allow_nan and not is_sparse(X) else ~np.isfinite(values)
-    if not bad.any():
-        return X
-    if is_sparse(X):
-        coo = X.tocoo()
-        first = np.flatnonzero(bad)[0]
-        row, column = int(coo.row[first]), int(coo.col[first])
-    else:
-        row, column = (int(place) for place in np.argwhere(bad)[0])
-    name = "NaN" if np.isnan(values[bad]).any() else "infinity"
-    borne = ""
-    if name == "NaN" and not is_sparse(X):
-        borne = (
-            ", or take TransportCoclustering (--method transport), whose gaussian family leaves "
-            "them out"
-        )
-    raise ValueError(
-        f"Input X contains {name} ({int(bad.sum())} entries that are NaN or inf, the first one "
-        f"in row {row}, column {column}): drop these rows or columns, or fill the entries in "
-        f"(for example with sklearn.impute.SimpleImputer){borne}"
-    )
 
 
 def _count(number: int, noun: str) -> str:

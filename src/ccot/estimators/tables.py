@@ -12,7 +12,7 @@ import numpy as np
 from ccot.blocks.columns import recognise
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.blocks.units import differ_in_unit
-from ccot.estimators.base import BaseCoclustering
+from ccot.estimators.base import InductiveCoclustering
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.table import Table
@@ -160,7 +160,7 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
     return table
 
 
-class TableInput(BaseCoclustering):
+class TableInput(InductiveCoclustering):
     """Base of estimators that take tables of mixed columns beside matrices of numbers."""
 
     family: str

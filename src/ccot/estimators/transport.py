@@ -17,6 +17,7 @@ from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.preparation import Preparation
+from ccot.blocks.sampled import fit_lopsided, is_lopsided
 from ccot.blocks.streaming import fit_block_source
 from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_placement import TablePlacement
@@ -244,10 +245,13 @@ class TransportCoclustering(TableInput):
         return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
+        settings = self._settings()
         if isinstance(rows, TableData):
-            return fit_table(rows.table, rows.preparation, self._settings(), run)
-        fit = fit_block_source if isinstance(rows, RowSource) else fit_blocks
-        return fit(rows, self.family, self._settings(), run)
+            return fit_table(rows.table, rows.preparation, settings, run)
+        if isinstance(rows, RowSource):
+            return fit_block_source(rows, self.family, settings, run)
+        fit = fit_lopsided if is_lopsided(rows, settings) else fit_blocks
+        return fit(rows, self.family, settings, run)
 
     @property
     def preparation_(self) -> Preparation | TablePreparation:

@@ -41,7 +41,7 @@ def from_anndata(adata: Any, layer: str | None = None) -> NamedMatrix:
     return named_matrix(values, adata.obs_names, adata.var_names, how)
 
 
-def annotate(adata: Any, model: Any, key: str = "ccot") -> None:
+def annotate(adata: Any, model: Any, key: str = "ccot", var_key: str | None = None) -> None:
     """Write a co-clustering into annotated data.
 
     Parameters
@@ -53,6 +53,8 @@ def annotate(adata: Any, model: Any, key: str = "ccot") -> None:
         Fitted.
     key : str, default="ccot"
         Name of what is added.
+    var_key : str, optional
+        Another name for the columns of ``var``.
 
     Examples
     --------
@@ -69,20 +71,23 @@ def annotate(adata: Any, model: Any, key: str = "ccot") -> None:
     check_is_fitted(model)
     import pandas as pd
 
+    rows, columns = "row_confidence_", "column_confidence_"
     sides = (
-        (adata.obs, model.row_labels_, getattr(model, "row_confidence_", None), "rows"),
-        (adata.var, model.column_labels_, getattr(model, "column_confidence_", None), "columns"),
+        (adata.obs, model.row_labels_, getattr(model, rows, None), key),
+        (adata.var, model.column_labels_, getattr(model, columns, None), var_key or key),
     )
-    for table, labels, _, what in sides:
+    for (table, labels, _, _), what in zip(sides, ("rows", "columns"), strict=True):
         if len(table) != len(labels):
             raise ValueError(
                 f"the model has {len(labels)} {what}, the data {len(table)}: pass the data that "
                 "the model was fitted to"
             )
-    for table, labels, confidence, _ in sides:
-        table[key] = pd.Categorical([str(label) for label in labels])
+    for table, labels, confidence, name in sides:
+        # As text "10" comes before "2": the categories keep the order of the numbers.
+        clusters, codes = np.unique(labels, return_inverse=True)
+        table[name] = pd.Categorical.from_codes(codes, [str(label) for label in clusters])
         if confidence is not None:
-            table[f"{key}_confidence"] = np.asarray(confidence)
+            table[f"{name}_confidence"] = np.asarray(confidence)
     adata.uns[key] = {"method": type(model).__name__}
     if hasattr(model, "block_means_"):
         adata.uns[key]["block_means"] = model.block_means_

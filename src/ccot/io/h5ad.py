@@ -1,10 +1,8 @@
-"""Matrices of ``.h5ad`` files, read where they can do no harm."""
+"""Matrices of ``.h5ad`` files."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
+import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,14 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.io.binary import damage_explained
-from ccot.io.isolated import seconds_of_patience, seconds_of_work, started_as
-from ccot.io.matrix import InputError, NamedMatrix, named_matrix, unfolding_limit
+from ccot.io.isolated.client import FilledArray, IsolatedReader
+from ccot.io.matrix import (
+    BoundedTexts,
+    NamedMatrix,
+    check_held,
+    check_unfolded,
+    named_matrix,
+)
 
-_PROGRAM = Path(__file__).with_name("h5ad_process.py")
+# Bytes that a name takes, however short it is.
+_NAME_BYTES = 220
 
 
 def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
-    """Read the matrix of an ``.h5ad`` file, in a process of its own.
+    """Read the matrix of an ``.h5ad`` file, in another process.
 
     Parameters
     ----------
@@ -36,40 +41,44 @@ def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
     """
     if find_spec("h5py") is None:
         raise ImportError("h5ad files need h5py, which is not installed: pip install 'ccot[io]'")
-    with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
-        about = _taken_out(path, Path(folder), layer)
-        if "refused" in about:
-            raise InputError(f"{path}: {about['refused']}")
-        with damage_explained(path, "h5ad"):
-            if "damaged" in about:
-                raise ValueError(about["damaged"])
-            how = "AnnData" if layer is None else f"AnnData, layer {layer!r}"
-            return named_matrix(_matrix(about, Path(folder)), about["obs"], about["var"], how)
+    reader = IsolatedReader("h5ad", "h5ad file")
+    about = reader.open(path, layer=layer)
+    n_bytes = _check_declared(about, path)
+    parts: dict[str, FilledArray] = {
+        name: FilledArray(np.empty(shape, np.float64 if name == "data" else kind))
+        for name, (shape, kind) in about["parts"].items()
+    }
+    texts = BoundedTexts(max(n_bytes, path.stat().st_size))
+    names: dict[str, list[str]] = {"obs": [], "var": []}
+    for message, arrays in reader.read(path, n_bytes, {"layer": layer}):
+        if "axis" in message:
+            names[message["axis"]] += texts.shared(message["names"])
+        else:
+            parts[message["part"]].put(arrays[0])
+    how = "AnnData" if layer is None else f"AnnData, layer {layer!r}"
+    with damage_explained(path, "h5ad"):
+        return named_matrix(_matrix(about, parts), names["obs"], names["var"], how)
 
 
-def _taken_out(path: Path, folder: Path, layer: str | None) -> dict[str, Any]:
-    """Let the other process write the parts of the matrix into a folder."""
-    size = path.stat().st_size
-    limits = seconds_of_work(size), unfolding_limit(size)
-    command, environment = started_as(_PROGRAM, path, folder, *limits, *([layer] if layer else []))
-    try:
-        subprocess.run(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds_of_patience(size),
-        )
-        return json.loads((folder / "about.json").read_text())
-    except (subprocess.TimeoutExpired, OSError, ValueError):
-        return {"damaged": "HDF5 fell over it"}
+def _check_declared(about: dict[str, Any], path: Path) -> int:
+    """Hold the declared shapes against the file; return the bytes that the matrix takes."""
+    sizes = {name: math.prod(shape) for name, (shape, _) in about["parts"].items()}
+    n_rows = (about["shape"] or about["parts"]["data"][0] or [0])[0]
+    each = 8 if about["format"] == "dense" else 24
+    n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_rows)
+    check_unfolded(n_bytes, path)
+    check_held(
+        n_bytes + _NAME_BYTES * about["n_names"],
+        max(n_bytes, path.stat().st_size),
+        f"its {about['n_names']} short names",
+        "save the matrix alone, by scipy.sparse.save_npz or numpy.save",
+    )
+    return n_bytes + _NAME_BYTES * about["n_names"]
 
 
-def _matrix(about: dict[str, Any], folder: Path) -> Any:
-    def part(name: str) -> np.ndarray:
-        return np.load(folder / f"{name}.npy", allow_pickle=False)
-
+def _matrix(about: dict[str, Any], parts: dict[str, FilledArray]) -> Any:
     if about["format"] == "dense":
-        return part("data")
+        return parts["data"].whole()
     make = sp.csr_array if about["format"] == "csr" else sp.csc_array
-    return make((part("data"), part("indices"), part("indptr")), shape=about["shape"])
+    arrays = tuple(parts[name].whole() for name in ("data", "indices", "indptr"))
+    return make(arrays, shape=about["shape"])

@@ -141,6 +141,42 @@ def check_held(n_bytes: int, size: int, what: str, remedy: str) -> None:
         )
 
 
+class BoundedTexts:
+    """Texts of a file, each kept once, that may not take far more memory than the file.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of the file, or of what it unfolds to.
+
+    Examples
+    --------
+    >>> texts = BoundedTexts(10)
+    >>> first, second = texts.shared(["a" * 5]), texts.shared(["a" * 5])
+    >>> first[0] is second[0]
+    True
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size, self._n_characters = size, 0
+        self._known: dict[str, str] = {}
+
+    def shared(self, texts: Iterable[str]) -> list[str]:
+        """Return the same texts; those that were here before are the same objects."""
+        known = [self._known.setdefault(text, text) for text in texts]
+        self._n_characters += sum(len(a) for a, b in zip(known, texts, strict=True) if a is b)
+        check_held(self._n_characters, self._size, "the names", "shorten them, or leave them out")
+        return known
+
+
+def check_regular(path: Path) -> None:
+    """Refuse pipes and devices: they have no size, and may never end."""
+    if path.exists() and not path.is_file():
+        raise InputError(
+            f"{path} is no regular file: pass a file, or - and the data on the standard input"
+        )
+
+
 def sorting_bytes(rows: np.ndarray) -> int:
     """Return what SciPy takes to sort the longest row of a matrix, given the row of each entry.
 
@@ -191,7 +227,10 @@ def _float64(values: Any) -> Any:
         return np.ascontiguousarray(values, dtype=np.float64)
     check_sparse(values)
     matrix = sp.csr_array(values, dtype=np.float64)
-    matrix.sum_duplicates()
+    if not matrix.has_canonical_format:
+        # The indices may still be the caller's, and would be sorted without their values.
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
     return matrix
 
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ccot.io.binary import read_matrix_market, read_npy, read_npz, read_parquet
+from ccot.io.binary import read_matrix_market, read_npy, read_npz
 from ccot.io.bounded_gzip import unfolded
 from ccot.io.h5ad import read_h5ad
 from ccot.io.layout import Column, TextOptions, check_drop
-from ccot.io.matrix import InputError, NamedMatrix
+from ccot.io.matrix import InputError, NamedMatrix, check_regular
+from ccot.io.parquet import read_parquet
 from ccot.io.text import read_text
 
 _MAGIC = {
@@ -200,6 +201,7 @@ def _existing(path: Path) -> Path:
         raise InputError(f"{path} is a folder: pass a file in it")
     if not path.exists():
         raise InputError(f"there is no file {path}: check the path")
+    check_regular(path)
     return path
 
 

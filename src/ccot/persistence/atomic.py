@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +16,9 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
-def write_atomically(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO]:
+def write_atomically(
+    path: str | os.PathLike[str], mode: str = "wb", *, private: bool = False
+) -> Iterator[IO]:
     """Open a file for writing that takes its name only when all was written.
 
     Parameters
@@ -24,6 +27,9 @@ def write_atomically(path: str | os.PathLike[str], mode: str = "wb") -> Iterator
         The file; one that is there stays as it is until the new one is complete.
     mode : {"wb", "w"}, default="wb"
         Bytes or UTF-8 text.
+    private : bool, default=False
+        Let nobody but the owner read a new file. One that is replaced never becomes readable to
+        more users than before.
 
     Yields
     ------
@@ -43,24 +49,27 @@ def write_atomically(path: str | os.PathLike[str], mode: str = "wb") -> Iterator
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    name = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    # The system takes the umask from the mode; to ask for the umask would change it.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o600 if private else 0o666)
     try:
         with os.fdopen(handle, mode, **text) as file:
             yield file
             # On the disk before it has its name: after a power cut too it is the old or the new.
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files for the owner alone; ours are for whom the folder's are.
-        os.chmod(name, 0o666 & ~_umask())
+        with suppress(FileNotFoundError):
+            os.chmod(name, name.stat().st_mode & path.stat().st_mode & 0o777)
         os.replace(name, path)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise OSError(
                 error.errno, f"{path} was not written, there is no room ({error.strerror})"
             ) from error
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 @contextmanager
@@ -102,7 +111,7 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
         os.close(handle)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Bring the names in a folder to the disk, where the system can."""
     if hasattr(os, "O_DIRECTORY"):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -112,7 +121,11 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def exchange(first: Path, second: Path) -> bool:
+    """Let two folders take each other's name in one step; False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):  # not Linux
+        return False
+    here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return rename(here, os.fsencode(first), here, os.fsencode(second), swap) == 0

@@ -1,8 +1,13 @@
 """Recommendations from blocks of users and items."""
 
-from ccot.recommend.persist import load_recommender
-from ccot.recommend.recommender import BlockRecommender
-from ccot.recommend.values import Explanation, Item, Neighbour, Recommendation, User
+from typing import TYPE_CHECKING
+
+from ccot.runtime.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from ccot.recommend.persist import load_recommender
+    from ccot.recommend.recommender import BlockRecommender
+    from ccot.recommend.values import Explanation, Item, Neighbour, Recommendation, User
 
 __all__ = [
     "BlockRecommender",
@@ -13,3 +18,12 @@ __all__ = [
     "User",
     "load_recommender",
 ]
+
+__getattr__, __dir__ = load_when_used(
+    __name__,
+    dict.fromkeys(__all__, "ccot.recommend.values")
+    | {
+        "BlockRecommender": "ccot.recommend.recommender",
+        "load_recommender": "ccot.recommend.persist",
+    },
+)

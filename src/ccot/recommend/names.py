@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
-# Comparing a long text with every name takes long and helps nobody.
-_LONGEST_COMPARED = 80
+import numpy as np
+from sklearn.feature_extraction.text import HashingVectorizer
+
+# Longer texts are no misspelt names. Of the others, so many names are compared letter by letter:
+# those with the most groups of three letters in common.
+_LONGEST_COMPARED, _COMPARED = 80, 40
 
 
 class UnknownNameError(ValueError):
@@ -35,40 +41,60 @@ def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ..
     if len(given) != size:
         raise ValueError(f"there are {size} {what}s and {len(given)} names for them")
     if len(set(given)) < size:
-        twice = next(name for name in given if given.count(name) > 1)
+        twice = Counter(given).most_common(1)[0][0]
         raise ValueError(f"two {what}s are called {twice!r}: names must differ")
     return given
 
 
-def find(known: Mapping[str, int], name: str, what: str) -> int:
-    """Return the number that belongs to a name.
+class NameIndex:
+    """The numbers that belong to names, and the names that look like an unknown one.
 
     Parameters
     ----------
-    known : mapping of str to int
-        Names and numbers.
-    name : str
-        The one looked for.
+    names : sequence of str
+        Names; the number of each is its position.
     what : str
-        What it is, for the message.
-
-    Returns
-    -------
-    int
-        Its number.
-
-    Raises
-    ------
-    UnknownNameError
-        If there is none; the message names those that look alike.
+        What they are, for messages.
 
     Examples
     --------
-    >>> find({"Fargo (1996)": 0, "Alien (1979)": 1}, "Alien (1979)", "item")
+    >>> films = NameIndex(("Fargo (1996)", "Alien (1979)"), "item")
+    >>> films.find("Alien (1979)")
     1
+    >>> films.similar("Aliens 1979")
+    ['Alien (1979)']
     """
-    if name in known:
-        return known[name]
-    near = get_close_matches(name, known, n=3) if len(name) <= _LONGEST_COMPARED else []
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise UnknownNameError(f"no {what} is called {name!r}{hint}")
+
+    def __init__(self, names: Sequence[str], what: str) -> None:
+        self._names, self._what = names, what
+        self._numbers = {name: number for number, name in enumerate(names)}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def find(self, name: str) -> int:
+        """Return the number of a name; the error of an unknown one names those that look alike."""
+        if name in self._numbers:
+            return self._numbers[name]
+        near = self.similar(name)
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise UnknownNameError(f"no {self._what} is called {name!r}{hint}")
+
+    def similar(self, name: str) -> list[str]:
+        """Return up to three names that look like this one."""
+        if len(name) > _LONGEST_COMPARED or not self._names:
+            return []
+        shared = (self.letters @ _LETTERS.transform([name]).T).toarray().ravel()
+        nearest = np.argsort(-shared, kind="stable")[:_COMPARED]
+        return get_close_matches(name, [self._names[int(k)] for k in nearest if shared[k] > 0], n=3)
+
+    @cached_property
+    def letters(self) -> Any:
+        """Groups of three letters of every name, as unit vectors; made once, when first needed."""
+        return _LETTERS.transform([name[:_LONGEST_COMPARED] for name in self._names])
+
+
+_LETTERS = HashingVectorizer(analyzer="char_wb", ngram_range=(1, 3), n_features=2**16)

@@ -1,123 +1,106 @@
 """A recommender behind HTTP: labels, recommendations and explanations for users old and new."""
 
-# Annotations are read when routes are made, so they must not be turned into text; and what a
-# rating may be is known only when the model is.
+# Annotations are read when routes are made, so they must not be turned into text.
 # pyright: reportInvalidTypeForm=false
-import json
+import html
 import math
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal
-
-from ccot._version import __version__
-from ccot.recommend.names import UnknownNameError, find
-from ccot.recommend.recommender import BlockRecommender
-from ccot.recommend.values import User
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 try:
-    from fastapi import Body, FastAPI, HTTPException, Request
+    from fastapi import FastAPI, HTTPException, Request
     from fastapi.exceptions import RequestValidationError
-    from fastapi.responses import JSONResponse
-    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+    from fastapi.responses import HTMLResponse, PlainTextResponse
+    from starlette.concurrency import run_in_threadpool
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
 except ImportError as missing:
     raise ImportError(
         "the service needs FastAPI and uvicorn: pip install 'ccot[serve]'"
     ) from missing
 
-MAX_BODY = 1 << 18
-_MAX_RATINGS, _MAX_LIST, _MAX_NAME = 5000, 100, 500
+from ccot._version import __version__
+from ccot.recommend.guards import CountRequests, LimitBody, RequestCounts, RequireToken
+from ccot.recommend.messages import (
+    ERRORS,
+    AsciiResponse,
+    Explained,
+    Health,
+    Label,
+    OfUser,
+    Ready,
+    Recommendations,
+    request_types,
+)
+from ccot.recommend.names import NameIndex, UnknownNameError
+from ccot.recommend.recommender import BlockRecommender
+from ccot.recommend.values import User
 
 
-class Ascii(JSONResponse):
-    """JSON that any client can read: names with odd characters in them are escaped."""
+class _Answers:
+    """What one recommender answers, in the terms of names."""
 
-    def render(self, content: Any) -> bytes:
-        """Return the content as bytes."""
-        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+    def __init__(self, model: BlockRecommender) -> None:
+        self.model = model
+        self.users = NameIndex(model.user_names_, "user")
+        self.items = NameIndex(model.item_names_, "item")
+        # Made now, so that the first unknown name does not wait for it.
+        _ = self.users.letters, self.items.letters
 
+    def health(self) -> dict[str, Any]:
+        shape = self.model.block_means_.shape
+        return {"status": "ok", "version": __version__, "users": len(self.users),
+                "items": len(self.items), "user_clusters": shape[0],
+                "item_clusters": shape[1]}  # fmt: skip
 
-class Strict(BaseModel):
-    """A value without fields that nobody knows."""
+    async def label(self, asked: Any) -> dict[str, Any]:
+        user = await self._user(asked)
+        offset = user.offset if isinstance(user, User) else float(self.model.user_offsets_[user])
+        return {"label": self._label(user), "offset": offset}
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    async def recommend(self, asked: Any) -> dict[str, Any]:
+        user, options = await self._user(asked), {"exclude_seen": asked.exclude_seen}
+        best = self.model.recommend(user, asked.n, by=asked.by, **options)
+        names = self.model.item_names_
+        listed = [{"item": names[o.item], "rating": o.rating, "liking": o.liking} for o in best]
+        return {"label": self._label(user), "recommendations": listed}
 
+    async def explain(self, asked: Any) -> dict[str, Any]:
+        user, item = await self._user(asked), await _number(self.items, asked.item)
+        explanation = self.model.explain(user, item)
+        names = self.model.user_names_
+        near = [
+            {"user": names[one.user], "rating": one.rating, "shared": one.shared}
+            for one in explanation.neighbours
+        ]
+        mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
+        return vars(explanation) | {
+            "block_mean": mean, "neighbours": near, "text": str(explanation)
+        }  # fmt: skip
 
-class Health(Strict):
-    """What is served."""
+    async def _user(self, asked: Any) -> int | User:
+        if isinstance(asked, OfUser):
+            return await _number(self.users, asked.user)
+        rated = [await _number(self.items, name) for name in asked.ratings]
+        return self.model.new_user(rated, list(asked.ratings.values()))
 
-    status: Literal["ok"]
-    version: str
-    users: int
-    items: int
-    user_clusters: int
-    item_clusters: int
-
-
-class Label(Strict):
-    """Where a user belongs; -1: too little is known."""
-
-    label: int
-    offset: float
-
-
-class Recommended(Strict):
-    """One recommended item."""
-
-    item: str
-    rating: float
-    liking: float
-
-
-class Recommendations(Strict):
-    """Recommended items, best first."""
-
-    label: int
-    recommendations: list[Recommended]
-
-
-class Near(Strict):
-    """A member of the user's group who rated the item."""
-
-    user: str
-    rating: float
-    shared: int
+    def _label(self, user: int | User) -> int:
+        return user.label if isinstance(user, User) else int(self.model.user_labels_[user])
 
 
-class Explained(Strict):
-    """A predicted rating and its parts."""
-
-    rating: float
-    mean: float
-    user_offset: float
-    item_offset: float
-    block_effect: float
-    block: tuple[int, int]
-    block_mean: float | None
-    block_size: int
-    neighbours: list[Near]
-    text: str
-
-
-class Problem(Strict):
-    """What is wrong with a request."""
-
-    detail: str
-
-
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    400: {"model": Problem, "description": "The body cannot be read"},
-    404: {"model": Problem, "description": "No such user or item"},
-    413: {"model": Problem, "description": "The body is too large"},
-    422: {"model": Problem, "description": "The body is not what is asked for"},
-}
-
-
-def make_app(model: BlockRecommender) -> FastAPI:
+def make_app(
+    model: BlockRecommender, *, hosts: Sequence[str] = ("*",), token: str | None = None
+) -> FastAPI:
     """Return the service of one recommender.
 
     Parameters
     ----------
     model : BlockRecommender
         Fitted.
+    hosts : sequence of str, default=("*",)
+        Names by which the service may be called (``Host`` of a request); ``"*"`` allows all.
+    token : str or None, default=None
+        If given, all but ``/health`` and ``/ready`` need ``Authorization: Bearer TOKEN``.
 
     Returns
     -------
@@ -133,159 +116,107 @@ def make_app(model: BlockRecommender) -> FastAPI:
     >>> taste = np.array([[5, 1], [1, 5]])[np.arange(40) % 2][:, np.arange(20) % 2]
     >>> client = TestClient(make_app(BlockRecommender(random_state=0).fit(taste)))
     >>> answer = client.post("/recommend", json={"ratings": {"0": 5, "1": 1}, "n": 2})
-    >>> [found["item"] for found in answer.json()["recommendations"]]
+    >>> [best["item"] for best in answer.json()["recommendations"]]
     ['2', '4']
     """
-    low, high = model.rating_range_
-    users = {name: number for number, name in enumerate(model.user_names_)}
-    items = {name: number for number, name in enumerate(model.item_names_)}
-    first = model.item_names_[0]
-
-    Name = Annotated[str, Field(min_length=1, max_length=_MAX_NAME)]
-    Rating = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False)]
-    Rated = Annotated[
-        dict[Name, Rating],
-        Field(max_length=_MAX_RATINGS, description="Items by name, and their ratings"),
-    ]
-    Count = Annotated[int, Field(ge=1, le=_MAX_LIST), BeforeValidator(_whole)]
-    By = Literal["liking", "rating"]
-
-    class OfVisitor(Strict):
-        ratings: Rated
-
-    class OfUser(Strict):
-        user: Name
-
-    class Wish(Strict):
-        n: Count = 10
-        by: By = "liking"
-        exclude_seen: bool = True
-
-    class VisitorWish(Wish, OfVisitor):
-        pass
-
-    class UserWish(Wish, OfUser):
-        pass
-
-    class VisitorQuestion(OfVisitor):
-        item: Name
-
-    class UserQuestion(OfUser):
-        item: Name
-
-    visitor = {"ratings": {first: high}}
-    member = {"user": model.user_names_[0]}
-
-    def body(*examples: dict[str, Any]) -> Any:
-        return Body(openapi_examples={f"{k}": {"value": e} for k, e in enumerate(examples)})
-
-    def place(asked: Any) -> int | User:
-        if isinstance(asked, OfUser):
-            return _number(users, asked.user, "user")
-        rated = [_number(items, name, "item") for name in asked.ratings]
-        return model.new_user(rated, list(asked.ratings.values()))
-
-    def place_and_label(asked: Any) -> tuple[int | User, int]:
-        who = place(asked)
-        return who, who.label if isinstance(who, User) else int(model.user_labels_[who])
-
+    answers, counts = _Answers(model), RequestCounts()
+    bodies = request_types(*model.rating_range_, model.user_names_[0], model.item_names_[0])
     app = FastAPI(
         title="ccot recommender",
         version=__version__,
-        default_response_class=Ascii,
+        default_response_class=AsciiResponse,
         description="Groups of users, recommended items, and reasons, from a co-clustering.",
+        # FastAPI's own pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_note_stop,
     )
+    app.state.ready = True
+
+    @app.post("/label", response_model=Label, responses=ERRORS)
+    async def label(asked: bodies.label) -> Any:
+        """Return the group of a user."""
+        return AsciiResponse(await answers.label(asked))
+
+    @app.post("/recommend", response_model=Recommendations, responses=ERRORS)
+    async def recommend(asked: bodies.recommend) -> Any:
+        """Return items that the user has not rated, best first."""
+        return AsciiResponse(await answers.recommend(asked))
+
+    @app.post("/explain", response_model=Explained, responses=ERRORS)
+    async def explain(asked: bodies.explain) -> Any:
+        """Return the predicted rating of an item and where it comes from."""
+        return AsciiResponse(await answers.explain(asked))
+
+    _add_monitoring(app, answers, counts)
+    app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
+    # The last one added is the first to see a request.
     app.add_middleware(LimitBody)  # type: ignore[arg-type]
-    app.add_exception_handler(RequestValidationError, _say_what_is_wrong)  # type: ignore[arg-type]
+    if token is not None:
+        app.add_middleware(RequireToken, token=token)  # type: ignore[arg-type]
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    paths = frozenset(getattr(route, "path", "") for route in app.routes)
+    app.add_middleware(CountRequests, paths=paths, counts=counts)  # type: ignore[arg-type]
+    return app
+
+
+def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> None:
+    """Add what monitors and people ask for: health, readiness, counts, a page about the rest."""
 
     @app.get("/health", response_model=Health)
     async def health() -> Any:
         """Say that the service is up and what it serves."""
-        shape = model.block_means_.shape
-        return Ascii({"status": "ok", "version": __version__, "users": len(users),
-                      "items": len(items), "user_clusters": shape[0],
-                      "item_clusters": shape[1]})  # fmt: skip
+        return AsciiResponse(answers.health())
 
-    @app.post("/label", response_model=Label, responses=_ERRORS)
-    async def label(asked: Annotated[OfVisitor | OfUser, body(visitor, member)]) -> Any:
-        """Return the group of a user."""
-        who, group = place_and_label(asked)
-        offset = who.offset if isinstance(who, User) else float(model.user_offsets_[who])
-        return Ascii({"label": group, "offset": offset})
+    @app.get("/ready", response_model=Ready, responses={503: {"model": Ready}})
+    async def ready() -> Any:
+        """Say whether requests are answered; no longer once the service is told to stop."""
+        if app.state.ready:
+            return AsciiResponse({"status": "ready"})
+        return AsciiResponse({"status": "stopping"}, status_code=503)
 
-    @app.post("/recommend", response_model=Recommendations, responses=_ERRORS)
-    async def recommend(asked: Annotated[VisitorWish | UserWish, body(visitor, member)]) -> Any:
-        """Return items that the user has not rated, best first."""
-        who, group = place_and_label(asked)
-        found = model.recommend(who, asked.n, exclude_seen=asked.exclude_seen, by=asked.by)
-        listed = [
-            {"item": model.item_names_[one.item], "rating": one.rating, "liking": one.liking}
-            for one in found
-        ]
-        return Ascii({"label": group, "recommendations": listed})
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Any:
+        return PlainTextResponse(counts.text(), media_type="text/plain; version=0.0.4")
 
-    @app.post("/explain", response_model=Explained, responses=_ERRORS)
-    async def explain(
-        asked: Annotated[
-            VisitorQuestion | UserQuestion,
-            body(visitor | {"item": first}, member | {"item": first}),
-        ],
-    ) -> Any:
-        """Return the predicted rating of an item and where it comes from."""
-        told = model.explain(place(asked), _number(items, asked.item, "item"))
-        near = [
-            {"user": model.user_names_[one.user], "rating": one.rating, "shared": one.shared}
-            for one in told.neighbours
-        ]
-        mean = None if math.isnan(told.block_mean) else told.block_mean
-        return Ascii(vars(told) | {"block_mean": mean, "neighbours": near, "text": str(told)})
-
-    return app
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Any:
+        return HTMLResponse(_page(app.openapi()))
 
 
-def _whole(value: Any) -> Any:
-    """Take 17.0 for 17, as JSON does."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+@asynccontextmanager
+async def _note_stop(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    app.state.ready = False
 
 
-def _number(known: dict[str, int], name: str, what: str) -> int:
+def _page(description: dict[str, Any]) -> str:
+    """Return a page, without scripts, of what the service answers to."""
+    entries = [
+        f"<h2>{method.upper()} {path}</h2><p>{html.escape(operation['description'])}</p>"
+        for path, methods in description["paths"].items()
+        for method, operation in methods.items()
+    ]
+    title = html.escape(description["info"]["title"])
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
+        f"<body style='font-family:sans-serif;max-width:45em;margin:2em auto'><h1>{title}</h1>"
+        f"<p>{html.escape(description['info']['description'])} Bodies and answers in full: "
+        f"<a href=openapi.json>openapi.json</a>.</p>{''.join(entries)}</body></html>"
+    )
+
+
+async def _number(names: NameIndex, name: str) -> int:
+    """Return the number of a name; an unknown one is compared with others off the event loop."""
+    if name in names:
+        return names.find(name)
     try:
-        return find(known, name, what)
+        return await run_in_threadpool(names.find, name)
     except UnknownNameError as unknown:
         raise HTTPException(404, str(unknown)) from None
 
 
-async def _say_what_is_wrong(request: Request, error: RequestValidationError) -> JSONResponse:
+async def _name_faults(request: Request, error: RequestValidationError) -> AsciiResponse:
     """Name the first faults; what was sent is not sent back."""
     faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
-    return Ascii({"detail": "; ".join(faults)}, status_code=422)
-
-
-class LimitBody:
-    """Refuses bodies over a limit, however they are sent."""
-
-    def __init__(self, app: Callable[..., Awaitable[None]], limit: int = MAX_BODY):
-        self.app, self.limit = app, limit
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Gather the body, then let the application have it."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        body, more = b"", True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self.limit:
-                refusal = {"detail": f"the body is larger than {self.limit} bytes"}
-                await Ascii(refusal, status_code=413)(scope, receive, send)
-                return
-        gathered = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def again() -> Any:
-            return gathered.pop() if gathered else await receive()
-
-        await self.app(scope, again, send)
+    return AsciiResponse({"detail": "; ".join(faults)}, status_code=422)

@@ -26,12 +26,12 @@ from ccot.scalings.sampling import draw_indices, worth_crossing
 from ccot.scalings.steps import StepCoclustering, StepSide, read_steps
 from ccot.transport.sinkhorn import Status
 
-# Draws are solved in batches of at most about this long while somebody follows the progress.
+# Draws are solved in batches of at most about this many seconds if progress is reported.
 _SECONDS_BETWEEN_REPORTS = 1.0
-# n_samplings="auto": every row is drawn about this often at least, and at most.
+# n_samplings="auto": the smallest and largest number of draws of every row.
 AUTO_FLOOR, AUTO_CEILING = 16, 128
 REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
-# Each of the two dozen fits of reg="cv" sees half of the data; a short vote is enough to compare.
+# reg="cv" makes about 24 fits, each on half of the data; few draws are enough to compare them.
 _CV_PASSES = 8
 
 Prepare = Callable[..., DrawSolver]
@@ -107,7 +107,7 @@ def _solver_options(settings: CCOTSettings) -> dict[str, Any]:
 def _draw_squares(
     shape: tuple[int, int], settings: CCOTSettings, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
-    """Yield draws, each batch as many as are made before the next look at the vote."""
+    """Yield batches of draws; after each batch the vote is checked."""
     crossed = settings.n_samplings != "auto" and worth_crossing(
         shape, settings.sampling, int(settings.n_samplings)
     )
@@ -124,8 +124,8 @@ def _vote_until_stable(
     settings: CCOTSettings,
     run: Run,
 ) -> StepCoclustering:
-    """Solve draws and let them vote until more of them change nothing."""
-    # "auto" looks at the vote halfway, and makes as many draws again at least.
+    """Return the vote of the draws, with more draws until no label changes."""
+    # "auto" makes at least two rounds of draws.
     expected = len(first) * (2 if settings.n_samplings == "auto" else 1)
     partitions = [_solve_draws(solver, first, settings, run, 0, expected)]
     found = decide(matrix, solver, join_partitions(partitions))
@@ -153,7 +153,7 @@ def short_fit(settings: CCOTSettings, run: Run) -> Callable[[Matrix, float], Ste
 
 
 def _rounds(n_rows: int, n_columns: int, n_samplings: int | str) -> Iterator[int]:
-    """Yield how many more draws to make before looking at the vote (again)."""
+    """Yield the number of draws of each round; the vote is checked after each."""
     if n_samplings != "auto":
         yield int(n_samplings)
         return
@@ -233,7 +233,7 @@ def _solve_anywhere(
 
 
 def decide(matrix: Matrix, solver: DrawSolver, partitions: DrawPartitions) -> StepCoclustering:
-    """Let the draws vote: first on the numbers of clusters, then on the label of every point."""
+    """Return the vote of the draws: on the numbers of clusters, then on the label of each point."""
     row_agrees = partitions.row.n_clusters == winning_number(partitions.row.n_clusters)
     column_agrees = partitions.column.n_clusters == winning_number(partitions.column.n_clusters)
     # Prefer a draw that found both numbers, and of these the one with the clearest steps.

@@ -1,4 +1,4 @@
-"""Algorithm 2 of the paper, CCOT-GW, on one screen."""
+"""Algorithm 2 of the paper, CCOT-GW."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _short_fit(settings: CCOTGWSettings, run: Run) -> Callable[[Matrix, float], 
 def fit_similarities(
     rows: AnySimilarities, columns: AnySimilarities, settings: CCOTGWSettings, run: Run
 ) -> StepCoclustering:
-    """Co-cluster by similarities that are already there.
+    """Co-cluster by given similarities.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def fit_similarities(
         backend.send(_start_support(rows, settings.n_support)),
         reg=float(settings.reg),
         loss=settings.loss,
-        # Exact transport takes more than linear time, which landmarks are there to avoid.
+        # Exact transport takes more than linear time; landmarks are used to avoid that.
         exact_refinement=settings.exact_refinement and all_pairs,
         limits=settings.limits,
         run=run,
@@ -160,7 +160,7 @@ def _align_side(
         log_support_scaling=backend.fetch(alignment.log_column),
         reg=float(settings.reg),
     )
-    # One more half step, the one that places unseen points.
+    # One more half step of Sinkhorn, as for new points.
     features = similarities.features()
     log_scaling, resolution = placement.scale(features), placement.rounding(features)
     return read_steps(log_scaling, settings.detector, n_clusters, placement, resolution)

@@ -85,7 +85,7 @@ def vote(
 
 
 def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) -> None:
-    """Give a cluster that won nobody the point that came closest to it."""
+    """Give each empty cluster the point with most votes for it."""
     n_clusters = votes.shape[1]
     for cluster in np.flatnonzero(np.bincount(winner, minlength=n_clusters) == 0):
         sizes = np.bincount(winner)
@@ -118,7 +118,7 @@ def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -
     cell = (np.arange(n_draws)[:, None] * n_clusters + labels) * n_clusters + reference
     shared = _count(cell, n_draws * n_clusters**2).reshape(n_draws, n_clusters, n_clusters)
     names = shared.argmax(axis=2)
-    # Where each cluster's best name is another one's second best, the assignment is that simple.
+    # If the best matches are all different, they are the optimal assignment.
     clash = (np.sort(names) != np.arange(n_clusters)).any(axis=1)
     for draw in np.flatnonzero(clash):
         names[draw] = linear_sum_assignment(shared[draw], maximize=True)[1]

@@ -40,12 +40,6 @@ class SquareCosts:
     column_norms: Array
     cross: Array
 
-    def full(self) -> Array:
-        """Return the costs themselves."""
-        norms = self.row_norms[..., :, None] + self.column_norms[..., None, :]
-        xp = array_namespace(norms)
-        return xp.clip(norms - 2 * xp.astype(self.cross, xp.float64), 0.0, None)
-
 
 def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) -> SquareCosts:
     """Compute the row-column costs of a batch of squares.
@@ -105,7 +99,7 @@ class CrossedCosts:
         self._strips = strips(size)
         shapes = ((3, 2), (2, 2), (2, 2, 2), (2, 2, 2, 2), (2, 2, 2, 2))
         edges = np.cumsum([math.prod(shape) for shape in shapes])
-        # One large piece of memory comes in large pages, several small ones in many.
+        # One large allocation uses large memory pages, which are faster than many small ones.
         pieces = np.split(np.empty((edges[-1], size, size), dtype), edges[:-1])
         products, two, left, right, cross = (
             piece.reshape(*shape, size, size) for piece, shape in zip(pieces, shapes, strict=True)
@@ -155,7 +149,7 @@ class CrossedCosts:
 
 
 def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:
-    """Put the costs of several batches of draws together."""
+    """Return the costs of several batches of draws as one batch."""
     return SquareCosts(
         row_norms=np.concatenate([part.row_norms for part in parts]),
         column_norms=np.concatenate([part.column_norms for part in parts]),
@@ -164,7 +158,7 @@ def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:
 
 
 def typical_cost(cost: np.ndarray) -> float:
-    """Return the median cost, the mean where that is zero, 1 where all costs are.
+    """Return the median cost; the mean if the median is zero; 1 if all costs are zero.
 
     Rounding below zero counts as zero.
     """

@@ -11,7 +11,7 @@ from ccot.runtime.types import Matrix
 from ccot.scalings.draws import DrawPartitions, DrawSolver, join_partitions, solve_alone
 from ccot.sources.dask_executor import Client, DaskExecutor, Future
 
-# Tasks of a round of draws for each thread of the cluster: enough to even out slower workers.
+# Tasks for each thread of the cluster and round of draws: several, since workers differ in speed.
 _TASKS_A_THREAD = 4
 
 
@@ -20,7 +20,7 @@ def prepare_on_dask(
 ) -> DaskDrawSolver:
     """Return a solver of draws of the rows that the executor gathered last."""
     local = DrawSolver.prepare(matrix, draws, **options)
-    # Made again on the cluster from the rows that are there: the same numbers, nothing sent.
+    # Computed again on the cluster from the rows held there: the same numbers, no transfer.
     remote = executor.client.submit(
         DrawSolver.prepare, executor.gathered, draws[:4], **options, pure=False
     )
@@ -30,7 +30,7 @@ def prepare_on_dask(
 
 @dataclass(frozen=True)
 class DaskDrawSolver(DrawSolver):
-    """A solver of draws that has the batches solved by workers.
+    """A solver of draws whose batches are solved by the workers.
 
     Attributes
     ----------

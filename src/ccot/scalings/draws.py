@@ -1,4 +1,4 @@
-"""Square draws of one matrix: solved in chunks, read as steps, remembered for unseen points."""
+"""Square draws of one matrix: solved in chunks, divided into steps, used to label new points."""
 
 from __future__ import annotations
 
@@ -27,24 +27,25 @@ from ccot.scalings.steps import StepPlacement
 from ccot.transport.extend import extend_scaling
 from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
 
-# Widest range of the log kernel, in nats, and smallest tolerance that float32 is trusted with.
+# float32 is used up to this range of the log kernel, in nats, and down to this tolerance.
 _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
 # Chunks that one task solves before their steps are read together.
 _CHUNKS_A_TASK = 16
-# Smaller squares are multiplied as fast as looked up; the products of larger ones take much memory.
+# Sizes for which shared products pay: smaller squares are multiplied as fast as products are
+# looked up, and the products of larger ones take much memory.
 _CROSSED_SIZES = range(96, 513)
-# Sinkhorn iterations between two looks at the errors on another device than the CPU.
+# Sinkhorn iterations between two checks of the errors on a device other than the CPU.
 _CHECK_EVERY = 8
-# About so many rows of a draw tell what costs are like.
+# About this many rows of a draw are used to estimate the typical cost.
 _ROWS_TO_LOOK_AT = 64
-# Unseen points are compared with the anchors in parts of at most this many costs.
+# New points are compared with the anchors in parts of at most this many costs.
 _CELLS_AT_ONCE = 2**19
 
 
 @stored("Ballots")
 @dataclass(frozen=True)
 class DrawPartitions:
-    """The partitions that draws arrived at.
+    """The partitions found by draws.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class DrawPartitions:
 
 
 def join_partitions(partitions: Sequence[DrawPartitions]) -> DrawPartitions:
-    """Put the partitions of several batches of draws together."""
+    """Return the partitions of several batches of draws as one batch."""
     return DrawPartitions(
         members=np.concatenate([ballot.members for ballot in partitions]),
         row=join_steps([ballot.row for ballot in partitions]),
@@ -79,7 +80,7 @@ def join_partitions(partitions: Sequence[DrawPartitions]) -> DrawPartitions:
 @stored()
 @dataclass(frozen=True)
 class DrawPlacement(StepPlacement):
-    """Places unseen points by their costs to the other side of one solved draw.
+    """Labels new points by their costs to the other side of one solved draw.
 
     Attributes
     ----------
@@ -113,7 +114,7 @@ class DrawPlacement(StepPlacement):
         log_kernel = products.toarray() if is_sparse(products) else products
         log_kernel -= _squared_norms(self.anchors) / 2
         mass = 1 / len(self.log_anchor_scaling)
-        # What depends on the point alone belongs to its scaling, not to the sum.
+        # Terms that depend on the point alone are part of its scaling and not of the sum.
         scaling = extend_scaling(log_kernel, self.log_anchor_scaling, mass)
         return scaling + _squared_norms(points) / 2
 
@@ -163,7 +164,7 @@ class DrawSolver:
         device: str | None,
         **how: Any,
     ) -> DrawSolver:
-        """Scale the matrix and turn ``reg`` into lambda by looking at the first draws."""
+        """Scale the matrix, and convert ``reg`` to lambda by the costs of the first draws."""
         if is_sparse(matrix):
             matrix, offset = sp.csr_array(matrix), 0.0
             largest = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
@@ -209,13 +210,13 @@ class DrawSolver:
         return replace(join_partitions(partitions), members=draws)
 
     def _shares_memory(self) -> bool:
-        """Tell whether the workers see the matrix; those of a GPU always do."""
+        """Return True if the workers share the memory of the matrix; on a GPU they always do."""
         backend, _ = get_active_backend(prefer="threads")
         shared = getattr(backend, "supports_sharedmem", False)
         return self.backend.device is not None or shared
 
     def tasks(self, draws: np.ndarray, n_workers: int) -> list[list[np.ndarray]]:
-        """Split draws into tasks of equal size, each a list of chunks that do not depend on it."""
+        """Split draws into tasks of equal size; the chunks do not depend on the number of tasks."""
         at_once = self._at_once(draws)
         crossed = self._shares_products(draws[: len(CROSSINGS)])
         chunk_size = len(CROSSINGS) if crossed else at_once
@@ -225,17 +226,17 @@ class DrawSolver:
         return [chunks[start:stop] for start, stop in pairwise(edges)]
 
     def _at_once(self, draws: np.ndarray) -> int:
-        """Return how many draws make a batch of kernels."""
+        """Return the number of draws in a chunk of kernels."""
         bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
         return max(1, self.backend.chunk_bytes // bytes_each)
 
     def _shares_products(self, draws: np.ndarray) -> bool:
-        """Tell whether draws are crossings whose products had better be summed than computed."""
+        """Return True if draws are crossings for which sharing products is faster."""
         dense_here = self.backend.device is None and not is_sparse(self.matrix)
         return dense_here and draws.shape[1] in _CROSSED_SIZES and are_crossings(draws)
 
     def _apart(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
-        """Return what another process needs for some draws: their rows, and draws of these."""
+        """Return what another process needs: the rows of some draws, and the draws among these."""
         rows, places = np.unique(np.concatenate(chunks), return_inverse=True)
         some = self.products[rows]
         edges = np.cumsum([len(chunk) for chunk in chunks[:-1]])
@@ -276,7 +277,7 @@ class DrawSolver:
                 continue
             room = np.empty((2, len(draws), size, size), dtype) if room is None else room
             squares, cross = room[:, : len(draws)]
-            # "clip": the indices are known to be good, and NumPy need not buffer its answer.
+            # "clip" avoids a buffer of NumPy; the indices are known to be valid.
             np.take(self.products, draws, axis=0, out=squares, mode="clip")
             answers.append(self._scale(square_costs(squares, out=cross)))
         return answers
@@ -286,7 +287,7 @@ class DrawSolver:
         return self._scale(self._costs(draws, precision))
 
     def _scale(self, costs: SquareCosts) -> Scalings:
-        """Transport rows to columns; the memory of the products is used for the work."""
+        """Return the scalings of rows and columns; the memory of the products is overwritten."""
         xp = array_namespace(costs.row_norms)
         answer = sinkhorn(
             costs.cross,
@@ -294,10 +295,10 @@ class DrawSolver:
             tol=self.tol,
             check_every=1 if self.backend.device is None else _CHECK_EVERY,
             overwrite=True,
-            # Cauchy and Schwarz know how large a product can be.
+            # The inequality of Cauchy and Schwarz bounds the products.
             reach=math.sqrt(float(xp.max(costs.row_norms)) * float(xp.max(costs.column_norms))),
         )
-        # The norms were left out of the kernel: they belong to the scalings.
+        # The norms were left out of the kernel; they are added to the scalings.
         return replace(
             answer,
             log_row=answer.log_row + costs.row_norms / 2,
@@ -318,7 +319,7 @@ class DrawSolver:
     def _steps(
         self, answer: Scalings, n_row_clusters: int | None, n_column_clusters: int | None
     ) -> tuple[Steps, Steps]:
-        """Read the steps of rows and of columns, where the scalings are."""
+        """Return the steps of rows and of columns, computed on the device of the scalings."""
         fetch = self.backend.fetch if self.detector == "authors" else lambda array: array
         log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
         if n_row_clusters != n_column_clusters:
@@ -341,12 +342,12 @@ class DrawSolver:
         if isinstance(order, np.ndarray):
             return steps
         fetch = self.backend.fetch
-        # Labels are many and small: they travel as such.
+        # Labels are copied in a small integer type, since there are many.
         labels = fetch(xp.astype(steps.labels, xp.int16)).astype(np.intp)
         return Steps(labels, fetch(steps.n_clusters), fetch(steps.weakest))
 
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
-        """Return the placements of rows and of columns by one draw, still without thresholds."""
+        """Return the placements of rows and of columns by one draw, without thresholds."""
         answer = self.solve(draw[None], "float64")
         log_row, log_column = (
             self.backend.fetch(log_scaling)[0]
@@ -363,7 +364,7 @@ class DrawSolver:
 def solve_alone(
     solver: DrawSolver, chunks: list[np.ndarray], *numbers: int | None
 ) -> DrawPartitions:
-    """Do what :meth:`DrawSolver.cast` does in a process of its own."""
+    """Solve the draws of one task in another process; see :meth:`DrawSolver.cast`."""
     with one_blas_thread():
         return solver.cast(chunks, *numbers)
 
@@ -375,7 +376,7 @@ def _shifted(points: Matrix, offset: float, scale: float) -> Matrix:
 def _shifted_in_parts(
     matrix: np.ndarray, offset: float, scale: float, precision: str
 ) -> np.ndarray:
-    """Shift and scale without a second matrix in double precision."""
+    """Return the shifted and scaled matrix without a second copy in double precision."""
     answer = np.empty_like(matrix, dtype=precision)
     for part in gen_batches(len(matrix), max(1, _CELLS_AT_ONCE // matrix.shape[1])):
         answer[part] = _shifted(matrix[part], offset, scale)

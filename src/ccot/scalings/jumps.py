@@ -1,4 +1,4 @@
-r"""Sorted values in, positions of jumps out.
+r"""Positions of jumps in sorted values.
 
 Two detectors. ``"authors"`` is the one of the paper's published code, kept for fidelity.
 ``"multiscale"`` is the paper's idea with a test of significance. Both look for places where
@@ -191,7 +191,7 @@ def find_scaling_jumps(sorted_log_scaling: Array, method: str, **how: Any) -> Ju
 
 
 def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
-    """Mark the ``n_jumps`` places with most evidence; the wider gap where it is equal."""
+    """Mark the ``n_jumps`` positions with most evidence; of equal ones those with the wider gap."""
     xp = array_namespace(gaps)
     # Sorting by the lesser key first, then stably by the greater one.
     order = xp.argsort(gaps, axis=-1, stable=True)
@@ -207,7 +207,7 @@ def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
 
 
 def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
-    """Minus log10 of the bound on a false jump, gap by gap."""
+    """Return minus log10 of the bound on the probability of a false jump, for each gap."""
     xp = array_namespace(values)
     n_values, n_gaps = values.shape[-1], gaps.shape[-1]
     candidates = xp.nonzero((gaps > resolution) & _is_peak(gaps))
@@ -221,7 +221,7 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
         if link:
             totals, sizes = _pair(totals), _pair(sizes)
             peak = _is_peak(_cost(totals / sizes))
-            # A jump at the border of two intervals shows in both: either may carry the chain.
+            # A jump at the border of two intervals is in both: one of them is enough for the chain.
             (kept,) = xp.nonzero(
                 _pick(peak, vector, place >> link) | _pick(peak, vector, (place + 1) >> link)
             )
@@ -252,14 +252,14 @@ def _pick(table: Array, row: Array, column: Array) -> Array:
 
 
 def _pair(totals: Array) -> Array:
-    """Add neighbours two by two; an odd one out stays alone."""
+    """Return sums of pairs of neighbours; the last of an odd number stays alone."""
     paired = array_namespace(totals).asarray(totals[..., ::2], copy=True)
     paired[..., : totals.shape[-1] // 2] += totals[..., 1::2]
     return paired
 
 
 def _cost(averages: Array) -> Array:
-    """F of the paper; beyond the ends there is no step."""
+    """Return F of the paper; differences beyond the ends are zero."""
     cost = array_namespace(averages).zeros_like(averages)
     steps = averages[:, 1:] - averages[:, :-1]
     cost[:, 1:] += steps
@@ -291,7 +291,7 @@ def _authors(batch: np.ndarray) -> np.ndarray:
 
 
 def _authors_positions(values: np.ndarray) -> np.ndarray:
-    """Jumps as the published code finds them, counted from 1 (= values before the jump)."""
+    """Return the jumps of the published code, as numbers of values before the jump."""
     octaves = int(np.log2(len(values)))
     if octaves < 4:
         return _authors_short(values)
@@ -314,7 +314,7 @@ def _authors_short(values: np.ndarray) -> np.ndarray:
 
 
 def _authors_scale(values: np.ndarray, window: int) -> np.ndarray:
-    """Local maxima of F within ``window`` intervals on either side, counted from 1."""
+    """Return the local maxima of F within ``window`` intervals on either side, counted from 1."""
     gaps = np.diff(values)
     cost = gaps[:-1] + gaps[1:]
     kept = []

@@ -12,9 +12,9 @@ from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
 KernelSpec = str | Callable[..., Any]
 
-# Of the similarities of landmarks, directions weaker than this times the strongest are rounding.
+# Eigenvalues of the landmark similarities below this times the largest are rounding errors.
 _WEAKEST = 1e-10
-# Points this many times as far from the origin as from one another are shifted to it.
+# Points are centred if their distance from the origin is this many times their spread.
 _FAR_FROM_ORIGIN = 1e3
 
 

@@ -1,8 +1,8 @@
-"""CCOT of matrices with more rows than can vote.
+"""CCOT of matrices with many rows: a pool of rows votes, the others are labelled.
 
-Squares are drawn from a pool of rows, which vote as the rows of a small matrix do; all other rows
-are placed on the steps of the reference draw in closed form, part by part. The matrix is read
-twice and never held; what a fit costs beyond these two passes does not depend on its height.
+Squares are drawn from a pool of rows, which is fitted like a small matrix. All other rows are
+labelled by the steps of the reference draw in closed form, part by part. The matrix is read twice
+and is never in memory; the cost beyond these two passes does not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ccot.sources import RowSource
 from ccot.sources.executors import Executor, ThreadExecutor, get_executor
 
 _VALUES_FOR_LAW = 2**20
-# Placed rows are kept in runs of at most about so many.
+# Labelled rows are kept in pieces of about this many at most.
 _RUN_ROWS = 2**21
 
 
@@ -67,7 +67,7 @@ def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclus
 
 
 def _draw_solver(executor: Any) -> Prepare:
-    """Return what makes the solver of draws: on the cluster that holds the rows, or here."""
+    """Return what makes the solver of draws: on the cluster that has the rows, or here."""
     if isinstance(executor, ThreadExecutor):
         return DrawSolver.prepare
     from ccot.scalings.dask_draws import prepare_on_dask
@@ -76,7 +76,7 @@ def _draw_solver(executor: Any) -> Prepare:
 
 
 def _of_all(voted: StepCoclustering, row: StepSide, pool: np.ndarray) -> StepCoclustering:
-    """Let the columns' placement count rows in the whole matrix instead of the pool."""
+    """Return the placement of columns with row numbers of the whole matrix, not of the pool."""
     placement = voted.column.placement
     assert isinstance(placement, DrawPlacement)
     assert placement.members is not None
@@ -112,7 +112,7 @@ def _place_all_rows(
 
 
 def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRows]:
-    """Join what is placed within a few seconds: a few long arrays are written faster than many."""
+    """Join results of a few seconds: a few long arrays are written faster than many short ones."""
     run: list[PlacedRows] = []
     begun = time.monotonic()
     for part in parts:
@@ -138,7 +138,7 @@ def _join(parts: Sequence[PlacedRows]) -> PlacedRows:
 
 @dataclass(frozen=True)
 class _Added:
-    """What rows that were added to a side make together.
+    """The result of all rows that were added to a side.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class _Added:
 
 
 def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Added]:
-    """Add placed rows to a side."""
+    """Add labelled rows to a side."""
     columns = [SpilledArray(old.dtype) for old in (side.labels, side.confidence, side.log_scaling)]
     for array, old in zip(columns, (side.labels, side.confidence, side.log_scaling), strict=True):
         array.append(old)
@@ -165,10 +165,10 @@ def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Add
         news = (part.labels, part.confidence, part.log_scaling)
         for array, new in zip(columns, news, strict=True):
             array.append(new)
-        # Counted as they come: reading the array back would bring all of it into memory.
+        # Counted here, because reading the array again would bring all of it into memory.
         sizes = sizes + np.bincount(part.labels, minlength=side.n_clusters)
         below, n_outside = below + part.below, n_outside + part.n_outside
-        # In the order of the parts, however they were joined: sums are the same to the last bit.
+        # In the order of the parts, so that sums do not depend on how parts were joined.
         sums = reduce(add, part.sums, sums)
     labels, confidence, log_scaling = (array.close() for array in columns)
     side = replace(side, labels=labels, confidence=confidence, log_scaling=log_scaling, jumps=below)
@@ -184,7 +184,7 @@ def _means(added: _Added, column: StepSide) -> np.ndarray:
 def add_rows(
     found: StepCoclustering, source: RowSource, run: Run
 ) -> tuple[StepCoclustering, float]:
-    """Place new rows in a co-clustering and count them in.
+    """Label new rows and include them in the block means.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def add_rows(
 
 @dataclass(frozen=True)
 class Known:
-    """Rows of a part whose cluster was voted on: where they are in it, and what was decided."""
+    """Rows of a part that are in the pool: their positions in the part, and the vote."""
 
     positions: np.ndarray
     labels: np.ndarray
@@ -229,13 +229,13 @@ class Known:
 
     @classmethod
     def none(cls) -> Known:
-        """Return that nothing is known."""
+        """Return the value for a part without rows of the pool."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
 
 
 def _known(voted: StepSide, pool: np.ndarray, part: slice) -> Known:
     inside = slice(*np.searchsorted(pool, (part.start, part.stop)))
-    # Those in no agreeing draw have no vote to go by: they are placed like all others.
+    # Rows in no agreeing draw have no votes: they are labelled like rows outside the pool.
     voted_on = voted.confidence[inside] > 0
     return Known(
         pool[inside][voted_on] - part.start,
@@ -251,7 +251,7 @@ def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
 @stored(upgrade=_plain_names)
 @dataclass(frozen=True)
 class PlacedRows:
-    """Rows on the steps of a reference draw.
+    """Labels of rows by the steps of a reference draw.
 
     Attributes
     ----------
@@ -275,7 +275,7 @@ class PlacedRows:
 
 @dataclass(frozen=True)
 class RowPlacer:
-    """Places rows that no draw has seen, and says how sure that is.
+    """Labels rows that are in no draw, with a confidence.
 
     Attributes
     ----------
@@ -293,17 +293,17 @@ class RowPlacer:
 
     @classmethod
     def of(cls, side: StepSide) -> RowPlacer:
-        """Place rows as a fitted side does."""
+        """Label rows as a fitted side does."""
         placement = side.placement
         assert isinstance(placement, StepPlacement)
-        # Of very many values a part tells as much.
+        # For very many values a sample is enough.
         values = side.log_scaling[:: -(-len(side.log_scaling) // _VALUES_FOR_LAW)].astype(float)
         labels = place(values, placement.thresholds)
         law = StepLaw.of(values, labels, side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
     def place_part(self, rows: Matrix, known: Known) -> PlacedRows:
-        """Place rows, those that are known excepted, whose confidence is in their votes."""
+        """Label the rows of a part; those in the pool keep their vote."""
         scaling = self.placement.scaling(rows)
         labels = place(scaling, self.placement.thresholds)
         confidence = self.agreement * self.law.posterior(scaling, labels)

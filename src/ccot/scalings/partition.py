@@ -36,7 +36,7 @@ class Steps:
 
 
 def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
-    """Label points by the step they stand on.
+    """Label points by their step.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
 
 
 def join_steps(steps: Sequence[Steps]) -> Steps:
-    """Put the partitions of several batches together."""
+    """Return the partitions of several batches as one batch."""
     return Steps(
         labels=np.concatenate([step.labels for step in steps]),
         n_clusters=np.concatenate([step.n_clusters for step in steps]),
@@ -108,7 +108,7 @@ def place(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StepLaw:
-    """Steps as normal laws, and where they begin and end.
+    """Steps as normal distributions, and where they begin and end.
 
     Attributes
     ----------
@@ -124,12 +124,12 @@ class StepLaw:
 
     @classmethod
     def of(cls, values: np.ndarray, labels: np.ndarray, n_steps: int) -> StepLaw:
-        """Describe the steps that values stand on."""
+        """Return the steps of labelled values."""
         size = np.bincount(labels, minlength=n_steps)
         some = np.maximum(size, 1)
         mean = np.bincount(labels, values, n_steps) / some
         variance = np.bincount(labels, (values - mean[labels]) ** 2, n_steps) / some
-        # A step of one value or of equal ones has no spread of its own: borrow a little of all.
+        # A step of one value or of equal ones has no spread: a part of the overall spread is used.
         floor = (1e-6 * np.ptp(values)) ** 2 + np.finfo(np.float64).tiny
         variance = np.maximum(variance, np.maximum(floor, 1e-3 * variance.max()))
         lowest, highest = np.full(n_steps, np.inf), np.full(n_steps, -np.inf)
@@ -147,7 +147,7 @@ class StepLaw:
         return density[np.arange(len(values)), labels] / density.sum(axis=1)
 
     def stands_on_none(self, values: np.ndarray) -> np.ndarray:
-        """Tell which values lie halfway up a jump, or as far beyond the ends.
+        """Return which values lie near the middle of a jump, or equally far outside of all steps.
 
         A step ends where a quarter of the jump beside it is climbed. The outermost steps reach as
         far outwards as inwards; a single one, as far as it is wide.
@@ -169,7 +169,7 @@ class StepLaw:
 
 
 def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return how sure each value's step is, were every step a normal law of its own.
+    """Return the posterior probability of each value's step, if every step is normal.
 
     Parameters
     ----------

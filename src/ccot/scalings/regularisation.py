@@ -1,10 +1,10 @@
-"""How much entropy: the regularisation chosen by what can be reproduced.
+"""Choice of the regularisation by the reproducibility of the partitions.
 
 The paper sets its regularisation by cross-validation and does not say how. Here the matrix is cut
-into halves, once by rows and once by columns; each half is co-clustered on its own, and places the
-points of the other half by the closed form. Partitions are compared by the information they share
-in nats, corrected for chance: a partition that finds nothing scores nothing, and of two that are
-reproduced equally well the finer one scores more.
+into halves, once by rows and once by columns; each half is co-clustered, and labels the points of
+the other half by the closed form. Partitions are compared by the information they share in nats,
+corrected for chance: a single cluster scores 0, and of two partitions that are reproduced equally
+well the finer one scores more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix
 from ccot.scalings.steps import RegPath, StepCoclustering
 
-# Halves with fewer points than two have nothing to partition.
+# A half needs at least two points to be partitioned.
 _SMALLEST = 4
 
 Fit = Callable[[Matrix, float], StepCoclustering]
@@ -76,7 +76,7 @@ def _halves(n_points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 def _reproduced(
     fit: Fit, matrix: Matrix, reg: float, rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]
 ) -> list[float]:
-    """Compare halves by rows, then by columns; both tell of rows and of columns."""
+    """Yield comparisons of halves by rows, then by columns; each compares rows and columns."""
     upper, lower = (fit(matrix[half], reg) for half in rows)
     left, right = (fit(matrix[:, half], reg) for half in columns)
     return [

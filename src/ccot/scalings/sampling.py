@@ -1,10 +1,10 @@
 """Which rows go into each square draw.
 
 CCOT compares rows with columns, so both must have the same length. When a matrix has more rows
-than columns, as many rows as there are columns are drawn, again and again, until everyone had a
-say. The order within a draw matters too: it decides which row stands opposite which column.
+than columns, as many rows as there are columns are drawn repeatedly, until every row was drawn.
+The order within a draw matters too: it decides which row is paired with which column.
 
-Many draws come cheaper as crossings. Two squares are cut into strips of rows; a crossing takes each
+Many draws cost less as crossings. Two squares are cut into strips of rows; a crossing takes each
 strip from one or the other. All crossings of two squares share the products of their strips.
 """
 
@@ -18,15 +18,16 @@ import numpy as np
 SAMPLINGS = ("cover", "uniform")
 N_STRIPS = 5
 # Strip p of crossing k comes from the first of two squares or the second: CROSSINGS[k, p].
-# Rows that vote: at most so many, of at most so many numbers together, but at least so many draws.
+# The pool of rows that vote: its largest number of rows and of entries, and the smallest number of
+# draws that it must have rows for.
 POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
-# Where every row is drawn more often than this, draws are crossings.
+# Draws are crossings if every row is drawn more often than this.
 CROSSED_FROM = 64
 CROSSINGS = np.arange(2**N_STRIPS)[:, None] >> np.arange(N_STRIPS)[::-1] & 1
 
 
 def worth_crossing(shape: tuple[int, int], sampling: str, n_draws: int) -> bool:
-    """Return True if so many draws are asked for that sharing products costs no variety."""
+    """Return True if there are enough draws for crossings, which share products."""
     n_rows, n_columns = shape
     return sampling == "cover" and n_draws * n_columns >= CROSSED_FROM * n_rows
 
@@ -45,7 +46,7 @@ def draw_indices(
     n_points, size : int
         How many points there are and how many go into a draw.
     sampling : {"cover", "uniform"}
-        ``"cover"`` cuts random permutations into blocks: everyone is drawn equally often, up to
+        ``"cover"`` cuts random permutations into blocks: every row is drawn equally often, up to
         one draw. ``"uniform"`` makes independent draws, as the paper does.
     rng : numpy.random.Generator
         Source of randomness.
@@ -84,7 +85,7 @@ def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.nd
         if len(waiting) < size:
             fresh = rng.permutation(n_points)
             # The remainder of one permutation is filled up from the next: those already in the
-            # draw go to the end of the queue, so that nobody is in it twice.
+            # draw go to the end of the queue, so that no row is in a draw twice.
             twice = np.isin(fresh, waiting)
             waiting = np.concatenate([waiting, fresh[~twice], fresh[twice]])
         yield waiting[:size]
@@ -94,7 +95,7 @@ def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.nd
 def _parents(
     n_points: int, size: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs of squares of which no crossing has a row twice.
+    """Yield pairs of squares without a common row.
 
     Where there are too few rows for two squares, a strip of the second is filled up from the same
     strip of the first, in another order.
@@ -111,7 +112,7 @@ def _parents(
 
 
 def strips(size: int) -> list[slice]:
-    """Cut a square of so many rows into strips, as equal as can be.
+    """Return the strips of a square of this many rows, as equal as possible.
 
     Examples
     --------
@@ -139,18 +140,18 @@ def cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def is_second(size: int) -> np.ndarray:
-    """Tell, for each row of all crossings, whether it comes from the second square."""
+    """Return True for each row of each crossing that comes from the second square."""
     lengths = [strip.stop - strip.start for strip in strips(size)]
     return np.repeat(CROSSINGS == 1, lengths, axis=1)
 
 
 def are_crossings(draws: np.ndarray) -> bool:
-    """Tell whether draws are all the crossings of the first and the last, in order."""
+    """Return True if draws are all the crossings of the first and the last, in order."""
     return len(draws) == len(CROSSINGS) and np.array_equal(draws, cross(draws[0], draws[-1]))
 
 
 def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
-    """Return how many of the rows of a tall matrix vote.
+    """Return the number of rows in the pool of a matrix with many rows.
 
     Parameters
     ----------

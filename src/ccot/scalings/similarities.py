@@ -1,21 +1,20 @@
-"""Similarities of one side of a matrix: all of them, or the few that stand for the rest.
+"""Similarities of one side of a matrix: of all pairs, or to a few landmarks.
 
-All pairs of n points take memory of n^2. Landmarks stand for them where that is too much: the
-features of a point are its similarities to some of the points, weighed so that inner products of
-features are similarities again (Nyström's method), and everything is linear in n.
+All pairs of n points take memory of n^2. Landmarks replace them if that is too much: the
+features of a point are its similarities to some of the points, weighted so that inner products of
+features approximate similarities (Nyström's method), and everything is linear in n.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import Backend
+from ccot.runtime.memory import free_bytes
 from ccot.runtime.types import Matrix, is_sparse
 from ccot.scalings.kernels import (
     KernelSpec,
@@ -37,7 +36,7 @@ AUTO_FULL, AUTO_RANK = 4096, 256
 @stored()
 @dataclass(frozen=True)
 class Similarities:
-    """Similarities of points to themselves, and how to get those of others to them.
+    """Similarities of all pairs of points, and how to compute those of new points to them.
 
     Attributes
     ----------
@@ -62,12 +61,12 @@ class Similarities:
 
     @classmethod
     def given(cls, matrix: np.ndarray) -> Similarities:
-        """Take similarities as they are."""
+        """Return given similarities in this form."""
         return cls(matrix, None, "precomputed", 0.0)
 
     @property
     def width(self) -> int:
-        """Number of values an unseen point comes with: coordinates, or similarities."""
+        """Number of values of a new point: coordinates or similarities."""
         return (self.matrix if self.points is None else self.points).shape[1]
 
     def check_logarithm(self) -> None:
@@ -79,7 +78,7 @@ class Similarities:
             )
 
     def operator(self, backend: Backend, loss: str) -> Any:
-        """Return what multiplies like the similarities, where the arithmetic happens."""
+        """Return the similarities as a matrix on the device, to be used in products."""
         return backend.send(self.matrix)
 
     def degrees(self) -> np.ndarray:
@@ -91,13 +90,13 @@ class Similarities:
         return self.matrix if chosen is None else self.matrix[np.ix_(chosen, chosen)]
 
     def to(self, points: Matrix) -> np.ndarray:
-        """Return the similarities of unseen points to these."""
+        """Return the similarities of new points to these."""
         if self.points is None:
             return points
         return similarity(points, self.points, self.kernel, self.bandwidth)
 
     def largest(self, similar: np.ndarray) -> np.ndarray:
-        """Bound the similarities to each of the points."""
+        """Return a bound on the similarities to each of the points."""
         return np.abs(similar).max(axis=0)
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
@@ -140,7 +139,7 @@ class Landmarks:
         return similarity(points, self.points, self.kernel, self.bandwidth) @ self.weights
 
     def largest(self, features: np.ndarray) -> np.ndarray:
-        """Bound the terms that are summed up to each of the features."""
+        """Return a bound on the terms that are summed to each of the features."""
         own = similarity(self.points, self.points, self.kernel, self.bandwidth)
         return np.abs(own).max() * np.abs(self.weights).sum(axis=0)
 
@@ -173,7 +172,7 @@ class LowRankSimilarities:
         return cls(points, Landmarks(points[chosen], weights, kernel, bandwidth), factor)
 
     def check_logarithm(self) -> None:
-        """Refuse similarities whose logarithms are not at hand."""
+        """Refuse similarities whose logarithms are not known."""
         if self.landmarks.kernel != "rbf":
             raise ValueError(
                 'loss="kl" compares similarities by their logarithms, which landmarks give for '
@@ -181,7 +180,7 @@ class LowRankSimilarities:
             )
 
     def operator(self, backend: Backend, loss: str) -> LowRankKernel:
-        """Return what multiplies like the similarities, where the arithmetic happens."""
+        """Return the similarities as a matrix on the device, to be used in products."""
         logarithm = None
         if loss == "kl":
             points, _ = near_origin(self.points, self.landmarks.points)
@@ -198,7 +197,7 @@ class LowRankSimilarities:
         return similarity(few, few, self.landmarks.kernel, self.landmarks.bandwidth)
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
-        """Return the placement of unseen points, which needs the landmarks alone."""
+        """Return the placement of new points, which needs the landmarks alone."""
         return KernelPlacement(
             similarities=self.landmarks,
             potential=(self.factor.T @ potential[0], *potential[1:]),
@@ -208,7 +207,7 @@ class LowRankSimilarities:
         )
 
     def features(self) -> np.ndarray:
-        """Return what the landmarks give for the points themselves."""
+        """Return the features of the fitted points."""
         return self.factor
 
 
@@ -218,7 +217,7 @@ AnySimilarities = Similarities | LowRankSimilarities
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class KernelPlacement(StepPlacement):
-    """Places unseen points by their similarities to the fitted ones.
+    """Labels new points by their similarities to the fitted ones.
 
     Attributes
     ----------
@@ -251,7 +250,7 @@ class KernelPlacement(StepPlacement):
         return extend_scaling(log_kernel, self.log_support_scaling, 1 / self.n_points)
 
     def rounding(self, similar: np.ndarray) -> float:
-        """Bound the rounding of :meth:`scale`, whose products may cancel."""
+        """Return a bound on the rounding errors of :meth:`scale`, whose products may cancel."""
         largest = self.similarities.largest(similar)
         for factor in self.potential:
             largest = largest @ np.abs(factor)
@@ -261,7 +260,7 @@ class KernelPlacement(StepPlacement):
 def rank_of(
     kernel_rank: int | str | None, n_support: int | None, shape: tuple[int, int]
 ) -> int | None:
-    """Return the number of landmarks that stand for a side, or None for all similarities.
+    """Return the number of landmarks of a side, or None for all similarities.
 
     ``"auto"`` takes landmarks only where a small support was asked for and a side is large.
     """
@@ -273,7 +272,7 @@ def rank_of(
 def check_memory(
     shape: tuple[int, int], n_support: int | None, rank: int | None, free: int | None = None
 ) -> None:
-    """Refuse similarities that cannot fit into memory before they are made.
+    """Raise an error if the similarities will not fit into memory.
 
     Parameters
     ----------
@@ -301,10 +300,10 @@ def check_memory(
 
 
 def bytes_needed(shape: tuple[int, int], n_support: int | None, rank: int | None) -> int:
-    """Return about how much memory similarities and couplings take at most."""
+    """Return an estimate of the memory that similarities and couplings take."""
     support = shape[0] if n_support is None else n_support
     sides = [
-        # Similarities, with the distances they are made of.
+        # Similarities, and the distances they are computed from.
         2 * size * (size if rank is None or size <= rank else rank)
         # A coupling, its logarithm, its cost and its potential.
         + 4 * size * support
@@ -313,21 +312,8 @@ def bytes_needed(shape: tuple[int, int], n_support: int | None, rank: int | None
     return 8 * (sum(sides) + support**2)
 
 
-def free_bytes() -> int | None:
-    """Return how much memory may still be taken; None where the system does not tell."""
-    listing = Path("/proc/meminfo")
-    if listing.exists():
-        for line in listing.read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
 def send_points(points: Matrix, backend: Backend) -> Any:
-    """Bring points to the device; a sparse matrix is written out for any but NumPy."""
+    """Return points on the device; sparse points become dense unless the device is NumPy."""
     if backend.device is not None and is_sparse(points):
         points = points.toarray()
     return backend.send(points)

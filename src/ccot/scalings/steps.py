@@ -1,4 +1,4 @@
-"""Clusters that are the steps of a scaling vector: how they are read, and where new points go."""
+"""Clusters that are the steps of a scaling vector, and the labels of new points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ccot.transport.sinkhorn import Status
 
 @dataclass(frozen=True, kw_only=True)
 class StepPlacement(Placement):
-    """Places unseen points on the steps of a fitted scaling.
+    """Labels new points by the steps of a fitted scaling.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class StepPlacement(Placement):
         raise NotImplementedError
 
     def labels(self, points: Matrix) -> np.ndarray:
-        """Return the steps the points fall on."""
+        """Return the steps of the points."""
         return place(self.scaling(points), self.thresholds)
 
 
@@ -58,7 +58,7 @@ class StepSide(Side):
 @stored()
 @dataclass(frozen=True)
 class RegPath:
-    """What cross-validation saw.
+    """The scores of cross-validation.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class RegPath:
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class StepCoclustering(Coclustering):
-    """A co-clustering read off scaling vectors.
+    """A co-clustering by the steps of scaling vectors.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def read_steps(
     placement: StepPlacement,
     resolution: float | None = None,
 ) -> StepSide:
-    """Read the partition off one scaling vector."""
+    """Return the side whose clusters are the steps of one scaling vector."""
     order = np.argsort(log_scaling, kind="stable")
     ranked = log_scaling[order]
     n_jumps = None if n_clusters is None else n_clusters - 1

@@ -17,6 +17,7 @@ from ccot.io.binary import damage_explained
 from ccot.io.matrix import InputError
 from ccot.io.npy import map_array
 from ccot.io.zarr_folder import ZarrFolder
+from ccot.sources.backed import BackedSource, is_backed
 from ccot.sources.base import RowSource
 from ccot.sources.blocks import DaskSource
 from ccot.sources.files import NpySource, ParquetSource, ZarrSource, map_source
@@ -24,6 +25,7 @@ from ccot.sources.memory import ArraySource, FunctionSource
 
 __all__ = [
     "ArraySource",
+    "BackedSource",
     "DaskSource",
     "FunctionSource",
     "NpySource",
@@ -37,8 +39,9 @@ __all__ = [
 
 def is_source(X: Any) -> bool:
     """Tell whether a matrix is to be read row by row rather than taken as a whole."""
-    kinds = (RowSource, np.memmap, str, os.PathLike)
-    return isinstance(X, kinds) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
+    if isinstance(X, RowSource | np.memmap | str | os.PathLike) or is_backed(X):
+        return True
+    return _comes_from(X, "dask.array") or _comes_from(X, "zarr")
 
 
 def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
@@ -46,8 +49,9 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
 
     Parameters
     ----------
-    X : path-like, memmap, Dask or Zarr array, ndarray, sparse matrix, or RowSource
-        A path leads to a ``.npy`` file, a Parquet file or a folder of them, or a Zarr array.
+    X : path-like, memmap, Dask, Zarr or HDF5 array, ndarray, sparse matrix, or RowSource
+        Also the ``X`` of a backed AnnData. A path leads to a ``.npy`` file, a Parquet file or a
+        folder of them, or a Zarr array.
     allow_nan : bool, default=False
         Let NaN pass.
 
@@ -84,6 +88,8 @@ def _make_source(X: Any) -> RowSource:
         return map_source(X)
     if _comes_from(X, "dask.array"):
         return DaskSource(X)
+    if is_backed(X):
+        return BackedSource.of(X)
     stored = isinstance(X, ZarrFolder) or _comes_from(X, "zarr")
     return ZarrSource(X) if stored else ArraySource(X)
 

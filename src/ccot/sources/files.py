@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.binary import check_wide, numeric_columns, open_parquet, row_names_of
-from ccot.io.matrix import InputError, check_unfolded
-from ccot.io.parquet_pages import check_pages
+from ccot.io.matrix import InputError
+from ccot.io.parquet import ParquetTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
@@ -88,52 +87,36 @@ class ParquetSource(RowSource):
         index_col: str | int | bool | None = None,
         drop: Sequence[str | int] = (),
     ) -> None:
-        self._files = files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        groups: list[tuple[Path, int]] = []
-        heights: list[int] = []
-        for file in files:
-            with open_parquet(file) as opened:
-                columns, self._index = numeric_columns(opened.schema_arrow, index_col, drop)
-                if groups and list(columns) != self.column_names:
-                    raise InputError(f"{file} has other columns than {files[0]}")
-                self.column_names = list(columns)
-                count = opened.metadata.num_row_groups
-                groups += [(file, group) for group in range(count)]
-                heights += [opened.metadata.row_group(group).num_rows for group in range(count)]
+        files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        reader = parquet_reader()
+        self._tables = [ParquetTable(file, reader) for file in files]
+        groups: list[tuple[ParquetTable, int]] = []
+        for table in self._tables:
+            columns, self._index = table.matrix_columns(index_col, drop)
+            if groups and columns != self.column_names:
+                raise InputError(f"{table.path} has other columns than {files[0]}")
+            self.column_names = columns
+            groups += [(table, group) for group in range(len(table.group_rows))]
+        heights = [table.group_rows[group] for table, group in groups]
         self.parts = stacked(heights)
         held = [group for group, height in zip(groups, heights, strict=True) if height]
         self._groups = dict(zip((part.start for part in self.parts), held, strict=True))
         self.shape = sum(heights), len(self.column_names or ())
 
     def _read(self, part: slice) -> np.ndarray:
-        file, group = self._groups[part.start]
-        columns = list(self.column_names or ())
-        with open_parquet(file) as opened:
-            check_unfolded(8 * (part.stop - part.start) * self.shape[1], file)
-            check_pages(opened, file, columns, [group])
-            table = opened.read_row_group(group, columns=columns)
-        if table.num_rows != part.stop - part.start:
-            raise InputError(f"{file} holds other numbers of rows than it says: write it again")
-        values = np.empty(table.shape)
-        for place, column in enumerate(table.itercolumns()):
-            values[:, place] = column.cast("float64", safe=False).to_numpy()
-        return values
+        table, group = self._groups[part.start]
+        return table.read(self.column_names or (), group)
 
     def row_names(self) -> list[str] | None:
         """Return the names of all rows, if a column holds them."""
         if self._index is None:
             return None
-        names: list[str] = []
-        for file in self._files:
-            with open_parquet(file) as opened:
-                check_wide(file, opened.metadata.num_rows, self.shape[1], named=True)
-                check_pages(opened, file, [self._index])
-                names += row_names_of(opened, self._index)
-        return names
+        names = (table.row_names(str(self._index), self.shape[1]) for table in self._tables)
+        return [name for part in names for name in part]
 
     def digest(self) -> str:
         """Return what tells this matrix from others: when its files were written too."""
-        files = dict.fromkeys(file for file, _ in self._groups.values())
+        files = [table.path for table in self._tables if any(table.group_rows)]
         return f"{super().digest()} {_written(files)}"
 
 

@@ -1,1 +1,1 @@
-"""Entropic transport: Sinkhorn, Gromov-Wasserstein, and potentials of unseen points."""
+"""Entropic transport: Sinkhorn, Gromov-Wasserstein, and potentials of new points."""

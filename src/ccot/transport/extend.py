@@ -1,4 +1,4 @@
-r"""Potentials of points that were not there when the transport was solved.
+r"""Potentials of points that were not part of the transport problem.
 
 A solved problem gives every possible point a scaling in closed form: one more row scaling step,
 

@@ -144,7 +144,7 @@ class Barycentre:
 @stored()
 @dataclass(frozen=True)
 class Update:
-    """Where an update of a barycentre ended: all that the next one needs.
+    """The state after an update of a barycentre, complete for the next update.
 
     Attributes
     ----------
@@ -220,16 +220,16 @@ def gromov_barycentre(
                 support = rule.average(side)
                 side = rule.h2(support)
         mean_f2 = _mean_f2(support, side, rule)
-        how = reg, limits, not exact_refinement, checkpoint
+        options = reg, limits, not exact_refinement, checkpoint
         alignments = tuple(
-            checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *how))
+            checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *options))
             for kernel, c in zip(kernels, constants, strict=True)
         )
-        ends = [(found.coupling, found.value) for found in alignments]
+        ends = [(alignment.coupling, alignment.value) for alignment in alignments]
         if exact_refinement:
-            how = rule, limits, checkpoint
+            given = rule, limits, checkpoint
             ends = [
-                checkpoint.piece("refinement", partial(refine, kernel, support, start, *how))
+                checkpoint.piece("refinement", partial(refine, kernel, support, start, *given))
                 for kernel, (start, _) in zip(kernels, ends, strict=True)
             ]
         couplings, values = zip(*ends, strict=True)
@@ -255,15 +255,6 @@ def gromov_barycentre(
     )
 
 
-def align(
-    kernel: Array | LowRankKernel, support: Array, reg: float, rule: Loss, limits: Limits
-) -> Alignment:
-    """Align a similarity with a support by entropic Gromov-Wasserstein, from the product start."""
-    side = rule.h2(support)
-    constant = _mean_f1(kernel, rule) + _mean_f2(support, side, rule)
-    return _align(kernel, side, constant, reg, limits, products=False)
-
-
 def _align(
     kernel: Array | LowRankKernel,
     side: Array | LowRank,
@@ -273,7 +264,7 @@ def _align(
     products: bool,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Alignment:
-    """Linearise, solve, and linearise again, with products while their rank is low."""
+    """Linearise and solve repeatedly, with low-rank products as long as their rank is low."""
     # The product coupling has a potential of rank one.
     column_means = _column_means(side)
     xp = array_namespace(column_means)
@@ -289,13 +280,13 @@ def _align(
         step = _solve_product(cost, reg, log_row, limits) if products else None
         step = step or _solve_written(cost, reg, log_row, limits)
         value = constant + step.value
-        found = Alignment(
+        alignment = Alignment(
             step.log_row, step.log_column, potential, step.shift, step.coupling, value, step.status
         )
-        return found, (*values, value)
+        return alignment, (*values, value)
 
     states = checkpoint.loop("linearisation", (None, ()), linearise)
-    return next(found for found, values in states if found and _is_over(values, limits))
+    return next(last for last, values in states if last and _is_over(values, limits))
 
 
 _Linearised = tuple[Alignment | None, tuple[float, ...]]
@@ -303,7 +294,7 @@ _Linearised = tuple[Alignment | None, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class _Step:
-    """The coupling of one linearisation; ``value`` lacks what no coupling changes."""
+    """The coupling of one linearisation; ``value`` leaves out terms that are constant."""
 
     log_row: Array
     log_column: Array
@@ -314,7 +305,7 @@ class _Step:
 
 
 def _solve_written(cost: Array | LowRank, reg: float, log_row: Array, limits: Limits) -> _Step:
-    """Solve one linearisation with its cost and coupling written out."""
+    """Solve one linearisation with full matrices."""
     written: Array = cost.dense() if isinstance(cost, LowRank) else cost
     xp = array_namespace(written)
     shift = float(xp.min(written))
@@ -332,7 +323,7 @@ def _solve_written(cost: Array | LowRank, reg: float, log_row: Array, limits: Li
 def _solve_product(
     cost: Array | LowRank, reg: float, log_row: Array, limits: Limits
 ) -> _Step | None:
-    """Solve one linearisation with products throughout; None where their rank is not low."""
+    """Solve one linearisation with low-rank products; None if their rank is not low."""
     if not isinstance(cost, LowRank):
         return None
     log_kernel = LowRank(cost.left / -reg, cost.right)
@@ -365,7 +356,7 @@ def refine(
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[Array, float]:
     """Continue an alignment without entropy: each linearisation is solved exactly."""
-    # POT loads every array library it finds; nobody else has to wait for that.
+    # Imported when needed: POT loads every array library it finds.
     import ot
 
     xp = array_namespace(coupling)
@@ -383,7 +374,7 @@ def refine(
         return coupling, (*values, constant + float(xp.sum(cost * coupling)))
 
     states = checkpoint.loop("linearisation", (coupling, ()), linearise)
-    return next((found, values[-1]) for found, values in states if _is_over(values, limits))
+    return next((exact, values[-1]) for exact, values in states if _is_over(values, limits))
 
 
 def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:
@@ -428,13 +419,13 @@ def _weighted_mean(
 
 
 def _is_over(values: Sequence[float], limits: Limits) -> bool:
-    """Tell whether linearisations came to rest, or to their limit."""
+    """Return True if linearisations have converged or reached their limit."""
     return _at_rest(values, limits) or len(values) == limits.max_gromov_iter
 
 
 def _at_rest(values: Sequence[float], limits: Limits) -> bool:
-    """Tell whether there are enough values and the last gain over the best earlier one is small."""
+    """Return True if the last value improves little over the best earlier one."""
     if len(values) < limits.min_rounds:
         return False
-    # Equality counts: where all similarities are equal every value is zero.
+    # Not <: every value is zero if all similarities are equal.
     return min(values[:-1]) - values[-1] <= limits.tol * abs(values[0])

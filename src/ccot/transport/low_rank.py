@@ -20,11 +20,11 @@ from array_api_compat import array_namespace
 
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Array
-from ccot.transport.sinkhorn import Status
+from ccot.transport.sinkhorn import Status, scale
 
 # Terms of the exponential below this, relative to 1, are lost in the rounding of the others.
 _NEGLIGIBLE = 1e-15
-# Factors that span more than this many nats are left to the log domain.
+# Factors with a range of more than this many nats are solved in the log domain instead.
 _WIDEST = 300.0
 
 
@@ -101,7 +101,7 @@ class LowRankKernel:
 
 @dataclass(frozen=True)
 class Plan:
-    """The answer of :func:`transport_product`, with what its objective needs.
+    """The result of :func:`transport_product`, with the terms of its objective.
 
     Attributes
     ----------
@@ -148,7 +148,9 @@ def transport_product(
     if kernel is None or float(xp.max(start) - xp.min(start)) > _WIDEST:
         return None
     top = xp.max(start)
-    row, column, status = _scale(kernel, xp.exp(start - top), max_iter, tol)
+    masses = 1 / kernel.shape[0], 1 / kernel.shape[1]
+    factors = scale(_NarrowKernel(kernel), xp.exp(start - top), masses, max_iter, tol)
+    row, column = factors.row, factors.column
     coupling = LowRank(kernel.left * row[:, None], kernel.right * column[:, None])
     log_row, log_column = xp.log(row), xp.log(column)
     row_sums = coupling.left @ xp.sum(coupling.right, axis=0)
@@ -159,7 +161,7 @@ def transport_product(
         log_column - top - column_part,
         coupling,
         float(mean_log) + coupling.inner(centred),
-        status,
+        factors.status,
     )
 
 
@@ -173,16 +175,16 @@ def join_low_rank(products: Sequence[LowRank]) -> LowRank:
 
 
 def _centre(product: LowRank) -> tuple[Array, Array, LowRank]:
-    """Split a product into a part of its rows, one of its columns, and few terms of the rest."""
+    """Split a product into a row term, a column term, and a few further terms."""
     xp = array_namespace(product.left)
     left_mean, right_mean = xp.mean(product.left, axis=0), xp.mean(product.right, axis=0)
     left, right = product.left - left_mean, product.right - right_mean
     row_part, column_part = product.left @ right_mean, right @ left_mean
     left, left_root = xp.linalg.qr(left, mode="reduced")
     right, right_root = xp.linalg.qr(right, mode="reduced")
-    turn, values, back = xp.linalg.svd(left_root @ right_root.T, full_matrices=False)
+    left_turn, values, right_turn = xp.linalg.svd(left_root @ right_root.T, full_matrices=False)
     root = xp.sqrt(values)
-    left, right = left @ (turn * root), right @ (back.T * root)
+    left, right = left @ (left_turn * root), right @ (right_turn.T * root)
     used = int(xp.sum(xp.astype(_reach(LowRank(left, right)) > _NEGLIGIBLE, xp.int64)))
     return row_part, column_part, LowRank(left[:, :used], right[:, :used])
 
@@ -194,12 +196,12 @@ def _reach(product: LowRank) -> Array:
 
 
 def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
-    """Return the exponential of the entries; None where it has more than ``max_rank`` terms."""
+    """Return the exponential of the entries; None if it needs more than ``max_rank`` terms."""
     xp = array_namespace(product.left)
     ones = (xp.sum(xp.zeros_like(side), axis=1) + 1 for side in (product.left, product.right))
     terms = [(1.0, *ones)]
-    for place, reach in enumerate(_reach(product)):
-        x, y, bound = product.left[:, place], product.right[:, place], float(reach)
+    for term, reach in enumerate(_reach(product)):
+        x, y, bound = product.left[:, term], product.right[:, term], float(reach)
         grown = []
         for size, left, right in terms:
             power = 1
@@ -216,19 +218,22 @@ def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
     )
 
 
-def _scale(kernel: LowRank, row: Array, max_iter: int, tol: float) -> tuple[Array, Array, Status]:
-    """Scale a narrow kernel to uniform marginals: columns, then rows, until both hold."""
-    xp = array_namespace(row)
-    row_mass, column_mass = (1 / size for size in kernel.shape)
-    column_sums = kernel.right @ (kernel.left.T @ row)
-    column = column_mass / column_sums
-    for _ in range(max_iter):
-        column = column_mass / column_sums
-        row_sums = kernel.left @ (kernel.right.T @ column)
-        error = float(xp.sum(xp.abs(row * row_sums - row_mass)))
-        row = row_mass / row_sums
-        column_sums = kernel.right @ (kernel.left.T @ row)
-        error = max(error, float(xp.sum(xp.abs(column * column_sums - column_mass))))
-        if error <= tol:
-            return row, column, Status.CONVERGED
-    return row, column, Status.MAX_ITER
+@dataclass(frozen=True)
+class _NarrowKernel:
+    """A product as a Gibbs kernel whose factors need no logarithms."""
+
+    product: LowRank
+    never_drifts = True
+
+    @property
+    def xp(self) -> Any:
+        return array_namespace(self.product.left)
+
+    def row_sums(self, column: Array) -> Array:
+        return self.product.left @ (self.product.right.T @ column)
+
+    def column_sums(self, row: Array) -> Array:
+        return self.product.right @ (self.product.left.T @ row)
+
+    def keep(self, row: Array, column: Array) -> tuple[Array, Array]:
+        return row, column

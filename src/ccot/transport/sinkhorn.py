@@ -1,14 +1,14 @@
-r"""Entropic optimal transport: the only Sinkhorn loop in the house.
+r"""Entropic optimal transport by Sinkhorn's iteration, for batches of full kernels.
 
 The problem is ``min <M, P> - (1 / lambda) E(P)`` over couplings ``P`` of two given marginals; its
-answer is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The loop knows nothing of costs: it takes
-``log_kernel = -lambda M`` and scales it, so that whatever depends on one index only may be left
-out of the kernel and added to the logarithm of the scaling afterwards.
+solution is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The input is ``log_kernel = -lambda M``.
+Terms that depend on one index only can be left out of the kernel and added to the logarithm of the
+scaling afterwards.
 
-An iteration is two products with a kernel into which potentials have been absorbed. Where a factor
-drifts so far from them that the kernel's range might not do, the iteration is made in the log
-domain instead and its potentials are absorbed: the speed of plain scaling, the range of the log
-domain.
+An iteration is two products with a kernel into which potentials have been absorbed. If a factor
+becomes so large or small that the kernel might overflow or underflow, the iteration is made in the
+log domain and its potentials are absorbed. This has the speed of plain scaling and the range of the
+log domain.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from array_api_compat import array_namespace
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Array
 
-# A kernel of at most this range, in nats, has neither entries nor factors that under- or overflow.
+# In a kernel of at most this range, in nats, no entry and no factor underflows or overflows.
 _NARROW = {"float32": 40.0, "float64": 300.0}
-# Of a point's mass only this much is absorbed into the kernel, the rest stays in its factor.
+# Largest part of a point's mass that is absorbed into the kernel; the rest stays in its factor.
 _LEAST_ABSORBED = -60.0
 _LOWEST_LOG = -1.0e30
 
 
 @stored()
 class Status(Enum):
-    """How an iterative solver ended, in words that carry advice."""
+    """How an iterative solver ended, with advice."""
 
     CONVERGED = "converged"
     MAX_ITER = "stopped at max_iter before reaching tol: raise max_iter, reg or tol"
@@ -42,7 +42,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Scalings:
-    """The answer of :func:`sinkhorn`; leading axes are those of the kernel's batch.
+    """The result of :func:`sinkhorn`; leading axes are those of the kernel's batch.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Scalings:
 
 
 def join_scalings(parts: Sequence[Scalings]) -> Scalings:
-    """Put the answers to several batches together."""
+    """Return the results of several batches as one batch."""
     xp = array_namespace(parts[0].log_row)
     done = all(part.status is Status.CONVERGED for part in parts)
     return Scalings(
@@ -83,9 +83,9 @@ class _Kernel:
         self.xp = array_namespace(log_kernel)
         self._log_kernel = log_kernel
         range_limit = _NARROW["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
-        # In a wider kernel two factors up to this do not bring back an entry that underflowed.
+        # In a wider kernel, factors up to this do not make an underflowed entry matter again.
         self._highest = math.exp(range_limit / 2)
-        # Sums of entries up to this are finite, also times the highest factors.
+        # Sums of entries up to this, times the largest factors, are finite.
         self._top = math.log(float(self.xp.finfo(log_kernel.dtype).max)) - 20 - range_limit / 2
         self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]))
         self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
@@ -121,15 +121,11 @@ class _Kernel:
         """Return masses in the precision of the kernel; uniform where none are given."""
         return 1 / size if log_mass is None else self.narrow(self.xp.exp(log_mass))
 
-    def holds(self, factor: Array) -> bool:
+    def is_close(self, factor: Array) -> bool:
         """Tell whether factors are near enough to the absorbed potentials.
 
-        In a narrow kernel they always are: factors set by its sums differ by its range at most.
+        In a narrow kernel those set by its sums always are: they differ by its range at most.
         """
-        return self.never_drifts or self.is_close(factor)
-
-    def is_close(self, factor: Array) -> bool:
-        """Tell whether arbitrary factors are near enough to the absorbed potentials."""
         return bool(self.xp.max(factor) <= self._highest)
 
     def row_sums(self, column: Array) -> Array:
@@ -140,17 +136,13 @@ class _Kernel:
         """Return the column sums of the kernel, its rows times these factors."""
         return self.xp.matmul(row[..., None, :], self._kernel)[..., 0, :]
 
-    def distance(self, sums: Array, mass: Array | float) -> Array:
-        """L1 distance between the sums of a coupling and the masses they should be."""
-        return self.xp.sum(self.xp.abs(sums - mass), axis=-1)
-
     def absorb(self, log_row: Array, log_column: Array) -> None:
         """Absorb other potentials instead."""
         self.log_row, self.log_column = log_row, log_column
         self.never_drifts = False
         shifted = self._log_kernel + self.narrow(log_row)[..., :, None]
         shifted += self.narrow(log_column)[..., None, :]
-        # Points without mass take no part, so their entries may be anything finite.
+        # Points without mass have no influence, so their entries may be any finite number.
         self._kernel = self.xp.exp(self.xp.clip(shifted, None, self._top))
 
     def log_row_sums(self, log_column: Array) -> Array:
@@ -247,58 +239,101 @@ def sinkhorn(
     (array([0.5, 0.5]), array([0.5, 0.5]))
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
-    xp = kernel.xp
-    row_mass = kernel.mass(log_row_mass, log_kernel.shape[-2])
-    column_mass = kernel.mass(log_column_mass, log_kernel.shape[-1])
-    found, running = None, True
+    masses = (
+        kernel.mass(log_row_mass, log_kernel.shape[-2]),
+        kernel.mass(log_column_mass, log_kernel.shape[-1]),
+    )
+    log_masses = log_row_mass, log_column_mass
     # A factor may be infinite or undefined for a moment: then the log domain takes over.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
-        column_sums = kernel.column_sums(row)
-        for iteration in range(1, max_iter + 1):
-            column = column_mass / column_sums
-            row_sums = kernel.row_sums(column)
-            next_row = row_mass / row_sums
-            last = iteration == max_iter
-            if kernel.never_drifts and iteration % check_every and not last:
-                row = next_row
-                column_sums = kernel.column_sums(row)
-                continue
-            if kernel.holds(column) and kernel.holds(next_row):
-                error = kernel.distance(row * row_sums, row_mass)
-            else:
-                before = kernel.log_scaling(row, kernel.log_row)
-                column, next_row, log_row_sums = _iterate_in_logs(
-                    kernel, before, log_row_mass, log_column_mass
-                )
-                error = kernel.distance(xp.exp(before + log_row_sums), row_mass)
+        factors = scale(kernel, row, masses, max_iter, tol, check_every, log_masses)
+        log_row, log_column = kernel.read(factors.row, factors.column)
+    error = kernel.xp.astype(factors.error, kernel.xp.float64)
+    return Scalings(log_row, log_column, factors.n_iter, error, factors.status)
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The answer of :func:`scale`: factors as the kernel keeps them, iterations and errors."""
+
+    row: Array
+    column: Array
+    n_iter: Array
+    error: Array
+    status: Status
+
+
+def scale(
+    kernel: Any,
+    row: Array,
+    masses: tuple[Array | float, Array | float],
+    max_iter: int,
+    tol: float,
+    check_every: int = 1,
+    log_masses: tuple[Array | None, Array | None] = (None, None),
+) -> Factors:
+    """Return the factors that scale a kernel: columns, then rows, until both marginals hold.
+
+    Parameters
+    ----------
+    kernel : object
+        Has ``xp``, ``never_drifts``, ``row_sums``, ``column_sums`` and ``keep``; one that may
+        drift also what :func:`_iterate_in_logs` needs.
+    row : array of shape (..., n)
+        Factors of the rows to start with.
+    masses, log_masses : tuples
+        Marginals of rows and columns, and their logarithms, None where they are uniform.
+    max_iter, tol, check_every
+        As in :func:`sinkhorn`.
+
+    Returns
+    -------
+    Factors
+        Of every problem of the batch those at which it converged.
+    """
+    xp, (row_mass, column_mass) = kernel.xp, masses
+    kept, running = None, True
+    column_sums = kernel.column_sums(row)
+    for iteration in range(1, max_iter + 1):
+        column = column_mass / column_sums
+        row_sums = kernel.row_sums(column)
+        next_row = row_mass / row_sums
+        last = iteration == max_iter
+        if kernel.never_drifts and iteration % check_every and not last:
             row = next_row
             column_sums = kernel.column_sums(row)
-            if bool(xp.min(error) > tol) and not last:
-                continue
-            error = xp.maximum(error, kernel.distance(column * column_sums, column_mass))
-            converged = error <= tol
-            if last or bool(xp.any(running & converged)):
-                # Who has converged is set aside: a batch gives what its members give.
-                n_iter = xp.zeros_like(error, dtype=xp.int64) + iteration
-                now = (*kernel.keep(row, column), n_iter, error)
-                found = now if found is None else _choose(running, now, found)
-                running = running & ~converged
-                if last or not bool(xp.any(running)):
-                    break
-        assert found is not None, "max_iter is at least 1"
-        log_row, log_column = kernel.read(*found[:2])
-    return Scalings(
-        log_row=log_row,
-        log_column=log_column,
-        n_iter=found[2],
-        error=xp.astype(found[3], xp.float64),
-        status=Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED,
+            continue
+        if kernel.never_drifts or (kernel.is_close(column) and kernel.is_close(next_row)):
+            error = xp.sum(xp.abs(row * row_sums - row_mass), axis=-1)
+        else:
+            before = kernel.log_scaling(row, kernel.log_row)
+            column, next_row, log_row_sums = _iterate_in_logs(kernel, before, *log_masses)
+            error = xp.sum(xp.abs(xp.exp(before + log_row_sums) - row_mass), axis=-1)
+        row = next_row
+        column_sums = kernel.column_sums(row)
+        if bool(xp.min(error) > tol) and not last:
+            continue
+        column_error = xp.sum(xp.abs(column * column_sums - column_mass), axis=-1)
+        error = xp.maximum(error, column_error)
+        converged = error <= tol
+        if last or bool(xp.any(running & converged)):
+            # Problems that converged are set aside: a batch gives what its members give.
+            n_iter = xp.zeros_like(error, dtype=xp.int64) + iteration
+            now = (*kernel.keep(row, column), n_iter, error)
+            kept = now if kept is None else _choose(running, now, kept)
+            running = running & ~converged
+            if last or not bool(xp.any(running)):
+                break
+    assert kept is not None, "max_iter is at least 1"
+    row, column, n_iter, error = kept
+    return Factors(
+        row, column, n_iter, error, Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED
     )
 
 
 def _choose(running: Array, now: Sequence[Array], earlier: Sequence[Array]) -> tuple[Array, ...]:
-    """Return the present answers of problems still running, the earlier ones of the others."""
+    """Return the current results of problems still running, and the kept results of others."""
     xp = array_namespace(running)
     pairs = zip(now, earlier, strict=True)
     return tuple(
@@ -321,9 +356,9 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
 
 
 def _iterate_in_logs(
-    kernel: _Kernel, log_row: Array, log_row_mass: Array, log_column_mass: Array
+    kernel: _Kernel, log_row: Array, log_row_mass: Any, log_column_mass: Any
 ) -> tuple[Array, Array, Array]:
-    """Set columns and rows right whatever their range; absorb the potentials, return what is left.
+    """Correct columns and rows in the log domain; absorb the potentials, return the rest.
 
     Also returns the logarithms of the row sums before the rows are set right.
     """

@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from ccot.datasets import load_simulated, make_latent_blocks
 from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_shape
 
-AXES = ("paper", "draws", "rows", "columns", "nonzeros")
 _CRISP = ((4.0, 0.5, 1.5), (1.8, 4.5, 1.1), (1.5, 1.5, 5.5))
 _SIGMA = 0.01
 # Each row cluster of the counts has a column cluster of its own, which gets this part of them.

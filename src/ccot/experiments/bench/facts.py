@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ccot.experiments.protocol import processor
+from ccot.runtime.memory import total_bytes
 
 PACKAGES = ("ccot", "numpy", "scipy", "scikit-learn", "POT")
 
@@ -35,6 +36,7 @@ def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict
     >>> facts["command"], sorted(facts["versions"])[0]
     ('ccot bench', 'POT')
     """
+    total = total_bytes()
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
@@ -42,16 +44,8 @@ def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
         "cores": os.cpu_count(),
-        "gigabytes": _gigabytes(),
+        "gigabytes": None if total is None else round(total / 2**30, 1),
         "load": round(os.getloadavg()[0], 2),
         "threads": os.environ.get("OMP_NUM_THREADS", "default"),
         "command": command,
     }
-
-
-def _gigabytes() -> float | None:
-    """Memory of the machine, where the system tells."""
-    try:
-        return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
-    except (AttributeError, ValueError, OSError):
-        return None

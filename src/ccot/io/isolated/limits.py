@@ -1,17 +1,37 @@
-"""Limits that a process sets itself before it reads what it does not trust.
-
-Programs that run on their own load this file alone, not the package, to start at once.
-"""
+"""Limits that a process sets itself before it reads a file that is not trusted."""
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 try:
     import resource
-except ImportError:  # not on Windows, where the one who waits loses patience instead
+except ImportError:  # not on Windows, where the client stops waiting instead
     resource: Any = None
+
+# Seconds between two looks whether the parent is still there.
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process soon after the one that started it has ended."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def write_no_core() -> None:
+    """Leave no core file behind where a library crashes."""
+    if resource is not None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def limit_time(seconds: int) -> None:

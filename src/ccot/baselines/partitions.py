@@ -1,0 +1,107 @@
+"""Arithmetic of partitions: sums over clusters, first partitions, clusters that became empty."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+
+from ccot.runtime.types import Matrix, is_sparse
+
+
+def indicator(labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the 0/1 matrix of shape (n, n_clusters) of a partition."""
+    return np.eye(n_clusters)[labels]
+
+
+def times(matrix: Matrix, table: np.ndarray) -> np.ndarray:
+    """Return the product of a large matrix, dense or sparse, and a narrow one."""
+    # Unlike the operator @, dot lets other threads run while it multiplies.
+    return matrix.dot(table)
+
+
+def cluster_sums(values: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the sum of the rows of ``values`` over each cluster."""
+    return times(indicator(labels, n_clusters).T, values)
+
+
+def cluster_sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the numbers of members, as floats."""
+    return np.bincount(labels, minlength=n_clusters).astype(float)
+
+
+def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return every row of a matrix summed over clusters of its columns.
+
+    Examples
+    --------
+    >>> sum_columns(np.array([[1.0, 2.0, 4.0]]), np.array([0, 1, 0]), 2)
+    array([[5., 2.]])
+    """
+    if not is_sparse(matrix):
+        return times(matrix, indicator(labels, n_clusters))
+    # Entries of one row that now share a column add up on the way to a dense array: O(nnz).
+    parts = (matrix.data, labels[matrix.indices], matrix.indptr)
+    return sp.csr_array(parts, shape=(matrix.shape[0], n_clusters)).toarray()
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """A matrix and its transpose, both quick to read row by row.
+
+    Attributes
+    ----------
+    by_row, by_column : ndarray or CSR matrix
+        The matrix and its transpose.
+    """
+
+    by_row: Matrix
+    by_column: Matrix
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> TwoWay:
+        """Return both views of a matrix."""
+        return cls(matrix, matrix.T.tocsr() if is_sparse(matrix) else matrix.T)
+
+
+def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return labels where every empty cluster got the costliest point of a cluster with several.
+
+    Examples
+    --------
+    >>> fill_empty(np.array([0, 0, 0]), np.array([1.0, 3.0, 2.0]), 2)
+    array([0, 1, 0])
+    """
+    sizes = np.bincount(labels, minlength=n_clusters)
+    empty = np.flatnonzero(sizes == 0)
+    if len(empty) == 0:
+        return labels
+    labels = labels.copy()
+    for cluster in empty:
+        worst = int(np.argmax(np.where(sizes[labels] > 1, costs, -np.inf)))
+        sizes[labels[worst]] -= 1
+        sizes[cluster] += 1
+        labels[worst] = cluster
+    return labels
+
+
+def seeded_labels(points: Matrix, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a random partition: well-spread points attract those nearest to them."""
+    seeds, _ = kmeans_plusplus(points, n_clusters, random_state=int(rng.integers(2**31)))
+    labels = pairwise_distances_argmin(points, seeds).astype(np.intp)
+    return fill_empty(labels, rng.random(len(labels)), n_clusters)
+
+
+def kmeans_labels(points: Matrix, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the partition that one run of K-means finds."""
+    kmeans = KMeans(n_clusters, n_init=1, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        # Fewer distinct points than clusters: a start is good enough all the same.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = kmeans.fit_predict(points).astype(np.intp)
+    return fill_empty(labels, rng.random(len(labels)), n_clusters)

@@ -1,0 +1,73 @@
+"""Matrix Market files. SciPy's reader crashes on damaged ones."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy.io import _fast_matrix_market
+
+from ccot.io.isolated.worker import Answer, Refusal, blocks_of
+
+# Threads would take room of their own.
+_fast_matrix_market.PARALLELISM = 1
+_FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
+
+
+class _Market:
+    def __init__(self, path: str, text_limit: int) -> None:
+        self._path, self._limit = path, text_limit
+        # SciPy's header is read from the text alone: its numbers may be larger than any file.
+        names = ("n_rows", "n_columns", "n_listed", "format", "field", "symmetry")
+        self.about: dict[str, Any] = dict(
+            zip(names, _fast_matrix_market.mminfo(self._open()), strict=True)
+        )
+        if self.about["field"] not in _FIELDS:
+            raise Refusal(f"it holds {self.about['field'][:20]} values: convert them to real ones")
+        if self.about["symmetry"] != "general" and self.about["n_rows"] != self.about["n_columns"]:
+            raise ValueError("a symmetric matrix must be square")
+
+    def _open(self) -> Any:
+        file: BinaryIO = open(self._path, "rb")  # noqa: SIM115
+        stream = gzip.GzipFile(fileobj=file) if self._path.endswith(".gz") else file
+        return io.BufferedReader(_Checked(stream, self._limit), 1 << 16)
+
+    def read(self) -> Iterator[Answer]:
+        found = _fast_matrix_market.mmread(self._open())
+        if isinstance(found, np.ndarray):
+            step = max(1, (1 << 18) // max(found.shape[1], 1))
+            for rows in blocks_of(found, step):
+                yield {}, [rows.astype(np.float64)]
+            return
+        parts = zip(*(map(blocks_of, (*found.coords, found.data))), strict=True)
+        for rows, columns, values in parts:
+            yield {}, [rows, columns, values.astype(np.float64)]
+
+
+class _Checked(io.RawIOBase):
+    """A stream of text that may not be longer than a limit, nor hold zeros: SciPy stops there."""
+
+    def __init__(self, stream: Any, limit: int) -> None:
+        self._stream, self._left = stream, limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._stream.read(len(buffer))
+        self._left -= len(content)
+        if self._left < 0:
+            raise Refusal(
+                "it unfolds to very much more than its size, which may be a trap: if you trust "
+                "it, unpack it first"
+            )
+        if b"\0" in content:
+            raise ValueError("it holds bytes that are no text")
+        buffer[: len(content)] = content
+        return len(content)
+
+
+open_file = _Market

@@ -1,0 +1,241 @@
+"""Parquet tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ccot.io.isolated.client import FilledArray, IsolatedReader
+from ccot.io.layout import Column, check_drop, find_column
+from ccot.io.long import collect_long
+from ccot.io.matrix import (
+    BoundedTexts,
+    InputError,
+    NamedMatrix,
+    check_held,
+    check_unfolded,
+    named_matrix,
+    unique_names,
+)
+
+# Bytes of a short text in a table, and of a name until it is in a tuple.
+_TEXT_BYTES, _NAME_BYTES = 16, 240
+# Bytes that Arrow may take for pages, and about as many as a column takes.
+_ARROW_BYTES, _PAGE_BYTES = 48 << 20, 4 << 20
+# Bytes of a cell of a long table: two places and a value.
+_LONG_BYTES = 24
+
+
+class ParquetTable:
+    """A Parquet file, read by another process.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    reader : IsolatedReader, optional
+        The process, where there is one already.
+
+    Attributes
+    ----------
+    names : list of str
+        The columns.
+    n_rows : int
+        How many rows there are.
+    group_rows : list of int
+        How many there are in each row group.
+    """
+
+    def __init__(self, path: Path, reader: IsolatedReader | None = None) -> None:
+        self.path, self.reader = path, reader or parquet_reader()
+        about = self.reader.open(path)
+        check_unfolded(about["unfolded"], path)
+        self.names: list[str] = about["names"]
+        self.n_rows: int = about["n_rows"]
+        self.group_rows: list[int] = about["group_rows"]
+        if min([self.n_rows, *self.group_rows]) < 0 or sum(self.group_rows) != self.n_rows:
+            raise InputError(f"{path} is no readable Parquet file (its numbers of rows contradict "
+                             "each other): write or download it again")  # fmt: skip
+        self._types = dict(zip(self.names, about["types"], strict=True))
+        self._kinds = dict(zip(self.names, about["kinds"], strict=True))
+        self._kept_index = about["index"]
+
+    def is_numeric(self, name: str) -> bool:
+        """Tell whether a column holds numbers."""
+        return self._kinds[name] == "number"
+
+    def matrix_columns(
+        self, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
+    ) -> tuple[list[str], str | None]:
+        """Return the columns that make up the matrix, and that of row names.
+
+        Parameters
+        ----------
+        index_col, drop
+            As in :func:`ccot.io.read_matrix`.
+
+        Returns
+        -------
+        columns : list of str
+            All other columns that are not left out, every one of them numeric.
+        index : str or None
+            Column of row names.
+        """
+        unique_names(self.names, "columns")
+        index = self._index_column(index_col)
+        places = (find_column(one, self.names, len(self.names), "--drop") for one in drop)
+        dropped = {self.names[place] for place in places}
+        index = None if index in dropped else index
+        columns = [name for name in self.names if name != index and name not in dropped]
+        for name in columns:
+            if not self.is_numeric(name):
+                raise InputError(
+                    f"column {name[:40]!r} is of type {self._types[name]}, not a number: leave it "
+                    "out by --drop, or name it by --index-col"
+                )
+        return columns, index
+
+    def _index_column(self, asked: Column | bool | None) -> str | None:
+        """Return the one asked for, that of pandas, or a first one of text."""
+        if asked is False:
+            return None
+        if asked is not None:
+            return self.names[find_column(asked, self.names, len(self.names), "--index-col")]
+        kept = self._kept_index
+        if len(kept) == 1 and isinstance(kept[0], str):
+            return kept[0]
+        return None if not self.names or self.is_numeric(self.names[0]) else self.names[0]
+
+    def read(self, columns: Sequence[str], group: int | None = None) -> np.ndarray:
+        """Return numeric columns, of one row group or of all."""
+        n_rows = self.n_rows if group is None else self.group_rows[group]
+        groups = None if group is None else [group]
+        n_bytes = 8 * n_rows * len(columns)
+        check_unfolded(n_bytes, self.path)
+        values = np.empty((n_rows, len(columns)))
+        step = self._columns_at_once()
+        for first in range(0, len(columns), step):
+            part = FilledArray(values[:, first : first + step])
+            names = list(columns[first : first + step])
+            for _, (block,) in self._ask(n_bytes, numbers=names, groups=groups):
+                part.put(block)
+            part.whole()
+        return values
+
+    def _columns_at_once(self) -> int:
+        """Return how many columns Arrow may read together: it holds pages of all of them."""
+        return _ARROW_BYTES // min(_PAGE_BYTES, 24 * max(self.group_rows) + 1) or 1
+
+    def row_names(self, index: str, n_columns: int) -> list[str]:
+        """Return the row names, of a table with so many columns beside them."""
+        n_bytes = self.n_rows * (8 * n_columns + _TEXT_BYTES)
+        check_unfolded(n_bytes, self.path)
+        size = max(n_bytes, self.path.stat().st_size)
+        check_held(
+            self.n_rows * (8 * n_columns + _NAME_BYTES),
+            size,
+            f"a table of {self.n_rows} row names",
+            "leave the names out by --drop",
+        )
+        self._check_text(index)
+        texts, names = BoundedTexts(size), []
+        for message, (_, codes) in self._ask(n_bytes, texts=[index]):
+            known = texts.shared(message["texts"][0])
+            names += [known[code] for code in codes.tolist()]
+        return list(unique_names(names, "rows") or ())
+
+    def triples(self, columns: Sequence[str], n_bytes: int) -> Iterator[tuple[str, str, float]]:
+        """Yield the cells of a long table: row, column and value, which is 1 if it is not there."""
+        named, value = list(columns[:2]), list(columns[2:])
+        for name in named:
+            self._check_text(name)
+        texts = BoundedTexts(max(n_bytes, self.path.stat().st_size))
+        for message, (values, *codes) in self._ask(n_bytes, numbers=value, texts=named):
+            known = map(texts.shared, message["texts"])
+            cells = (map(one.__getitem__, code.tolist())
+                     for one, code in zip(known, codes, strict=True))  # fmt: skip
+            counts = values[:, 0] if value else np.ones(len(values))
+            yield from zip(*cells, counts.tolist(), strict=True)
+
+    def _ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
+        n_bytes = max(n_bytes, self.path.stat().st_size)
+        return self.reader.read(self.path, n_bytes, **question)
+
+    def _check_text(self, name: str) -> None:
+        if self._kinds[name] == "other":
+            raise InputError(
+                f"column {name[:40]!r} is of type {self._types[name]}, neither text nor numbers: "
+                "leave it out by --drop, or name another --index-col"
+            )
+
+
+def parquet_reader() -> IsolatedReader:
+    """Return a process that reads Parquet files, or say what is not installed."""
+    if find_spec("pyarrow") is None:
+        raise ImportError(
+            "Parquet files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
+            "a CSV file"
+        )
+    return IsolatedReader("parquet", "Parquet file")
+
+
+def read_parquet(
+    path: Path,
+    *,
+    index_col: Column | bool | None = None,
+    drop: Sequence[Column] = (),
+    long: bool | Sequence[Column] = False,
+    unlisted: str = "zero",
+) -> NamedMatrix:
+    """Read a Parquet table.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    index_col, drop, long, unlisted
+        As in :func:`ccot.io.read_matrix`.
+
+    Returns
+    -------
+    NamedMatrix
+        The matrix.
+    """
+    table = ParquetTable(path)
+    if long is not False:
+        check_drop(drop, "a long table")
+        return _read_long(table, _long_columns(table, long), unlisted)
+    columns, index = table.matrix_columns(index_col, drop)
+    if not table.n_rows * len(columns):
+        raise InputError(f"the matrix is empty ({table.n_rows} x {len(columns)}): pass data")
+    names = None if index is None else table.row_names(index, len(columns))
+    values = table.read(columns)
+    how = "no row names" if index is None else f"row names from column {index!r}"
+    return named_matrix(values, names, columns, f"Parquet, {how}")
+
+
+def _long_columns(table: ParquetTable, asked: bool | Sequence[Column]) -> list[str]:
+    """Return the columns of rows, columns and, where there is one, values."""
+    header = table.names
+    wanted = list(range(min(len(header), 3))) if isinstance(asked, bool) else list(asked)
+    places = [find_column(column, header, len(header), "--long-columns") for column in wanted]
+    if len(places) not in (2, 3):
+        raise InputError(
+            "a long table has a row, a column and a value: pass --long-columns row,column,value"
+        )
+    names = [header[place] for place in places]
+    if len(names) == 3 and not table.is_numeric(names[2]):
+        raise InputError(f"column {names[2]!r} is no number: pass --long-columns row,column,value")
+    return names
+
+
+def _read_long(table: ParquetTable, columns: list[str], unlisted: str) -> NamedMatrix:
+    n_bytes = _LONG_BYTES * table.n_rows
+    check_unfolded(n_bytes, table.path)
+    size = max(table.path.stat().st_size, n_bytes)
+    triples = table.triples(columns, n_bytes)
+    return collect_long(triples, counted=len(columns) == 2, unlisted=unlisted, size=lambda: size)

@@ -1,0 +1,287 @@
+"""The folder of a checkpoint: a header, and files that each hold a run of finished pieces.
+
+A file is written beside its place and moved there whole. Its name says how high on the stack it
+begins: what is as high or higher in earlier files is out of date. Whatever moment a process is
+killed at, the files make a stack that the fit once had.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields, is_dataclass, replace
+from importlib import import_module
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from array_api_compat import is_array_api_obj, is_torch_array
+from scipy.sparse import issparse
+
+from ccot.persistence.atomic import locked_folder, write_atomically
+from ccot.persistence.model_file import ModelFileError, read_values, write_values
+
+_HEADER, _ENDING = "checkpoint.json", ".pieces"
+_KIND = {"format": "ccot-checkpoint", "version": 1}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A finished piece of a fit.
+
+    Attributes
+    ----------
+    name : str
+        What it is, after the names of those it is a part of.
+    height : int
+        Its index on the stack.
+    value : object
+        The piece itself.
+    generator : dict
+        State of the generator when it was finished.
+    n_bytes : int
+        Memory of its arrays.
+    devices : tuple of str
+        Devices of PyTorch that its arrays are on, "" for those of NumPy; empty if all are.
+    """
+
+    name: str
+    height: int
+    value: Any
+    generator: dict
+    n_bytes: int
+    devices: tuple[str, ...] = ()
+
+    def loaded(self) -> Any:
+        """Return the value, its arrays on the devices that they were on."""
+        return self.value if not self.devices else _sent_back(self.value, self.devices)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A run of the stack on disk: where, the how many-th, and how high it begins."""
+
+    path: Path
+    number: int
+    lowest: int
+
+    @classmethod
+    def at(cls, path: Path) -> _File | None:
+        """Return what a file's name says; None: it is not one of ours."""
+        parts = re.fullmatch(r"(\d{6,})-(\d{6,})", path.stem)
+        return cls(path, int(parts[1]), int(parts[2])) if parts else None
+
+
+class PieceFiles:
+    """The files of one fit.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Where they are; made if it is not there.
+    about : mapping of str to str
+        What tells this fit from others.
+    types : mapping of str to type
+        Dataclasses and enums that the pieces may hold, by their names in the files.
+    """
+
+    def __init__(self, folder: Path, about: Mapping[str, str], types: Mapping[str, type]) -> None:
+        self.folder, self._about = folder, dict(about)
+        # Files of earlier versions name the class so.
+        self._types = {**types, "_Piece": Piece}
+        self._files: list[_File] = []
+        self._n_read = 0
+
+    def __bool__(self) -> bool:
+        """Tell whether anything is on disk."""
+        return bool(self._files)
+
+    def open(self) -> dict[str, Any] | None:
+        """Return the header of what is kept of this fit; refuse an unfinished one of another."""
+        for pattern in (f".*{_ENDING}.*.part", f".{_HEADER}.*.part"):
+            for half in self.folder.glob(pattern):
+                half.unlink()
+        header = self._header()
+        if header is None or self._is_another(header):
+            clear(self.folder)
+            return None
+        for file in sorted(_files_in(self.folder), key=lambda file: file.number):
+            self._push(file)
+        return header
+
+    def _header(self) -> dict[str, Any] | None:
+        path = self.folder / _HEADER
+        try:
+            header = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            return warn(f"{path} cannot be read ({error})", "the fit begins anew")
+        whole = {"about", "finished", "generator"}
+        if isinstance(header, dict) and _KIND.items() <= header.items() and whole <= header.keys():
+            return header
+        raise ValueError(f"{path} is not of a checkpoint of this version: pass another folder")
+
+    def _is_another(self, header: Mapping[str, Any]) -> bool:
+        others = _differences(header["about"], self._about)
+        if others and not header["finished"]:
+            raise ValueError(
+                f"{self.folder} holds an unfinished fit with {others}: fit as then to go on with "
+                "it, pass another checkpoint, or remove this one"
+            )
+        return bool(others)
+
+    def read_next(self, height: int) -> list[Piece]:
+        """Return the pieces of the next file, which go on at a height; none after the last."""
+        if self._n_read == len(self._files):
+            return []
+        file, *later = self._files[self._n_read :]
+        pieces = read_values(file.path, self._types)
+        if not isinstance(pieces, list) or not all(isinstance(one, Piece) for one in pieces):
+            raise ModelFileError(f"{file.path} holds something else than pieces")
+        limit = later[0].lowest if later else inf
+        pieces = [piece for piece in pieces if piece.height < limit]
+        if [piece.height for piece in pieces] != [height + n for n in range(len(pieces))]:
+            raise ModelFileError(f"pieces are missing before or in {file.path}")
+        self._n_read += 1
+        return pieces
+
+    def drop_unread(self) -> None:
+        """Remove the files that were not read."""
+        while len(self._files) > self._n_read:
+            self._files.pop().path.unlink(missing_ok=True)
+
+    def write(self, pieces: Iterable[Piece], generator: Any) -> None:
+        """Write pieces to a new file, on top of the others."""
+        pieces = [_brought(piece) for piece in pieces]
+        if not self._files:
+            self.write_header(finished=False, generator=generator)
+        number = self._files[-1].number + 1 if self._files else 0
+        lowest = pieces[0].height
+        file = _File(self.folder / f"{number:06d}-{lowest:06d}{_ENDING}", number, lowest)
+        write_values(file.path, pieces, self._types, self._about.get("ccot", ""))
+        self._push(file)
+        self._n_read = len(self._files)
+
+    def write_header(self, *, finished: bool, generator: Any) -> None:
+        """Say whose fit this is, and whether it is finished."""
+        header = {**_KIND, "finished": finished, "about": self._about, "generator": generator}
+        with write_atomically(self.folder / _HEADER, "w") as file:
+            file.write(json.dumps(header, indent=1) + "\n")
+
+    def _push(self, file: _File) -> None:
+        """Put a file on top; those it makes out of date go."""
+        while self._files and self._files[-1].lowest >= file.lowest:
+            self._files.pop().path.unlink(missing_ok=True)
+        self._files.append(file)
+
+
+def warn(problem: Any, consequence: str) -> None:
+    """Warn that a checkpoint does not do what it should."""
+    warnings.warn(f"checkpoint: {problem}; {consequence}", UserWarning, stacklevel=2)
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Remove a checkpoint; whatever else is in its folder stays.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The folder; it need not be there.
+    """
+    if folder.is_dir():
+        with claimed(folder):
+            clear(folder)
+
+
+def clear(folder: Path) -> None:
+    """Remove the files of a checkpoint."""
+    for path in (folder / _HEADER, *(file.path for file in _files_in(folder))):
+        path.unlink(missing_ok=True)
+
+
+def _files_in(folder: Path) -> list[_File]:
+    return [file for path in folder.glob(f"*{_ENDING}") if (file := _File.at(path))]
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Claim a folder, and remove it if nothing is left in it."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file: a checkpoint is a folder")
+    with locked_folder(folder):
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _differences(there: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """Say in which way another fit is not this one.
+
+    Examples
+    --------
+    >>> _differences({"reg": "0.2", "tol": "1"}, {"reg": "0.5", "tol": "1"})
+    'reg=0.2 instead of 0.5'
+    >>> _differences({"data": "e01f"}, {"data": "77ab"})
+    'other data'
+    """
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    return ", ".join(
+        "other data" if name == "data" else f"{name}={there.get(name)} instead of {here.get(name)}"
+        for name in names
+    )
+
+
+def _with_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a tree of values with every array changed."""
+    if is_array_api_obj(value):
+        return change(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        return replace(value, **{k: _with_arrays(part, change) for k, part in parts.items()})
+    if isinstance(value, dict):
+        return {key: _with_arrays(part, change) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_with_arrays(part, change) for part in value)
+    return value
+
+
+def _brought(piece: Piece) -> Piece:
+    """Bring the arrays of a piece to NumPy, and say where they were."""
+    devices: list[str] = []
+
+    def bring(array: Any) -> np.ndarray:
+        devices.append(str(array.device) if is_torch_array(array) else "")
+        return array.cpu().numpy() if is_torch_array(array) else array
+
+    value = _with_arrays(piece.value, bring)
+    return replace(piece, value=value, devices=tuple(devices) if any(devices) else ())
+
+
+def _sent_back(value: Any, devices: Iterable[str]) -> Any:
+    """Send arrays to the devices of PyTorch that they were on."""
+    where, send = iter(devices), import_module("torch").as_tensor
+
+    def send_back(array: np.ndarray) -> Any:
+        device = next(where)
+        return send(array, device=device) if device else array
+
+    return _with_arrays(value, send_back)
+
+
+def count_bytes(value: Any) -> int:
+    """Return the memory of the arrays in a tree of values."""
+    if hasattr(value, "nbytes"):
+        return value.nbytes
+    if issparse(value):
+        return count_bytes((value.data, value.indices, value.indptr))
+    if is_dataclass(value):
+        return sum(count_bytes(getattr(value, field.name)) for field in fields(value))
+    parts = value.values() if isinstance(value, dict) else value
+    return sum(map(count_bytes, parts)) if isinstance(value, dict | list | tuple) else 0

@@ -1,0 +1,26 @@
+"""Figures of a fitted co-clustering: the blocks, the steps behind them, how sure they are.
+
+Every function takes a fitted estimator and draws into the axes it is given, or into a new figure
+where there are none. One cluster has one colour in all figures; the palette is that of Okabe and
+Ito, which people with any kind of colour vision can tell apart. Clusters beyond the eighth begin
+the palette again.
+"""
+
+from ccot.plotting._shared import PALETTE as PALETTE
+from ccot.plotting._shared import new_figure
+from ccot.plotting.block_means import plot_block_means
+from ccot.plotting.blocks import plot_blocks
+from ccot.plotting.confidence import plot_confidence
+from ccot.plotting.merge_costs import plot_merge_costs
+from ccot.plotting.reg_path import plot_reg_path
+from ccot.plotting.scalings import plot_scalings
+
+__all__ = [
+    "new_figure",
+    "plot_block_means",
+    "plot_blocks",
+    "plot_confidence",
+    "plot_merge_costs",
+    "plot_reg_path",
+    "plot_scalings",
+]

@@ -1,0 +1,146 @@
+"""Palette, axes and the small pieces that several figures use; the only import of matplotlib."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ccot.estimators.base import BaseCoclustering
+
+PALETTE = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#666666",
+    "#F0E442",
+)
+INK, FAINT = "#222222", "#8a8a8a"
+SIDES = ("row", "column")
+
+
+def new_figure(
+    n_rows: int = 1,
+    n_columns: int = 1,
+    *,
+    size: tuple[float, float] = (6.4, 4.8),
+    **subplots: Any,
+) -> tuple[Figure, Any]:
+    """Make a figure that no window manager knows about, for files rather than screens.
+
+    Parameters
+    ----------
+    n_rows, n_columns : int, default=1
+        Grid of axes.
+    size : tuple of two floats, default=(6.4, 4.8)
+        Width and height in inches.
+    **subplots
+        Passed to :meth:`matplotlib.figure.Figure.subplots`.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        Save it with ``figure.savefig``.
+    axes : matplotlib.axes.Axes or ndarray of Axes
+        One, or as many as the grid has.
+
+    Examples
+    --------
+    >>> from ccot.plotting import new_figure
+    >>> figure, axes = new_figure(1, 2)
+    >>> len(axes)
+    2
+    """
+    figure = matplotlib_module("figure").Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, **subplots)
+
+
+def matplotlib_module(module: str) -> Any:
+    """Return a module of matplotlib, or say how to install it."""
+    try:
+        return importlib.import_module(f"matplotlib.{module}")
+    except ImportError as error:
+        raise ImportError(
+            "figures need matplotlib, which is not installed: pip install 'ccot[report]'"
+        ) from error
+
+
+def new_axes(size: tuple[float, float]) -> Axes:
+    """Return the axes of a figure that notebooks and interactive shells will show."""
+    return matplotlib_module("pyplot").subplots(figsize=size, layout="constrained")[1]
+
+
+def draw_sides(
+    draw: Callable[[Axes, BaseCoclustering, str], None],
+    estimator: BaseCoclustering,
+    ax: Sequence[Axes] | np.ndarray | None,
+    height: float,
+    ylabel: str,
+) -> np.ndarray:
+    """Return two axes, of a new figure where none are given, with rows and columns drawn."""
+    check_is_fitted(estimator)
+    if ax is None:
+        pyplot = matplotlib_module("pyplot")
+        ax = pyplot.subplots(1, 2, figsize=(9.0, height), layout="constrained")[1]
+    panels = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
+    if len(panels) != 2:
+        raise ValueError(f"ax must hold two axes, for rows and for columns, not {len(panels)}")
+    for panel, side in zip(panels, SIDES, strict=True):
+        draw(panel, estimator, side)
+        open_frame(panel)
+    panels[0].set_ylabel(ylabel)
+    return panels
+
+
+def attributes(estimator: BaseCoclustering, side: str, *names: str) -> list[Any]:
+    """Return attributes of one side: ``row_name_`` or ``column_name_`` for each name."""
+    return [getattr(estimator, f"{side}_{name}_") for name in names]
+
+
+def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:
+    """Return the sizes of the clusters of one side."""
+    n_clusters = getattr(estimator, f"n_{side}_clusters_")
+    return np.bincount(getattr(estimator, f"{side}_labels_"), minlength=n_clusters)
+
+
+def spans(sizes: np.ndarray) -> list[tuple[int, int]]:
+    """Return where each cluster begins and ends once points are ordered by cluster."""
+    ends = np.cumsum(sizes)
+    return list(zip((ends - sizes).tolist(), ends.tolist(), strict=True))
+
+
+def colour_of(cluster: int) -> str:
+    """Return the colour of a cluster."""
+    return PALETTE[cluster % len(PALETTE)]
+
+
+def without_frame(ax: Axes) -> None:
+    """Remove frame and tick marks; labels stay."""
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def open_frame(ax: Axes) -> None:
+    """Remove the frame's upper and right edge."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def whole_ticks(axis: Any) -> None:
+    """Put ticks at whole numbers only."""
+    axis.get_major_locator().set_params(integer=True)
+
+
+def count(number: int, what: str) -> str:
+    """Return a number with its noun, in the plural where needed."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,0 +1,165 @@
+"""Middleware of the service: limits on bodies, a token, counts of requests."""
+
+import asyncio
+import hmac
+import time
+from collections import Counter
+from typing import Any
+
+from ccot.recommend.messages import AsciiResponse
+
+MAX_BODY = 1 << 18
+# Seconds within which the whole of a body has to arrive.
+BODY_SECONDS = 10.0
+# Asked by monitors, which have no token.
+_OPEN = ("/health", "/ready")
+_BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
+
+
+class LimitBody:
+    """Refuses bodies that are too large or too slow, however they are sent."""
+
+    def __init__(self, app: Any, limit: int = MAX_BODY, seconds: float = BODY_SECONDS) -> None:
+        self._app, self._limit, self._seconds = app, limit, seconds
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Read the body, then pass it to the application."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await self._read(receive)
+        except TimeoutError:
+            await _refuse(408, "the body did not arrive in time", scope, receive, send)
+            return
+        if body is None:
+            return
+        if len(body) > self._limit:
+            message = f"the body is larger than {self._limit} bytes"
+            await _refuse(413, message, scope, receive, send)
+            return
+        unread = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def read_again() -> Any:
+            return unread.pop() if unread else await receive()
+
+        await self._app(scope, read_again, send)
+
+    async def _read(self, receive: Any) -> bytes | None:
+        """Return the body, cut short once it exceeds the limit; None if the client is gone."""
+        body, more = b"", True
+        while more and len(body) <= self._limit:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        return body
+
+
+class RequireToken:
+    """Refuses requests without ``Authorization: Bearer TOKEN``; health and readiness are open."""
+
+    def __init__(self, app: Any, token: str) -> None:
+        self._app, self._expected = app, b"Bearer " + token.encode()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass on requests with the token."""
+        if scope["type"] == "http" and scope["path"] not in _OPEN:
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                headers = {"WWW-Authenticate": "Bearer"}
+                await _refuse(401, "a token is needed", scope, receive, send, headers)
+                return
+        await self._app(scope, receive, send)
+
+
+class CountRequests:
+    """Counts requests and their seconds by path and status, for Prometheus.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What answers.
+    paths : collection of str
+        Paths that are counted by name; all others are ``other``, so that their number is bounded.
+    counts : RequestCounts
+        Where counts are kept.
+    """
+
+    def __init__(self, app: Any, paths: frozenset[str], counts: "RequestCounts") -> None:
+        self._app, self._paths, self._counts = app, paths, counts
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on and count its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, statuses = time.perf_counter(), []
+
+        async def note_status(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, note_status)
+        finally:
+            path = scope["path"] if scope["path"] in self._paths else "other"
+            status = statuses[0] if statuses else 499
+            self._counts.add(path, status, time.perf_counter() - start)
+
+
+class RequestCounts:
+    """Numbers and durations of requests, since the process started.
+
+    Examples
+    --------
+    >>> counts = RequestCounts()
+    >>> counts.add("/label", 200, 0.25)
+    >>> "ccot_request_seconds_sum 0.25" in counts.text()
+    True
+    """
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._seconds, self._within = 0.0, Counter[float]()
+
+    def add(self, path: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self._requests[path, status] += 1
+        self._seconds += seconds
+        self._within.update(bound for bound in _BUCKETS if seconds <= bound)
+
+    def text(self) -> str:
+        """Return the counts in Prometheus' text format."""
+        total = self._requests.total()
+        lines = ["# TYPE ccot_requests_total counter"]
+        lines += [
+            f'ccot_requests_total{{path="{path}",status="{status}"}} {number}'
+            for (path, status), number in sorted(self._requests.items())
+        ]
+        lines.append("# TYPE ccot_request_seconds histogram")
+        lines += [
+            f'ccot_request_seconds_bucket{{le="{bound}"}} {self._within[bound]}'
+            for bound in _BUCKETS
+        ]
+        lines += [
+            f'ccot_request_seconds_bucket{{le="+Inf"}} {total}',
+            f"ccot_request_seconds_sum {self._seconds:.6g}",
+            f"ccot_request_seconds_count {total}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+async def _refuse(
+    status: int,
+    reason: str,
+    scope: Any,
+    receive: Any,
+    send: Any,
+    headers: dict[str, str] | None = None,
+) -> None:
+    answer = AsciiResponse({"detail": reason}, status_code=status, headers=headers)
+    await answer(scope, receive, send)

@@ -1,0 +1,173 @@
+"""The process that serves: uvicorn with limits on connections, on slow clients and on shutdown."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from dataclasses import asdict, dataclass, replace
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# Seconds: for the head of a request to arrive, for the next request on a connection, for
+# requests under way once the service is told to stop; for a worker to load its model.
+_HEAD_SECONDS, _IDLE_SECONDS, _STOP_SECONDS, _LOAD_SECONDS = 10.0, 5, 5, 120
+_MAX_CONNECTIONS, _MAX_HEAD, _LONGEST_LINE = 400, 1 << 14, 400
+# Workers are processes of their own: what they serve reaches them through the environment.
+_PREFIX = "CCOT_SERVE_"
+
+
+@dataclass(frozen=True)
+class Service:
+    """What is served, and to whom.
+
+    Attributes
+    ----------
+    model : str
+        Model file of a recommender.
+    hosts : str
+        Names by which the service may be called, with commas between them; ``*`` allows all.
+    token_file : str
+        File that holds the token requests must bring; empty: none is needed.
+    parent : str
+        Process whose end ends the workers; empty: none.
+    """
+
+    model: str
+    hosts: str = "*"
+    token_file: str = ""
+    parent: str = ""
+
+
+class LimitedProtocol(H11Protocol):
+    """HTTP/1.1 of uvicorn that closes connections beyond a number and heads that do not arrive."""
+
+    _timer: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Take a connection, or close it at once where there are too many."""
+        super().connection_made(transport)
+        if len(self.connections) > _MAX_CONNECTIONS:
+            transport.abort()
+            return
+        self._timer = self.loop.call_later(_HEAD_SECONDS, transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        """Read; the clock runs from the first byte of a head to its last."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_timer()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def run_service(
+    service: Service, *, host: str, port: int, workers: int = 1, log_level: str = "warning"
+) -> None:
+    """Serve until told to stop.
+
+    Parameters
+    ----------
+    service : Service
+        What is served.
+    host, port
+        Where to listen.
+    workers : int, default=1
+        Number of processes.
+    log_level : str, default="warning"
+        As in uvicorn; requests are logged from ``"info"`` on.
+
+    Raises
+    ------
+    ValueError
+        If that address cannot be listened on.
+    """
+    _check_address(host, port)
+    if workers > 1:
+        service = replace(service, parent=str(os.getpid()))
+    os.environ |= {_PREFIX + name.upper(): value for name, value in asdict(service).items()}
+    # A worker may take long to load on a busy machine; older versions of uvicorn have no limit.
+    patient: dict[str, Any] = {"timeout_worker_healthcheck": _LOAD_SECONDS}
+    known = signature(uvicorn.run).parameters
+    uvicorn.run(
+        f"{__name__}:app_of_environment",
+        factory=True,
+        host=host,
+        port=port,
+        http=LimitedProtocol,
+        ws="none",
+        workers=workers,
+        log_level=log_level,
+        access_log=log_level == "info",
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        h11_max_incomplete_event_size=_MAX_HEAD,
+        server_header=False,
+        **{name: value for name, value in patient.items() if name in known},
+    )
+
+
+def load_app(service: Service) -> Any:
+    """Return the application of a service."""
+    from ccot.recommend.persist import load_recommender
+    from ccot.recommend.service import make_app
+
+    token = Path(service.token_file).read_text().strip() if service.token_file else None
+    if token is not None and not (token and token.isascii() and token.isprintable()):
+        raise ValueError(f"{service.token_file} must hold a token of printable ASCII characters")
+    return make_app(load_recommender(service.model), hosts=service.hosts.split(","), token=token)
+
+
+def app_of_environment() -> Any:
+    """Return the application that the environment names; it ends with its parent."""
+    names = Service.__dataclass_fields__
+    service = Service(**{name: os.environ[_PREFIX + name.upper()] for name in names})
+    for name in ("uvicorn.error", "uvicorn.access"):
+        logging.getLogger(name).addFilter(_shorten)
+    if service.parent:
+        threading.Thread(target=_end_with, args=(int(service.parent),), daemon=True).start()
+    return load_app(service)
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse an address that cannot be listened on, before anything is started."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "no such host"
+        raise ValueError(
+            f"cannot listen on {host}, port {port} ({reason}): choose another --host or --port"
+        ) from None
+
+
+def _shorten(record: logging.LogRecord) -> bool:
+    """Cut a line of the log; a filter that lets every record pass."""
+    line = record.getMessage()
+    if len(line) > _LONGEST_LINE:
+        record.msg, record.args = line[:_LONGEST_LINE] + "...", ()
+    return True
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent ended."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)

@@ -1,0 +1,49 @@
+"""Names of a package that are loaded when they are first used."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def load_when_used(
+    package: str, modules: Mapping[str, str], submodules: tuple[str, ...] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package whose names are loaded when used.
+
+    Parameters
+    ----------
+    package : str
+        Its name.
+    modules : mapping of str to str
+        The module that defines each name.
+    submodules : tuple of str
+        Modules of the package that are public themselves.
+
+    Returns
+    -------
+    tuple of two functions
+        To be assigned in the package's ``__init__``.
+
+    Examples
+    --------
+    >>> get, _ = load_when_used("ccot", {"detect_jumps": "ccot.scalings.jumps"})
+    >>> get("detect_jumps").__module__
+    'ccot.scalings.jumps'
+    """
+
+    def get(name: str) -> Any:
+        if name in submodules:
+            return import_module(f"{package}.{name}")
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(modules[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *modules, *submodules})
+
+    return get, names

@@ -1,0 +1,211 @@
+"""Where AnnData keeps its counts, and how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import gen_batches
+
+from ccot.io.anndata import from_anndata
+from ccot.io.matrix import InputError, named_matrix
+from ccot.runtime.types import Matrix, is_sparse
+from ccot.sources import FunctionSource, RowSource, as_source, is_source
+
+# Counts of a cell are scaled to this sum before logarithms are taken.
+CELL_SUM = 1e4
+# Values are judged by the first so many.
+_JUDGED = 2**20
+_BATCH_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The matrix of annotated data that is clustered.
+
+    Attributes
+    ----------
+    values : ndarray, CSR array or RowSource of shape (n_cells, n_genes)
+        The matrix.
+    genes : pandas.Index
+        Names of the columns.
+    where : str
+        ``"X"``, ``"raw"`` or ``"layers/NAME"``.
+    are_counts : bool
+        Whether the values are whole and not negative.
+    """
+
+    values: Any
+    genes: pd.Index
+    where: str
+    are_counts: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of cells and genes."""
+        return self.values.shape
+
+    def describe(self) -> str:
+        """Say in one line what is clustered."""
+        if self.are_counts:
+            return f"ccot: counts of {self.where}"
+        return f"ccot: values of {self.where} as they are (they are no counts)"
+
+    def of_genes(self, wanted: pd.Index, *, fill: bool = False) -> Counts:
+        """Return the columns of genes by name; those that are missing are zero, or an error."""
+        if wanted.equals(self.genes):
+            return self
+        places = self.genes.get_indexer(wanted)
+        missing = wanted[places < 0]
+        if len(missing) and not fill:
+            raise InputError(
+                f"{len(missing)} of {len(wanted)} genes are not in {self.where} (the first: "
+                f'{missing[0]!r}): pass missing="zero" to take them for zero'
+            )
+        if len(missing) == len(wanted):
+            raise InputError(f"none of the {len(wanted)} genes is in {self.where}: check the names")
+        return Counts(_columns(self.values, places), wanted, self.where, self.are_counts)
+
+    def log_rows(self) -> Iterator[tuple[slice, Matrix]]:
+        """Yield ranges of cells with their logarithms; values that are no counts stay."""
+        for part, rows in self._batches():
+            yield part, _log(rows) if self.are_counts else rows
+
+    def _batches(self) -> Iterator[tuple[slice, Matrix]]:
+        if isinstance(self.values, RowSource):
+            yield from ((part, self.values.read(part)) for part in self.values.parts)
+        else:
+            batches = gen_batches(self.shape[0], _BATCH_ROWS)
+            yield from ((part, self.values[part]) for part in batches)
+
+
+def find_counts(adata: Any, layer: str | None = None) -> Counts:
+    """Return the counts of annotated data.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells x genes.
+    layer : str, optional
+        Name of a layer, or ``"X"`` or ``"raw"``. By default ``layers["counts"]`` or else, of
+        ``raw`` and ``X``, the first that holds counts, that has no negative values, or ``X``.
+
+    Returns
+    -------
+    Counts
+        The matrix, left in its file where it is in one.
+    """
+    for names, what in ((adata.obs_names, "obs"), (adata.var_names, "var")):
+        if not names.is_unique:
+            raise InputError(
+                f"some names in {what} are there twice: call adata.{what}_names_make_unique()"
+            )
+    where = _place(adata, layer)
+    values = _values(adata, where)
+    judged = _some(values)
+    genes = adata.raw.var_names if where == "raw" else adata.var_names
+    return Counts(_matrix(adata, where, values), genes, where, _are_counts(judged))
+
+
+def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
+    """Return the counts that clusters were found in, for the genes of ``adata``.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells x genes.
+    key : str
+        Name of the clusters.
+    layer : str or None
+        Another place, as in :func:`find_counts`.
+
+    Returns
+    -------
+    Counts
+        The matrix.
+    """
+    source = adata.uns.get(key, {}).get("source")
+    if layer is None and source is not None:
+        layer = str(source).removeprefix("layers/")
+    return find_counts(adata, layer).of_genes(adata.var_names)
+
+
+def _place(adata: Any, layer: str | None) -> str:
+    if layer is not None:
+        plain = layer in ("X", "raw") and layer not in adata.layers
+        return layer if plain else f"layers/{layer}"
+    if "counts" in adata.layers:
+        return "layers/counts"
+    places = [place for place in ("raw", "X") if getattr(adata, place, None) is not None]
+    judged = {place: _some(_values(adata, place)) for place in places}
+    counts = [place for place in places if _are_counts(judged[place])]
+    positive = [place for place in places if judged[place].min(initial=0) >= 0]
+    return [*counts, *positive, "X"][0]
+
+
+def _values(adata: Any, where: str) -> Any:
+    if where == "raw":
+        if adata.raw is None:
+            raise InputError("there is no raw: name a layer, or leave layer=None")
+        return adata.raw.X
+    # A name that is not there is from_anndata's to explain.
+    return adata.X if where == "X" else adata.layers.get(where.removeprefix("layers/"))
+
+
+def _matrix(adata: Any, where: str, values: Any) -> Any:
+    if is_source(values):
+        return as_source(values)
+    if where == "raw":
+        return named_matrix(values, None, None, "AnnData, raw").values
+    return from_anndata(adata, None if where == "X" else where.removeprefix("layers/")).values
+
+
+def _some(values: Any) -> np.ndarray:
+    """Return values to judge a matrix by."""
+    if values is None:
+        return np.empty(0)
+    if is_source(values):
+        source = as_source(values, allow_nan=True)
+        values = source.read(source.parts[0])
+    if is_sparse(values):
+        return values.data[:_JUDGED]
+    return np.asarray(values[: max(1, _JUDGED // values.shape[1])])
+
+
+def _are_counts(values: np.ndarray) -> bool:
+    return bool(np.all((values >= 0) & (values == np.floor(values))))
+
+
+def _log(rows: Matrix) -> Matrix:
+    """Return log(1 + counts), each cell scaled to the same sum."""
+    sums = np.asarray(rows.sum(axis=1)).ravel()
+    scale = CELL_SUM / np.where(sums > 0, sums, 1)
+    if is_sparse(rows):
+        scaled = rows.multiply(scale[:, None]).tocsr()
+        scaled.data = np.log1p(scaled.data)
+        return scaled
+    return np.log1p(rows * scale[:, None])
+
+
+def _columns(values: Any, places: np.ndarray) -> Any:
+    """Return columns at places, zeros where a place is -1."""
+    if not isinstance(values, RowSource):
+        return _picked(values, places)
+
+    def make(first: int, last: int) -> Matrix:
+        return _picked(values.read(slice(first, last)), places)
+
+    return FunctionSource(make, (values.shape[0], len(places)), values.parts[0].stop)
+
+
+def _picked(rows: Matrix, places: np.ndarray) -> Matrix:
+    absent = places < 0
+    if not is_sparse(rows):
+        return np.where(absent, 0, rows[:, places])
+    picked = rows[:, places].tocsr()
+    picked.data[absent[picked.indices]] = 0
+    picked.eliminate_zeros()
+    return picked

@@ -1,0 +1,285 @@
+"""Tools: co-cluster cells and genes, find the genes of each cluster, place new cells."""
+
+from __future__ import annotations
+
+import colorsys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from ccot._version import __version__
+from ccot.estimators.transport import TransportCoclustering
+from ccot.io.anndata import annotate
+from ccot.plotting import PALETTE
+from ccot.scverse.counts import Counts, clustered_counts, find_counts
+from ccot.scverse.markers import compare_groups
+from ccot.sources import as_source
+
+__all__ = ["cocluster", "marker_genes", "predict"]
+
+
+def cocluster(
+    adata: Any,
+    layer: str | None = None,
+    key_added: str = "ccot",
+    copy: bool = False,
+    *,
+    random_state: Any = 0,
+    return_model: bool = False,
+    quiet: bool = False,
+    **parameters: Any,
+) -> Any:
+    """Co-cluster cells and genes with :class:`ccot.TransportCoclustering`.
+
+    The counts are taken as they are: nothing has to be normalised or selected before.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells x genes, in memory or backed; a backed matrix is read row by row.
+    layer : str, optional
+        Name of a layer, or ``"X"`` or ``"raw"``. By default ``layers["counts"]`` or else, of
+        ``raw`` (the genes that ``adata`` has) and ``X``, the first that holds counts, that has no
+        negative values, or ``X``. One line says which.
+    key_added : str, default="ccot"
+        Name of what is added.
+    copy : bool, default=False
+        Return a copy with the additions, and leave ``adata`` as it is.
+    random_state : int, Generator, RandomState or None, default=0
+        Seed of the starts.
+    return_model : bool, default=False
+        Return the fitted estimator instead; :func:`predict` takes it.
+    quiet : bool, default=False
+        Do not print where the counts are from.
+    **parameters
+        Of :class:`ccot.TransportCoclustering`: ``n_row_clusters`` is the number of clusters of
+        cells, ``n_column_clusters`` that of genes.
+
+    Returns
+    -------
+    None, anndata.AnnData or TransportCoclustering
+        None, unless ``copy`` or ``return_model``. Added are
+
+        ``obs[key_added]``, ``var[key_added + "_genes"]``
+            Clusters, categorical.
+        ``obs[key_added + "_confidence"]``, ``var[key_added + "_genes_confidence"]``
+            0 to 1; also ``_reproducibility``, where the model has looked into it.
+        ``uns[key_added]``
+            Facts of the model: family, numbers, block means, parameters, source of the counts.
+        ``uns[key_added + "_colors"]``, ``uns[key_added + "_genes_colors"]``
+            Colours of the clusters.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> from ccot.scverse import tl
+    >>> rng = np.random.default_rng(0)
+    >>> means = np.array([[4.0, 0.5], [0.5, 4.0], [1.0, 1.0]])[np.arange(90) % 3]
+    >>> adata = anndata.AnnData(rng.poisson(means.repeat(30, axis=1)).astype(np.float32))
+    >>> tl.cocluster(adata, n_row_clusters=3)
+    ccot: counts of X
+    >>> adata.obs["ccot"].cat.categories.tolist(), adata.uns["ccot"]["family"]
+    (['0', '1', '2'], 'poisson')
+    """
+    if copy and return_model:
+        raise ValueError("copy and return_model exclude each other: a call returns one of them")
+    model = TransportCoclustering(random_state=random_state, **parameters)
+    counts = find_counts(adata, layer).of_genes(adata.var_names)
+    if not quiet:
+        print(counts.describe())
+    model.fit(counts.values)
+    model.feature_names_in_ = np.asarray(counts.genes, dtype=object)
+    adata = adata.copy() if copy else adata
+    _write(adata, model, counts, key_added)
+    if return_model:
+        return model
+    return adata if copy else None
+
+
+def predict(
+    model: Any,
+    adata_new: Any,
+    layer: str | None = None,
+    key_added: str = "ccot",
+    copy: bool = False,
+    *,
+    missing: str = "error",
+    quiet: bool = False,
+) -> Any:
+    """Place new cells in the clusters of a fitted model; genes are matched by name.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted to named genes: by :func:`cocluster` with ``return_model=True``, or to a data frame.
+    adata_new : anndata.AnnData
+        New cells. Genes that the model does not know are left out.
+    layer : str, optional
+        As in :func:`cocluster`; all genes of ``raw`` are looked through.
+    key_added : str, default="ccot"
+        Name of the column of ``obs``.
+    copy : bool, default=False
+        Return a copy with the column, and leave ``adata_new`` as it is.
+    missing : {"error", "zero"}, default="error"
+        What becomes of genes of the model that the new cells lack.
+    quiet : bool, default=False
+        Do not print where the counts are from and how many genes match.
+
+    Returns
+    -------
+    None or anndata.AnnData
+        The copy. Added are ``obs[key_added]``, with all clusters of the model as categories, and
+        their colours.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> from ccot.scverse import tl
+    >>> rng = np.random.default_rng(0)
+    >>> means = np.array([[4.0, 0.5], [0.5, 4.0]])[np.arange(80) % 2].repeat(20, axis=1)
+    >>> adata = anndata.AnnData(rng.poisson(means).astype(np.float32))
+    >>> known, new = adata[:60].copy(), adata[60:, ::-1].copy()
+    >>> model = tl.cocluster(known, return_model=True)
+    ccot: counts of X
+    >>> tl.predict(model, new)
+    ccot: counts of X; 40 of 40 genes of the model found
+    >>> (new.obs["ccot"].iloc[:2].tolist() == known.obs["ccot"].iloc[:2].tolist())
+    True
+    """
+    check_is_fitted(model)
+    if missing not in ("error", "zero"):
+        raise ValueError(f'missing={missing!r} must be "error" or "zero"')
+    if not hasattr(model, "feature_names_in_"):
+        raise ValueError(
+            "the model does not know the names of its genes: take that of cocluster with "
+            "return_model=True, or fit it to a data frame"
+        )
+    wanted = pd.Index(model.feature_names_in_)
+    found = find_counts(adata_new, layer)
+    counts = found.of_genes(wanted, fill=missing == "zero")
+    n_found = int(wanted.isin(found.genes).sum())
+    if not quiet:
+        print(f"{found.describe()}; {n_found} of {len(wanted)} genes of the model found")
+    # As a source: a plain matrix would be warned about for having no names.
+    labels = model.predict(as_source(counts.values))
+    adata_new = adata_new.copy() if copy else adata_new
+    clusters = [str(cluster) for cluster in range(model.n_row_clusters_)]
+    adata_new.obs[key_added] = pd.Categorical.from_codes(labels, clusters)
+    adata_new.uns[f"{key_added}_colors"] = _colours(len(clusters))
+    return adata_new if copy else None
+
+
+def marker_genes(
+    adata: Any,
+    key: str = "ccot",
+    layer: str | None = None,
+    key_added: str | None = None,
+    *,
+    n_genes: int | None = None,
+) -> pd.DataFrame:
+    """Rank the genes that set each cluster of cells apart from all other cells.
+
+    Cells are scaled to a sum of 10,000 counts and logarithms of 1 + x taken, as scanpy's recipe
+    does; values that are no counts are taken for such logarithms. Scores are Welch's t.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells with their clusters.
+    key : str, default="ccot"
+        Categorical column of ``obs``: that of :func:`cocluster`, or any other.
+    layer : str, optional
+        As in :func:`cocluster`; by default what was clustered.
+    key_added : str, optional
+        Name in ``uns``; by default ``key + "_markers"``.
+    n_genes : int, optional
+        Genes to keep for each cluster; all by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As ``scanpy.get.rank_genes_groups_df`` returns it: ``group``, ``names``, ``scores``,
+        ``logfoldchanges`` (to base 2), ``pct_nz_group`` and ``pct_nz_reference`` (shares of cells
+        with the gene inside and outside of the cluster), and ``gene_cluster``.
+        ``uns[key_added]`` has the same in the form of ``scanpy.tl.rank_genes_groups``, so that
+        ``scanpy.pl.rank_genes_groups(adata, key=key_added)`` and its like read it, and a table
+        ``gene_clusters`` with the effect of each cluster of genes.
+
+    Notes
+    -----
+    There are no p-values (``pvals`` is NaN in ``uns``): clusters that were found in the same
+    counts differ in them by construction, and a test would not say more. Fold changes are computed
+    from means of logarithms, as scanpy does; where few cells have a gene they come out larger than
+    the ratio of its mean counts.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> from ccot.scverse import tl
+    >>> rng = np.random.default_rng(0)
+    >>> means = np.array([[4.0, 0.5], [0.5, 4.0]])[np.arange(60) % 2].repeat([1, 39], axis=1)
+    >>> adata = anndata.AnnData(rng.poisson(means).astype(np.float32))
+    >>> adata.obs["kind"] = np.array(["a", "b"])[np.arange(60) % 2]
+    >>> tl.marker_genes(adata, "kind", n_genes=1)["names"].iloc[0]
+    '0'
+    """
+    groups = adata.obs[key].astype("category")
+    groups = groups.cat.remove_unused_categories()
+    if len(groups.cat.categories) < 2:
+        raise ValueError(f"obs[{key!r}] has one cluster: there is nothing to set it apart from")
+    found = compare_groups(clustered_counts(adata, key, layer), groups)
+    gene_clusters = adata.var.get(f"{key}_genes")
+    stored = found.as_stored(key, n_genes)
+    if gene_clusters is not None:
+        stored["gene_clusters"] = found.by_gene_cluster(gene_clusters)
+    adata.uns[key_added or f"{key}_markers"] = stored
+    return found.as_frame(gene_clusters, n_genes)
+
+
+# Writing --------------------------------------------------------------------------------------
+
+
+def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
+    genes = f"{key}_genes"
+    annotate(adata, model, key, var_key=genes)
+    told = getattr(model, "reproducibility_", None)
+    for table, name, side in ((adata.obs, key, "row"), (adata.var, genes, "column")):
+        # Never the points of an earlier fit beside the clusters of this one.
+        table.drop(columns=f"{name}_reproducibility", errors="ignore", inplace=True)
+        points = getattr(getattr(told, side, None), "points", None)
+        if points is not None:
+            table[f"{name}_reproducibility"] = np.asarray(points)
+        adata.uns[f"{name}_colors"] = _colours(table[name].nunique())
+    adata.uns[key].update(_facts(model, counts))
+
+
+def _facts(model: Any, counts: Counts) -> dict[str, Any]:
+    """Return what is known of a model in values that every file format takes."""
+    names = ("family", "family_reason", "n_row_clusters", "n_column_clusters", "icl", "bic")
+    return {
+        "version": __version__,
+        "source": counts.where,
+        "are_counts": counts.are_counts,
+        "summary": model.summary(),
+        "params": {
+            name: value
+            for name, value in model.get_params().items()
+            if isinstance(value, str | bool | int | float)
+        },
+        **{name: getattr(model, f"{name}_") for name in (*names, "n_iter")},
+    }
+
+
+def _colours(number: int) -> np.ndarray:
+    """Return the colours of clusters: those of the figures, then more that differ from them."""
+    more = (
+        colorsys.hls_to_rgb(0.618034 * index % 1, (0.4, 0.65, 0.25)[index % 3], 0.6)
+        for index in range(number - len(PALETTE))
+    )
+    hexes = ("#{:02x}{:02x}{:02x}".format(*(round(255 * c) for c in rgb)) for rgb in more)
+    return np.array([*PALETTE[:number], *hexes])

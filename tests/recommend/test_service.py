@@ -1,0 +1,244 @@
+"""The service under clients that are slow, many, unknown or without a token."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from difflib import get_close_matches
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from ccot import TransportCoclustering
+from ccot.cli import app as command
+from ccot.recommend import BlockRecommender
+from ccot.recommend import server as serving
+from ccot.recommend.names import NameIndex, UnknownNameError
+from ccot.recommend.service import make_app
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx`")
+
+
+@pytest.fixture(scope="module")
+def model():
+    taste = np.array([[5.0, 1.0], [2.0, 5.0]])[np.arange(20) % 2][:, np.arange(12) % 2]
+    return BlockRecommender(TransportCoclustering(2, 2, random_state=0)).fit(taste)
+
+
+def client_of(model, **options):
+    from fastapi.testclient import TestClient
+
+    return TestClient(make_app(model, **options))
+
+
+@pytest.fixture
+def running(model, monkeypatch):
+    """The address of a service with short limits, in a thread of this process."""
+    import uvicorn
+
+    monkeypatch.setattr(serving, "_HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(serving, "_MAX_CONNECTIONS", 20)
+    options = {"http": serving.LimitedProtocol, "log_level": "error", "ws": "none"}
+    server = uvicorn.Server(uvicorn.Config(make_app(model), **options))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        yield listener.getsockname()
+        server.should_exit = True
+        thread.join()
+
+
+def ask(address, path="/health"):
+    with socket.create_connection(address, timeout=5) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        return connection.makefile("rb").read()
+
+
+def is_closed(connection):
+    connection.settimeout(3)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_a_head_that_does_not_arrive_is_not_waited_for(running):
+    silent, half = (socket.create_connection(running) for _ in range(2))
+    half.sendall(b"GET /health HTTP/1.1\r\nHost:")
+    start = time.monotonic()
+    # A byte now and then does not keep a connection.
+    for _ in range(8):
+        time.sleep(0.1)
+        with suppress(OSError):
+            half.sendall(b"x")
+    assert is_closed(silent)
+    assert is_closed(half)
+    assert time.monotonic() - start < 3
+    assert b"200 OK" in ask(running)
+
+
+def test_a_second_request_has_the_same_limit(running):
+    with socket.create_connection(running) as connection:
+        connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.settimeout(3)
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += connection.recv(4096)
+        connection.sendall(b"GET /hea")
+        assert is_closed(connection)
+
+
+def test_connections_beyond_the_limit_are_closed_at_once(running):
+    held = [socket.create_connection(running) for _ in range(20)]
+    time.sleep(0.2)
+    with socket.create_connection(running) as one_more:
+        start = time.monotonic()
+        assert is_closed(one_more)
+        assert time.monotonic() - start < 0.3
+    for connection in held:
+        connection.close()
+    time.sleep(0.2)
+    assert b"200 OK" in ask(running)
+
+
+def test_a_body_that_does_not_arrive_is_refused(running, monkeypatch):
+    from ccot.recommend.guards import LimitBody
+
+    monkeypatch.setattr(LimitBody.__init__, "__defaults__", (1 << 18, 0.2))
+    with socket.create_connection(running, timeout=15) as connection:
+        connection.sendall(b"POST /label HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 408")
+
+
+def test_token(model):
+    client = client_of(model, token="secret")
+    right, wrong = ({"Authorization": f"Bearer {token}"} for token in ("secret", "guess"))
+    for headers in ({}, wrong):
+        answer = client.post("/label", json={"user": "1"}, headers=headers)
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert client.post("/label", json={"user": "1"}, headers=right).status_code == 200
+    assert client.get("/metrics").status_code == 401
+    assert [client.get(path).status_code for path in ("/health", "/ready")] == [200, 200]
+
+
+def test_hosts(model):
+    client = client_of(model, hosts=("films.example.org",))
+    assert client.get("/health").status_code == 400
+    assert client.get("/health", headers={"Host": "films.example.org:80"}).status_code == 200
+
+
+def test_not_ready_once_stopped(model):
+    client = client_of(model)
+    with client:
+        assert client.get("/ready").json() == {"status": "ready"}
+    assert client.get("/ready").status_code == 503
+    assert client.get("/health").status_code == 200
+
+
+def test_metrics_count_requests_and_no_unbounded_paths(model):
+    client = client_of(model)
+    client.post("/label", json={"user": "1"})
+    for number in range(5):
+        client.get(f"/{number}")
+    text = client.get("/metrics").text
+    assert 'ccot_requests_total{path="/label",status="200"} 1\n' in text
+    assert 'ccot_requests_total{path="other",status="404"} 5\n' in text
+    assert "ccot_request_seconds_count 6\n" in text
+    assert 'le="+Inf"} 6\n' in text
+
+
+def test_page_needs_nothing_from_elsewhere(model):
+    page = client_of(model).get("/docs").text
+    assert "POST /recommend" in page
+    assert "http" not in page.replace("over HTTP", "")
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("size", [200, 60_000])
+def test_unknown_names_take_milliseconds_and_find_what_looks_alike(size):
+    rng = np.random.default_rng(0)
+    words = np.array(["night", "river", "the", "of", "stone", "king", "lost", "summer", "ghost"])
+    names = [f"{' '.join(words[rng.integers(9, size=4)])} ({k})" for k in range(size)]
+    index = NameIndex(names, "item")
+    index.similar("x")
+    misspelt = "x" + names[size // 2]
+    start = time.process_time()
+    near = index.similar(misspelt)
+    assert time.process_time() - start < 0.2
+    assert near[0] == get_close_matches(misspelt, names[size // 2 - 50 : size // 2 + 50], n=1)[0]
+    assert index.similar("\u0416" * 30) == []
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        index.find(misspelt)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--port", "70000"], "65535"),
+        (["--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid"),
+        (["--host", "a" * 70], "cannot listen"),
+        (["--log-level", "shout"], "shout"),
+        (["--token-file", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(model, tmp_path, options, reason):
+    path = model.save(tmp_path / "films.ccot")
+    result = CliRunner().invoke(command, ["serve", str(path), *options])
+    assert result.exit_code == 2
+    assert reason in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_port_in_use_is_refused(model, tmp_path):
+    path = model.save(tmp_path / "films.ccot")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(command, ["serve", str(path), "--port", port])
+    assert result.exit_code == 2
+    assert "choose another" in result.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_their_parent_and_do_not_wait_for_half_a_request(model, tmp_path, stop):
+    path = model.save(tmp_path / "films.ccot")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    arguments = ["-m", "ccot", "serve", str(path), "--port", str(port), "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    try:
+        for _ in range(600):
+            try:
+                assert b"HTTP/1.1 " in ask(("127.0.0.1", port))
+                break
+            except OSError:
+                assert process.poll() is None, process.stdout.read()
+                time.sleep(0.1)
+        half = socket.create_connection(("127.0.0.1", port))
+        half.sendall(b"POST /label HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{")
+        start = time.monotonic()
+        process.send_signal(stop)
+        process.wait(timeout=30)
+        while time.monotonic() - start < 20:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                time.sleep(0.2)
+            except OSError:
+                break
+        assert time.monotonic() - start < 20
+    finally:
+        process.kill()
+        process.wait()
