@@ -28,7 +28,7 @@ from ccot import TransportCoclustering
 from ccot.blocks.columns import BY_LEVEL, recognise
 from ccot.io.frames import table_from_frame
 
-NUMBERS = range(2, 13)
+NUMBERS = range(2, 21)
 
 
 @dataclass(frozen=True)
