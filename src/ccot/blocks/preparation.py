@@ -69,6 +69,14 @@ class Preparation:
         return self.sentence
 
     @property
+    def center(self) -> str:
+        """Which means are taken out: none, those of columns, of rows, or both."""
+        taken = self.row_effect is not None, self.column_effect is not None
+        return {(False, False): "none", (False, True): "columns", (True, False): "rows"}.get(
+            taken, "both"
+        )
+
+    @property
     def n_effects(self) -> int:
         """Free parameters of the effects."""
         effects = [e for e in (self.row_effect, self.column_effect) if e is not None]

@@ -47,7 +47,7 @@ def fit_lopsided(
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
     run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
     sample = np.take(X, chosen, axis=axis)
-    name, reason = settle_family(sample, family)
+    name, reason = settle_family(sample, family, settings.scale, settings.center)
     found = search_blocks(sample, name, settings, run)
     whole = _bring_all(X, axis, chosen, found, settings)
     return replace(finish(X, whole, settings), family_reason=reason)
@@ -57,13 +57,9 @@ def _bring_all(
     X: np.ndarray, axis: int, chosen: np.ndarray, found: Search, settings: BlockSettings
 ) -> Search:
     """Return a search of the sample with all points of the longer side placed and swept."""
-    sampled = found.preparation
-    preparation = choose_preparation(X, sampled.family, settings.scale)
-    rows, columns = sampled.row_effect is not None, sampled.column_effect is not None
-    if rows or columns:
-        center = "both" if rows and columns else "rows" if rows else "columns"
-        preparation = with_effects(preparation, X, center, "as in the sample")
-    preparation = replace(preparation, sentence=sampled.sentence)
+    preparation = choose_preparation(X, found.problem.family, settings.scale)
+    preparation = with_effects(preparation, X, found.preparation.center)
+    preparation = replace(preparation, sentence=found.preparation.sentence)
     backend = choose_backend(settings.device, "float64")
     problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
     problem = problem.with_dispersion(found.problem.dispersion)

@@ -291,6 +291,7 @@ def _transform(observed: np.ndarray, scale: str) -> str:
         return "log" if lowest > 0 else "log1p"
     if scale != "auto" or lowest < 0 or np.ptp(observed) == 0:
         return "none"
+    observed = observed / observed.max()
     before = float(skew(observed))
     taken = "log" if lowest > 0 else "sqrt"
     if before <= _SKEWED:
@@ -309,9 +310,11 @@ def _transformed(numbers: np.ndarray, transform: str) -> np.ndarray:
 
 
 def _location_and_spread(observed: np.ndarray, scale: str) -> tuple[float, float]:
+    # In a unit in which squares are finite.
+    unit = float(np.abs(observed).max()) or 1.0
+    location, spread = float((observed / unit).mean()) * unit, float((observed / unit).std()) * unit
     if scale == "none":
-        return float(observed.mean()), 1.0
-    location, spread = float(observed.mean()), float(observed.std())
+        return location, 1.0
     if scale == "robust":
         low, location, high = (float(q) for q in np.quantile(observed, (0.25, 0.5, 0.75)))
         # More than half of the values may be the same.

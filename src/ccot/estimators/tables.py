@@ -49,8 +49,8 @@ class TableData:
 
 def as_table(X: Any) -> Table | None:
     """Return a table or a data frame as a table; None for anything else."""
-    if isinstance(X, Table):
-        return X
+    if isinstance(X, Table | np.ndarray):
+        return X if isinstance(X, Table) else None
     return table_from_frame(X) if is_frame(X) else None
 
 

@@ -1,0 +1,191 @@
+"""Row clusters of ordinary tables against known classes, beside the usual preparation and K-means.
+
+``TransportCoclustering`` gets the data frame as it was read, once with the number of classes and
+once without, always with the same settings. The others get standardised numbers (gaps filled by
+the mean) and one-hot categories with the total variance of one number: K-means with the number
+given and with the one of largest silhouette, Gaussian mixtures with diagonal covariances and the
+number of least BIC, and k-prototypes (numbers and words apart, the number given) where ``kmodes``
+is installed.
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
+from sklearn.mixture import GaussianMixture
+
+from benchmarks.data import need_data
+from benchmarks.record import store
+from ccot import TransportCoclustering
+from ccot.blocks.columns import BY_LEVEL, recognise
+from ccot.io.frames import table_from_frame
+
+NUMBERS = range(2, 21)
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """A table whose row classes are known."""
+
+    name: str
+    frame: pd.DataFrame
+    classes: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        return len(np.unique(self.classes))
+
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Standardised numbers, and categories as words."""
+        kinds = recognise(table_from_frame(self.frame))
+        numbers, words = [], []
+        for kind in kinds:
+            column = self.frame[kind.name]
+            if kind.is_used and (kind.kind in BY_LEVEL or column.dtype == object):
+                words.append(column.astype(str).to_numpy())
+            elif kind.is_used:
+                values = column.to_numpy(dtype=float)
+                numbers.append((values - np.nanmean(values)) / np.nanstd(values))
+        empty = np.empty((len(self.frame), 0))
+        numeric = np.nan_to_num(np.column_stack(numbers)) if numbers else empty
+        return numeric, np.column_stack(words) if words else empty.astype(object)
+
+    def expanded(self) -> np.ndarray:
+        """Numbers and one-hot categories, each column of variance one in all."""
+        numeric, words = self.parts()
+        columns = [numeric]
+        for word in words.T:
+            level = pd.get_dummies(word).to_numpy(dtype=float)
+            level -= level.mean(axis=0)
+            columns.append(level / np.sqrt(level.var(axis=0).sum()))
+        return np.hstack(columns)
+
+
+Fit = Callable[[LabelledTable, int], np.ndarray]
+
+
+def ours(data: LabelledTable, seed: int, n_row_clusters: int | None) -> np.ndarray:
+    return TransportCoclustering(n_row_clusters, random_state=seed).fit(data.frame).row_labels_
+
+
+def k_means(data: LabelledTable, seed: int) -> np.ndarray:
+    return KMeans(data.n_classes, n_init=10, random_state=seed).fit_predict(data.expanded())
+
+
+def k_means_silhouette(data: LabelledTable, seed: int) -> np.ndarray:
+    X = data.expanded()
+    found = [KMeans(k, n_init=10, random_state=seed).fit_predict(X) for k in NUMBERS]
+    scores = [silhouette_score(X, labels, sample_size=1000, random_state=0)
+              if len(X) > 1000 else silhouette_score(X, labels) for labels in found]  # fmt: skip
+    return found[int(np.argmax(scores))]
+
+
+def gaussian_mixture(data: LabelledTable, seed: int) -> np.ndarray:
+    X = data.expanded()
+    fits = [
+        GaussianMixture(k, covariance_type="diag", reg_covar=1e-3, n_init=3, random_state=seed).fit(
+            X
+        )
+        for k in (1, *NUMBERS)
+    ]
+    return min(fits, key=lambda fit: fit.bic(X)).predict(X)
+
+
+def k_prototypes(data: LabelledTable, seed: int) -> np.ndarray:
+    from kmodes.kprototypes import KPrototypes
+
+    numeric, words = data.parts()
+    if not words.size or not numeric.size:
+        return k_means(data, seed)
+    X = np.column_stack([numeric.astype(object), words])
+    places = list(range(numeric.shape[1], X.shape[1]))
+    model = KPrototypes(data.n_classes, n_init=3, random_state=seed)
+    return model.fit_predict(X, categorical=places)
+
+
+METHODS: dict[str, Fit] = {
+    "found": lambda data, seed: ours(data, seed, None),
+    "given": lambda data, seed: ours(data, seed, data.n_classes),
+    "k_means_silhouette": k_means_silhouette,
+    "k_means_given": k_means,
+    "gaussian_mixture_bic": gaussian_mixture,
+}
+if find_spec("kmodes"):
+    METHODS["k_prototypes_given"] = k_prototypes
+
+
+def tables() -> list[LabelledTable]:
+    folder = need_data() / "tables"
+    labels = sorted(folder.glob("*.labels.csv"))
+    return [_read(path) for path in labels]
+
+
+def _read(labels: Any) -> LabelledTable:
+    name = labels.name.removesuffix(".labels.csv")
+    frame = pd.read_csv(labels.with_name(f"{name}.csv"), na_values=["?"])
+    return LabelledTable(name, frame, pd.read_csv(labels).label.astype(str).to_numpy())
+
+
+def trial(data: LabelledTable, method: str, seed: int) -> dict[str, Any]:
+    start = time.perf_counter()
+    labels = METHODS[method](data, seed)
+    seconds = time.perf_counter() - start
+    return {
+        "set": data.name,
+        "shape": list(data.frame.shape),
+        "classes": data.n_classes,
+        "method": method,
+        "seed": seed,
+        "row_clusters": len(np.unique(labels)),
+        "nmi": round(float(normalized_mutual_info_score(data.classes, labels)), 5),
+        "ari": round(float(adjusted_rand_score(data.classes, labels)), 5),
+        "seconds": round(seconds, 3),
+    }
+
+
+def summarise(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Means over the tables: of the first seed, and over all seeds."""
+    cells = []
+    for method in dict.fromkeys(t["method"] for t in trials):
+        cell = [t for t in trials if t["method"] == method]
+        first = [t for t in cell if t["seed"] == 0]
+        cells.append(
+            {
+                "method": method,
+                "sets": len(first),
+                "nmi": round(float(np.mean([t["nmi"] for t in first])), 4),
+                "ari": round(float(np.mean([t["ari"] for t in first])), 4),
+                "nmi_over_seeds": round(float(np.mean([t["nmi"] for t in cell])), 4),
+                "number_right": sum(t["row_clusters"] == t["classes"] for t in first),
+                "seconds": round(sum(t["seconds"] for t in first), 1),
+            }
+        )
+    return cells
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=4)
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    trials = []
+    for data in tables():
+        for seed in range(arguments.seeds):
+            trials += [trial(data, method, seed) for method in METHODS]
+        shown = trials[-len(METHODS) * arguments.seeds :][: len(METHODS)]
+        print(data.name, *(f"{t['method']} {t['nmi']:.3f}" for t in shown), flush=True)
+    cells = summarise(trials)
+    print(*cells, sep="\n")
+    print(f"stored {store('tables', {'cells': cells, 'trials': trials})}")
+
+
+if __name__ == "__main__":
+    main()
