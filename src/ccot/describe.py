@@ -341,12 +341,12 @@ def describe_sides(
     >>> flowers[0].name
     'low petal width, low petal length'
     """
-    some = _every(len(row_labels), MAX_ROWS)
+    some = every(len(row_labels), MAX_ROWS)
     rows = row_statistics(matrix[some], row_labels[some], columns)
-    some = _every(len(row_labels), MAX_NAMED_ROWS)
+    some = every(len(row_labels), MAX_NAMED_ROWS)
     others = column_statistics(matrix[some], column_labels, rows, row_names[some])
-    listed = typical_members(rows, column_labels, column_confidence)
-    names = [[rows.feature(j).title for j in members] for members in listed]
+    order = typical_order(rows, column_confidence)
+    names = [members_of(rows, order, column_labels == k) for k in range(len(others.sizes))]
     sizes = np.bincount(row_labels).tolist()
     described = zip(portraits(rows), sizes, strict=True)
     return (
@@ -355,19 +355,23 @@ def describe_sides(
     )
 
 
-def _every(number: int, most: int) -> slice:
+def every(number: int, most: int) -> slice:
     """Return at most so many indices, taken evenly."""
     return slice(None, None, max(-(-number // most), 1))
 
 
-def typical_members(
-    rows: Statistics, labels: np.ndarray, confidence: np.ndarray | None = None
-) -> list[np.ndarray]:
-    """Return the columns of each cluster, the largest amounts or the surest first."""
+def typical_order(rows: Statistics, confidence: np.ndarray | None = None) -> np.ndarray:
+    """Return the columns, the largest amounts or the surest first."""
     if (rows.kinds == "amount").all():
         confidence = rows.mean
-    order = np.arange(len(labels)) if confidence is None else np.argsort(-confidence, kind="stable")
-    return [order[labels[order] == k][:TOP] for k in range(int(labels.max()) + 1)]
+    if confidence is None:
+        return np.arange(len(rows.mean))
+    return np.argsort(-np.asarray(confidence), kind="stable")
+
+
+def members_of(rows: Statistics, order: np.ndarray, belongs: np.ndarray) -> list[str]:
+    """Return the names of the first columns that belong to a cluster."""
+    return [rows.feature(j).title for j in order[belongs[order]][:TOP].tolist()]
 
 
 # Names ----------------------------------------------------------------------------------------

@@ -91,3 +91,13 @@ function currentTheme() {
 
 // Canvases do not resolve custom properties; the text colour of the page is the ink.
 const inkColour = () => getComputedStyle(document.body).color;
+const ofPage = (name) => {
+  const probe = element("span", { style: { color: `var(${name})`, display: "none" } });
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+};
+const softColour = () => ofPage("--soft");
+const faintColour = () => ofPage("--strong-line");
+const accentColour = () => ofPage("--accent");

@@ -9,7 +9,7 @@ function addGestures(picture, onCursor) {
   const point = (event) => {
     const { x, y } = picture.placeAt(event.clientX, event.clientY);
     picture.setCursor({ row: Math.floor(y), column: Math.floor(x) });
-    onCursor(false);
+    onCursor(false, event);
   };
 
   canvas.addEventListener("pointerdown", (event) => {
@@ -46,6 +46,13 @@ function addGestures(picture, onCursor) {
       }
     });
   }
+
+  // A pointer that rests while the page scrolls points at something else.
+  addEventListener("scroll", () => {
+    if (!picture.cursor || document.activeElement === canvas) return;
+    picture.setCursor(null);
+    onCursor(false);
+  }, { passive: true });
 
   canvas.addEventListener("wheel", (event) => {
     // The wheel alone scrolls the page, as everywhere.
