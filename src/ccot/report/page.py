@@ -12,6 +12,7 @@ from string import Template
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ccot._version import __version__
 from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
@@ -132,6 +133,7 @@ def _content(
     columns: Sequence[Column] | None = None,
 ) -> dict[str, Any]:
     first = next(iter(models.values()))
+    check_is_fitted(first)
     shape = len(first.row_labels_), len(first.column_labels_)
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)

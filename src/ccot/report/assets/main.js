@@ -182,6 +182,8 @@ function placeReadout(readout, event) {
     clientX: box.left + picture.toX(picture.cursor.column + 0.5),
     clientY: box.top + picture.toY(picture.cursor.row + 0.5),
   };
+  // What the keys chose may have been scrolled away.
+  readout.hidden = at.clientY < 0 || at.clientY > innerHeight;
   const { offsetWidth: width, offsetHeight: height } = readout;
   const beside = (place, size, room) => {
     const after = place + 16;

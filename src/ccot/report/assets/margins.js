@@ -31,7 +31,7 @@ function makeGutters(picture, context) {
   const [, nColumns] = picture.matrix.shape;
   const fits = columns.spans.every(({ cluster, start, end }) =>
     ((end - start) / nColumns) * inner >= Math.min(context.measureText(listed[cluster]).width, 84) + 8);
-  const above = fits ? PITCH + 4 : Math.ceil(Math.min(widest(listed), 120)) + 8;
+  const above = fits ? PITCH + 4 : Math.ceil(Math.min(widest(listed), 140)) + 8;
   const upright = inner / nColumns >= below + 8;
   return {
     left, right, label, strip, above, upright: fits,
@@ -217,14 +217,16 @@ function leafPlaces({ leaves, hierarchy, order }) {
   return places;
 }
 
-// Heights are the order of the merges: the cut is at the same height for equally many clusters.
+// Heights are by the number of clusters that a merge leaves, in logarithms, so that the cut is at
+// the same height for equally many clusters and the few large ones have room.
 function drawTree(picture, context, side) {
   const thickness = picture.gutter.trees[side];
   const { partition, low, high, toPixel, across } = edgeOf(picture, side);
   const places = picture.places[side];
   if (!places || thickness < 10) return;
   const { n_finest: leaves } = partition.hierarchy;
-  const level = (node) => (node < leaves ? 0 : (node - leaves + 1) / (leaves - 1));
+  const heightAt = (number) => 1 - Math.log(number) / Math.log(leaves);
+  const level = (node) => (node < leaves ? 0 : heightAt(2 * leaves - 1 - node));
   const depth = (height) => thickness - 6 - height * (thickness - 12);
   context.save();
   context.beginPath();
@@ -252,7 +254,7 @@ function drawTree(picture, context, side) {
   context.strokeStyle = accentColour();
   context.setLineDash([4, 3]);
   context.beginPath();
-  const line = depth((cut + 0.5) / (leaves - 1));
+  const line = depth(heightAt(Math.max(partition.number - 0.5, 0.8)));
   go("moveTo", low, line);
   go("lineTo", high, line);
   context.stroke();
