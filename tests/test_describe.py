@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_iris
 
 from ccot import CCOT, TransportCoclustering, load_model
+from ccot.datasets import load_penguins, load_southern_women, load_votes, load_zoo
 from ccot.describe import Column, describe_sides, portraits, row_statistics
 
 HALVES = np.repeat([0, 1], 20)
@@ -170,3 +171,71 @@ def test_rows_that_arrive_later_make_descriptions_void():
     model.partial_fit(matrix)
     with pytest.raises(ValueError, match="nothing was kept"):
         model.describe_clusters()
+
+
+# Sentences that a reader who knows the data would say ------------------------------------------
+
+
+def told(shipped, labels, cluster, *, kept=slice(None)):
+    """What is said of a cluster, by column."""
+    found = describe_sides(
+        shipped.data[kept], labels, np.zeros(shipped.data.shape[1], dtype=int),
+        shipped.column_names, np.array(shipped.row_names)[kept],
+    )[0][cluster]  # fmt: skip
+    return found.name, {trait.name: (trait.amount, trait.share) for trait in found.traits}
+
+
+def classes(shipped, name):
+    return np.unique(shipped.annotations[name], return_inverse=True)
+
+
+def test_mammals_give_milk_and_birds_have_feathers():
+    zoo = load_zoo()
+    names, labels = classes(zoo, "class")
+    name, mammals = told(zoo, labels, list(names).index("mammal"))
+    assert name == "milk, no eggs"
+    assert mammals["milk"] == ("100 % (+59 points)", 1.0)
+    assert mammals["eggs"][0].startswith("2 % (−")
+    assert "hair" in mammals
+    name, birds = told(zoo, labels, list(names).index("bird"))
+    assert name.startswith("feathers")
+    assert birds["feathers"][0] == "100 % (+80 points)"
+    _, fish = told(zoo, labels, list(names).index("fish"))
+    assert fish["fins"][1] == fish["aquatic"][1] == 1.0
+    assert fish["legs"][0] == "−1.4 sd"
+
+
+def test_republicans_voted_for_the_fee_freeze():
+    votes = load_votes()
+    names, labels = classes(votes, "party")
+    assert list(names) == ["democrat", "republican"]
+    name, republicans = told(votes, labels, 1)
+    assert name.startswith("physician fee freeze")
+    amount, share = republicans["physician fee freeze"]
+    assert amount == "99 % (+57 points)"
+    assert share > 0.98
+    _, democrats = told(votes, labels, 0)
+    assert democrats["physician fee freeze"][0].startswith("5 % (−")
+    assert "adoption of the budget resolution" in democrats
+
+
+def test_gentoos_are_heavy_with_shallow_bills():
+    penguins = load_penguins()
+    measured = ~np.isnan(penguins.data).all(axis=1)
+    names, labels = classes(penguins, "species")
+    labels = labels[measured]
+    name, gentoo = told(penguins, labels, list(names).index("Gentoo"), kept=measured)
+    assert "flipper_length_mm" in gentoo
+    assert gentoo["body_mass_g"] == ("+1.1 sd", pytest.approx(0.98, abs=0.03))
+    assert gentoo["bill_depth_mm"][0] == "−1.1 sd"
+    assert name == "high flipper_length_mm, low bill_depth_mm"
+    name, _ = told(penguins, labels, list(names).index("Adelie"), kept=measured)
+    assert name.startswith("low bill_length_mm")
+
+
+def test_every_cluster_of_southern_women_says_something():
+    women = load_southern_women()
+    model = TransportCoclustering(2, 3, random_state=0).fit(women.data)
+    assert {line["direction"] for line in model.describe_clusters().to_dict("records")} == {
+        "high", "low",
+    }  # fmt: skip

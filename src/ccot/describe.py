@@ -339,7 +339,7 @@ def describe_sides(
     ...     petals, np.array([0, 0, 1, 1]), np.array([0, 0]), columns, "abcd"
     ... )
     >>> flowers[0].name
-    'low petal width, low petal length'
+    'low petal length, low petal width'
     """
     some = every(len(row_labels), MAX_ROWS)
     rows = row_statistics(matrix[some], row_labels[some], columns)

@@ -204,7 +204,7 @@ def test_slider_cuts_the_hierarchy(merged, visit, artefacts):
     assert f"{kept} % for rows" in page.inner_text("#cut-hint")
     assert page.locator("#charts .mark.now").count() == 2
     point_at(page, 0.3, 0.3)
-    row, column = check_entry(page, data)
+    row, _ = check_entry(page, data)
     assert f"block R{by_name[row]}, C" in page.inner_text("#readout")
     page.click("#fitted")
     assert block_table(page) == fitted

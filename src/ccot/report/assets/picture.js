@@ -44,7 +44,9 @@ class Picture {
     const { left, right, top, bottom } = this.gutter;
     const inner = Math.max(this.cssWidth - left - right, 40);
     const tallest = Math.min(680, Math.max(340, 0.78 * innerHeight));
-    const height = Math.max(Math.min((inner * nRows) / nColumns, tallest), Math.min(tallest, 260));
+    // High enough for the names of the row clusters.
+    const least = Math.min(tallest, Math.max(260, PITCH * this.rows.number + 4));
+    const height = Math.max(Math.min((inner * nRows) / nColumns, tallest), least);
     this.cssHeight = Math.round(height + top + bottom);
     this.ratio = devicePixelRatio || 1;
     for (const canvas of [this.canvas, this.overlay]) {
