@@ -6,6 +6,7 @@ import os
 import warnings
 from dataclasses import replace
 from html import escape
+from importlib import import_module
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Side
 from ccot.describe import Portrait, describe_sides
+from ccot.estimators.notebook import show_blocks
 from ccot.io.frames import make_frame, row_names
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
@@ -253,8 +255,45 @@ class BaseCoclustering(BiclusterMixin, BaseEstimator):
         """Show in notebooks what was found below the parameters."""
         bundle = super()._repr_mimebundle_(**kwargs)
         if "text/html" in bundle and _is_fitted(self):
-            bundle["text/html"] += f"<pre>{escape(self.summary())}</pre>"
+            bundle["text/html"] += self._found_html()
         return bundle
+
+    def _repr_html_(self) -> str:  # type: ignore[override]
+        return self._repr_mimebundle_().get("text/html", escape(repr(self)))
+
+    def _found_html(self) -> str:
+        """Return summary, block means and a small picture of them."""
+        text = f"<pre>{escape(self.summary())}</pre>"
+        means = getattr(self, "block_means_", None)
+        if means is None or max(means.shape) > 2 * _MANY:
+            return text
+        kept = getattr(self, "_kept_portraits", None)
+        rows, columns = (
+            (side.sizes(), [one.name for one in kept[axis]] if kept else [""] * side.n_clusters)
+            for axis, side in enumerate((self._coclustering.row, self._coclustering.column))
+        )
+        return text + show_blocks(means, rows, columns)
+
+    def show(self, X: Any = None, *, height: int = 900, **options: Any) -> Any:
+        """Return the whole report for a notebook: interactive, in an iframe, without a server.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_columns), optional
+            The fitted matrix, to be shown.
+        height : int, default=900
+            Height of the iframe, in pixels.
+        **options
+            Passed to :func:`ccot.report.write_report`.
+
+        Returns
+        -------
+        object
+            A notebook shows it.
+        """
+        check_is_fitted(self)
+        # The report is made of estimators, so it cannot be known from here at import time.
+        return import_module("ccot.report").show_report(self, X, height=height, **options)
 
     def summary(self) -> str:
         """Return in a few lines what was found and how sure it is.

@@ -162,7 +162,8 @@ function remember() {
   clearTimeout(remembering);
   remembering = setTimeout(() => {
     const kept = encodeURIComponent(JSON.stringify({ ...currentState(), names: state.names }));
-    history.replaceState(null, "", `#state=${kept}`);
+    // A page inside a notebook has no address of its own.
+    if (location.protocol !== "about:") history.replaceState(null, "", `#state=${kept}`);
   }, 250);
 }
 
