@@ -1,5 +1,7 @@
 """What a cluster is: true, signed, in the right unit, and never empty without a reason."""
 
+import csv
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -239,3 +241,44 @@ def test_every_cluster_of_southern_women_says_something():
     assert {line["direction"] for line in model.describe_clusters().to_dict("records")} == {
         "high", "low",
     }  # fmt: skip
+
+
+# Tables that users would bring ------------------------------------------------------------------
+
+
+def columns_of(path):
+    """A table as numbers: words as one column of zeros and ones for each level."""
+    with path.open(encoding="utf-8", newline="") as file:
+        head, *lines = csv.reader(file)
+    columns, values = [], []
+    for j, name in enumerate(head):
+        column = [line[j] if line[j] not in ("", "?", "NA") else None for line in lines]
+        try:
+            values.append([np.nan if value is None else float(value) for value in column])
+            columns.append(Column(name))
+        except ValueError:
+            for level in sorted({value for value in column if value is not None}):
+                values.append([np.nan if v is None else float(v == level) for v in column])
+                columns.append(Column(name, "level", level))
+    return np.array(values).T, columns
+
+
+def test_tables_leave_no_card_empty(data_home):
+    tables = sorted((data_home / "tables").glob("*.labels.csv"))
+    assert len(tables) == 11
+    for labels in tables:
+        name = labels.name.removesuffix(".labels.csv")
+        matrix, columns = columns_of(labels.with_name(f"{name}.csv"))
+        classes, codes = np.unique(
+            labels.read_text(encoding="utf-8").split("\n")[1 : len(matrix) + 1], return_inverse=True
+        )
+        names = [f"row {i}" for i in range(len(matrix))]
+        one = np.zeros(len(columns), dtype=int)
+        found = describe_sides(matrix, codes, one, columns, names)[0]
+        assert all(portrait.traits for portrait in found), name
+        assert len({portrait.name for portrait in found}) == len(found), name
+        if name == "penguins":
+            gentoo = found[classes.tolist().index("Gentoo")]
+            told = {trait.title: trait.amount for trait in gentoo.traits}
+            assert told["island = Biscoe"] == "100 % (+51 points)"
+            assert told["body_mass_g"] == "+1.1 sd"

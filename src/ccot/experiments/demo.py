@@ -270,7 +270,8 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2.5rem a
        padding: 0 1.25rem; }}
 h1, h2 {{ line-height: 1.2; letter-spacing: -.01em; }}
 h2 {{ font-size: 1.1rem; margin: .6rem 0 .3rem; }}
-main {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: 2rem; }}
+main {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: 2rem;
+       margin-top: 1.75rem; }}
 img {{ width: 100%; height: 12rem; image-rendering: pixelated; border-radius: .4rem; }}
 p {{ margin: 0; }}
 pre {{ font-size: 12px; overflow-x: auto; padding: .75rem; border-radius: .5rem;

@@ -74,7 +74,7 @@ function categoryTable(side, track) {
   });
   const agreement = adjustedRand(known.filter((line) => line.some(Boolean)));
   return element("div", { className: "annotation" },
-    ...trackHead(side, track, `Agreement with the ${side} clusters: ${agreement.toFixed(2)} by the adjusted Rand `
+    ...trackHead(side, track, `Agreement with the ${side} clusters: ${(Math.round(100 * agreement) / 100 + 0).toFixed(2)} by the adjusted Rand `
       + "index, 1 for the same partition and about 0 for an unrelated one."),
     element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `${track.name} by cluster` },
       element("table", { className: "rows cross" },

@@ -9,8 +9,9 @@ function showBlocks(means, partitions, onBlock) {
     fill("block-table");
     return;
   }
-  byId("blocks-about").textContent =
-    "Mean of the matrix over each block. Press one to see its entries.";
+  byId("blocks-about").textContent = unit() === "standard"
+    ? "Mean over each block, in standard deviations above or below the mean of each column, because columns differ in their units. Press one to see its entries."
+    : "Mean of the matrix over each block. Press one to see its entries.";
   const limits = blockLimits(means);
   const scale = scaleFor(currentTheme(), limits.signed);
   const head = (side, k) => {

@@ -86,11 +86,18 @@ function showCut() {
 }
 
 function currentMeans() {
-  if (partitions.row.fitted && partitions.column.fitted && model().means) return model().means;
-  if (!report.matrix) return null;
   const { matrix } = report;
+  // Means over columns of different units would say nothing.
+  if (unit() === "standard") {
+    return blockMeans(viewOf(matrix, "standard"), restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
+  }
+  if (partitions.row.fitted && partitions.column.fitted && model().means) return model().means;
+  if (!matrix) return null;
   return blockMeans(matrix, restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
 }
+
+// What block means are in: values, or standard deviations where columns differ in their units.
+const unit = () => (report.matrix ? (report.matrix.unit ??= firstMode(report.matrix)) : "value");
 
 function showPicture() {
   const { matrix, names } = report;
@@ -101,7 +108,7 @@ function showPicture() {
   const filled = arrangement === "means" || mode === "information";
   picture.show({
     matrix, rows, columns, arrangement, mode, names: heldNames,
-    table: !filled ? null : mode === "value" ? shownMeans() : blockTable(matrix, rows, columns, mode),
+    table: !filled ? null : mode === unit() ? shownMeans() : blockTable(matrix, rows, columns, mode),
     tracks: { row: heldTracks("row", matrix.rows), column: heldTracks("column", matrix.columns) },
   });
 }
@@ -155,7 +162,7 @@ function showReadout(aloud, event = null) {
   const [k, l] = [picture.rows.labels[row], picture.columns.labels[column]];
   const mean = shownMeans()?.[k]?.[l];
   const lines = [`block ${clusterName("row", k)}, ${clusterName("column", l)}`
-    + (mean === undefined || mean === null ? "" : `, mean ${shown(mean, 3)}`)];
+    + (mean === undefined || mean === null ? "" : `, mean ${shown(mean, 3)}${unit() === "standard" ? " sd" : ""}`)];
   for (const [side, cluster] of [["row", k], ["column", l]]) {
     if (givenName(side, cluster)) lines.push(clusterTitle(side, cluster));
   }
@@ -356,7 +363,7 @@ async function start() {
   byId("footer").textContent = `Made by ccot ${report.version}. This page needs no network.`;
   Object.assign(state.names, structuredClone(report.cluster_names));
   if (report.matrix) {
-    state.mode = firstMode(report.matrix);
+    state.mode = unit();
     fill("mode", ...modesOf(report.matrix).map((mode) =>
       element("option", { value: mode, selected: mode === state.mode }, MODES[mode][0])));
   }
