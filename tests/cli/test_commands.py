@@ -88,7 +88,7 @@ def test_reports_with_names_and_annotations(ccot, table, model_file, tmp_path):
     (tmp_path / "known.csv").write_text("kind\n" + "\n".join(n_rows * ["weed"]) + "\n")
     ccot("report", model_file, "--names", "names.json", "--annotate", "known.csv")
     page = (tmp_path / "report.html").read_text()
-    assert '"cluster_names":{"row":{"0":"Mine"}' in page
+    assert '"row":{"0":"Mine"}' in page
     assert '"categories":["weed"]' in page
     (tmp_path / "known.csv").write_text("kind\nweed\n")
     told = ccot("report", model_file, "--annotate", "known.csv", code=2).stderr

@@ -261,12 +261,15 @@ def test_names_come_back_from_their_file(zoo, visit, tmp_path):
     field = page.locator(".card .name-field").nth(1)
     field.fill("Beasts & <b>birds</b>")
     field.press("Tab")
+    slide(page, "row", 6)
     _, text = saved(page, "#save-names")
     kept = tmp_path / "names.json"
     kept.write_bytes(text)
     assert json.loads(text)["row"]["1"] == "Beasts & <b>birds</b>"
     again = write_report(tmp_path / "again.html", model, matrix=shipped.data, cluster_names=kept)
     page = visit(again)
+    assert page.input_value("#row-number") == "6"
+    page.click("#fitted")
     assert page.locator(".card .name-field").nth(1).input_value() == "Beasts & <b>birds</b>"
     assert any(text.startswith("R1 Beasts") for text in names_shown(page))
 

@@ -70,13 +70,13 @@ def _pack(name: str, values: Sequence[Any]) -> dict[str, Any]:
     return {"values": pack_array(numbers)}
 
 
-def read_cluster_names(given: Any) -> dict[str, dict[str, str]]:
-    """Return names of clusters from a mapping, or from a file that the page saved."""
+def read_cluster_names(given: Any) -> dict[str, Any]:
+    """Return names of clusters, and the view if there is one, from a mapping or a saved file."""
     if given is None:
-        return {"row": {}, "column": {}}
+        return {"row": {}, "column": {}, "view": None}
     if not isinstance(given, Mapping):
         given = _read_json(Path(os.fspath(given)))
-    names = {}
+    names: dict[str, Any] = {"view": given.get("view")}
     for side in ("row", "column"):
         listed = given.get(side, {})
         pairs = listed.items() if isinstance(listed, Mapping) else enumerate(listed)

@@ -57,7 +57,8 @@ function showCards(side, partition, names) {
   byId("clusters-about").textContent = !portraits
     ? "What sets clusters apart needs the matrix, which the page was made without."
     : partition.number < 2
-      ? `All ${side}s are in one cluster: there is nothing to tell it from.`
+      ? `All ${side}s are in one cluster: no way of parting them was supported well enough, so there is nothing to `
+        + `tell it from. To look further, move the slider, ask for a number of clusters, or prepare the ${side}s differently.`
       : `Under each cluster the ${other}s that set it apart, high (▲) or low (▼), the most telling first: `
         + "standard deviations (sd) or times (×) from the mean of all, or percent with the difference in points; "
         + "then the share of members for which it holds. Names are suggestions: write your own.";

@@ -159,6 +159,8 @@ function saveNames() {
 
 let remembering = null;
 function remember() {
+  // Opening the page changes nothing that would have to be kept.
+  if (!document.documentElement.dataset.ready) return;
   clearTimeout(remembering);
   remembering = setTimeout(() => {
     const kept = encodeURIComponent(JSON.stringify({ ...currentState(), names: state.names }));

@@ -361,7 +361,8 @@ async function start() {
   document.querySelector(".model-choice").hidden = report.models.length < 2;
   fill("model", ...report.models.map(({ name }, i) => element("option", { value: i }, name)));
   byId("footer").textContent = `Made by ccot ${report.version}. This page needs no network.`;
-  Object.assign(state.names, structuredClone(report.cluster_names));
+  const { view, ...named } = structuredClone(report.cluster_names);
+  Object.assign(state.names, named);
   if (report.matrix) {
     state.mode = unit();
     fill("mode", ...modesOf(report.matrix).map((mode) =>
@@ -369,7 +370,7 @@ async function start() {
   }
   showComparison();
   listen();
-  const wanted = recalled();
+  const wanted = recalled() ?? view;
   showModel();
   adopt(wanted);
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
