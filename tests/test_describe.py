@@ -153,11 +153,14 @@ def test_setosa_has_short_petals(tmp_path):
     assert again.describe_clusters().equals(model.describe_clusters())
 
 
-def test_what_was_read_row_by_row_has_to_be_passed(tmp_path):
+def test_many_rows_that_were_read_one_by_one_have_to_be_passed(tmp_path, monkeypatch):
     matrix = np.vstack([np.zeros((40, 8)), np.ones((40, 8)) * 5])
     matrix += np.random.default_rng(0).normal(size=matrix.shape) * 0.1
     np.save(tmp_path / "x.npy", matrix)
     model = TransportCoclustering(2, 2, random_state=0).fit(tmp_path / "x.npy")
+    assert len(model.describe_clusters()) > 2
+    monkeypatch.setattr("ccot.estimators.described.MAX_NAMED_ROWS", 79)
+    model.fit(tmp_path / "x.npy")
     with pytest.raises(ValueError, match=r"pass the matrix, describe_clusters\(X\)"):
         model.describe_clusters()
     assert len(model.describe_clusters(matrix)) > 2

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
-from ccot.describe import Portrait, describe_sides
+from ccot.describe import MAX_NAMED_ROWS, Portrait, describe_sides
 from ccot.estimators.notebook import show_blocks
 from ccot.io.frames import make_frame, row_names
 from ccot.runtime.types import is_sparse
@@ -42,7 +42,7 @@ class DescribedClusters:
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_columns), optional
             The fitted matrix, or another view of the same rows and columns. By default what was
-            kept of the fit, which a matrix that was read row by row leaves nothing of.
+            kept of the fit; a matrix of many rows that was read row by row leaves nothing.
         columns : sequence of ccot.describe.Column, optional
             What the columns of ``X`` are; by default kinds are read off the values.
 
@@ -109,9 +109,12 @@ class DescribedClusters:
         )
 
     def _keep_portraits(self, matrix: Any, columns: Any = None):
-        """Keep what sets the clusters apart, if the matrix is in memory."""
-        if not isinstance(matrix, RowSource):
-            self._kept_portraits = self._describe_matrix(matrix, columns)
+        """Keep what sets the clusters apart, unless many rows would have to be read again."""
+        if isinstance(matrix, RowSource):
+            if matrix.shape[0] > MAX_NAMED_ROWS:
+                return self
+            matrix = matrix.rows(np.arange(matrix.shape[0]))
+        self._kept_portraits = self._describe_matrix(matrix, columns)
         return self
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
