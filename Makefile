@@ -9,6 +9,9 @@ PIP := python -m pip --quiet --disable-pip-version-check
 # PyTorch is pinned in pyproject.toml but not locked: its builds for the CPU and for CUDA share a
 # version, not a hash, and need other packages. What both need is in the locks.
 TORCH := $(shell grep -o 'torch==[0-9.]*' pyproject.toml)
+# An environment that is there serves the demo too.
+DEMO := $(if $(wildcard $(STAMP)),.venv,.venv-demo)
+CORE := array-api-compat joblib numpy POT rich scikit-learn scipy threadpoolctl typer
 SITE := docs/_build docs/api docs/auto_examples docs/sg_execution_times.rst
 # Small matrices: more BLAS threads than processes only get in each other's way.
 export OMP_NUM_THREADS ?= 1
@@ -34,8 +37,17 @@ $(STAMP) $(LOWEST): pyproject.toml
 	$(@D)/bin/$(PIP) install --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: install  ## co-cluster four matrices, print the blocks, write reports to demo-output/
-	$(BIN)/python -m ccot.experiments.demo --out demo-output
+demo: $(DEMO)/.installed  ## co-cluster six matrices, print the blocks, write reports to demo-output/
+	PYTHONPATH=src $(DEMO)/bin/python -m ccot.experiments.demo --out demo-output
+
+# The demo alone needs neither PyTorch nor linters: what the package itself depends on, as locked.
+.venv-demo/.installed: requirements/locked.txt pyproject.toml
+	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D) || { \
+	    rm -rf $(@D) && $(PYTHON) -m venv --without-pip $(@D) && \
+	    $(PYTHON) -m pip --python $(@D)/bin/python install pip; }
+	grep -oE '^[A-Za-z0-9._-]+==[^ ;]+' requirements/locked.txt > $(@D)/constraints.txt
+	$(@D)/bin/$(PIP) install --only-binary :all: -c $(@D)/constraints.txt $(CORE)
+	touch $@
 
 test: lint  ## lint, then every test and docstring example but the slow ones
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
@@ -96,6 +108,6 @@ track: install  ## time the operations that matter on this commit (benchmarks/op
 	$(BIN)/python -m benchmarks.track
 
 clean:  ## remove what the other targets made
-	rm -rf .venv .venv-lowest build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
+	rm -rf .venv .venv-demo .venv-lowest build dist demo-output .pytest_cache .ruff_cache .hypothesis .import_linter_cache \
 	    $(SITE)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -82,6 +82,19 @@ def test_simulated_sets_come_with_their_truth(ccot, tmp_path):
     np.testing.assert_array_equal(table.row_names[:2], ["r0", "r1"])
 
 
+def test_reports_with_names_and_annotations(ccot, table, model_file, tmp_path):
+    (tmp_path / "names.json").write_text('{"row": {"0": "Mine"}, "column": {}}')
+    n_rows = len(load_model(model_file).row_labels_)
+    (tmp_path / "known.csv").write_text("kind\n" + "\n".join(n_rows * ["weed"]) + "\n")
+    ccot("report", model_file, "--names", "names.json", "--annotate", "known.csv")
+    page = (tmp_path / "report.html").read_text()
+    assert '"row":{"0":"Mine"}' in page
+    assert '"categories":["weed"]' in page
+    (tmp_path / "known.csv").write_text("kind\nweed\n")
+    told = ccot("report", model_file, "--annotate", "known.csv", code=2).stderr
+    assert f"annotation 'kind' has 1 values for {n_rows} rows" in told
+
+
 def test_the_demo_is_mounted(ccot, monkeypatch):
     seen = []
     monkeypatch.setattr("ccot.experiments.demo.main", seen.append)

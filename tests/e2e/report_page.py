@@ -4,8 +4,6 @@ import csv
 import io
 import re
 
-GUTTER_LEFT, GUTTER_TOP = 56, 30
-
 
 def seconds_to_open(page):
     return int(page.get_attribute("html", "data-ready")) / 1000
@@ -28,10 +26,27 @@ def point_at(page, down, across):
     """Points at a place in the picture, as shares of its height and width."""
     page.locator("#picture").evaluate("canvas => canvas.scrollIntoView({block: 'center'})")
     box = page.locator("#picture").bounding_box()
-    x = box["x"] + GUTTER_LEFT + across * (box["width"] - GUTTER_LEFT)
-    y = box["y"] + GUTTER_TOP + down * (box["height"] - GUTTER_TOP)
+    left, top, width, height = map(float, page.get_attribute("#picture", "data-area").split())
+    x, y = box["x"] + left + across * width, box["y"] + top + down * height
     page.mouse.move(x, y)
     return x, y
+
+
+def overlapping_names(page):
+    """Pairs of names on the picture whose boxes overlap, by more than a pixel."""
+    boxes = page.evaluate("document.getElementById('picture').labelBoxes")
+    return [
+        (one["text"], other["text"])
+        for i, one in enumerate(boxes)
+        for other in boxes[:i]
+        if min(one["x"] + one["width"], other["x"] + other["width"]) - max(one["x"], other["x"]) > 1
+        and min(one["y"] + one["height"], other["y"] + other["height"]) - max(one["y"], other["y"])
+        > 1
+    ]
+
+
+def names_shown(page):
+    return page.evaluate("document.getElementById('picture').labelBoxes.map(({text}) => text)")
 
 
 def readout(page):
@@ -69,8 +84,9 @@ def download(page):
     with open(waiting.value.path(), encoding="utf-8", newline="") as file:
         text = file.read()
     lines = list(csv.reader(io.StringIO(text)))
-    assert lines[0] == ["name", "cluster", "confidence"]
-    return waiting.value.suggested_filename, lines[1:]
+    assert lines[0] == ["name", "cluster", "cluster_name", "confidence"]
+    found = [(name, cluster, confidence) for name, cluster, _, confidence in lines[1:]]
+    return waiting.value.suggested_filename, found
 
 
 def listed_names(page):

@@ -16,18 +16,22 @@ def test_demo(tmp_path, capsys):
 def check_findings(printed, page):
     assert printed.count("600 rows in 3 clusters, 300 columns in 3 clusters") == 3
     assert printed.count("co-clustering error against the truth: 0.000") == 2
-    assert "50 versicolor, 50 virginica; R1: 50 setosa" in printed
-    assert printed.count("178 rows in 1 cluster,") == 1
+    assert "milk 100 % (+59 points)" in printed
+    assert "435 rows in 2 clusters, 16 columns in 2 clusters" in printed
+    assert "151 Adelie" in printed
+    assert "18 rows in 2 clusters" in printed
+    assert printed.count("K-means, told that there are") == 3
     assert "(CCOT: 1 x 1 blocks" in printed
-    assert "the sorted row scalings are smooth: no step is significant" in printed
     assert page in printed
 
 
 def check_page(out):
     page = (out / "index.html").read_text(encoding="utf-8")
-    linked = re.findall(r'<a href="([^"]+)"', page)
-    assert linked == ["d2.html", "d2_noisy.html", "iris.html", "wine.html"]
+    linked = [name for name, _ in re.findall(r'<h2><a href="([^"]+)"(>)', page)]
+    named = ("zoo", "votes", "penguins", "southern_women", "d2", "d2_noisy")
+    assert linked == [f"{name}.html" for name in named]
     assert sorted([*linked, "index.html"]) == sorted(path.name for path in out.iterdir())
     assert not re.search(r"https?://|url\(|<script|<link", page)
+    assert page.count('src="data:image/png;base64,') == len(linked)
     for name in linked:
         assert 'id="content"' in (out / name).read_text(encoding="utf-8")

@@ -430,6 +430,8 @@ def fit_model(
         model.feature_names_in_ = np.array(table.column_names, dtype=object)
     if table.row_names is not None:
         model.row_names_in_ = np.array(table.row_names, dtype=object)
+    if hasattr(model, "_kept_portraits"):
+        model._keep_portraits(table.values)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))  # type: ignore[arg-type]
 

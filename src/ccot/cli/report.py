@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Annotated
 
@@ -31,6 +32,16 @@ def report(
     ] = None,
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    names: Annotated[
+        Path | None, typer.Option(help="Names of the clusters: a JSON file that a page saved.")
+    ] = None,
+    annotate: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV file with a header and one line a row: facts that were not used for fitting, "
+            "such as known classes, to be shown beside the matrix."
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
     *,
     read: Reading,
@@ -73,9 +84,18 @@ def report(
             row_names=row_names,
             column_names=column_names,
             title=title,
+            cluster_names=names,
+            annotations=None if annotate is None else _columns(annotate),
         )
     if not quiet:
         typer.echo(f"wrote {path}")
+
+
+def _columns(path: Path) -> dict[str, list[str | None]]:
+    """Return the columns of a small CSV file; what is empty is missing."""
+    with path.open(encoding="utf-8", newline="") as file:
+        head, *lines = csv.reader(file)
+    return {name: [line[i] or None for line in lines] for i, name in enumerate(head)}
 
 
 def _title(path: Path, paths: list[Path]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from html import escape
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,9 +14,10 @@ from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
+from ccot.estimators.described import MANY, DescribedClusters
 from ccot.io.frames import make_frame, row_names
 from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
@@ -27,7 +27,7 @@ from ccot.scalings.steps import StepCoclustering, StepSide
 from ccot.sources import RowSource, as_source, is_source
 
 
-class BaseCoclustering(VersionedPickle, BiclusterMixin, BaseEstimator):
+class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseEstimator):
     """Base of all co-clustering estimators, the baselines included.
 
     A subclass has a ``fit`` that checks its input with :meth:`_check_matrix` and sets
@@ -132,13 +132,6 @@ class BaseCoclustering(VersionedPickle, BiclusterMixin, BaseEstimator):
             columns["confidence"] = confidence
         return make_frame(columns, library)
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Show in notebooks what was found below the parameters."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle and _is_fitted(self):
-            bundle["text/html"] += f"<pre>{escape(self.summary())}</pre>"
-        return bundle
-
     def summary(self) -> str:
         """Return in a few lines what was found and how sure it is.
 
@@ -170,7 +163,15 @@ class BaseCoclustering(VersionedPickle, BiclusterMixin, BaseEstimator):
         """Return the lines of the summary about one side."""
         line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
         confidence = getattr(self, f"{name}_confidence_", None)
-        return [line if confidence is None else f"{line}; mean confidence {confidence.mean():.2f}"]
+        if confidence is not None:
+            line += f"; mean confidence {confidence.mean():.2f}"
+        portraits = getattr(self, "_kept_portraits", ((), ()))[0 if name == "row" else 1]
+        # Numbers of columns would tell nothing.
+        named = name == "row" or hasattr(self, "feature_names_in_")
+        if not (named and 1 < len(portraits) <= MANY):
+            return [line]
+        texts = (one.sentence if name == "row" else one.listed for one in portraits)
+        return [line, *(f"    {k}: {text}" for k, text in enumerate(texts))]
 
     def _check_matrix(self, X: Any) -> Matrix:
         """Return ``X`` as float64, dense or CSR, or say what is wrong with it and what to do."""
@@ -336,6 +337,7 @@ class InductiveCoclustering(BaseCoclustering):
     def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
+        self.__dict__.pop("_kept_portraits", None)
         self.row_labels_, self.column_labels_ = found.row.labels, found.column.labels
         self.n_row_clusters_ = found.row.n_clusters
         self.n_column_clusters_ = found.column.n_clusters

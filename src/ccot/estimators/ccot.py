@@ -220,7 +220,7 @@ class CCOT(BaseStepCoclustering):
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
         self.n_samplings_ = found.n_draws
-        return self._adopt(found)
+        return self._adopt(found)._keep_portraits(rows)
 
     def _fit(self, rows: Any, run: Run) -> StepCoclustering:
         """Fit a matrix that is small enough for all its rows to vote, or a large one."""

@@ -230,7 +230,8 @@ class CCOTGW(BaseStepCoclustering):
         settings = replace(self._settings(matrix.shape[0]), kernel_rank=rank)
         check_memory(matrix.shape, self.n_support, rank)
         run = self._start(matrix)
-        return self._adopt(run.checkpoint.fit(lambda: fit_ccot_gw(matrix, settings, run)))
+        found = run.checkpoint.fit(lambda: fit_ccot_gw(matrix, settings, run))
+        return self._adopt(found)._keep_portraits(matrix)
 
     def fit_kernels(self, row_kernel: Any, column_kernel: Any) -> CCOTGW:
         """Co-cluster from similarities that are already there.

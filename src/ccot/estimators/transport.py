@@ -260,7 +260,8 @@ class TransportCoclustering(TableInput):
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
         run = self._start(rows)
-        return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))
+        found = run.checkpoint.fit(lambda: self._fit(rows, run))
+        return self._adopt(found)._keep_portraits(rows)
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
         settings = self._settings()

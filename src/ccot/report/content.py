@@ -2,20 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.report.pack import pack_array, pack_integers
+from ccot.describe import (
+    MAX_NAMED_ROWS,
+    Column,
+    Portrait,
+    Statistics,
+    column_statistics,
+    every,
+    members_of,
+    portraits,
+    row_statistics,
+    typical_order,
+)
+from ccot.report.pack import pack_array, pack_integers, unpack_array
 from ccot.report.verdict import SIGNIFICANT, decisions, is_tested, warnings_of
 
 SIDES = ("row", "column")
 
 
-def describe_model(name: str, model: Any) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Seen:
+    """The part of the matrix that clusters are described by.
+
+    Attributes
+    ----------
+    matrix : ndarray or sparse matrix
+        Some or all rows, all columns.
+    rows : int array
+        Which rows these are.
+    row_names : sequence of str
+        Their names.
+    columns : sequence of Column or str
+        What the columns are.
+    """
+
+    matrix: Any
+    rows: np.ndarray
+    row_names: Sequence[str]
+    columns: Sequence[Column | str]
+
+
+def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str, Any]:
     """Return everything the page shows of one fitted estimator.
 
     Parameters
@@ -24,6 +59,8 @@ def describe_model(name: str, model: Any) -> dict[str, Any]:
         What the page calls it.
     model : estimator
         Fitted: one of ours, or any with ``row_labels_`` and ``column_labels_``.
+    seen : Seen, optional
+        What to describe clusters by.
 
     Returns
     -------
@@ -31,10 +68,14 @@ def describe_model(name: str, model: Any) -> dict[str, Any]:
         Values that JSON can hold.
     """
     check_is_fitted(model)
+    sides = {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)}
+    if seen is not None:
+        for side, told in zip(SIDES, _portraits(model, sides, seen), strict=True):
+            sides[side] |= told
     return {
         "name": name,
         "estimator": type(model).__name__,
-        "sides": {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)},
+        "sides": sides,
         "means": _block_means(model),
         "candidates": _candidates(model),
         "path": _reg_path(model),
@@ -80,6 +121,84 @@ def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
         "scaling": _scaling(model, side),
         "costs": _numbers(_of(model, side, "merge_costs")),
         "votes": {str(k): share for k, share in (_of(model, side, "cluster_votes") or {}).items()},
+    }
+
+
+def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[str, Any]]:
+    """Yield for each side what its clusters are, and what the nodes of its tree are."""
+    all_columns = np.arange(len(_of(model, "column", "labels")))
+    row_pairs, row_codes = _pairs(model, sides, "row", seen.rows)
+    column_pairs, column_codes = _pairs(model, sides, "column", all_columns)
+    rows = row_statistics(seen.matrix, row_codes, seen.columns)
+    unions = _unions(row_pairs, sides["row"])
+    yield _told(rows, unions, [], sides["row"], all_columns)
+    some = every(len(seen.rows), MAX_NAMED_ROWS)
+    others = column_statistics(seen.matrix[some], column_codes, rows, seen.row_names[some])
+    order = typical_order(rows, _of(model, "column", "confidence"))
+    unions = _unions(column_pairs, sides["column"])
+    members = [members_of(rows, order, np.isin(column_codes, union)) for union in unions]
+    yield _told(others, unions, members, sides["column"], seen.rows[some])
+
+
+def _pairs(
+    model: Any, sides: dict[str, Any], side: str, points: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs of fitted and finest clusters that occur, and which one each point has."""
+    labels, tree = np.asarray(_of(model, side, "labels")), sides[side]["hierarchy"]
+    finest = labels if tree is None else unpack_array(tree["finest"])
+    both = np.stack([labels[points], finest[points]])
+    pairs, codes = np.unique(both, axis=1, return_inverse=True)
+    return pairs, codes.ravel()
+
+
+def _unions(pairs: np.ndarray, side: dict[str, Any]) -> list[np.ndarray]:
+    """Return the pairs that make up each fitted cluster, then each node of the tree."""
+    tree = side["hierarchy"]
+    nodes = [] if tree is None else _nodes(tree["n_finest"], tree["merges"])
+    fitted = [np.flatnonzero(pairs[0] == k) for k in range(side["n_clusters"])]
+    return fitted + [np.flatnonzero(np.isin(pairs[1], leaves)) for leaves in nodes]
+
+
+def _told(
+    statistics: Statistics,
+    unions: Sequence[np.ndarray],
+    members: Sequence[Sequence[str]],
+    side: dict[str, Any],
+    places: np.ndarray,
+) -> dict[str, Any]:
+    """Return what the fitted clusters are, and what the nodes are: names differ within each."""
+    number = side["n_clusters"]
+    return {
+        what: [_plain(one, places) for one in portraits(statistics, unions[part], members[part])]
+        for what, part in (("portraits", slice(number)), ("nodes", slice(number, None)))
+    }
+
+
+def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the leaves under every node of a tree: the leaves themselves, then every merge."""
+    current = {leaf: [leaf] for leaf in range(n_finest)}
+    nodes = [[leaf] for leaf in range(n_finest)]
+    for first, second in merges:
+        current[first] = current[first] + current.pop(second)
+        nodes.append(current[first])
+    return nodes
+
+
+def _plain(portrait: Portrait, places: np.ndarray) -> dict[str, Any]:
+    """Return what a cluster is, as JSON; a trait is its index, amount, share, sign and means."""
+    return {
+        "name": portrait.name,
+        "members": portrait.members,
+        "traits": [
+            [
+                int(places[trait.index]),
+                trait.amount,
+                round(trait.share, 3),
+                1 if trait.effect > 0 else -1,
+                f"mean {trait.value:.4g}, of all {trait.overall:.4g}",
+            ]
+            for trait in portrait.traits
+        ],
     }
 
 

@@ -12,12 +12,15 @@ from string import Template
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ccot._version import __version__
+from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting import PALETTE
-from ccot.report.content import compare_models, describe_model
-from ccot.report.pack import pack_matrix, pack_text
+from ccot.report.annotations import pack_annotations, read_cluster_names
+from ccot.report.content import Seen, compare_models, describe_model
+from ccot.report.pack import pack_matrix, pack_text, spread
 from ccot.sources import RowSource
 
 # In the order in which they build on each other; the page runs them as one module.
@@ -28,7 +31,11 @@ SCRIPTS = (
     "matrix.js",
     "partition.js",
     "profile.js",
+    "modes.js",
+    "annotations.js",
     "picture.js",
+    "margins.js",
+    "export.js",
     "gestures.js",
     "charts.js",
     "evidence.js",
@@ -47,6 +54,10 @@ def write_report(
     column_names: Sequence[str] | None = None,
     title: str | None = None,
     notes: Sequence[str] = (),
+    columns: Sequence[Column] | None = None,
+    annotations: Any = None,
+    column_annotations: Any = None,
+    cluster_names: Any = None,
 ) -> Path:
     """Write one self-contained, interactive HTML page of a fitted estimator, or of several.
 
@@ -70,6 +81,14 @@ def write_report(
         Heading of the page.
     notes : sequence of str, optional
         Warnings to show beside those that the models give cause for.
+    columns : sequence of ccot.describe.Column, optional
+        What the columns are: numbers, amounts, ones, or levels of a category. By default this is
+        read off the values.
+    annotations, column_annotations : data frame or mapping of str to sequence, optional
+        Facts about rows and columns that were not used for fitting, such as known classes. They
+        are shown beside the matrix and compared with the clusters.
+    cluster_names : mapping or path-like, optional
+        ``{"row": {"0": name, ...}, "column": {...}}``, or a JSON file of it as the page saves.
 
     Returns
     -------
@@ -91,7 +110,12 @@ def write_report(
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
     if not named:
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
-    content = _content(named, matrix, row_names, column_names, title)
+    content = _content(named, matrix, row_names, column_names, title, columns)
+    content["annotations"] = {
+        "row": pack_annotations(annotations, "row", content["shape"][0]),
+        "column": pack_annotations(column_annotations, "column", content["shape"][1]),
+    }
+    content["cluster_names"] = read_cluster_names(cluster_names)
     for model in content["models"]:
         model["warnings"] = [*notes, *model["warnings"]]
     path = Path(path)
@@ -106,9 +130,10 @@ def _content(
     row_names: Sequence[str] | None,
     column_names: Sequence[str] | None,
     title: str | None,
+    columns: Sequence[Column] | None = None,
 ) -> dict[str, Any]:
-    described = [describe_model(str(name), model) for name, model in models.items()]
     first = next(iter(models.values()))
+    check_is_fitted(first)
     shape = len(first.row_labels_), len(first.column_labels_)
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
@@ -117,12 +142,15 @@ def _content(
         "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
         "column": _names("column", shape[1], column_names, *seen),
     }
-    packed = None
+    packed, told = None, None
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
             matrix = np.asarray(matrix)
         _check_shape("matrix", matrix.shape, shape)
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_)
+        told = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
+        if columns is not None:
+            names["column"] = [column.title for column in columns]
     return {
         "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
         "version": __version__,
@@ -130,9 +158,20 @@ def _content(
         "names": {side: pack_text(listed) for side, listed in names.items()},
         "matrix": packed,
         "palette": PALETTE,
-        "models": described,
+        "models": [describe_model(str(name), model, told) for name, model in models.items()],
         "agreement": compare_models(models),
     }
+
+
+def _seen(
+    matrix: Any, labels: np.ndarray, names: list[str], columns: Sequence[Column | str]
+) -> Seen:
+    """Return what clusters are described by: of very many rows an even part."""
+    if not isinstance(matrix, RowSource) and len(names) <= MAX_ROWS:
+        return Seen(matrix, np.arange(len(names)), names, columns)
+    part = spread(labels, min(len(names), MAX_NAMED_ROWS))
+    rows = matrix.rows(part) if isinstance(matrix, RowSource) else matrix[part]
+    return Seen(rows, part, [names[i] for i in part.tolist()], columns)
 
 
 def _check_shape(what: str, shape: tuple[int, ...], expected: tuple[int, int]) -> None:

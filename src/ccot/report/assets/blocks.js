@@ -9,14 +9,16 @@ function showBlocks(means, partitions, onBlock) {
     fill("block-table");
     return;
   }
-  byId("blocks-about").textContent =
-    "Mean of the matrix over each block. Press one to see its entries.";
+  byId("blocks-about").textContent = unit() === "standard"
+    ? "Mean over each block, in standard deviations above or below the mean of each column, because columns differ in their units. Press one to see its entries."
+    : "Mean of the matrix over each block. Press one to see its entries.";
   const limits = blockLimits(means);
   const scale = scaleFor(currentTheme(), limits.signed);
   const head = (side, k) => {
     const size = partitions[side].sizes[k].toLocaleString("en");
-    return element("th", { scope: side === "row" ? "row" : "col" }, chip(k), `${clusterName(side, k)} `,
-      element("span", {}, `(${size})`));
+    return element("th", { scope: side === "row" ? "row" : "col", title: clusterTitle(side, k) },
+      chip(side, k), `${clusterName(side, k)} `, element("span", {}, `(${size})`),
+      side === "row" ? element("span", { className: "given-name" }, givenName(side, k)) : null);
   };
   const cell = (mean, k, l) => {
     const shade = shadeOf(mean ?? NaN, limits);
@@ -46,38 +48,80 @@ function blockLimits(means) {
   return signed ? { low: -most, high: most, signed } : { low, high, signed };
 }
 
-const chip = (cluster) =>
-  element("span", { className: "chip", style: { background: paletteColour(cluster) } });
+const chip = (side, cluster) =>
+  element("span", { className: "chip", style: { background: paletteColour(side, cluster) } });
 
-function showCards(side, partition, tops, names, amounts) {
+function showCards(side, partition, names) {
   const other = otherSide(side);
-  byId("clusters-about").textContent = tops === null
+  const { portraits } = partition;
+  byId("clusters-about").textContent = !portraits
     ? "What sets clusters apart needs the matrix, which the page was made without."
     : partition.number < 2
-      ? `All ${side}s are in one cluster: there is nothing to tell it from.`
-      : `Under each cluster the ${other}s that set it apart, the most telling first, with ${amounts
-        ? `their lift: how many times their mean over all ${side}s`
-        : `how far their mean lies above (+) or below (−) that of all ${side}s, in standard deviations (sd)`}.`;
+      ? `All ${side}s are in one cluster: no way of parting them was supported well enough, so there is nothing to `
+        + `tell it from. To look further, move the slider, ask for a number of clusters, or prepare the ${side}s differently.`
+      : `Under each cluster the ${other}s that set it apart, high (▲) or low (▼), the most telling first: `
+        + "standard deviations (sd) or times (×) from the mean of all, or percent with the difference in points; "
+        + "then the share of members for which it holds. Names are suggestions: write your own.";
   const largest = Math.max(...partition.sizes);
-  fill("cards", ...partition.sizes.map((size, cluster) => {
-    const items = (tops?.[cluster] ?? []).map(({ other: at, lift, effect }) => {
-      const amount = amounts
-        ? `× ${decimal(lift)}` : `${effect < 0 ? "−" : "+"} ${decimal(Math.abs(effect))} sd`;
-      const name = names[other][at];
-      return element("li", {}, element("span", { title: name }, name), element("span", {}, amount));
-    });
-    return element(
-      "article", { className: "card" },
-      element("header", {},
-        element("h3", {}, chip(cluster), clusterName(side, cluster)),
-        element("span", { className: "size" }, `${count(size, side)}, ${percent(size / partition.labels.length)}`)),
-      element("div", { className: "bar-line" }, element("i", {
-        style: { width: `${(100 * size) / largest}%`, background: paletteColour(cluster) },
-      })),
-      confidenceLine(partition, cluster),
-      element("ol", {}, ...items),
-    );
-  }));
+  fill("cards", ...partition.sizes.map((size, cluster) => element(
+    "article", { className: "card" },
+    element("header", {},
+      element("h3", {}, chip(side, cluster), clusterName(side, cluster)),
+      element("span", { className: "size" }, `${count(size, side)}, ${percent(size / partition.labels.length)}`)),
+    nameField(side, cluster),
+    element("div", { className: "bar-line" }, element("i", {
+      style: { width: `${(100 * size) / largest}%`, background: paletteColour(side, cluster) },
+    })),
+    confidenceLine(partition, cluster),
+    memberLine(portraits?.[cluster], size),
+    traitList(portraits?.[cluster], side, names[other], partition.number),
+    element("button", { type: "button", className: "quiet", onclick: () => saveCluster(side, cluster) }, "CSV of members"),
+  )));
+}
+
+// The name of a cluster, to be written over.
+function nameField(side, cluster) {
+  const field = element("input", {
+    type: "text", className: "name-field", value: givenName(side, cluster), spellcheck: false,
+    "aria-label": `Name of ${clusterName(side, cluster)}`,
+  });
+  field.addEventListener("change", () => {
+    const id = idOf(side, cluster);
+    if (field.value.trim()) state.names[side][id] = field.value.trim();
+    else delete state.names[side][id];
+    showPartitions();
+    remember();
+  });
+  return field;
+}
+
+function memberLine(portrait, size) {
+  if (!portrait?.members?.length) return null;
+  const more = size - portrait.members.length;
+  const text = portrait.members.join(", ") + (more > 0 ? ` and ${count(more, "other")}` : "");
+  return element("p", { className: "own-members" }, text);
+}
+
+function traitList(portrait, side, names, number) {
+  if (!portrait || number < 2) return null;
+  if (!portrait.traits.length) {
+    return element("p", { className: "hint" }, `Close to the average in every ${otherSide(side)}.`);
+  }
+  return element("ol", {}, ...portrait.traits.slice(0, 6).map(([index, amount, share, sign, means]) =>
+    element("li", { title: means },
+      element("span", { title: names[index] }, `${sign > 0 ? "▲" : "▼"} ${names[index]}`),
+      element("span", {}, amount), element("span", { className: "share" }, percent(share)))));
+}
+
+function saveCluster(side, cluster) {
+  const { labels, confidence } = partitions[side];
+  const lines = [["name", "cluster", "cluster_name", "confidence"]];
+  labels.forEach((label, point) => {
+    if (label !== cluster) return;
+    lines.push([report.names[side][point], idOf(side, cluster), givenName(side, cluster),
+      confidence ? (confidence[point] / 1000).toFixed(3) : ""]);
+  });
+  download(asCsv(lines), "text/csv;charset=utf-8", fileName(`${clusterName(side, cluster)}.csv`));
 }
 
 function confidenceLine({ labels, confidence }, cluster) {

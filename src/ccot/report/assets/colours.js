@@ -77,9 +77,14 @@ function shadeOf(value, limits) {
   return Math.min(N_SHADES - 1, Math.max(0, Math.floor(curved * N_SHADES)));
 }
 
-// Black or white, whichever reads better on a colour.
-function inkOn([r, g, b]) {
-  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#16181b" : "#ffffff";
+// Black or white, whichever has the higher contrast on a colour, as WCAG reckons it.
+function inkOn(colour) {
+  const [r, g, b] = colour.map((value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  const light = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  return (light + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#ffffff";
 }
 
 let printing = false;
@@ -91,3 +96,13 @@ function currentTheme() {
 
 // Canvases do not resolve custom properties; the text colour of the page is the ink.
 const inkColour = () => getComputedStyle(document.body).color;
+const ofPage = (name) => {
+  const probe = element("span", { style: { color: `var(${name})`, display: "none" } });
+  document.body.append(probe);
+  const found = getComputedStyle(probe).color;
+  probe.remove();
+  return found;
+};
+const softColour = () => ofPage("--soft");
+const faintColour = () => ofPage("--strong-line");
+const accentColour = () => ofPage("--accent");

@@ -77,11 +77,16 @@ async function decodeModel(packed) {
 }
 
 async function decodeContent(content) {
-  const [rowNames, columnNames, matrix, ...models] = await Promise.all([
+  const [rowTracks, columnTracks, rowNames, columnNames, matrix, ...models] = await Promise.all([
+    decodeTracks(content.annotations.row),
+    decodeTracks(content.annotations.column),
     decodeText(content.names.row),
     decodeText(content.names.column),
     content.matrix && decodeMatrix(content.matrix),
     ...content.models.map(decodeModel),
   ]);
-  return { ...content, names: { row: rowNames, column: columnNames }, matrix, models };
+  return {
+    ...content, names: { row: rowNames, column: columnNames }, matrix, models,
+    annotations: { row: rowTracks, column: columnTracks },
+  };
 }

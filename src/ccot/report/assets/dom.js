@@ -41,5 +41,33 @@ function shown(value, digits = 4) {
 const decimal = (value) => (value < 1000 ? value.toFixed(value < 100 ? 2 : 0) : shown(value, 3));
 
 const CODES = { row: "R", column: "C" };
-const clusterName = (side, cluster) => `${CODES[side]}${cluster}`;
+// Codes, colours and names belong to clusters, not to their place in the current cut.
+const idOf = (side, cluster) => partitions[side].ids[cluster];
+const clusterName = (side, cluster) => `${CODES[side]}${idOf(side, cluster)}`;
+const paletteColour = (side, cluster) => report.palette[idOf(side, cluster) % report.palette.length];
+
+// A name that the reader gave; else the one suggested, which the larger part of a split keeps.
+function givenName(side, cluster) {
+  const id = idOf(side, cluster);
+  const given = state.names[side][id];
+  if (given) return given;
+  const { portraits, n_clusters: fitted } = model().sides[side];
+  const kept = partitions[side].number >= fitted && id < fitted ? portraits?.[id] : null;
+  return (kept ?? partitions[side].portraits?.[cluster])?.name ?? "";
+}
+
+const clusterTitle = (side, cluster) =>
+  [clusterName(side, cluster), givenName(side, cluster)].filter(Boolean).join(" ");
+
+function download(content, type, file) {
+  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  element("a", { href: address, download: file }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+const quoted = (value) => {
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+const asCsv = (lines) => [...lines.map((line) => line.map(quoted).join(",")), ""].join("\r\n");
 const otherSide = (side) => (side === "row" ? "column" : "row");

@@ -89,8 +89,9 @@ function showEvidence(model, numbers, palette) {
     else if (facts.costs && facts.costs.length) drawn.push(mergeChart(side, facts, numbers[side]));
   }
   if (model.path) drawn.push(pathChart(model.path));
-  fill("charts", ...drawn.filter(Boolean).map(({ chart, caption }) =>
-    element("figure", {}, chart.svg, element("figcaption", {}, caption))));
+  fill("charts", ...drawn.filter(Boolean).map(({ chart, caption }, i) =>
+    element("figure", {}, chart.svg, element("figcaption", {}, caption, " ",
+      saveButtons((kind) => saveChart(chart.svg, kind, `chart-${i + 1}`))))));
   fill("runners", ...[runnersUp(model), ...votesOf(model)].filter(Boolean));
   byId("summary").textContent = model.summary;
   fill("parameters", table(["parameter", "value"], Object.entries(model.parameters)));

@@ -6,10 +6,12 @@ function addGestures(picture, onCursor) {
   const { canvas } = picture;
   const pointers = new Map();
 
+  let last = null;
   const point = (event) => {
+    last = event;
     const { x, y } = picture.placeAt(event.clientX, event.clientY);
     picture.setCursor({ row: Math.floor(y), column: Math.floor(x) });
-    onCursor(false);
+    onCursor(false, event);
   };
 
   canvas.addEventListener("pointerdown", (event) => {
@@ -44,8 +46,19 @@ function addGestures(picture, onCursor) {
         picture.setCursor(null);
         onCursor(false);
       }
+      if (type === "pointerleave") last = null;
     });
   }
+
+  // A pointer that rests while the page scrolls points at something else.
+  addEventListener("scroll", () => {
+    if (!picture.cursor) return;
+    if (last) {
+      const { x, y } = picture.placeAt(last.clientX, last.clientY);
+      picture.setCursor({ row: Math.floor(y), column: Math.floor(x) });
+    }
+    onCursor(false, last);
+  }, { passive: true });
 
   canvas.addEventListener("wheel", (event) => {
     // The wheel alone scrolls the page, as everywhere.
@@ -66,6 +79,7 @@ function addGestures(picture, onCursor) {
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = KEY_STEPS[event.key];
+    last = null;
     if (step) moveCursor(picture, step, event.shiftKey ? 10 : 1);
     else if (event.key === "+" || event.key === "=") picture.zoom(2, cursorCentre(picture));
     else if (event.key === "-") picture.zoom(0.5, cursorCentre(picture));

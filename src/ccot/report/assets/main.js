@@ -3,21 +3,21 @@
 let report;
 let picture;
 let members;
-const state = { model: 0, numbers: {}, arrangement: "clusters", side: "row" };
+const state = {
+  model: 0, numbers: {}, arrangement: "clusters", side: "row", mode: "value", contrast: 1,
+  names: { row: {}, column: {} },
+};
 let partitions;
 
-const POINT_HERE = "Point at the matrix, or move there with the arrow keys, to see an entry.";
-
 const model = () => report.models[state.model];
-const paletteColour = (cluster) => report.palette[cluster % report.palette.length];
 const fittedNumbers = () => ({
   row: model().sides.row.n_clusters, column: model().sides.column.n_clusters,
 });
 
 // Showing --------------------------------------------------------------------------------------
 
-function showModel() {
-  state.numbers = fittedNumbers();
+function showModel(numbers = fittedNumbers()) {
+  state.numbers = numbers;
   const { sides, warnings } = model();
   fill("warnings", ...warnings.map((text) => element("li", {}, text)));
   fill("figures", ...figures());
@@ -62,7 +62,9 @@ function showPartitions() {
     byId("matrix").scrollIntoView();
   });
   showSide();
+  showAnnotations();
   showEvidence(model(), state.numbers, report.palette);
+  if (report.matrix) showReadout(false);
 }
 
 function showCut() {
@@ -84,34 +86,39 @@ function showCut() {
 }
 
 function currentMeans() {
-  if (partitions.row.fitted && partitions.column.fitted && model().means) return model().means;
-  if (!report.matrix) return null;
   const { matrix } = report;
+  // Means over columns of different units would say nothing.
+  if (unit() === "standard") {
+    return blockMeans(viewOf(matrix, "standard"), restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
+  }
+  if (partitions.row.fitted && partitions.column.fitted && model().means) return model().means;
+  if (!matrix) return null;
   return blockMeans(matrix, restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
 }
 
+// What block means are in: values, or standard deviations where columns differ in their units.
+const unit = () => (report.matrix ? (report.matrix.unit ??= firstMode(report.matrix)) : "value");
+
 function showPicture() {
-  const { matrix, palette } = report;
+  const { matrix, names } = report;
+  const [rows, columns] = [restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns)];
+  const held = (side, kept) => (kept ? Array.from(kept, (point) => names[side][point]) : names[side]);
+  heldNames ??= { row: held("row", matrix.rows), column: held("column", matrix.columns) };
+  const { arrangement, mode } = state;
+  const filled = arrangement === "means" || mode === "information";
   picture.show({
-    matrix, palette, means: shownMeans(), arrangement: state.arrangement,
-    rows: restrict(partitions.row, matrix.rows),
-    columns: restrict(partitions.column, matrix.columns),
+    matrix, rows, columns, arrangement, mode, names: heldNames,
+    table: !filled ? null : mode === unit() ? shownMeans() : blockTable(matrix, rows, columns, mode),
+    tracks: { row: heldTracks("row", matrix.rows), column: heldTracks("column", matrix.columns) },
   });
 }
+let heldNames = null;
 
 function showSide() {
   const { side } = state;
-  const { matrix, names } = report;
   for (const input of document.querySelectorAll(".side input")) input.checked = input.value === side;
-  let tops = null;
-  if (matrix) {
-    const kept = { row: matrix.rows, column: matrix.columns };
-    tops = profiles(matrix, restrict(partitions[side], kept[side]), side);
-    const others = kept[otherSide(side)];
-    if (others) tops.flat().forEach((top) => { top.other = others[top.other]; });
-  }
-  showCards(side, partitions[side], tops, names, matrix?.amounts);
-  members.show(side, partitions[side], names[side]);
+  showCards(side, partitions[side], report.names);
+  members.show(side, partitions[side], report.names[side]);
 }
 
 function showLegend({ limits, scale, averaged }) {
@@ -124,6 +131,9 @@ function showLegend({ limits, scale, averaged }) {
   byId("legend-low").textContent = shown(limits.low, 3);
   byId("legend-high").textContent = shown(limits.high, 3);
   const { matrix, shape } = report;
+  const what = state.mode === "information"
+    ? INFORMATION[matrix.amounts ? "amounts" : "numbers"] : MODES[state.mode][1];
+  byId("legend-title").textContent = what;
   const notes = [describeAverages(averaged)];
   if (!matrix.exact) notes.push("Values are kept to four digits.");
   if (matrix.shape[0] < shape[0] || matrix.shape[1] < shape[1]) {
@@ -131,32 +141,63 @@ function showLegend({ limits, scale, averaged }) {
       + `${matrix.shape[1].toLocaleString("en")} columns, taken evenly from every cluster.`);
   }
   byId("legend-note").textContent = notes.join(" ");
+  remember();
 }
 
 function describeAverages(averaged) {
-  if (!averaged) return "Blocks are filled with their means.";
+  if (!averaged) return state.mode === "information" ? "Blocks are filled." : "Blocks are filled with their means.";
   const [down, across] = averaged.map((entries) => Number(entries.toFixed(1)));
   return down * across > 1
     ? `A pixel is the mean of ${down} × ${across} entries.` : "Every entry is shown.";
 }
 
-function showReadout(aloud) {
+function showReadout(aloud, event = null) {
   const readout = byId("readout");
   readout.setAttribute("aria-live", aloud ? "polite" : "off");
-  if (!picture.cursor) return readout.replaceChildren(element("span", {}, POINT_HERE));
-  const { matrix, names } = report;
+  readout.hidden = !picture.cursor;
+  if (!picture.cursor) return readout.replaceChildren();
+  const { matrix, annotations } = report;
   const row = picture.rowOrder[picture.cursor.row];
   const column = picture.columnOrder[picture.cursor.column];
   const [k, l] = [picture.rows.labels[row], picture.columns.labels[column]];
-  const named = (side, point, kept) => names[side][kept ? kept[point] : point];
   const mean = shownMeans()?.[k]?.[l];
+  const lines = [`block ${clusterName("row", k)}, ${clusterName("column", l)}`
+    + (mean === undefined || mean === null ? "" : `, mean ${shown(mean, 3)}${unit() === "standard" ? " sd" : ""}`)];
+  for (const [side, cluster] of [["row", k], ["column", l]]) {
+    if (givenName(side, cluster)) lines.push(clusterTitle(side, cluster));
+  }
+  if (!["value", "information"].includes(state.mode)) {
+    lines.push(`${MODES[state.mode][0].toLowerCase()} ${shown(picture.matrix.value(row, column), 3)}`);
+  }
+  for (const [side, point] of [["row", matrix.rows ? matrix.rows[row] : row],
+    ["column", matrix.columns ? matrix.columns[column] : column]]) {
+    lines.push(...annotations[side].map((track) => `${track.name}: ${trackValue(track, point)}`));
+  }
   readout.replaceChildren(
-    element("b", {}, named("row", row, matrix.rows)), " × ",
-    element("b", {}, named("column", column, matrix.columns)), ": ",
-    element("b", {}, shown(matrix.value(row, column))), element("br"),
-    element("span", {}, `block ${clusterName("row", k)}, ${clusterName("column", l)}`
-      + (mean === undefined || mean === null ? "" : `, mean ${shown(mean, 3)}`)),
+    element("b", {}, picture.names.row[row]), " × ", element("b", {}, picture.names.column[column]), ": ",
+    element("b", {}, shown(matrix.value(row, column))),
+    ...lines.map((line) => element("span", {}, line)),
   );
+  placeReadout(readout, event);
+  return null;
+}
+
+// Beside the pointer, or the entry that the keys chose, and always on the screen.
+function placeReadout(readout, event) {
+  const box = picture.canvas.getBoundingClientRect();
+  const at = event ?? {
+    clientX: box.left + picture.toX(picture.cursor.column + 0.5),
+    clientY: box.top + picture.toY(picture.cursor.row + 0.5),
+  };
+  // What the keys chose may have been scrolled away.
+  readout.hidden = at.clientY < 0 || at.clientY > innerHeight;
+  const { offsetWidth: width, offsetHeight: height } = readout;
+  const beside = (place, size, room) => {
+    const after = place + 16;
+    return Math.max(4, after + size <= room - 4 ? after : Math.min(place - 16 - size, room - size - 4));
+  };
+  readout.style.left = `${beside(at.clientX, width, document.documentElement.clientWidth)}px`;
+  readout.style.top = `${beside(at.clientY, height, innerHeight)}px`;
 }
 
 // Pointing asks for the means again and again; they change with the partitions only.
@@ -193,6 +234,39 @@ function setArrangement(arrangement) {
   showReadout(false);
 }
 
+function setMode(mode) {
+  state.mode = mode;
+  byId("mode").value = mode;
+  showPicture();
+  showReadout(false);
+}
+
+function setContrast(contrast) {
+  state.contrast = picture.contrast = contrast;
+  byId("contrast").value = Math.log2(contrast);
+  picture.draw();
+}
+
+// What the address or a file of names asks for, as far as there is such a thing.
+function adopt(wanted) {
+  if (!wanted) return;
+  for (const side of ["row", "column"]) Object.assign(state.names[side], wanted.names?.[side]);
+  if (report.models[wanted.model]) state.model = wanted.model;
+  byId("model").value = state.model;
+  const numbers = fittedNumbers();
+  for (const side of ["row", "column"]) {
+    const [asked, most] = [wanted.numbers?.[side], model().sides[side].hierarchy?.n_finest ?? 0];
+    if (Number.isInteger(asked) && asked >= 1 && asked <= most) numbers[side] = asked;
+  }
+  state.side = wanted.side === "column" ? "column" : "row";
+  showModel(numbers);
+  if (!report.matrix) return;
+  if (["given", "clusters", "means"].includes(wanted.arrangement)) setArrangement(wanted.arrangement);
+  if (modesOf(report.matrix).includes(wanted.mode)) setMode(wanted.mode);
+  if (wanted.contrast > 0.1 && wanted.contrast < 20) setContrast(wanted.contrast);
+  if (wanted.view && Object.values(wanted.view).every(Number.isFinite)) picture.setView(wanted.view);
+}
+
 function showMember(point) {
   const { matrix } = report;
   const isRow = state.side === "row";
@@ -224,7 +298,24 @@ function listen() {
       requestAnimationFrame(() => { waiting = false; showPartitions(); });
     });
   }
-  byId("fitted").addEventListener("click", showModel);
+  byId("fitted").addEventListener("click", () => showModel());
+  byId("mode").addEventListener("change", (event) => setMode(event.target.value));
+  byId("contrast").addEventListener("input", (event) => setContrast(2 ** Number(event.target.value)));
+  byId("save-png").addEventListener("click", () => savePicture("png"));
+  byId("save-svg").addEventListener("click", () => savePicture("svg"));
+  byId("save-cells").addEventListener("click", saveView);
+  byId("save-names").addEventListener("click", saveNames);
+  byId("print").addEventListener("click", () => print());
+  // The address holds the state of the page: links inside it only scroll.
+  for (const link of document.querySelectorAll(".bar a, .skip")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      const target = document.querySelector(link.getAttribute("href"));
+      target.scrollIntoView();
+      target.tabIndex = -1;
+      target.focus({ preventScroll: true });
+    });
+  }
   byId("zoom-in").addEventListener("click", () => picture.zoom(2));
   byId("zoom-out").addEventListener("click", () => picture.zoom(0.5));
   byId("zoom-all").addEventListener("click", () => picture.showAll());
@@ -270,10 +361,18 @@ async function start() {
   document.querySelector(".model-choice").hidden = report.models.length < 2;
   fill("model", ...report.models.map(({ name }, i) => element("option", { value: i }, name)));
   byId("footer").textContent = `Made by ccot ${report.version}. This page needs no network.`;
+  const { view, ...named } = structuredClone(report.cluster_names);
+  Object.assign(state.names, named);
+  if (report.matrix) {
+    state.mode = unit();
+    fill("mode", ...modesOf(report.matrix).map((mode) =>
+      element("option", { value: mode, selected: mode === state.mode }, MODES[mode][0])));
+  }
   showComparison();
   listen();
+  const wanted = recalled() ?? view;
   showModel();
-  if (report.matrix) showReadout(false);
+  adopt(wanted);
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 

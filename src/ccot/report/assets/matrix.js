@@ -79,9 +79,14 @@ function averageImage(matrix, rows, columns, mostRows, mostColumns) {
       if (!matrix.sparse) observed[offset + bin]++;
     });
   });
+  const shift = new Float64Array(across.number);
+  if (matrix.offset) columns.forEach((column, place) => {
+    shift[across.bins[place]] += matrix.offset[column] / across.sizes[across.bins[place]];
+  });
   for (let y = 0, at = 0; y < down.number; y++) {
     for (let x = 0; x < across.number; x++, at++) {
       sums[at] /= matrix.sparse ? down.sizes[y] * across.sizes[x] : observed[at];
+      sums[at] += shift[x];
     }
   }
   return { means: sums, height: down.number, width: across.number };

@@ -15,7 +15,7 @@ class Members {
   show(side, partition, names) {
     Object.assign(this, { side, partition, names, page: 0 });
     const options = partition.sizes.map((size, k) =>
-      element("option", { value: k }, `${clusterName(side, k)} (${size})`));
+      element("option", { value: k }, `${clusterTitle(side, k)} (${size})`));
     fill("cluster-filter", element("option", { value: "" }, "All clusters"), ...options);
     this.draw();
   }
@@ -84,7 +84,7 @@ class Members {
       : ["–"];
     return element(
       "tr", {}, element("td", {}, name),
-      element("td", {}, chip(labels[point]), clusterName(this.side, labels[point])),
+      element("td", {}, chip(this.side, labels[point]), clusterTitle(this.side, labels[point])),
       element("td", {}, ...sure),
     );
   }
@@ -103,14 +103,11 @@ class Members {
 
   download() {
     const { labels, confidence } = this.partition;
-    const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const lines = this.listed.map((point) => [
-      quoted(this.names[point]), labels[point],
+      this.names[point], idOf(this.side, labels[point]), givenName(this.side, labels[point]),
       confidence ? (confidence[point] / 1000).toFixed(3) : "",
-    ].join(","));
-    const text = ["name,cluster,confidence", ...lines, ""].join("\r\n");
-    const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-    element("a", { href: address, download: `${this.side}_labels.csv` }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 10000);
+    ]);
+    download(asCsv([["name", "cluster", "cluster_name", "confidence"], ...lines]),
+      "text/csv;charset=utf-8", `${this.side}_labels.csv`);
   }
 }

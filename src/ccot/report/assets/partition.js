@@ -9,6 +9,68 @@ function cutHierarchy(hierarchy, number) {
   return names.map((name) => used.indexOf(name));
 }
 
+// Nodes of the tree that a cut consists of, in the order in which it numbers its clusters.
+function cutNodes(hierarchy, number) {
+  const { n_finest: leaves, merges } = hierarchy;
+  const nodes = Array.from({ length: leaves }, (_, leaf) => leaf);
+  merges.slice(0, leaves - number).forEach(([first, second], i) => {
+    nodes[first] = leaves + i;
+    nodes[second] = -1;
+  });
+  return nodes.filter((node) => node >= 0);
+}
+
+// The two nodes that each merge joins.
+function childNodes({ n_finest: leaves, merges }) {
+  const current = Array.from({ length: leaves }, (_, leaf) => leaf);
+  return merges.map(([first, second], i) => {
+    const pair = [current[first], current[second]];
+    current[first] = leaves + i;
+    return pair;
+  });
+}
+
+// A number for every node, which gives its clusters their code, colour and name. The fitted
+// clusters keep theirs; of a split the larger part keeps it, and so does it in a merger.
+function nodeIdentities(side) {
+  const { hierarchy, labels, n_clusters: fitted } = side;
+  const { n_finest: leaves, finest } = hierarchy;
+  const children = childNodes(hierarchy);
+  const sizes = sizesOf(finest, leaves);
+  for (const [first, second] of children) sizes.push(sizes[first] + sizes[second]);
+  const anchor = Math.min(fitted, leaves);
+  const nodes = cutNodes(hierarchy, anchor);
+  const ids = new Array(2 * leaves - 1).fill(-1);
+  matchNodes(nodes, cutHierarchy(hierarchy, anchor), finest, labels, fitted)
+    .forEach((id, i) => { ids[nodes[i]] = id; });
+  let next = fitted;
+  const bySize = ([first, second]) => (sizes[first] >= sizes[second] ? [first, second] : [second, first]);
+  for (let merge = leaves - anchor - 1; merge >= 0; merge--) {
+    const [large, small] = bySize(children[merge]);
+    ids[large] = ids[leaves + merge];
+    ids[small] = next++;
+  }
+  for (let merge = leaves - anchor; merge < children.length; merge++) {
+    ids[leaves + merge] = ids[bySize(children[merge])[0]];
+  }
+  return ids;
+}
+
+// Which fitted cluster each cluster of a cut is: the pairs that share most members first.
+function matchNodes(nodes, coarse, finest, labels, fitted) {
+  const shared = new Float64Array(nodes.length * fitted);
+  finest.forEach((leaf, point) => { shared[coarse[leaf] * fitted + labels[point]]++; });
+  const pairs = Array.from(shared.keys()).sort((a, b) => shared[b] - shared[a]);
+  const [found, taken] = [new Array(nodes.length).fill(-1), new Set()];
+  for (const pair of pairs) {
+    const [node, cluster] = [Math.floor(pair / fitted), pair % fitted];
+    if (found[node] >= 0 || taken.has(cluster)) continue;
+    found[node] = cluster;
+    taken.add(cluster);
+  }
+  return found;
+}
+
 // Place of each finest cluster along the tree: in this order every cut is a row of intervals, so
 // that borders come and go under the slider while the picture stays where it is.
 function treePlaces(hierarchy) {
@@ -51,20 +113,52 @@ function sizesOf(labels, number) {
 
 function makePartition(side, number) {
   const fitted = number === side.n_clusters;
-  let [labels, keys, nKeys] = [side.labels, side.labels, side.n_clusters];
+  const { hierarchy } = side;
+  const ids = hierarchy ? (side.identities ??= nodeIdentities(side)) : null;
+  let [labels, own] = [side.labels, Array.from({ length: number }, (_, k) => k)];
+  let [keys, nKeys, told] = [side.labels, side.n_clusters, side.portraits];
   if (!fitted) {
-    const { finest, n_finest: nFinest } = side.hierarchy;
-    const [coarse, places] = [cutHierarchy(side.hierarchy, number), treePlaces(side.hierarchy)];
-    labels = Uint32Array.from(finest, (leaf) => coarse[leaf]);
-    [keys, nKeys] = [Uint32Array.from(finest, (leaf) => places[leaf]), nFinest];
+    const coarse = cutHierarchy(hierarchy, number);
+    const nodes = cutNodes(hierarchy, number);
+    labels = Uint32Array.from(hierarchy.finest, (leaf) => coarse[leaf]);
+    own = nodes.map((node) => ids[node]);
+    told = side.nodes && nodes.map((node) => side.nodes[node]);
+  }
+  if (hierarchy) {
+    // In the order of the tree, so that the picture stays where it is when borders come and go.
+    const places = treePlaces(hierarchy);
+    const rank = fitted ? rankClusters(side, ids, places) : null;
+    nKeys = hierarchy.n_finest;
+    const inTree = (leaf) => places[leaf];
+    keys = fitted
+      ? Uint32Array.from(side.labels, (label, point) => rank[label] * nKeys + inTree(hierarchy.finest[point]))
+      : Uint32Array.from(hierarchy.finest, inTree);
+    if (fitted) nKeys *= number;
   }
   const order = sortByKey(side.order, keys, nKeys);
   return {
-    fitted, number, labels, order,
+    fitted, number, labels, order, ids: own, portraits: told ?? null,
+    leaves: hierarchy?.finest ?? null, hierarchy,
     sizes: sizesOf(labels, number),
     spans: findSpans(labels, order),
     confidence: fitted ? side.confidence : null,
   };
+}
+
+// Rank of each fitted cluster along the tree.
+function rankClusters(side, ids, places) {
+  const { hierarchy, n_clusters: number } = side;
+  const first = new Array(number).fill(Infinity);
+  const nodes = cutNodes(hierarchy, Math.min(number, hierarchy.n_finest));
+  const coarse = cutHierarchy(hierarchy, nodes.length);
+  coarse.forEach((cluster, leaf) => {
+    const id = ids[nodes[cluster]];
+    if (id < number) first[id] = Math.min(first[id], places[leaf]);
+  });
+  const sorted = first.map((_, k) => k).sort((a, b) => first[a] - first[b] || a - b);
+  const rank = [];
+  sorted.forEach((cluster, place) => { rank[cluster] = place; });
+  return rank;
 }
 
 // The same partition of the rows or columns that the picture holds.
@@ -75,5 +169,6 @@ function restrict(partition, kept) {
   const order = Uint32Array.from(
     partition.order.filter((point) => place.has(point)), (point) => place.get(point),
   );
-  return { ...partition, labels, order, spans: findSpans(labels, order) };
+  const leaves = partition.leaves && Uint32Array.from(kept, (point) => partition.leaves[point]);
+  return { ...partition, labels, order, leaves, spans: findSpans(labels, order) };
 }

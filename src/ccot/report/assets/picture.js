@@ -1,26 +1,32 @@
 // The matrix as a picture: a window of it, averaged where entries outnumber pixels.
 
-const GUTTER = { left: 56, top: 30 };
 const STRIP = 8;
+const TRACK = 9;
 const SMALLEST_VIEW = 4;
+const FONT = { cluster: 12, name: 11 };
 
 class Picture {
   constructor(canvas, overlay) {
-    Object.assign(this, { canvas, overlay, view: null, cursor: null, onChange: () => {} });
+    Object.assign(this, {
+      canvas, overlay, view: null, cursor: null, contrast: 1, tracks: { row: [], column: [] },
+      onChange: () => {}, gutter: { left: 0, top: 0, right: 0, bottom: 0 },
+    });
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
   }
 
-  // What is shown: the matrix, the partitions of its rows and columns, the means of its blocks,
-  // and whether as given, in the order of the clusters, or as means alone.
-  show({ matrix, rows, columns, means, arrangement, palette }) {
-    const given = arrangement === "given";
+  // What is shown: the matrix and the mode of its cells, the partitions of its rows and columns,
+  // a table of its blocks, and whether as given, in the order of the clusters, or as blocks alone.
+  show({ matrix, rows, columns, table, arrangement, mode, names, tracks }) {
+    const given = arrangement === "given" && mode !== "information";
+    const view = viewOf(matrix, mode);
+    const filled = arrangement === "means" || mode === "information";
     Object.assign(this, {
-      matrix, rows, columns, means, arrangement, palette, given,
+      matrix: view, rows, columns, table, filled, names, tracks, given, mode,
       rowOrder: given ? Uint32Array.from(rows.labels, (_, i) => i) : rows.order,
       columnOrder: given ? Uint32Array.from(columns.labels, (_, i) => i) : columns.order,
-      wholeRange: null,
+      wholeRange: null, entryRange: view.entryRange ??= centralRange(view.values),
     });
-    this.entryRange ??= centralRange(matrix.values);
+    this.places = { row: leafPlaces(rows), column: leafPlaces(columns) };
     if (!this.view) this.showAll();
     else this.draw();
   }
@@ -34,19 +40,23 @@ class Picture {
   layout() {
     const [nRows, nColumns] = this.matrix.shape;
     this.cssWidth = this.canvas.parentElement.clientWidth;
-    const inner = this.cssWidth - GUTTER.left;
+    this.gutter = makeGutters(this, this.canvas.getContext("2d"));
+    const { left, right, top, bottom } = this.gutter;
+    const inner = Math.max(this.cssWidth - left - right, 40);
     const tallest = Math.min(680, Math.max(340, 0.78 * innerHeight));
-    const height = Math.max(Math.min((inner * nRows) / nColumns, tallest), Math.min(tallest, 260));
-    this.cssHeight = Math.round(height + GUTTER.top);
-    const ratio = devicePixelRatio || 1;
+    // High enough for the names of the row clusters.
+    const least = Math.min(tallest, Math.max(260, PITCH * this.rows.number + 4));
+    const height = Math.max(Math.min((inner * nRows) / nColumns, tallest), least);
+    this.cssHeight = Math.round(height + top + bottom);
+    this.ratio = devicePixelRatio || 1;
     for (const canvas of [this.canvas, this.overlay]) {
-      canvas.width = Math.round(this.cssWidth * ratio);
-      canvas.height = Math.round(this.cssHeight * ratio);
+      canvas.width = Math.round(this.cssWidth * this.ratio);
+      canvas.height = Math.round(this.cssHeight * this.ratio);
       canvas.style.height = `${this.cssHeight}px`;
-      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+      canvas.getContext("2d").setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     }
-    this.ratio = ratio;
-    this.area = { width: inner, height: this.cssHeight - GUTTER.top };
+    this.area = { width: inner, height: this.cssHeight - top - bottom };
+    this.canvas.dataset.area = [left, top, inner, this.area.height].join(" ");
   }
 
   // The window, in places along the order ------------------------------------------------------
@@ -101,19 +111,19 @@ class Picture {
     const box = this.canvas.getBoundingClientRect();
     const { top, bottom, left, right } = this.view;
     return {
-      x: left + ((clientX - box.left - GUTTER.left) / this.area.width) * (right - left),
-      y: top + ((clientY - box.top - GUTTER.top) / this.area.height) * (bottom - top),
+      x: left + ((clientX - box.left - this.gutter.left) / this.area.width) * (right - left),
+      y: top + ((clientY - box.top - this.gutter.top) / this.area.height) * (bottom - top),
     };
   }
 
   toX(place) {
     const { left, right } = this.view;
-    return GUTTER.left + ((place - left) / (right - left)) * this.area.width;
+    return this.gutter.left + ((place - left) / (right - left)) * this.area.width;
   }
 
   toY(place) {
     const { top, bottom } = this.view;
-    return GUTTER.top + ((place - top) / (bottom - top)) * this.area.height;
+    return this.gutter.top + ((place - top) / (bottom - top)) * this.area.height;
   }
 
   // Colours ------------------------------------------------------------------------------------
@@ -121,7 +131,7 @@ class Picture {
   // Averages vary less than entries do, so the range of colours narrows from that of the entries
   // to that of the whole picture's pixels as one zooms out; panning and order do not change it.
   limits() {
-    if (this.arrangement === "means") return blockLimits(this.means);
+    if (this.filled) return this.contrasted(blockLimits(this.table));
     const [nRows, nColumns] = this.matrix.shape;
     const { width, height } = this.pixels();
     this.wholeRange ??= centralRange(averageImage(
@@ -139,7 +149,14 @@ class Picture {
     const root = this.matrix.sparse && this.matrix.amounts;
     if (signed) [low, high] = [-1, 1].map((sign) => sign * Math.max(-low, high));
     else if (root) low = 0;
-    return { low, high, root, signed };
+    return this.contrasted({ low, high, root, signed });
+  }
+
+  // More contrast is a narrower range of values for the same range of colours.
+  contrasted({ low, high, root, signed }) {
+    const middle = signed ? 0 : root ? low : (low + high) / 2;
+    const part = 1 / this.contrast;
+    return { low: middle + part * (low - middle), high: middle + part * (high - middle), root, signed };
   }
 
   pixels() {
@@ -155,22 +172,31 @@ class Picture {
     this.layout();
     const context = this.canvas.getContext("2d");
     context.clearRect(0, 0, this.cssWidth, this.cssHeight);
-    const limits = this.limits();
-    const colours = { limits, scale: scaleFor(currentTheme(), limits.signed) };
-    context.save();
-    context.beginPath();
-    context.rect(GUTTER.left, GUTTER.top, this.area.width, this.area.height);
-    context.clip();
-    const averaged = this.arrangement === "means"
-      ? this.drawMeans(context, colours) : this.drawEntries(context, colours);
-    if (!this.given) this.drawBorders(context);
-    context.restore();
-    this.drawStrips(context);
+    const drawn = this.drawOn(context);
     this.drawCursor();
     this.canvas.classList.toggle("zoomed", this.isZoomed);
     const { top, bottom, left, right } = this.view;
     this.canvas.dataset.view = [top, bottom, left, right].map((v) => v.toFixed(2)).join(" ");
-    this.onChange({ ...colours, averaged });
+    // For those who check that no two names overlap.
+    this.canvas.labelBoxes = this.boxes;
+    this.onChange(drawn);
+  }
+
+  // Everything but the cursor, on a canvas or on what records the same calls as SVG.
+  drawOn(context) {
+    this.boxes = [];
+    const limits = this.limits();
+    const colours = { limits, scale: scaleFor(currentTheme(), limits.signed) };
+    context.save();
+    context.beginPath();
+    context.rect(this.gutter.left, this.gutter.top, this.area.width, this.area.height);
+    context.clip();
+    const averaged = this.filled
+      ? this.drawMeans(context, colours) : this.drawEntries(context, colours);
+    if (!this.given) this.drawBorders(context);
+    context.restore();
+    drawMargins(this, context);
+    return { ...colours, averaged };
   }
 
   // Returns how many entries, down and across, a pixel is the mean of.
@@ -197,7 +223,7 @@ class Picture {
   drawMeans(context, { scale, limits }) {
     for (const rows of this.rows.spans) {
       for (const columns of this.columns.spans) {
-        const mean = this.means[rows.cluster][columns.cluster];
+        const mean = this.table[rows.cluster][columns.cluster];
         context.fillStyle = asCss(scale.shades[shadeOf(mean ?? NaN, limits)] ?? scale.missing);
         const [x, y] = [this.toX(columns.start), this.toY(rows.start)];
         context.fillRect(x, y, this.toX(columns.end) - x, this.toY(rows.end) - y);
@@ -210,53 +236,18 @@ class Picture {
   drawBorders(context) {
     context.beginPath();
     for (const { start } of this.rows.spans.slice(1)) {
-      context.moveTo(GUTTER.left, this.toY(start));
-      context.lineTo(this.cssWidth, this.toY(start));
+      context.moveTo(this.gutter.left, this.toY(start));
+      context.lineTo(this.gutter.left + this.area.width, this.toY(start));
     }
     for (const { start } of this.columns.spans.slice(1)) {
-      context.moveTo(this.toX(start), GUTTER.top);
-      context.lineTo(this.toX(start), this.cssHeight);
+      context.moveTo(this.toX(start), this.gutter.top);
+      context.lineTo(this.toX(start), this.gutter.top + this.area.height);
     }
     for (const [colour, width] of [["rgb(0 0 0 / .55)", 2.6], ["#fff", 1.2]]) {
       context.strokeStyle = colour;
       context.lineWidth = width;
       context.stroke();
     }
-  }
-
-  // One colour a cluster along both edges, with names where there is room.
-  drawStrips(context) {
-    context.save();
-    context.font = `500 12px ${getComputedStyle(document.body).fontFamily}`;
-    const sides = [
-      ["row", this.rows, this.rowOrder, (p) => this.toY(p), GUTTER.top, this.cssHeight],
-      ["column", this.columns, this.columnOrder, (p) => this.toX(p), GUTTER.left, this.cssWidth],
-    ];
-    for (const [side, partition, order, toPixel, low, high] of sides) {
-      const spans = this.given ? findSpans(partition.labels, order) : partition.spans;
-      for (const { cluster, start, end } of spans) {
-        const from = Math.max(toPixel(start), low);
-        const to = Math.min(toPixel(end), high);
-        if (to > from) this.drawStrip(context, side, cluster, from, to);
-      }
-    }
-    context.restore();
-  }
-
-  drawStrip(context, side, cluster, from, to) {
-    context.fillStyle = this.palette[cluster % this.palette.length];
-    const across = side === "column";
-    if (across) context.fillRect(from, GUTTER.top - STRIP - 3, to - from, STRIP);
-    else context.fillRect(GUTTER.left - STRIP - 3, from, STRIP, to - from);
-    const text = clusterName(side, cluster);
-    const room = across ? context.measureText(text).width + 6 : 15;
-    if (this.given || to - from < room) return;
-    context.fillStyle = inkColour();
-    context.textAlign = across ? "center" : "right";
-    context.textBaseline = across ? "alphabetic" : "middle";
-    const middle = (from + to) / 2;
-    if (across) context.fillText(text, middle, GUTTER.top - STRIP - 8);
-    else context.fillText(text, GUTTER.left - STRIP - 9, middle);
   }
 
   // The entry pointed at -----------------------------------------------------------------------
@@ -286,11 +277,11 @@ class Picture {
     const [x, y] = [this.toX(column), this.toY(row)];
     const [width, height] = [this.toX(column + 1) - x, this.toY(row + 1) - y];
     context.beginPath();
-    context.rect(GUTTER.left, GUTTER.top, this.area.width, this.area.height);
+    context.rect(this.gutter.left, this.gutter.top, this.area.width, this.area.height);
     context.clip();
     context.fillStyle = "rgb(128 128 128 / .28)";
-    context.fillRect(GUTTER.left, y, this.area.width, Math.max(height, 1));
-    context.fillRect(x, GUTTER.top, Math.max(width, 1), this.area.height);
+    context.fillRect(this.gutter.left, y, this.area.width, Math.max(height, 1));
+    context.fillRect(x, this.gutter.top, Math.max(width, 1), this.area.height);
     if (Math.min(width, height) < 5) return;
     context.strokeStyle = inkColour();
     context.lineWidth = 1.5;
@@ -307,7 +298,7 @@ function holdWithin(start, end, length) {
 }
 
 function paint({ means, width, height }, limits, scale) {
-  const canvas = new OffscreenCanvas(width, height);
+  const canvas = element("canvas", { width, height });
   const image = new ImageData(width, height);
   const words = new Uint32Array(image.data.buffer);
   for (let at = 0; at < words.length; at++) words[at] = scale.words[shadeOf(means[at], limits)];

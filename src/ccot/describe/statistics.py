@@ -1,0 +1,244 @@
+"""Sums over groups of rows or columns, and what sets a group apart by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import gen_batches
+
+from ccot.describe.words import Column, Trait
+
+TOP = 12
+# Standard deviations: a mean that is nearer to that of all rows tells nothing, one beyond always.
+_SMALL, _LARGE = 0.2, 0.8
+# A matrix with more zeros holds counts: shares of zeros and ones alone do not make it a table.
+_MOSTLY_ZERO = 0.8
+_BATCH_ENTRIES = 2**22
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over groups of points, for every feature: what portraits of their unions are made of.
+
+    Attributes
+    ----------
+    sizes : array of shape (n_groups,)
+        Numbers of points.
+    observed, totals, above : arrays of shape (n_groups, n_features)
+        Numbers of observed values, their sums, and how many lie above the overall mean.
+    mean, deviation : arrays of shape (n_features,)
+        Over all points.
+    kinds : array of str of shape (n_features,)
+        Their units.
+    features : sequence of Column or str
+        What they are called.
+    """
+
+    sizes: np.ndarray
+    observed: np.ndarray
+    totals: np.ndarray
+    above: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+    kinds: np.ndarray
+    features: Sequence[Column | str]
+
+    def traits(self, groups: Any, top: int = TOP) -> tuple[Trait, ...]:
+        """Return what sets the union of some groups apart, the most telling first."""
+        observed = np.maximum(self.observed[groups].sum(axis=0), 1)
+        value = self.totals[groups].sum(axis=0) / observed
+        above = self.above[groups].sum(axis=0) / observed
+        effect = _effects(self.kinds, value, self.mean, self.deviation)
+        # Below two standard errors is chance; a single point tells by its own deviation.
+        error = 1 / observed - 1 / np.maximum(self.observed.sum(axis=0), 1)
+        telling = np.maximum(_SMALL, np.minimum(2 * np.sqrt(np.maximum(error, 0)), _LARGE))
+        order = np.argsort(-np.abs(effect), kind="stable")[: 4 * top]
+        return tuple(
+            Trait(
+                index, feature.name, str(self.kinds[index]), feature.level, float(effect[index]),
+                float(value[index]), float(self.mean[index]), float(self.deviation[index]),
+                float(above[index] if effect[index] > 0 else 1 - above[index]),
+            )
+            for index in order[np.abs(effect[order]) >= telling[order]][:top].tolist()
+            for feature in [self.feature(index)]
+        )  # fmt: skip
+
+    def feature(self, index: int) -> Column:
+        """Return what a feature is called."""
+        known = self.features[index]
+        return known if isinstance(known, Column) else Column(known)
+
+
+def row_statistics(matrix: Any, labels: np.ndarray, columns: Sequence[Column | str]) -> Statistics:
+    """Return sums over groups of rows.
+
+    Parameters
+    ----------
+    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
+        The data; NaN is missing.
+    labels : int array of shape (n_rows,)
+        Group of each row.
+    columns : sequence of Column or str
+        What the columns are.
+
+    Returns
+    -------
+    Statistics
+        With the kind of every column.
+    """
+    groups = _memberships(labels)
+    if sp.issparse(matrix):
+        return _with_kinds(_sparse_sums(sp.csr_array(matrix), groups), columns, True)
+    step = max(_BATCH_ENTRIES // max(len(matrix), 1), 1)
+    parts = [_sums(matrix[:, batch], groups) for batch in gen_batches(matrix.shape[1], step)]
+    zeros = np.concatenate([part["zeros"] for part in parts])
+    return _with_kinds(_joined(parts), columns, bool(zeros.mean() >= _MOSTLY_ZERO))
+
+
+def column_statistics(
+    matrix: Any, labels: np.ndarray, rows: Statistics, names: Sequence[str]
+) -> Statistics:
+    """Return sums over groups of columns, which are standardised unless all are of one kind.
+
+    Parameters
+    ----------
+    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
+        The data.
+    labels : int array of shape (n_columns,)
+        Group of each column.
+    rows : Statistics
+        Of the same matrix, for the kinds, means and deviations of the columns.
+    names : sequence of str
+        Names of the rows.
+
+    Returns
+    -------
+    Statistics
+        Its features are the rows.
+    """
+    groups = _memberships(labels)
+    # Numbers have units of their own.
+    alike = rows.kinds[0] if (rows.kinds == rows.kinds[0]).all() else "number"
+    kinds = np.full(matrix.shape[0], alike)
+    if sp.issparse(matrix):
+        sums = _sparse_sums(sp.csr_array(matrix.T), groups)
+        return Statistics(**_facts(sums), kinds=kinds, features=names)
+    spread = np.where(rows.deviation > 0, rows.deviation, 1.0)
+    step = max(_BATCH_ENTRIES // max(matrix.shape[1], 1), 1)
+    parts = [
+        _sums((part if alike != "number" else (part - rows.mean) / spread).T, groups)
+        for part in (matrix[batch] for batch in gen_batches(len(matrix), step))
+    ]
+    return Statistics(**_facts(_joined(parts)), kinds=kinds, features=names)
+
+
+# Sums -----------------------------------------------------------------------------------------
+
+
+def _effects(
+    kinds: np.ndarray, value: np.ndarray, mean: np.ndarray, deviation: np.ndarray
+) -> np.ndarray:
+    """Return signed roots of twice the divergences: of numbers, deviations from the mean."""
+    spread = np.where(deviation > 0, deviation, np.inf)
+    effect = (value - mean) / spread
+    shares, amounts = np.isin(kinds, ("binary", "level")), kinds == "amount"
+    divergence = np.zeros_like(effect)
+    p, q = value[shares], mean[shares]
+    divergence[shares] = _relative(p, q) + _relative(1 - p, 1 - q)
+    p, q = value[amounts], mean[amounts]
+    # Counts that vary more than Poisson's tell as much less.
+    divergence[amounts] = (_relative(p, q) - p + q) * q / spread[amounts] ** 2
+    other = np.sign(effect) * np.sqrt(2 * np.maximum(divergence, 0))
+    return np.where(shares | amounts, other, effect)
+
+
+def _relative(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Return p log(p / q), which is 0 where p is."""
+    return p * np.log(np.where(p > 0, p, 1.0) / np.where((p > 0) & (q > 0), q, 1.0))
+
+
+def _memberships(labels: np.ndarray) -> sp.csr_array:
+    ones = np.ones(len(labels))
+    shape = (int(labels.max()) + 1, len(labels))
+    return sp.csr_array((ones, (labels, np.arange(len(labels)))), shape=shape)
+
+
+def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
+    """Return the sums over groups of points for some features, and what kind these may be of."""
+    block = np.asarray(block, dtype=np.float64)
+    seen = ~np.isnan(block)
+    filled = np.where(seen, block, 0.0)
+    number = np.maximum(seen.sum(axis=0), 1)
+    mean = filled.sum(axis=0) / number
+    centred = np.where(seen, block - mean, 0.0)
+    deviation = np.sqrt((centred**2).sum(axis=0) / number)
+    return {
+        "sizes": groups.sum(axis=1),
+        "observed": groups @ seen.astype(float),
+        "totals": groups @ filled,
+        "above": groups @ (centred > 0).astype(float),
+        "mean": mean,
+        # What is left of rounding is no spread.
+        "deviation": np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0),
+        "zeros": (seen & (filled == 0)).sum(axis=0) / number,
+        "binary": ((filled == 0) | (filled == 1)).all(axis=0),
+        "negative": (filled < 0).any(axis=0),
+    }
+
+
+def _sparse_sums(matrix: sp.csr_array, groups: sp.csr_array) -> dict[str, Any]:
+    n_points, n_features = matrix.shape
+    sizes = groups.sum(axis=1)
+    mean = matrix.sum(axis=0) / max(n_points, 1)
+    above = matrix.copy()
+    above.data = (matrix.data > mean[matrix.indices]).astype(float)
+    # Where the mean is below zero, entries that are not stored lie above it.
+    stored_entries = matrix.copy()
+    stored_entries.data = np.ones_like(matrix.data)
+    absent = (sizes[:, None] - (groups @ stored_entries).toarray()) * (mean < 0)
+    variance = matrix.multiply(matrix).sum(axis=0) / max(n_points, 1) - mean**2
+    other = sp.csr_array(matrix != stored_entries)
+    other.eliminate_zeros()
+    return {
+        "sizes": sizes,
+        "observed": np.broadcast_to(sizes[:, None], (len(sizes), n_features)),
+        "totals": (groups @ matrix).toarray(),
+        "above": (groups @ above).toarray() + absent,
+        "mean": mean,
+        "deviation": np.sqrt(np.maximum(variance, 0)),
+        "binary": np.bincount(other.indices, minlength=n_features) == 0,
+        "negative": np.bincount(
+            matrix.indices[matrix.data < 0], minlength=n_features
+        ) > 0,
+        "zeros": 1 - np.bincount(matrix.indices, minlength=n_features) / max(n_points, 1),
+    }  # fmt: skip
+
+
+def _joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Return the sums for all features from those for batches of them."""
+    joined = {
+        key: np.concatenate([part[key] for part in parts], axis=-1)
+        for key in parts[0]
+        if key != "sizes"
+    }
+    return joined | {"sizes": parts[0]["sizes"]}
+
+
+def _facts(sums: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key: sums[key] for key in sums.keys() - {"zeros", "binary", "negative"}}
+
+
+def _with_kinds(
+    sums: dict[str, np.ndarray], columns: Sequence[Column | str], mostly_zero: bool
+) -> Statistics:
+    """Return statistics in which every column has a kind: its own, or one read off the values."""
+    counts = mostly_zero and not sums["negative"].any() and not sums["binary"].all()
+    kinds = np.where(sums["binary"] & ~np.bool_(counts), "binary", "number")
+    kinds[(kinds == "number") & ~sums["negative"] & ((sums["zeros"] >= 0.5) | counts)] = "amount"
+    given = zip(columns, kinds.tolist(), strict=True)
+    kinds = np.array([getattr(column, "kind", None) or kind for column, kind in given])
+    return Statistics(**_facts(sums), kinds=kinds, features=columns)

@@ -1,0 +1,137 @@
+"""What is said of a cluster: one column that sets it apart, and all of them with a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ccot.persistence.registry import stored
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as people know it.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : {"number", "amount", "binary", "level"} or None
+        Unit of a difference: standard deviations, ratios, percentage points of ones, or percentage
+        points of a category. None: read off the values.
+    level : str or None
+        Category whose members have a one in this column.
+    """
+
+    name: str
+    kind: str | None = None
+    level: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Name, and category if there is one."""
+        return self.name if self.level is None else f"{self.name} = {self.level}"
+
+
+@stored()
+@dataclass(frozen=True)
+class Trait:
+    """One column that sets a cluster apart.
+
+    Attributes
+    ----------
+    index : int
+        The column.
+    name, kind, level
+        As in :class:`Column`.
+    effect : float
+        How much it tells, in standard deviations; negative if the cluster is low.
+    value, overall, deviation : float
+        Mean over the cluster, mean and standard deviation over everything.
+    share : float
+        Share of the members for which it holds: that have a one or none, or that are on the same
+        side of the overall mean as the cluster.
+    """
+
+    index: int
+    name: str
+    kind: str
+    level: str | None
+    effect: float
+    value: float
+    overall: float
+    deviation: float
+    share: float
+
+    @property
+    def title(self) -> str:
+        """Column, and category if there is one."""
+        return self.name if self.level is None else f"{self.name} = {self.level}"
+
+    @property
+    def amount(self) -> str:
+        """Signed difference, in the unit of the column."""
+        if self.kind == "number":
+            return f"{(self.value - self.overall) / self.deviation:+.1f} sd".replace("-", "−")
+        if self.kind == "amount":
+            return f"× {_digits(self.value / self.overall)}" if self.value else "none"
+        points = f"{100 * (self.value - self.overall):+.0f}".replace("-", "−")
+        return f"{100 * self.value:.0f} % ({points} points)"
+
+    @property
+    def phrase(self) -> str:
+        """Two words that are true of the cluster."""
+        high = self.effect > 0
+        if self.kind == "number":
+            return f"{'high' if high else 'low'} {self.title}"
+        if self.kind == "amount":
+            return self.title if high else f"{'little' if self.value else 'no'} {self.title}"
+        if high:
+            return self.title if self.value >= 0.9 else f"more {self.title}"
+        return (
+            f"{'no' if self.level is None else 'not'} {self.title}"
+            if self.value <= 0.1
+            else (f"less {self.title}")
+        )
+
+
+@stored()
+@dataclass(frozen=True)
+class Portrait:
+    """What a cluster is.
+
+    Attributes
+    ----------
+    size : int
+        Number of members.
+    name : str
+        Suggested name.
+    traits : tuple of Trait
+        What sets it apart, the most telling first; empty if it is like everything else.
+    members : tuple of str
+        Names of some members; of a cluster of columns, the most typical ones.
+    """
+
+    size: int
+    name: str
+    traits: tuple[Trait, ...]
+    members: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> str:
+        """The first members, and how many more there are."""
+        more = self.size - len(self.members[:6])
+        return ", ".join(self.members[:6]) + (f" and {more} more" if more else "")
+
+    @property
+    def sentence(self) -> str:
+        """One line: the first traits with their amounts."""
+        if not self.traits:
+            return "close to the average in everything"
+        return ", ".join(
+            trait.phrase if trait.amount == "none" else f"{trait.phrase} {trait.amount}"
+            for trait in self.traits[:4]
+        )
+
+
+def _digits(ratio: float) -> str:
+    return f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"

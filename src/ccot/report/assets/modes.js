@@ -1,0 +1,129 @@
+// What a cell shows: its value, or the value beside what one would expect of it.
+
+const MODES = {
+  value: ["Value", "Values as given."],
+  standard: ["Standard deviations", "Standard deviations above (+) or below (−) the mean of the column."],
+  deviation: ["Deviation", "Difference from the mean of the column."],
+  lift: ["Lift", "Lift: value over what the totals of its row and column let one expect; 1 is as expected."],
+  information: ["Information", ""],
+};
+const INFORMATION = {
+  amounts: "What each block adds to the mutual information of rows and columns, in thousandths of a bit.",
+  numbers: "Share of the variance of the standardised columns that each block explains, in percent.",
+};
+
+// Means, deviations and totals of the columns, totals of the rows; found once.
+function columnFacts(matrix) {
+  if (matrix.facts) return matrix.facts;
+  const [height, width] = matrix.shape;
+  const [sums, squares, counts] = [0, 1, 2].map(() => new Float64Array(width));
+  const rowSums = new Float64Array(height);
+  for (let row = 0; row < height; row++) {
+    matrix.visitRow(row, (column, value) => {
+      sums[column] += value;
+      counts[column]++;
+      rowSums[row] += value;
+    });
+  }
+  if (matrix.sparse) counts.fill(height);
+  const means = sums.map((sum, j) => sum / (counts[j] || 1));
+  // Squares of what is centred: large means would swallow small deviations.
+  const stored = new Float64Array(width);
+  for (let row = 0; row < height; row++) {
+    matrix.visitRow(row, (column, value) => {
+      squares[column] += (value - means[column]) ** 2;
+      stored[column]++;
+    });
+  }
+  const deviations = squares.map((square, j) => Math.sqrt(
+    (square + (matrix.sparse ? (height - stored[j]) * means[j] ** 2 : 0)) / (counts[j] || 1)));
+  const total = rowSums.reduce((sum, value) => sum + value, 0);
+  matrix.facts = { sums, means, deviations, rowSums, total };
+  return matrix.facts;
+}
+
+// The modes that make sense of a matrix.
+const modesOf = (matrix) =>
+  Object.keys(MODES).filter((mode) => mode !== "lift" || (matrix.amounts && columnFacts(matrix).total > 0));
+
+// Columns in very different units cannot share a scale of colours.
+function firstMode(matrix) {
+  if (matrix.sparse) return "value";
+  const spread = [...columnFacts(matrix).deviations].filter((value) => value > 0).sort((a, b) => a - b);
+  const at = (share) => spread[Math.round(share * (spread.length - 1))];
+  if (spread.length < 2 || spread.length > 200) return "value";
+  return at(0.9) > 8 * at(0.1) || at(1) > 4 * at(0.5) ? "standard" : "value";
+}
+
+// The same matrix with other values; what a column adds to every entry is kept apart if sparse.
+function viewOf(matrix, mode) {
+  if (mode === "value" || mode === "information") return matrix;
+  matrix.views ??= {};
+  return matrix.views[mode] ??= mode === "lift" ? liftView(matrix) : shiftedView(matrix, mode);
+}
+
+function liftView(matrix) {
+  const { sums, rowSums, total } = columnFacts(matrix);
+  const lift = (row, column, value) => (value === 0 ? 0 : (value * total) / (rowSums[row] * sums[column]));
+  return withRange(Object.assign(Object.create(matrix), {
+    signed: false, amounts: true,
+    value: (row, column) => lift(row, column, matrix.value(row, column)),
+    visitRow: (row, visit) => matrix.visitRow(row, (column, value) => visit(column, lift(row, column, value))),
+  }));
+}
+
+function shiftedView(matrix, mode) {
+  const { means, deviations } = columnFacts(matrix);
+  const factors = mode === "standard" ? deviations.map((sd) => (sd > 0 ? 1 / sd : 0)) : means.map(() => 1);
+  const offset = means.map((mean, j) => -mean * factors[j]);
+  const kept = matrix.sparse ? () => 0 : (column) => offset[column];
+  return withRange(Object.assign(Object.create(matrix), {
+    signed: true, amounts: false, offset: matrix.sparse ? offset : null,
+    value: (row, column) => matrix.value(row, column) * factors[column] + offset[column],
+    visitRow: (row, visit) => matrix.visitRow(row,
+      (column, value) => visit(column, value * factors[column] + kept(column))),
+  }));
+}
+
+function withRange(view) {
+  const [height, width] = view.shape;
+  const some = Math.min(height * width, 20000);
+  // Steps that share no factor with the width reach all columns.
+  const values = Float64Array.from({ length: some }, (_, i) => {
+    const at = Math.floor((i * (height * width - 1)) / Math.max(some - 1, 1));
+    return view.value(Math.floor(at / width), (at + i) % width);
+  });
+  view.entryRange = centralRange(values);
+  return view;
+}
+
+// A table of what blocks tell, in place of their means.
+function blockTable(matrix, rows, columns, mode) {
+  if (mode === "information") return matrix.amounts
+    ? mutualInformation(matrix, rows, columns) : explained(matrix, rows, columns);
+  if (mode !== "lift") return blockMeans(viewOf(matrix, mode), rows, columns);
+  const { sums, down, across, total } = blockSums(matrix, rows, columns);
+  return sums.map((line, k) => line.map((sum, l) => (sum * total) / (down[k] * across[l])));
+}
+
+function blockSums(matrix, rows, columns) {
+  const [tall, wide] = [rows, columns].map((part) => sizesOf(part.labels, part.number));
+  const sums = blockMeans(matrix, rows, columns)
+    .map((line, k) => line.map((mean, l) => (Number.isNaN(mean) ? 0 : mean * tall[k] * wide[l])));
+  const down = sums.map((line) => line.reduce((a, b) => a + b, 0));
+  const across = columns.sizes.map((_, l) => sums.reduce((a, line) => a + line[l], 0));
+  return { sums, down, across, total: down.reduce((a, b) => a + b, 0) };
+}
+
+function mutualInformation(matrix, rows, columns) {
+  const { sums, down, across, total } = blockSums(matrix, rows, columns);
+  return sums.map((line, k) => line.map((sum, l) =>
+    (sum > 0 ? 1000 * (sum / total) * Math.log2((sum * total) / (down[k] * across[l])) : 0)));
+}
+
+function explained(matrix, rows, columns) {
+  const [tall, wide] = [rows, columns].map((part) => sizesOf(part.labels, part.number));
+  const entries = matrix.shape[0] * matrix.shape[1];
+  return blockMeans(viewOf(matrix, "standard"), rows, columns)
+    .map((line, k) => line.map((mean, l) => (100 * (mean ** 2) * tall[k] * wide[l]) / entries));
+}
