@@ -26,7 +26,7 @@ def automatic() -> str:
     heads = ["NMI / ARI of row clusters", *(f"{kind} ({sets[kind]} sets)" for kind in kinds)]
     note = (
         f"Means over the sets, one seed. Stored in `benchmarks/results/automatic.json` by "
-        f"`python -m benchmarks.automatic`, {facts['date']}."
+        f"`{facts['command']}`, {facts['date']}."
     )
     return table(heads, rows) + f"\n\n{note}"
 
