@@ -100,10 +100,20 @@ def test_long_headers_pass(tmp_path):
 
 
 def test_large_row_groups_are_read_a_few_columns_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_ARROW_BYTES", 3 * 24 * N)
+    monkeypatch.setattr(parquet, "_ARROW_BYTES", 500_000)
     pq.write_table(pa.table({f"c{k}": VALUES[:, k % 3] + k for k in range(7)}), tmp_path / "a.pq")
     expected = np.column_stack([VALUES[:, k % 3] + k for k in range(7)])
     np.testing.assert_array_equal(read_matrix(tmp_path / "a.pq").values, expected)
+
+
+def test_very_many_columns_or_names_pass(tmp_path):
+    """Their description, or their names, take more memory than their values."""
+    for shape in ((3, 5000), (300_000, 2)):
+        values = RNG.integers(0, 5, shape).astype(np.float32)
+        columns = {f"g{k}": values[:, k] for k in range(shape[1])}
+        names = [f"cell-{k:08d}" for k in range(shape[0])]
+        pq.write_table(pa.table({"name": names, **columns}), tmp_path / "a.parquet")
+        np.testing.assert_array_equal(read_matrix(tmp_path / "a.parquet").values, values)
 
 
 @pytest.mark.parametrize(

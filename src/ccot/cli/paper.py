@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from enum import StrEnum
@@ -52,7 +53,15 @@ Methods = Annotated[
     str | None, typer.Option(help="Some methods only, with commas between. [default: all]")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the first matrix.")]
-Jobs = Annotated[int, typer.Option(help="Processes; -1: one for each core.")]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        min=-1,
+        max=os.cpu_count() or 1,
+        clamp=True,
+        help="Processes, at most one for each core; -1: as many.",
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="The same pages in minutes.")]
 
 

@@ -58,7 +58,7 @@ def result_folder(out: Path) -> Iterator[Path]:
     """
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
-    out = out.resolve()
+    given, out = out, out.resolve()
     fixed = out.is_dir() and (os.path.ismount(out) or Path.cwd().is_relative_to(out))
     nearest = out if fixed else next(folder for folder in out.parents if folder.is_dir())
     with _locked(nearest, out.name):
@@ -74,7 +74,7 @@ def result_folder(out: Path) -> Iterator[Path]:
             if error.errno not in NO_ROOM:
                 raise
             raise OSError(
-                f"there is no room for the results in {out.name} ({os.strerror(error.errno)}): "
+                f"there is no room for the results in {given} ({os.strerror(error.errno)}): "
                 "make some, or pass another --out"
             ) from error
         finally:

@@ -28,7 +28,9 @@ from ccot.io.table import Table
 # Bytes of a short text in a table, and of a name until it is in a tuple.
 _TEXT_BYTES, _NAME_BYTES = 16, 240
 # Bytes that Arrow may take for pages, and about as many as a column takes.
-_ARROW_BYTES, _PAGE_BYTES = 48 << 20, 4 << 20
+_ARROW_BYTES, _PAGE_BYTES, _BUFFER_BYTES = 48 << 20, 4 << 20, 96 << 10
+# Bytes of memory for every byte of a file, most of which may describe very many columns.
+_DESCRIBED = 5
 # Bytes of a cell of a long table: two places and a value.
 _LONG_BYTES = 24
 
@@ -55,7 +57,8 @@ class ParquetTable:
 
     def __init__(self, path: Path, reader: IsolatedReader | None = None) -> None:
         self.path, self.reader = path, reader or parquet_reader()
-        about = self.reader.open(path)
+        self._described = _DESCRIBED * path.stat().st_size
+        about = self.reader.open(path, self._described)
         check_unfolded(about["unfolded"], path)
         self.names: list[str] = about["names"]
         self.n_rows: int = about["n_rows"]
@@ -131,7 +134,7 @@ class ParquetTable:
 
     def _columns_at_once(self) -> int:
         """Return how many columns Arrow may read together: it holds pages of all of them."""
-        return _ARROW_BYTES // min(_PAGE_BYTES, 24 * max(self.group_rows) + 1) or 1
+        return _ARROW_BYTES // (_BUFFER_BYTES + min(_PAGE_BYTES, 24 * max(self.group_rows)))
 
     def words(self, name: str) -> np.ndarray:
         """Return a column of texts, None where there is none."""
@@ -154,15 +157,16 @@ class ParquetTable:
         n_bytes = self.n_rows * (8 * n_columns + _TEXT_BYTES)
         check_unfolded(n_bytes, self.path)
         size = max(n_bytes, self.path.stat().st_size)
+        held = self.n_rows * (8 * n_columns + _NAME_BYTES)
         check_held(
-            self.n_rows * (8 * n_columns + _NAME_BYTES),
+            held,
             size,
             f"a table of {self.n_rows} row names",
             "leave the names out by --drop",
         )
         self._check_text(index)
         texts, names = BoundedTexts(size), []
-        for message, (_, codes) in self._ask(n_bytes, texts=[index]):
+        for message, (_, codes) in self._ask(held, texts=[index]):
             known = texts.shared(message["texts"][0])
             names += [known[code] for code in codes.tolist()]
         return list(unique_names(names, "rows") or ())
@@ -173,7 +177,7 @@ class ParquetTable:
         for name in named:
             self._check_text(name)
         texts = BoundedTexts(max(n_bytes, self.path.stat().st_size))
-        for message, (values, *codes) in self._ask(n_bytes, numbers=value, texts=named):
+        for message, (values, *codes) in self._ask(4 * n_bytes, numbers=value, texts=named):
             known = map(texts.shared, message["texts"])
             cells = (map(one.__getitem__, code.tolist())
                      for one, code in zip(known, codes, strict=True))  # fmt: skip
@@ -181,8 +185,7 @@ class ParquetTable:
             yield from zip(*cells, counts.tolist(), strict=True)
 
     def _ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
-        n_bytes = max(n_bytes, self.path.stat().st_size)
-        return self.reader.read(self.path, n_bytes, **question)
+        return self.reader.read(self.path, n_bytes + self._described, **question)
 
     def _check_text(self, name: str) -> None:
         if self._kinds[name] == "other":

@@ -21,7 +21,7 @@ _NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_deci
 # Cells that are read at once, and rows at least.
 _CELLS, _ROWS = 1 << 18, 1024
 # Bytes of a column that are read from the file at once.
-_BUFFER = 1 << 18
+_BUFFER = 1 << 16
 
 
 class _NoPandas:
