@@ -110,6 +110,8 @@ def _content(
     described = [describe_model(str(name), model) for name, model in models.items()]
     first = next(iter(models.values()))
     shape = len(first.row_labels_), len(first.column_labels_)
+    # Columns that were left out of a table are not shown.
+    kept = np.flatnonzero(first.column_labels_ >= 0)
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
     seen = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
@@ -117,16 +119,18 @@ def _content(
         "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
         "column": _names("column", shape[1], column_names, *seen),
     }
+    names["column"] = [names["column"][index] for index in kept]
     packed = None
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
             matrix = np.asarray(matrix)
         _check_shape("matrix", matrix.shape, shape)
-        packed = pack_matrix(matrix, first.row_labels_, first.column_labels_)
+        matrix = matrix if len(kept) == shape[1] else matrix[:, kept]
+        packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
     return {
         "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
         "version": __version__,
-        "shape": shape,
+        "shape": (shape[0], len(kept)),
         "names": {side: pack_text(listed) for side, listed in names.items()},
         "matrix": packed,
         "palette": PALETTE,
