@@ -8,6 +8,7 @@ import pytest
 from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.baselines import TwoSidedKMeans
 from ccot.datasets import load_simulated
+from ccot.report import write_report
 from ccot.report.content import _joined_steps, compare_models, describe_model
 from tests.report.models import crisp, noisy
 from tests.report.unpack import unpack_array
@@ -117,3 +118,14 @@ def test_agreement():
     assert agreement["row"] == [[1.0, 0.0], [0.0, 1.0]]
     assert agreement["column"][0][1] == pytest.approx(1.0)
     assert compare_models({"a": model}) is None
+
+
+def test_columns_left_out_of_a_table_are_not_shown(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5)) + 4 * rng.normal(size=(3, 5))[np.arange(60) % 3]
+    X = np.column_stack([X * 10.0 ** np.arange(5), np.ones(60)])
+    model = TransportCoclustering(random_state=0).fit(X)
+    assert model.column_labels_[-1] == -1
+    side = describe_model("table", model)["sides"]["column"]
+    np.testing.assert_array_equal(unpack_array(side["labels"]), model.column_labels_[:5])
+    assert write_report(tmp_path / "table.html", model, matrix=X).stat().st_size > 0

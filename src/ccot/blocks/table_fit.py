@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ccot.blocks.axes import stack
-from ccot.blocks.criteria import Candidate, mean_costs, ranked
+from ccot.blocks.criteria import Candidate, jump_scores, mean_costs, ranked
 from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, merge_side
@@ -338,12 +338,13 @@ def _families(preparation: TablePreparation) -> tuple[str, str]:
 
 
 def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:
-    """Return the numbers that were considered: the chosen one, then the others by evidence."""
-    chosen = found.blocks.shape[0]
-    scores = {k: v for k, v in found.scores.items() if k != chosen}
-    others = sorted(scores, key=lambda k: -scores[k])[: _N_CANDIDATES - 1]
-    first = Candidate(chosen, n_columns, found.evidence, "evidence")
-    return first, *(Candidate(k, n_columns, scores[k], "evidence") for k in others)
+    """Return the numbers that were considered: the chosen one, then the others by score."""
+    chosen, scores, criterion = found.blocks.shape[0], found.scores, "icl"
+    if scores and chosen != max(scores, key=lambda k: scores[k]):
+        scores, criterion = jump_scores(found.hierarchy.costs(0), max(scores)), "jump"
+    others = sorted(set(scores) - {chosen}, key=lambda k: -scores[k])[: _N_CANDIDATES - 1]
+    first = Candidate(chosen, n_columns, scores.get(chosen, found.evidence), criterion)
+    return first, *(Candidate(k, n_columns, scores[k], criterion) for k in others)
 
 
 def _bic(problem: TableProblem, blocks: Blocks) -> float:

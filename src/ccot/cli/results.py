@@ -316,8 +316,9 @@ def write_blocks(path: Path, model: Any) -> None:
 
 def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
     parts = gen_batches(len(labels), _PART)
-    counts = [np.bincount(labels[part], minlength=n_clusters) for part in parts]
-    return np.sum(counts, axis=0)
+    # Columns that were left out of a table, labelled -1, are in no cluster.
+    counts = [np.bincount(labels[part] + 1, minlength=n_clusters + 1) for part in parts]
+    return np.sum(counts, axis=0)[1:]
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -108,9 +108,9 @@ def attributes(estimator: BaseCoclustering, side: str, *names: str) -> list[Any]
 
 
 def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:
-    """Return the sizes of the clusters of one side."""
+    """Return the sizes of the clusters of one side; columns left out (-1) are in none."""
     n_clusters = getattr(estimator, f"n_{side}_clusters_")
-    return np.bincount(getattr(estimator, f"{side}_labels_"), minlength=n_clusters)
+    return np.bincount(getattr(estimator, f"{side}_labels_") + 1, minlength=n_clusters + 1)[1:]
 
 
 def spans(sizes: np.ndarray) -> list[tuple[int, int]]:

@@ -100,7 +100,7 @@ def plot_blocks(
         vmax=high,
         aspect="auto",
         interpolation="nearest",
-        extent=(0, shape[1], shape[0], 0),
+        extent=(0, len(orders[1]), len(orders[0]), 0),
     )
     if before:
         ax.set_title("as given")
@@ -123,7 +123,10 @@ def _order(estimator: BaseCoclustering, side: str) -> np.ndarray:
     """Return the order by cluster and, within a cluster, by scaling or falling confidence."""
     scaling = getattr(estimator, f"{side}_log_scaling_", None)
     within = -getattr(estimator, f"{side}_confidence_") if scaling is None else scaling
-    return np.lexsort((within, getattr(estimator, f"{side}_labels_")))
+    labels = getattr(estimator, f"{side}_labels_")
+    order = np.lexsort((within, labels))
+    # Columns that were left out of a table are in no block.
+    return order[labels[order] >= 0]
 
 
 def _shrink(

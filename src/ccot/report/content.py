@@ -108,6 +108,9 @@ def _of(model: Any, side: str, what: str) -> Any:
 
 def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
     labels, confidence = _of(model, side, "labels"), _of(model, side, "confidence")
+    # Columns that were left out of a table are not shown.
+    kept = labels >= 0
+    labels, confidence = labels[kept], None if confidence is None else confidence[kept]
     within = _of(model, side, "log_scaling")
     if within is None:
         within = np.zeros(len(labels)) if confidence is None else -confidence
@@ -209,7 +212,7 @@ def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:
         finest = getattr(model.cut(*shape), f"{side}_labels")
         cuts = [(k, shape[1]) if axis == 0 else (shape[0], k) for k in range(1, shape[axis] + 1)]
         return {
-            "finest": pack_integers(finest),
+            "finest": pack_integers(finest[finest >= 0]),
             "n_finest": shape[axis],
             "merges": [[merge.first, merge.second] for merge in model.hierarchy_.side(axis)],
             "kept": [model.cut(*cut).share_kept for cut in cuts],

@@ -135,6 +135,8 @@ def _content(
     first = next(iter(models.values()))
     check_is_fitted(first)
     shape = len(first.row_labels_), len(first.column_labels_)
+    # Columns that were left out of a table are not shown.
+    kept = np.flatnonzero(first.column_labels_ >= 0)
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
     seen = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
@@ -142,19 +144,29 @@ def _content(
         "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
         "column": _names("column", shape[1], column_names, *seen),
     }
+<<<<<<< HEAD
     packed, told = None, None
+=======
+    names["column"] = [names["column"][index] for index in kept]
+    packed = None
+>>>>>>> i16m
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
             matrix = np.asarray(matrix)
         _check_shape("matrix", matrix.shape, shape)
+<<<<<<< HEAD
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_)
         told = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
         if columns is not None:
             names["column"] = [column.title for column in columns]
+=======
+        matrix = matrix if len(kept) == shape[1] else matrix[:, kept]
+        packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
+>>>>>>> i16m
     return {
         "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
         "version": __version__,
-        "shape": shape,
+        "shape": (shape[0], len(kept)),
         "names": {side: pack_text(listed) for side, listed in names.items()},
         "matrix": packed,
         "palette": PALETTE,
