@@ -144,25 +144,18 @@ def _content(
         "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
         "column": _names("column", shape[1], column_names, *seen),
     }
-<<<<<<< HEAD
-    packed, told = None, None
-=======
     names["column"] = [names["column"][index] for index in kept]
-    packed = None
->>>>>>> i16m
+    packed, told = None, None
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
             matrix = np.asarray(matrix)
         _check_shape("matrix", matrix.shape, shape)
-<<<<<<< HEAD
-        packed = pack_matrix(matrix, first.row_labels_, first.column_labels_)
+        if len(kept) < shape[1] and not isinstance(matrix, RowSource):
+            matrix = matrix[:, kept]
+        packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
         told = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
         if columns is not None:
             names["column"] = [column.title for column in columns]
-=======
-        matrix = matrix if len(kept) == shape[1] else matrix[:, kept]
-        packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
->>>>>>> i16m
     return {
         "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
         "version": __version__,
