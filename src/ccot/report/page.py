@@ -125,7 +125,8 @@ def _content(
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
             matrix = np.asarray(matrix)
         _check_shape("matrix", matrix.shape, shape)
-        matrix = matrix if len(kept) == shape[1] else matrix[:, kept]
+        if len(kept) < shape[1] and not isinstance(matrix, RowSource):
+            matrix = matrix[:, kept]
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
     return {
         "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
