@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ccot.blocks.columns import recognise
+from ccot.blocks.columns import read_column, read_levels, recognise
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.blocks.units import differ_in_unit
+from ccot.describe import Column, describe_sides
 from ccot.estimators.base import InductiveCoclustering
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
@@ -160,6 +161,27 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
     return table
 
 
+def _described(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
+    """Return numbers and levels of a table as one matrix, its columns, and where they are from."""
+    parts, columns, origin = [], [], []
+    for position, (prepared, values) in enumerate(
+        zip(data.preparation.columns, data.table.columns.values(), strict=True)
+    ):
+        kind = prepared.kind
+        if prepared.family == "multinomial":
+            codes = read_levels(values, kind)[:, None].astype(np.float64)
+            cells = np.where(codes < 0, np.nan, codes == np.arange(len(kind.levels)))
+            columns += [Column(kind.name, "level", level) for level in kind.levels]
+        elif prepared.family != "none":
+            cells = read_column(values, kind)[:, None]
+            columns.append(Column(kind.name, "number"))
+        else:
+            continue
+        parts.append(cells)
+        origin += [position] * cells.shape[1]
+    return np.hstack(parts), columns, np.array(origin)
+
+
 class TableInput(InductiveCoclustering):
     """Base of estimators that take tables of mixed columns beside matrices of numbers."""
 
@@ -210,6 +232,19 @@ class TableInput(InductiveCoclustering):
             self.feature_names_in_ = np.array([str(name) for name in columns], dtype=object)
         if rows is not None:
             self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
+
+    def _keep_portraits(self, matrix: Any, columns: Any = None):
+        """Keep what sets the clusters apart; a table is described by its levels and numbers."""
+        if not isinstance(matrix, TableData):
+            return super()._keep_portraits(matrix, columns)
+        values, columns, origin = _described(matrix)
+        names = getattr(self, "row_names_in_", None)
+        names = [f"row {i}" for i in range(len(values))] if names is None else names
+        labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
+        self._kept_portraits = describe_sides(
+            values, self.row_labels_, labels, columns, names, confidence
+        )
+        return self
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""
