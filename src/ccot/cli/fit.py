@@ -423,15 +423,16 @@ def fit_model(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        model.set_params(verbose=news).fit(_fitted_values(model, table))
+        values = _fitted_values(model, table)
+        model.set_params(verbose=news).fit(values)
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
     if table.column_names is not None and not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.array(table.column_names, dtype=object)
     if table.row_names is not None:
         model.row_names_in_ = np.array(table.row_names, dtype=object)
-    if hasattr(model, "_kept_portraits"):
-        model._keep_portraits(table.values)
+    if hasattr(model, "_kept_portraits") and not isinstance(values, Table):
+        model._keep_portraits(values)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))  # type: ignore[arg-type]
 
