@@ -182,7 +182,7 @@ def test_the_working_folder_gets_results_file_by_file(tmp_path, monkeypatch):
 
 # The command line with pieces written all the time.
 EAGER = """
-from ccot.persistence import atomic, checkpoint
+from ccot.persistence import checkpoint
 from ccot.cli import main
 checkpoint.SECONDS, checkpoint.SHARE = 0.0, float("inf")
 main()

@@ -26,7 +26,7 @@ class _Market:
             zip(names, _fast_matrix_market.mminfo(self._open()), strict=True)
         )
         if self.about["field"] not in _FIELDS:
-            raise Refusal(f"it holds {self.about['field'][:20]} values: convert them to real ones")
+            raise Refusal(f"it holds {self.about['field'][:20]} values: save their real parts")
         if self.about["symmetry"] != "general" and self.about["n_rows"] != self.about["n_columns"]:
             raise ValueError("a symmetric matrix must be square")
 
