@@ -108,7 +108,7 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     values = table.values
     if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
         return []
-    if preparation_line(model):
+    if hasattr(getattr(model, "preparation_", None), "names"):  # columns have scales of their own
         return []
     some = values[:: -(-values.size // _ENOUGH)]
     with warnings.catch_warnings():
@@ -121,5 +121,5 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     name = repr(table.column_names[largest]) if table.column_names else str(largest + 1)
     return [
         f"column {name} has {share:.1%} of the variance of all columns, and the others hardly "
-        "count: if units differ, standardise the columns first"
+        "count: if units differ, pass --scale standard"
     ]
