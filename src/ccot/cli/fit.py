@@ -8,9 +8,8 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
@@ -19,11 +18,19 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 import typer
-from sklearn.utils import gen_batches
 from threadpoolctl import threadpool_limits
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate_resources
 from ccot.cli.errors import one_line
+from ccot.cli.inputs import (
+    NUMBER_KINDS,
+    count_missing,
+    doubts,
+    fitted_values,
+    parse_kinds,
+    preparation_line,
+    split,
+)
 from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, Source, reads
 from ccot.cli.results import (
@@ -35,20 +42,13 @@ from ccot.cli.results import (
     write_labels,
 )
 from ccot.io import InputError, NamedMatrix, Table
-from ccot.io.layout import MISSING
-from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
+from ccot.io.mixed import refuse_table
 from ccot.sources import RowSource
 
 # Of more, the page would be too large for a browser.
 MAX_MEMBERS = 1_000_000
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
-# Kinds of columns that hold numbers, whatever stands between them.
-_NUMBER_KINDS = ("number", "count", "share", "money")
-# Tables have few columns; of more, all are taken for one kind.
-_FEW_COLUMNS = 100
-# A column with this share of the variance leaves nothing to the others; so many values tell.
-_OVERWHELMING, _ENOUGH = 0.95, 2**20
 # Parameters of the estimators that an estimate takes into account.
 _ESTIMATED = ("n_samplings", "n_support", "kernel_rank", "exact_refinement", "n_jobs")
 
@@ -181,14 +181,14 @@ def fit(
     started = time.perf_counter()
     n_rows = _renamed(rows, n_row_clusters, "rows")
     n_columns = _renamed(columns, n_column_clusters, "columns")
-    kinds = _kinds(kind or ())
+    kinds = parse_kinds(kind or ())
     prepared = {"column_kinds": kinds or None, "scale": scale, "center": center}
     model, reason = choose(method, n_rows, n_columns, seed, reg, family, jobs, prepared)
     if isinstance(model, CCOTGW):
         read = read.as_whole("--by-row is for --method transport and ccot")
     if kinds or annotate:
         read = read.as_whole("--by-row reads matrices: leave it out with --kind and --annotate")
-    words = [column for column, kind in kinds.items() if kind not in _NUMBER_KINDS]
+    words = [column for column, kind in kinds.items() if kind not in NUMBER_KINDS]
     table = read.read(
         source, progress, as_words=[*words, *(annotate or ())], known=[*kinds, *(annotate or ())]
     )
@@ -288,56 +288,6 @@ def _renamed(old: int | None, new: int | None, name: str) -> int | None:
     return old if new is None else new
 
 
-def _kinds(given: Sequence[str]) -> dict[str, str]:
-    """Return kinds by column; a name may hold equals signs, a kind does not."""
-    pairs = [one.rpartition("=") for one in given]
-    for whole, (column, _, kind) in zip(given, pairs, strict=True):
-        if not column or not kind:
-            raise typer.BadParameter(f"--kind {whole} is not COLUMN=KIND, as in year=category")
-    return {column: kind for column, _, kind in pairs}
-
-
-def split(
-    found: NamedMatrix, annotate: Sequence[str], *, as_table_of: Collection[str] = ()
-) -> tuple[NamedMatrix, dict[str, np.ndarray]]:
-    """Return the input without the columns that only annotate it, and those columns.
-
-    Parameters
-    ----------
-    found : NamedMatrix
-        The input.
-    annotate : sequence of str
-        Columns to take out.
-    as_table_of : collection of str
-        Columns whose kinds are told: then even numbers alone are a table.
-
-    Returns
-    -------
-    NamedMatrix
-        The rest.
-    dict of str to ndarray
-        What was taken out.
-    """
-    if not annotate and not as_table_of:
-        return found, {}
-    table = found.values if isinstance(found.values, Table) else as_table(found)
-    for option, names in (("--annotate", annotate), ("--kind", as_table_of)):
-        for name in names:
-            if name not in table.columns:
-                known = ", ".join(table.columns)[:80]
-                raise InputError(f"{option} {name} is no column: columns are {known}")
-    kept = {name: column for name, column in table.columns.items() if name not in annotate}
-    rest = replace(table, columns=kept, notes=(found.how, *found.notes))
-    taken = {name: table.columns[name] for name in annotate}
-    return (as_named(rest) if as_table_of else as_matrix(rest)), taken
-
-
-def preparation_line(model: Any) -> str:
-    """Return in one line what was done to the values before they were fitted."""
-    preparation = getattr(model, "preparation_", None)
-    return str(getattr(preparation, "sentence", preparation or ""))
-
-
 def _number_or_cv(reg: str) -> float | str:
     if reg == "cv":
         return reg
@@ -361,28 +311,6 @@ def default_folder(source: str) -> Path:
 def default_title(source: str) -> str:
     """Return what an input is called: its file's name without endings."""
     return "stdin" if source == "-" else Path(source).name.split(".")[0] or "matrix"
-
-
-def count_missing(values: Any) -> int:
-    """Count the missing entries of a matrix in memory; those of one in its file nobody has seen.
-
-    Examples
-    --------
-    >>> count_missing(np.array([[1, np.nan], [np.nan, 2]]))
-    2
-    """
-    if isinstance(values, Table):
-        return sum(_count_gaps(column) for column in values.columns.values())
-    if not isinstance(values, np.ndarray):
-        return 0
-    parts = gen_batches(len(values), max(1, _ENOUGH // values.shape[1]))
-    return sum(int(np.isnan(values[part]).sum()) for part in parts)
-
-
-def _count_gaps(column: np.ndarray) -> int:
-    if column.dtype.kind == "O":
-        return sum(cell is None or cell.lower() in MISSING for cell in column.tolist())
-    return int((np.isnat(column) if column.dtype.kind == "M" else np.isnan(column)).sum())
 
 
 def _check(table: NamedMatrix) -> None:
@@ -423,7 +351,7 @@ def fit_model(
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        values = _fitted_values(model, table)
+        values = fitted_values(model, table)
         model.set_params(verbose=news).fit(values)
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
@@ -435,35 +363,6 @@ def fit_model(
         model._keep_portraits(values)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))  # type: ignore[arg-type]
-
-
-def _fitted_values(model: Any, table: NamedMatrix) -> Any:
-    """Return what is fitted: few columns with names are a table, which may be of many kinds."""
-    tells = isinstance(model, TransportCoclustering) and "column_kinds" in model.get_params()
-    is_small = isinstance(table.values, np.ndarray) and table.shape[1] <= _FEW_COLUMNS
-    return as_table(table) if tells and is_small and table.column_names else table.values
-
-
-def doubts(model: Any, table: NamedMatrix) -> list[str]:
-    """Say if one column outweighs all others, as it does where units differ."""
-    values = table.values
-    if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
-        return []
-    if preparation_line(model):
-        return []
-    some = values[:: -(-values.size // _ENOUGH)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value
-        variance = np.nan_to_num(np.nanvar(some, axis=0))
-    largest = int(variance.argmax())
-    share = variance[largest] / max(variance.sum(), 1e-300)
-    if len(variance) < 3 or share < _OVERWHELMING:
-        return []
-    name = repr(table.column_names[largest]) if table.column_names else str(largest + 1)
-    return [
-        f"column {name} has {share:.1%} of the variance of all columns, and the others hardly "
-        "count: if units differ, standardise the columns first"
-    ]
 
 
 def write_tables(

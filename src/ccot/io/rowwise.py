@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from ccot.io.binary import damage_explained
-from ccot.io.isolated.client import seconds_of_work
 from ccot.io.matrix import InputError, check_unfolded
 from ccot.io.mixed import as_text
 
@@ -25,7 +24,9 @@ _RECORD = 1 << 21
 _SPACE = re.compile(r"[\s\ufeff]*")
 # Formulas that no program has computed.
 _NOT_COMPUTED = re.compile(rb"(</f>|<f[^>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
-_SQLITE_STEPS, _SQLITE_BYTES = 1_000_000, 1 << 20
+# Steps of SQLite between looks at the clock, its longest text in any case, and how long a database
+# may take: some seconds, and one more for so many bytes.
+_SQLITE_STEPS, _SQLITE_BYTES, _SECONDS, _BYTES_A_SECOND = 1_000_000, 1 << 20, 300, 20_000
 
 
 def cell_text(value: Any) -> str:
@@ -242,7 +243,7 @@ def sqlite_rows(path: Path, table: str | None, drop: Collection[Any]) -> Iterato
         Names of columns, then values.
     """
     size = path.stat().st_size
-    deadline = time.monotonic() + 60 * seconds_of_work(size)
+    deadline = time.monotonic() + _SECONDS + size // _BYTES_A_SECOND
     with (
         damage_explained(path, "SQLite"),
         closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as base,
