@@ -33,7 +33,7 @@ def test_numbers_in_standard_deviations():
     matrix[:20, 1] -= 3
     first, second = describe(matrix)[0]
     assert (first.name, second.name) == ("high c0, low c1", "low c0, high c1")
-    assert [trait.amount for trait in first.traits[:2]] == ["+1.0 sd", "−1.0 sd"]
+    assert [trait.amount for trait in first.traits[:2]] == ["+1.0 sd", "-1.0 sd"]
     assert [trait.share for trait in first.traits[:2]] == [1, 1]
     assert first.traits[0].value == pytest.approx(matrix[:20, 0].mean())
 
@@ -147,7 +147,7 @@ def test_setosa_has_short_petals(tmp_path):
     told = frame[(frame.side == "row") & (frame.cluster == setosa)].iloc[0]
     assert (told.column, told.direction, told.share) == ("petal length (cm)", "low", 1.0)
     assert told["mean"] == pytest.approx(1.46, abs=0.02)
-    assert "low petal length (cm) −1.3 sd" in model.summary()
+    assert "low petal length (cm) -1.3 sd" in model.summary()
     again = load_model(model.save(tmp_path / "iris.ccot"))
     assert again.cluster_names_ == model.cluster_names_
     assert again.describe_clusters().equals(model.describe_clusters())
@@ -200,14 +200,14 @@ def test_mammals_give_milk_and_birds_have_feathers():
     name, mammals = told(zoo, labels, list(names).index("mammal"))
     assert name == "milk, no eggs"
     assert mammals["milk"] == ("100 % (+59 points)", 1.0)
-    assert mammals["eggs"][0].startswith("2 % (−")
+    assert mammals["eggs"][0].startswith("2 % (-")
     assert "hair" in mammals
     name, birds = told(zoo, labels, list(names).index("bird"))
     assert name.startswith("feathers")
     assert birds["feathers"][0] == "100 % (+80 points)"
     _, fish = told(zoo, labels, list(names).index("fish"))
     assert fish["fins"][1] == fish["aquatic"][1] == 1.0
-    assert fish["legs"][0] == "−1.4 sd"
+    assert fish["legs"][0] == "-1.4 sd"
 
 
 def test_republicans_voted_for_the_fee_freeze():
@@ -220,7 +220,7 @@ def test_republicans_voted_for_the_fee_freeze():
     assert amount == "99 % (+57 points)"
     assert share > 0.98
     _, democrats = told(votes, labels, 0)
-    assert democrats["physician fee freeze"][0].startswith("5 % (−")
+    assert democrats["physician fee freeze"][0].startswith("5 % (-")
     assert "adoption of the budget resolution" in democrats
 
 
@@ -232,7 +232,7 @@ def test_gentoos_are_heavy_with_shallow_bills():
     name, gentoo = told(penguins, labels, list(names).index("Gentoo"), kept=measured)
     assert "flipper_length_mm" in gentoo
     assert gentoo["body_mass_g"] == ("+1.1 sd", pytest.approx(0.98, abs=0.03))
-    assert gentoo["bill_depth_mm"][0] == "−1.1 sd"
+    assert gentoo["bill_depth_mm"][0] == "-1.1 sd"
     assert name == "high flipper_length_mm, low bill_depth_mm"
     name, _ = told(penguins, labels, list(names).index("Adelie"), kept=measured)
     assert name.startswith("low bill_length_mm")

@@ -113,15 +113,20 @@ def test_many_clusters_are_in_order_and_differ_in_colour(adata):
         assert len(set(adata.uns[key])) == len(adata.uns[key])
 
 
+def fixed(value):
+    """Return an attribute that a fit cannot change."""
+    return property(lambda self: value, lambda self, _: None)
+
+
 def test_reproducibility_is_written_where_the_model_has_it(clustered, monkeypatch):
     shares = np.linspace(0, 1, clustered.n_obs)
     told = SimpleNamespace(row=SimpleNamespace(points=shares), column=None)
-    monkeypatch.setattr(TransportCoclustering, "reproducibility_", told, raising=False)
+    monkeypatch.setattr(TransportCoclustering, "reproducibility_", fixed(told), raising=False)
     tl.cocluster(clustered, quiet=True)
     np.testing.assert_array_equal(clustered.obs["ccot_reproducibility"], shares)
     assert "ccot_genes_reproducibility" not in clustered.var
     nothing = SimpleNamespace(row=None, column=None)
-    monkeypatch.setattr(TransportCoclustering, "reproducibility_", nothing)
+    monkeypatch.setattr(TransportCoclustering, "reproducibility_", fixed(nothing))
     tl.cocluster(clustered, quiet=True)
     assert "ccot_reproducibility" not in clustered.obs
 

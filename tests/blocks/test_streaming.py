@@ -99,8 +99,8 @@ def test_missing_entries_may_be_in_some_parts_only(small_pool):
 def test_row_effects_are_taken_out_of_every_part(small_pool):
     rng = np.random.default_rng(0)
     X = planted("gaussian") + 5 * rng.normal(size=600)[:, None] + 5 * rng.normal(size=30)
-    there = fit(in_parts(X), n_row_clusters=2, n_column_clusters=3)
-    here = fit(X, n_row_clusters=2, n_column_clusters=3)
+    there = fit(in_parts(X), n_row_clusters=2, n_column_clusters=3, center="both")
+    here = fit(X, n_row_clusters=2, n_column_clusters=3, center="both")
     assert len(there._fitted.row.placement.preparation.row_effect) == 600
     assert error_rate(here.row_labels_, there.row_labels_) == 0
 

@@ -174,7 +174,7 @@ def test_what_is_low_sets_a_cluster_apart_too(visit, tmp_path):
     names = card.locator("li span:first-child").all_inner_texts()[:3]
     assert set(names) == {"▼ column 0", "▼ column 1", "▼ column 2"}
     told = card.locator("li span:nth-child(2)").all_inner_texts()[:3]
-    assert told == 3 * ["−1.7 sd"]
+    assert told == 3 * ["-1.7 sd"]
     assert card.locator("li .share").all_inner_texts()[:3] == 3 * ["100 %"]
     assert card.locator(".name-field").input_value().startswith("low column")
 

@@ -17,8 +17,8 @@ def check_findings(printed, page):
     assert printed.count("600 rows in 3 clusters, 300 columns in 3 clusters") == 3
     assert printed.count("co-clustering error against the truth: 0.000") == 2
     assert "milk 100 % (+59 points)" in printed
-    assert "435 rows in 2 clusters, 16 columns in 2 clusters" in printed
-    assert "151 Adelie" in printed
+    assert "435 rows in 2 clusters, 16 columns in 4 clusters" in printed
+    assert "123 Gentoo" in printed
     assert "18 rows in 2 clusters" in printed
     assert printed.count("K-means, told that there are") == 3
     assert "(CCOT: 1 x 1 blocks" in printed

@@ -31,8 +31,8 @@ def hook(event, arguments):
         written.append(str(arguments[0]))
 sys.addaudithook(hook)
 from fastapi.testclient import TestClient
-from ccot.cli.serve import load_app
-print(TestClient(load_app(sys.argv[1])).get("/health").json()["status"])
+from ccot.recommend.server import Service, load_app
+print(TestClient(load_app(Service(sys.argv[1]))).get("/health").json()["status"])
 print([path for path in written if not path.startswith(("/dev/", "/tmp/"))])
 """
 
@@ -64,8 +64,10 @@ def test_container_takes_what_it_copies():
 def test_container_serves_what_the_command_understands(monkeypatch, tmp_path):
     """The default command is one of ours, with options that exist, on the port that is exposed."""
     called = {}
-    monkeypatch.setattr("uvicorn.run", lambda *_, **options: called.update(options))
-    monkeypatch.setattr("ccot.cli.serve.load_app", lambda model: None)
+    monkeypatch.setattr(
+        "ccot.recommend.server.run_service", lambda service, **options: called.update(options)
+    )
+    monkeypatch.setattr("ccot.recommend.server.load_app", lambda service: None)
     monkeypatch.chdir(tmp_path)
     assert json.loads(instruction("ENTRYPOINT")) == ["ccot"]
     arguments = json.loads(instruction("CMD"))
@@ -84,7 +86,7 @@ def test_container_asks_for_health_where_the_service_answers(monkeypatch):
     assert asked == [f"http://127.0.0.1:{instruction('EXPOSE')}/health"]
 
 
-@pytest.mark.filterwarnings("ignore:Using `httpx`")
+@pytest.mark.filterwarnings("ignore:Using `httpx`", "ignore:.*do not come back")
 def test_service_writes_nothing(tmp_path):
     """So that the file system of the container may be read-only."""
     rng = np.random.default_rng(0)

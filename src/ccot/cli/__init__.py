@@ -8,7 +8,9 @@ loaded when one of its commands is asked for.
 from __future__ import annotations
 
 import signal
+import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -92,7 +94,10 @@ def _ccot(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    pass
+    # A console that lacks a character of a name shows a question mark for it.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def main() -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from enum import StrEnum
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +17,7 @@ import scipy.sparse as sp
 import typer
 from threadpoolctl import threadpool_limits
 
-from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate_resources
+from ccot import CCOT, CCOTGW, TransportCoclustering, estimate_resources
 from ccot.cli.errors import one_line
 from ccot.cli.inputs import (
     NUMBER_KINDS,
@@ -33,6 +30,7 @@ from ccot.cli.inputs import (
 )
 from ccot.cli.progress import ConsoleProgress
 from ccot.cli.reading import Reading, Source, reads
+from ccot.cli.record import record
 from ccot.cli.results import (
     FILES,
     checkpoint_beside,
@@ -47,7 +45,6 @@ from ccot.sources import RowSource
 
 # Of more, the page would be too large for a browser.
 MAX_MEMBERS = 1_000_000
-_LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
 # Parameters of the estimators that an estimate takes into account.
 _ESTIMATED = ("n_samplings", "n_support", "kernel_rank", "exact_refinement", "n_jobs")
@@ -419,50 +416,3 @@ def write_page(
         notes=notes,
     )
     return []
-
-
-def record(
-    model: Any,
-    reason: str,
-    source: str,
-    table: NamedMatrix,
-    seen: list[str],
-    times: Mapping[str, float],
-) -> dict[str, Any]:
-    """Return what run.json holds: how these results came about."""
-    parameters = model.get_params()
-    del parameters["checkpoint"], parameters["verbose"]
-    return {
-        "command": sys.argv,
-        "input": {
-            "source": source,
-            "shape": list(table.shape),
-            "how": table.how,
-            "notes": list(table.notes),
-        },
-        "preparation": preparation_line(model) or None,
-        "method": {
-            "estimator": type(model).__name__,
-            "reason": reason,
-            "parameters": parameters,
-        },
-        "seed": model.random_state,
-        "result": {
-            "row_clusters": model.n_row_clusters_,
-            "column_clusters": model.n_column_clusters_,
-            "summary": model.summary().splitlines(),
-            "warnings": seen,
-        },
-        "seconds": {step: round(seconds, 3) for step, seconds in times.items()},
-        "versions": _versions(),
-    }
-
-
-def _versions() -> dict[str, str]:
-    libraries = {library: version(library) for library in _LIBRARIES}
-    return {
-        "ccot": __version__,
-        "python": platform.python_version(),
-        **libraries,
-        "platform": platform.platform(),
-    }

@@ -133,13 +133,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         return make_frame(columns, library)
 
     def summary(self) -> str:
-        """Return in a few lines what was found and how sure it is.
-
-        Returns
-        -------
-        str
-            Numbers of clusters, sizes, confidence, and a warning where the steps are weak.
-        """
+        """Return in a few lines what was found and how sure it is."""
         check_is_fitted(self)
         row, column = self._partition("row"), self._partition("column")
         lines = [
@@ -147,8 +141,8 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
             f"{_count(row.n_clusters, 'cluster')}, {_count(len(column.labels), 'column')} in "
             f"{_count(column.n_clusters, 'cluster')}"
         ]
-        if (unit := getattr(self, "_unit", 1.0)) != 1.0:
-            lines.append(f"  values divided by {unit:.3g} before fitting: their squares overflow")
+        if hasattr(self, "_unit"):
+            lines.append(f"  values divided by {self._unit:.3g} first: their squares overflow")
         lines += self._describe("row", row, self.n_row_clusters)
         lines += self._describe("column", column, self.n_column_clusters)
         return "\n".join(lines)
@@ -207,8 +201,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
 
     def _forget(self) -> None:
         """Drop what an earlier fit left behind and the next one may not set."""
-        names = "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit"
-        for name in names:
+        for name in _FORGOTTEN:
             self.__dict__.pop(name, None)
 
     def _check_numbers(
@@ -400,6 +393,7 @@ NUMBER_OF_CLUSTERS = {
     for name in ("n_row_clusters", "n_column_clusters")
 }
 
+_FORGOTTEN = "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit"
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50
 

@@ -3,6 +3,6 @@
 from ccot.io.matrix import InputError, NamedMatrix
 from ccot.io.read import read_matrix, read_table
 from ccot.io.table import Table
-from ccot.persistence.model_file import ModelFileError
+from ccot.persistence.errors import ModelFileError
 
 __all__ = ["InputError", "ModelFileError", "NamedMatrix", "Table", "read_matrix", "read_table"]

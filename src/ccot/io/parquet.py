@@ -272,6 +272,14 @@ def _read_long(
     )
 
 
+def _cells(table: ParquetTable, name: str) -> np.ndarray:
+    """Return a column of texts, or of dates where the file says so."""
+    words = table.words(name)
+    if not table.types[name].startswith(("timestamp", "date")):
+        return words
+    return np.array(["NaT" if word is None else word[:26] for word in words], "datetime64[us]")
+
+
 def read_parquet_table(path: Path, options: TextOptions) -> NamedMatrix | Table:
     """Return a Parquet file as a matrix if all columns hold numbers, else as a table."""
     table = ParquetTable(path)
@@ -289,7 +297,7 @@ def read_parquet_table(path: Path, options: TextOptions) -> NamedMatrix | Table:
     numbers = [name for name in kept if table.is_numeric(name)]
     matrix = table.read(numbers) if numbers else np.empty((table.n_rows, 0))
     columns = dict(zip(numbers, matrix.T, strict=True))
-    values = {name: columns[name] if name in columns else table.words(name) for name in kept}
+    values = {name: columns[name] if name in columns else _cells(table, name) for name in kept}
     row_names = None if place is None else list(map(str, table.words(names[place])))
     found = settle(values, row_names, layout, options, ())
     if isinstance(found, NamedMatrix):

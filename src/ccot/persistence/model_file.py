@@ -27,6 +27,7 @@ import scipy.sparse as sp
 from ccot.io.matrix import check_sparse, held_limit
 from ccot.io.npy import read_header
 from ccot.persistence.atomic import write_atomically
+from ccot.persistence.errors import ModelFileError as ModelFileError
 from ccot.persistence.registry import upgraded
 
 FORMAT, VERSION = "ccot-model", 1
@@ -38,10 +39,6 @@ _ARRAY_KINDS = "biufU"
 _SIGN_BYTES = {b",": 100, b"[": 160, b"{": 240}
 # Sparse matrices may share arrays, but not without end: together so many times the file.
 _SHARED = 4
-
-
-class ModelFileError(ValueError):
-    """A model file that cannot be read, or a model that cannot be written."""
 
 
 def write_values(

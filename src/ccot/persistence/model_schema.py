@@ -76,7 +76,9 @@ def _check_array(name: str, value: Any, shape: tuple[int, ...]) -> None:
 
 
 def _check_labels(name: str, labels: np.ndarray, n_clusters: int) -> None:
-    within = labels.min() >= 0 and labels.max() < n_clusters
+    # Columns that are left out of a table are in no cluster.
+    least = -1 if name.startswith("column") else 0
+    within = labels.min() >= least and labels.max() < n_clusters
     _require(within, name, f"must be between 0 and {n_clusters - 1}")
 
 

@@ -129,7 +129,8 @@ def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
 
 def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[str, Any]]:
     """Yield for each side what its clusters are, and what the nodes of its tree are."""
-    all_columns = np.arange(len(_of(model, "column", "labels")))
+    kept = np.flatnonzero(_of(model, "column", "labels") >= 0)
+    all_columns, confidence = np.arange(len(kept)), _of(model, "column", "confidence")
     row_pairs, row_codes = _pairs(model, sides, "row", seen.rows)
     column_pairs, column_codes = _pairs(model, sides, "column", all_columns)
     rows = row_statistics(seen.matrix, row_codes, seen.columns)
@@ -137,7 +138,7 @@ def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[s
     yield _told(rows, unions, [], sides["row"], all_columns)
     some = every(len(seen.rows), MAX_NAMED_ROWS)
     others = column_statistics(seen.matrix[some], column_codes, rows, seen.row_names[some])
-    order = typical_order(rows, _of(model, "column", "confidence"))
+    order = typical_order(rows, None if confidence is None else confidence[kept])
     unions = _unions(column_pairs, sides["column"])
     members = [members_of(rows, order, np.isin(column_codes, union)) for union in unions]
     yield _told(others, unions, members, sides["column"], seen.rows[some])
@@ -148,6 +149,8 @@ def _pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the pairs of fitted and finest clusters that occur, and which one each point has."""
     labels, tree = np.asarray(_of(model, side, "labels")), sides[side]["hierarchy"]
+    # Columns that are left out of a table are not shown.
+    labels = labels[labels >= 0]
     finest = labels if tree is None else unpack_array(tree["finest"])
     both = np.stack([labels[points], finest[points]])
     pairs, codes = np.unique(both, axis=1, return_inverse=True)
