@@ -141,7 +141,7 @@ def test_keys(d2, visit):
     page.focus("#picture")
     page.keyboard.press("ArrowRight")
     first = check_entry(page, data)
-    assert page.get_attribute("#readout", "aria-live") == "polite"
+    page.wait_for_selector('#readout[aria-live="polite"]', state="attached")
     page.keyboard.press("Shift+ArrowDown")
     second = check_entry(page, data)
     assert second[0] != first[0]
