@@ -64,7 +64,7 @@ function showPartitions() {
   showSide();
   showAnnotations();
   showEvidence(model(), state.numbers, report.palette);
-  if (report.matrix) showReadout(false);
+  if (report.matrix) showReadout(null);
 }
 
 function showCut() {
@@ -153,7 +153,8 @@ function describeAverages(averaged) {
 
 function showReadout(aloud, event = null) {
   const readout = byId("readout");
-  readout.setAttribute("aria-live", aloud ? "polite" : "off");
+  // Drawn again, it is as loud as before.
+  if (aloud !== null) readout.setAttribute("aria-live", aloud ? "polite" : "off");
   readout.hidden = !picture.cursor;
   if (!picture.cursor) return readout.replaceChildren();
   const { matrix, annotations } = report;
