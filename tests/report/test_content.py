@@ -1,6 +1,7 @@
 """The page's values: from any estimator, fit for JSON, and honest about doubts."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -118,6 +119,28 @@ def test_agreement():
     assert agreement["row"] == [[1.0, 0.0], [0.0, 1.0]]
     assert agreement["column"][0][1] == pytest.approx(1.0)
     assert compare_models({"a": model}) is None
+
+
+def test_a_table_with_words_has_a_picture_and_cards(tmp_path):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    kind = np.arange(80) % 2
+    frame = pd.DataFrame({
+        "size": 5 * kind + rng.normal(size=80),
+        "weight": 100 * (3 * kind + rng.normal(size=80)),
+        "colour": np.where(rng.uniform(size=80) < 0.9, np.array(["red", "blue"])[kind], None),
+    })  # fmt: skip
+    model = TransportCoclustering(2, random_state=0).fit(frame)
+    page = write_report(tmp_path / "table.html", model, matrix=frame).read_text(encoding="utf-8")
+    content = json.loads(re.search(r'id="content"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    assert content["matrix"] is not None
+    assert content["levels"]
+    titles = {
+        trait[0]
+        for portrait in content["models"][0]["sides"]["row"]["portraits"]
+        for trait in portrait["traits"]
+    }
+    assert {"size", "weight", "colour = red"} <= titles
 
 
 def test_columns_left_out_of_a_table_are_not_shown(tmp_path):

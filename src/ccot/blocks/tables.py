@@ -81,6 +81,16 @@ class PreparedColumn:
         numbers = _transformed(read_column(values, self.kind), self.transform)
         return (numbers - self.location) / self.scale
 
+    def shown(self, table: Table) -> np.ndarray:
+        """Return one number for every cell; gaps, and columns that are left out, are NaN."""
+        values = table.columns[self.kind.name]
+        if self.family == "none":
+            return np.full(len(values), np.nan)
+        if self.family != "multinomial":
+            return read_column(values, self.kind)
+        levels = read_levels(values, self.kind).astype(np.float64)
+        return np.where(levels < 0, np.nan, levels)
+
     def describe(self) -> str:
         """Return in words what is done to the column."""
         kind, gaps = self.kind, f"; {self.n_gaps} gaps" if self.n_gaps else ""
@@ -133,6 +143,10 @@ class TablePreparation:
             if column.family == family
         ]
         return np.array(by_family, dtype=np.int64)
+
+    def shown_values(self, table: Table) -> np.ndarray:
+        """Return one number for every cell: numbers as read, words by the number of their level."""
+        return np.column_stack([column.shown(table) for column in self.columns])
 
     @property
     def dropped(self) -> tuple[str, ...]:

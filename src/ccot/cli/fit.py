@@ -409,7 +409,7 @@ def write_page(
     write_report(
         folder / "report.html",
         model,
-        matrix=None if isinstance(table.values, Table) else table.values,
+        matrix=table.values,
         row_names=table.row_names,
         column_names=table.column_names,
         title=title,

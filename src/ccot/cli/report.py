@@ -70,10 +70,7 @@ def report(
                     f"{name} was fitted to {shape[0]} x {shape[1]} values, {data} has "
                     f"{table.shape[0]} x {table.shape[1]}: pass the matrix that was fitted"
                 )
-        if isinstance(table.values, Table):
-            typer.echo("note: the data hold words, the page shows block means only", err=True)
-        else:
-            matrix = table.values
+        matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
     with progress.step("writing the report"):

@@ -72,6 +72,9 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
     if seen is not None:
         for side, told in zip(SIDES, _portraits(model, sides, seen), strict=True):
             sides[side] |= told
+    elif hasattr(model, "_kept_portraits"):
+        for side, kept in zip(SIDES, model._kept_portraits, strict=True):
+            sides[side]["portraits"] = [_plain(portrait) for portrait in kept]
     return {
         "name": name,
         "estimator": type(model).__name__,
@@ -190,14 +193,18 @@ def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:
     return nodes
 
 
-def _plain(portrait: Portrait, places: np.ndarray) -> dict[str, Any]:
-    """Return what a cluster is, as JSON; a trait is its index, amount, share, sign and means."""
+def _plain(portrait: Portrait, places: np.ndarray | None = None) -> dict[str, Any]:
+    """Return what a cluster is, as JSON.
+
+    A trait is its index (or its title, where the page has no such column), amount, share, sign and
+    means.
+    """
     return {
         "name": portrait.name,
         "members": portrait.members,
         "traits": [
             [
-                int(places[trait.index]),
+                trait.title if places is None else int(places[trait.index]),
                 trait.amount,
                 round(trait.share, 3),
                 1 if trait.effect > 0 else -1,

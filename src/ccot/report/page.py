@@ -15,7 +15,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ccot._version import __version__
+from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
+from ccot.io.frames import is_frame, table_from_frame
+from ccot.io.table import Table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting import PALETTE
 from ccot.report.annotations import pack_annotations, read_cluster_names
@@ -72,7 +75,7 @@ def write_report(
         complete.
     models : estimator or mapping of str to estimator
         Fitted to the same matrix. Several are compared.
-    matrix : ndarray, sparse matrix, data frame or RowSource of shape (n_rows, n_columns), optional
+    matrix : ndarray, sparse matrix, data frame, Table or RowSource, optional
         The data. Without it there is no picture of the matrix, and nothing that has to be
         computed from it.
     row_names, column_names : sequence of str, optional
@@ -146,6 +149,13 @@ def _content(
     }
     names["column"] = [names["column"][index] for index in kept]
     packed, told = None, None
+    preparation = getattr(first, "preparation_", None)
+    mixed = isinstance(preparation, TablePreparation) and (
+        isinstance(matrix, Table) or is_frame(matrix)
+    )
+    if mixed:
+        table = matrix if isinstance(matrix, Table) else table_from_frame(matrix)
+        matrix = preparation.shown_values(table)
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
             matrix = np.asarray(matrix)
@@ -153,7 +163,9 @@ def _content(
         if len(kept) < shape[1] and not isinstance(matrix, RowSource):
             matrix = matrix[:, kept]
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
-        told = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
+        # Numbers of levels tell nothing: what was kept of the fit describes such clusters.
+        if not mixed:
+            told = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
         if columns is not None:
             names["column"] = [column.title for column in columns]
     return {
@@ -162,6 +174,7 @@ def _content(
         "shape": (shape[0], len(kept)),
         "names": {side: pack_text(listed) for side, listed in names.items()},
         "matrix": packed,
+        "levels": mixed,
         "palette": PALETTE,
         "models": [describe_model(str(name), model, told) for name, model in models.items()],
         "agreement": compare_models(models),

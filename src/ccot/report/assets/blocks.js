@@ -55,7 +55,7 @@ function showCards(side, partition, names) {
   const other = otherSide(side);
   const { portraits } = partition;
   byId("clusters-about").textContent = !portraits
-    ? "What sets clusters apart needs the matrix, which the page was made without."
+    ? "What sets these clusters apart is not known without the matrix; it may be for the fitted ones."
     : partition.number < 2
       ? `All ${side}s are in one cluster: no way of parting them was supported well enough, so there is nothing to `
         + `tell it from. To look further, move the slider, ask for a number of clusters, or prepare the ${side}s differently.`
@@ -107,10 +107,13 @@ function traitList(portrait, side, names, number) {
   if (!portrait.traits.length) {
     return element("p", { className: "hint" }, `Close to the average in every ${otherSide(side)}.`);
   }
-  return element("ol", {}, ...portrait.traits.slice(0, 6).map(([index, amount, share, sign, means]) =>
-    element("li", { title: means },
-      element("span", { title: names[index] }, `${sign > 0 ? "▲" : "▼"} ${names[index]}`),
-      element("span", {}, amount), element("span", { className: "share" }, percent(share)))));
+  return element("ol", {}, ...portrait.traits.slice(0, 6).map(([at, amount, share, sign, means]) => {
+    // A level of a category has a title of its own.
+    const title = typeof at === "string" ? at : names[at];
+    return element("li", { title: means },
+      element("span", { title }, `${sign > 0 ? "▲" : "▼"} ${title}`),
+      element("span", {}, amount), element("span", { className: "share" }, percent(share)));
+  }));
 }
 
 function saveCluster(side, cluster) {

@@ -103,12 +103,14 @@ const plain = (score) => score.toLocaleString("en", { minimumFractionDigits: 2, 
 const RUNNERS = {
   icl: "The larger the score the better; less than 3 behind is nearly as good.",
   jump: "The larger the score the better; above nine tenths of the first is nearly as good.",
+  reproducibility: "The larger the score the better; less than 0.05 behind is nearly as good.",
 };
+const CRITERIA = { icl: "ICL", jump: "jump of merge costs", reproducibility: "halves of the data" };
 
 function runnersUp({ candidates }) {
   if (candidates.length < 2) return null;
   const rows = candidates.map(({ rows, columns, score, criterion }) =>
-    [`${rows} × ${columns}`, criterion === "icl" ? "ICL" : "jump of merge costs", plain(score),
+    [`${rows} × ${columns}`, CRITERIA[criterion], plain(score),
       score === candidates[0].score ? "–" : plain(candidates[0].score - score)]);
   const made = table(["blocks", "criterion", "score", "behind"], rows, [2, 3]);
   made.tBodies[0].rows[0].className = "chosen";

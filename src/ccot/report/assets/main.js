@@ -135,6 +135,7 @@ function showLegend({ limits, scale, averaged }) {
     ? INFORMATION[matrix.amounts ? "amounts" : "numbers"] : MODES[state.mode][1];
   byId("legend-title").textContent = what;
   const notes = [describeAverages(averaged)];
+  if (report.levels) notes.push("Words are shown by the number of their level.");
   if (!matrix.exact) notes.push("Values are kept to four digits.");
   if (matrix.shape[0] < shape[0] || matrix.shape[1] < shape[1]) {
     notes.push(`The picture holds ${matrix.shape[0].toLocaleString("en")} rows and `
