@@ -94,20 +94,7 @@ class Coclustering:
 
 
 def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray:
-    """Return the mean of the matrix over each block; missing entries are left out.
-
-    Parameters
-    ----------
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        The matrix; NaN means missing.
-    row, column : Partition
-        Its partitions.
-
-    Returns
-    -------
-    ndarray of shape (n_row_clusters, n_column_clusters)
-        Means; NaN where a block has no entry.
-    """
+    """Return the mean of the matrix over each block; missing entries are left out."""
     by_row, by_column = np.eye(row.n_clusters)[row.labels], np.eye(column.n_clusters)[column.labels]
     sizes = np.outer(by_row.sum(axis=0), by_column.sum(axis=0))
     if isinstance(matrix, np.ndarray) and np.isnan(matrix.min()):

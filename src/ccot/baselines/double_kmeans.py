@@ -109,24 +109,7 @@ class NearestMeans(Alternation):
 def move_to_nearest(
     profiles: np.ndarray, widths: np.ndarray, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
-    """Return the labels of the nearest means, no cluster empty.
-
-    Parameters
-    ----------
-    profiles : array of shape (n, m)
-        Each point summed over the clusters of the other side.
-    widths : array of shape (m,)
-        Sizes of those clusters.
-    labels : int array of shape (n,)
-        Current clusters, none empty.
-    n_clusters : int
-        Their number.
-
-    Returns
-    -------
-    int array of shape (n,)
-        The new clusters.
-    """
+    """Return the labels of the nearest means, no cluster empty."""
     sizes = cluster_sizes(labels, n_clusters)
     means = cluster_sums(profiles, labels, n_clusters) / np.outer(sizes, widths)
     # Squared distances to the means, less what does not depend on the cluster.

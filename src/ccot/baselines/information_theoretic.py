@@ -136,22 +136,7 @@ def _root_profiles(joint: Matrix) -> Matrix:
 
 
 def move_to_most_similar(profiles: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the labels of the clusters with the smallest divergence, no cluster empty.
-
-    Parameters
-    ----------
-    profiles : array of shape (n, m)
-        Joint distribution of the points and the clusters of the other side.
-    labels : int array of shape (n,)
-        Current clusters, none empty.
-    n_clusters : int
-        Their number.
-
-    Returns
-    -------
-    int array of shape (n,)
-        The new clusters.
-    """
+    """Return the labels of the clusters with the smallest divergence, no cluster empty."""
     table = cluster_sums(profiles, labels, n_clusters)
     gains = profiles @ _log_profiles(table).T
     points = np.arange(len(labels))

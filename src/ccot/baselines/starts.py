@@ -78,24 +78,7 @@ class Start:
 
 
 def run_start(method: Method, state: State, max_iter: int, tol: float) -> Start:
-    """Return the result of stepping until the criterion changes no more.
-
-    Parameters
-    ----------
-    method : Method
-        The baseline.
-    state : State
-        Where it starts.
-    max_iter : int
-        Limit on the number of steps.
-    tol : float
-        Change of the criterion, relative to its size, at which the steps end.
-
-    Returns
-    -------
-    Start
-        Partitions, criterion and last state.
-    """
+    """Return the result of stepping until the criterion changes no more."""
     path, converged = [state.criterion], False
     while not converged and len(path) <= max_iter:
         state = method.step(state)

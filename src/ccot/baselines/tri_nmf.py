@@ -158,22 +158,7 @@ class _Multiplication:
 
 
 def straighten(factor: np.ndarray, target: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    r"""Return an outer factor after its rule, or after as much of it as does not raise the error.
-
-    Parameters
-    ----------
-    factor : array of shape (n, k)
-        The factor, ``F`` say.
-    target : array of shape (n, k)
-        The matrix times the rest of the product, :math:`X G S^\top`.
-    basis : array of shape (m, k)
-        The rest of the product, :math:`G S^\top`.
-
-    Returns
-    -------
-    array of shape (n, k)
-        The new factor.
-    """
+    r"""Return an outer factor after as much of its rule as does not raise the error."""
     gram = basis.T @ basis
 
     def error(candidate: np.ndarray) -> float:

@@ -117,18 +117,6 @@ class ColumnKind:
 def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> list[ColumnKind]:
     """Return the kind of every column.
 
-    Parameters
-    ----------
-    table : Table
-        The table.
-    column_kinds : mapping of str to str, optional
-        Kinds by name that are not to be recognised but taken as given.
-
-    Returns
-    -------
-    list of ColumnKind
-        In the order of the columns.
-
     Examples
     --------
     >>> cells = np.array(["12%", "7%", None, "30.5%"], dtype=object)

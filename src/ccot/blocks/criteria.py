@@ -197,24 +197,7 @@ def best_cuts(
     hierarchy: Hierarchy,
     given: Numbers = (None, None),
 ) -> list[Candidate]:
-    """Score all pairs of cuts of a hierarchy by ICL, best first.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    blocks : Blocks
-        The finest clusters.
-    hierarchy : Hierarchy
-        Their merges.
-    given : pair of int or None
-        Numbers that are not to be chosen.
-
-    Returns
-    -------
-    list of Candidate
-        All pairs of numbers.
-    """
+    """Score all pairs of cuts of a hierarchy by ICL, best first."""
     nodes, parts = hierarchy.nodes(0)
     row_sizes = nodes @ np.bincount(blocks.labels[0])
     row_shares = _by_level(xlogy(row_sizes, row_sizes / len(blocks.labels[0])), parts)
@@ -243,18 +226,6 @@ def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
     Without structure the cost of the merge from k to k - 1 clusters falls about like 1 / (k - 1).
     The score of k is the drop of the logarithm of cost times (k - 1), from the last merges that a
     cut at k refuses to the last ones that it grants, averaged over three of each.
-
-    Parameters
-    ----------
-    costs : array
-        Entry k - 2 is the cost of merging k into k - 1 clusters.
-    limit : int
-        Largest number considered.
-
-    Returns
-    -------
-    dict of int to float
-        Scores of 2, 3, ...; empty where there is nothing to choose from.
 
     Examples
     --------

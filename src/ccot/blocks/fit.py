@@ -114,24 +114,7 @@ class BlockCoclustering(Coclustering):
 
 
 def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
-    """Co-cluster a matrix by transport onto blocks.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_rows, n_columns)
-        Raw values; NaN is missing (gaussian only).
-    family : {"gaussian", "poisson", "bernoulli", "auto"}
-        The family.
-    settings : BlockSettings
-        Parameters.
-    run : Run
-        Random numbers for the starts, progress, checkpoint.
-
-    Returns
-    -------
-    BlockCoclustering
-        Partitions, confidence, placement, hierarchy and candidates.
-    """
+    """Co-cluster a matrix by transport onto blocks."""
     name, reason = settle_family(X, family, settings.scale, settings.center)
     run.progress(f"family {name}: {reason}")
     return replace(finish(X, search_blocks(X, name, settings, run), settings), family_reason=reason)

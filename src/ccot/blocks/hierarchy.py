@@ -77,15 +77,7 @@ class Hierarchy:
         return np.unique(labels, return_inverse=True)[1]
 
     def nodes(self, axis: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """Return all nodes of one side's tree.
-
-        Returns
-        -------
-        members : array of shape (n_nodes, n_leaves)
-            Leaves under each node: first the leaves themselves, then every merge.
-        parts : list of (int, int)
-            The two nodes that each merge joins.
-        """
+        """Return all nodes of one side's tree."""
         n_leaves = self.shape[axis]
         current = list(range(n_leaves))
         members, parts = [*np.eye(n_leaves)], []
@@ -116,22 +108,7 @@ class Start:
 def build_hierarchy(
     problem: BlockProblem, blocks: Blocks, axes: Sequence[int] = (0, 1)
 ) -> Hierarchy:
-    """Merge the cheapest pair of clusters again and again, on each side.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    blocks : Blocks
-        The finest clusters.
-    axes : sequence of int
-        The sides that are merged, 0 for rows and 1 for columns.
-
-    Returns
-    -------
-    Hierarchy
-        All merges with their costs.
-    """
+    """Merge the cheapest pair of clusters again and again, on each side."""
     merges = [merge for axis in axes for merge in merge_side(problem, blocks, axis)]
     return Hierarchy(blocks.shape, tuple(merges))
 

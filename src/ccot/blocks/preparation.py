@@ -241,18 +241,6 @@ def density(X: Matrix) -> float:
 def choose_family(X: Matrix) -> tuple[str, str]:
     """Pick a family by looking at the values.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-        Raw values.
-
-    Returns
-    -------
-    name : {"gaussian", "poisson", "bernoulli"}
-        The family.
-    reason : str
-        Why, in words for the user.
-
     Examples
     --------
     >>> import numpy as np
@@ -279,22 +267,7 @@ def choose_family(X: Matrix) -> tuple[str, str]:
 def settle_family(
     X: Matrix, asked: str, scale: str = "auto", center: str = "auto"
 ) -> tuple[str, str]:
-    """Return the family that was asked for, or the one that fits, and why.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-        Raw values.
-    asked : {"auto", "gaussian", "poisson", "bernoulli"}
-        The parameter of the estimator.
-    scale, center : str
-        Other parameters of it: what is scaled or centred is real values.
-
-    Returns
-    -------
-    name, reason : str
-        As :func:`choose_family` returns them.
-    """
+    """Return the family that was asked for, or the one that fits, and why."""
     if not is_sparse(X) and np.isnan(X).all():
         raise ValueError("X contains NaN only: there is nothing to co-cluster")
     if asked == "auto":

@@ -96,24 +96,7 @@ def make_problem(
     precision: np.ndarray | None = None,
     backend: Backend = NUMPY,
 ) -> BlockProblem:
-    """Build the problem of a prepared matrix.
-
-    Parameters
-    ----------
-    values : ndarray or CSR array of shape (n_rows, n_columns)
-        Prepared values; NaN is missing (gaussian only).
-    family : str
-        Name of the family.
-    precision : array of shape (n_columns,), optional
-        Inverse noise variance of the columns (gaussian only).
-    backend : Backend, optional
-        Where profiles are to be made.
-
-    Returns
-    -------
-    BlockProblem
-        The problem, with the dispersion of counts in its unit.
-    """
+    """Build the problem of a prepared matrix."""
     n_rows, n_columns = values.shape
     if family == "poisson":
         row_degree, column_degree = _sums(values, 1), _sums(values, 0)

@@ -44,28 +44,7 @@ def refine(
     free: tuple[bool, bool],
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Blocks:
-    """Accept the best split or merge while the criterion improves.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    blocks : Blocks
-        Where to start.
-    criterion : callable
-        Score of a co-clustering; larger is better.
-    settle : callable
-        Sweeps a proposal before it is judged.
-    free : pair of bool
-        Sides whose number of clusters may change.
-    checkpoint : Checkpoint, optional
-        Keeps the last move.
-
-    Returns
-    -------
-    Blocks
-        A co-clustering that no single split or merge improves.
-    """
+    """Accept the best split or merge while the criterion improves."""
 
     def move(last: Moved) -> Moved:
         proposals = ranked(_moves(problem, last.blocks, free), criterion)

@@ -187,27 +187,7 @@ def fit_halves(
     run: Run,
     n_splits: int | None = None,
 ) -> Halves:
-    """Cluster the points of one side by halves of the other.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    axis : int
-        The side that is clustered: 0 for rows, by halves of the columns; 1 for columns.
-    numbers : sequence of int
-        Numbers of clusters.
-    run : Run
-        Random numbers, checkpoint, workers: the halves are independent of one another.
-    n_splits : int or None
-        How many times the evidence is split; None: 8 times, but 3 (rows) or 2 (columns) times
-        if the matrix is large.
-
-    Returns
-    -------
-    Halves
-        Agreement and labels; numbers that a half does not reach are left out.
-    """
+    """Cluster the points of one side by halves of the other."""
     if n_splits is None:
         n_cells = problem.shape[0] * problem.shape[1]
         n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
@@ -256,20 +236,7 @@ def is_clear(halves: Halves) -> bool:
 
 
 def describe(halves: Halves, labels: np.ndarray) -> Reproducibility:
-    """Compare fitted clusters with those of the halves at the same number.
-
-    Parameters
-    ----------
-    halves : Halves
-        With the labels of one number, that of the fit.
-    labels : int array of shape (n_points,)
-        Fitted clusters.
-
-    Returns
-    -------
-    Reproducibility
-        By number, by cluster and by point.
-    """
+    """Compare fitted clusters with those of the halves at the same number."""
     n_clusters = int(labels.max()) + 1
     found, stays = [], np.zeros(len(labels))
     for half in halves.labels[:, 0]:

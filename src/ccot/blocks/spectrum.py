@@ -27,26 +27,7 @@ def leading_vectors(
     backend: Backend = NUMPY,
     transposed: Matrix | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return left vectors, singular values and right vectors (as columns), largest first.
-
-    Parameters
-    ----------
-    matrix : array or CSR array of shape (n, d)
-        The matrix; a dense one where the backend has its arrays.
-    rank : int
-        How many are wanted.
-    rng : numpy.random.Generator
-        Seeds the search in large matrices.
-    backend : Backend, optional
-        Where products with the matrix are made.
-    transposed : CSR array of shape (d, n), optional
-        A sparse matrix once more, transposed; NumPy does not need it.
-
-    Returns
-    -------
-    tuple of NumPy arrays
-        Of shapes (n, rank), (rank,) and (d, rank).
-    """
+    """Return left vectors, singular values and right vectors (as columns), largest first."""
     rank = min(rank, min(matrix.shape))
     if not sp.issparse(matrix) and min(matrix.shape) <= _FULL_SIZE:
         left, values, right = thin_svd(matrix, backend)
@@ -124,20 +105,6 @@ def rank_to_look_at(shape: tuple[int, ...]) -> int:
 
 def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.ndarray:
     """Shrink singular values optimally for squared loss; 0 below the edge of the noise [1]_.
-
-    Parameters
-    ----------
-    singular : array
-        Singular values of signal plus noise.
-    shape : tuple of int
-        Shape of the matrix.
-    noise : float
-        Standard deviation of the noise.
-
-    Returns
-    -------
-    array
-        Singular values of the signal, estimated.
 
     References
     ----------

@@ -45,24 +45,7 @@ def over_segment(
     run: Run,
     max_iter: int = _SWEEPS,
 ) -> list[Blocks]:
-    """Return fine co-clusterings to start from, swept until little moves.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    n_init : int
-        Number of starts.
-    run : Run
-        Random numbers for K-means, progress, a checkpoint of finished starts.
-    max_iter : int
-        Sweeps of each start at most.
-
-    Returns
-    -------
-    list of Blocks
-        One for each start.
-    """
+    """Return fine co-clusterings to start from, swept until little moves."""
     checkpoint, rng = run.checkpoint, run.rng
     scores = checkpoint.piece("scores", partial(embed, problem, rng))
     partitions = [

@@ -53,24 +53,7 @@ def pool_size(source: RowSource) -> int:
 def fit_block_source(
     source: RowSource, family: str, settings: BlockSettings, run: Run
 ) -> BlockCoclustering:
-    """Co-cluster all rows of a source, beginning with the blocks of some of them.
-
-    Parameters
-    ----------
-    source : RowSource
-        The matrix.
-    family : str
-        Name of the family, or ``"auto"``.
-    settings : BlockSettings
-        Parameters.
-    run : Run
-        Random numbers, progress, checkpoint, workers.
-
-    Returns
-    -------
-    BlockCoclustering
-        Partitions of all rows and columns, and block means.
-    """
+    """Co-cluster all rows of a source, beginning with the blocks of some of them."""
     n_rows, n_pool = source.shape[0], pool_size(source)
     if n_pool == n_rows:
         matrix = source.rows(np.arange(n_rows))

@@ -37,28 +37,7 @@ def sweep(
     tol: float = 0.0,
     balanced: bool = False,
 ) -> Blocks:
-    """Alternate the two transports until nothing moves, at each temperature in turn.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    blocks : Blocks
-        Where to start.
-    temperatures : sequence of float
-        Weights of the entropy, decreasing. What is soft at the end is read off hard.
-    max_iter : int
-        Sweeps at each temperature.
-    tol : float
-        Share of the mass of rows and columns that may still move.
-    balanced : bool
-        Share the points out equally.
-
-    Returns
-    -------
-    Blocks
-        Where the sweeps ended; clusters that lost all members are gone.
-    """
+    """Alternate the two transports until nothing moves, at each temperature in turn."""
     send, shape = problem.backend.send, blocks.shape
     plans = send(blocks.labels[0]), send(blocks.labels[1])
     n_sweeps = blocks.n_sweeps
@@ -138,26 +117,7 @@ def share_out(plan: np.ndarray) -> np.ndarray:
 def assign(
     problem: BlockProblem, blocks: Blocks, axis: int, balanced: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points' best clusters as the blocks stand, and how sure they are.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    blocks : Blocks
-        The blocks, which stay as they are.
-    axis : int
-        0 for rows, 1 for columns.
-    balanced : bool
-        Leave the points where they are; so they stay too where a cluster would lose them all.
-
-    Returns
-    -------
-    labels : int array of shape (n_points,)
-        The clusters.
-    confidence : array of shape (n_points,)
-        How far the soft plan of each point exceeds chance (0..1); 0 for empty points.
-    """
+    """Return the points' best clusters as the blocks stand, and how sure they are."""
     held, own = blocks.assignments, blocks.labels[axis]
     plan = to_numpy(_transport(problem, axis, held, blocks.shape, 1.0, balanced=False))
     labels = plan.argmax(axis=1)

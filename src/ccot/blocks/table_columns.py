@@ -127,24 +127,7 @@ def cluster_columns(
 def choose_number(
     costs: np.ndarray, scores: dict[int, float], n_finest: int, least: int = 1
 ) -> int:
-    """Return a number of clusters: what the score says where it stops early, else the jump.
-
-    Parameters
-    ----------
-    costs : array
-        Merge costs; entry k - 2 is that of going from k to k - 1 clusters.
-    scores : dict of int to float
-        Score of each number; larger is better.
-    n_finest : int
-        Number of finest clusters.
-    least : int
-        No fewer clusters than this.
-
-    Returns
-    -------
-    int
-        The number.
-    """
+    """Return a number of clusters: what the score says where it stops early, else the jump."""
     best = max(scores, key=lambda k: scores[k])
     if best <= max(TRUSTED_SHARE * n_finest, 2):
         return max(best, least)

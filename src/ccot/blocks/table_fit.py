@@ -81,24 +81,7 @@ class TableCoclustering(BlockCoclustering):
 def fit_table(
     table: Table, preparation: TablePreparation, settings: BlockSettings, run: Run
 ) -> TableCoclustering:
-    """Cluster the rows of a table by all of its columns, then the columns.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    preparation : TablePreparation
-        How its columns are prepared.
-    settings : BlockSettings
-        Parameters.
-    run : Run
-        Random numbers for the starts, progress, checkpoint.
-
-    Returns
-    -------
-    TableCoclustering
-        Partitions, confidence, placement, hierarchy and candidates.
-    """
+    """Cluster the rows of a table by all of its columns, then the columns."""
     run.progress(preparation.sentence)
     sample = _sample(table.shape[0], run.rng)
     problem = make_table_problem(preparation, preparation.cells(table, sample))

@@ -209,26 +209,7 @@ def prepare_table(
     center: str = "auto",
     reason: str = "columns are of different kinds",
 ) -> TablePreparation:
-    """Decide how the columns of a table are prepared.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    column_kinds : mapping of str to str, optional
-        Kinds that are given, by name.
-    scale : {"auto", "none", "standard", "robust", "log"}
-        What numbers are divided by.
-    center : {"auto", "none", "columns", "rows", "both"}
-        What is subtracted.
-    reason : str
-        Why each column has a scale of its own.
-
-    Returns
-    -------
-    TablePreparation
-        The preparation.
-    """
+    """Decide how the columns of a table are prepared."""
     kinds = recognise(table, column_kinds)
     columns = tuple(_prepare(table.columns[kind.name], kind, scale, center) for kind in kinds)
     if not any(column.n_cells for column in columns):

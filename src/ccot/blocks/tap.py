@@ -88,26 +88,7 @@ def soft_sweep(
     tol: float = 1e-3,
     balanced: bool = False,
 ) -> Blocks:
-    """Sweep softly until little moves; then with the reaction, where it is noticeable.
-
-    Parameters
-    ----------
-    problem : BlockProblem
-        The prepared matrix.
-    blocks : Blocks
-        Where to start.
-    max_iter : int
-        Sweeps; with the reaction, in shorter steps, three times as many.
-    tol : float
-        Share of the mass of rows and columns that may still move.
-    balanced : bool
-        Share the points out equally, which leaves no room for a reaction.
-
-    Returns
-    -------
-    Blocks
-        Where the sweeps ended.
-    """
+    """Sweep softly until little moves; then with the reaction, where it is noticeable."""
     settled = settle(problem, blocks, max_iter, tol, balanced)
     if balanced or not reacts(problem, settled):
         return settled

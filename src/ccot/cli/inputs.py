@@ -36,24 +36,7 @@ def parse_kinds(given: Sequence[str]) -> dict[str, str]:
 def split(
     found: NamedMatrix, annotate: Sequence[str], *, as_table_of: Collection[str] = ()
 ) -> tuple[NamedMatrix, dict[str, np.ndarray]]:
-    """Return the input without the columns that only annotate it, and those columns.
-
-    Parameters
-    ----------
-    found : NamedMatrix
-        The input.
-    annotate : sequence of str
-        Columns to take out.
-    as_table_of : collection of str
-        Columns whose kinds are told: then even numbers alone are a table.
-
-    Returns
-    -------
-    NamedMatrix
-        The rest.
-    dict of str to ndarray
-        What was taken out.
-    """
+    """Return the input without the columns that only annotate it, and those columns."""
     if not annotate and not as_table_of:
         return found, {}
     table = found.values if isinstance(found.values, Table) else as_table(found)

@@ -124,25 +124,7 @@ class Reading:
         as_words: Collection[str] = (),
         known: Collection[str] = (),
     ) -> NamedMatrix:
-        """Read the input, showing how far it is; or open it, if it had better be read by rows.
-
-        Parameters
-        ----------
-        source : str
-            The input.
-        progress : ConsoleProgress
-            Shows how far it is.
-        as_words : collection of str
-            Columns whose words are kept although most of their cells are numbers.
-        known : collection of str
-            Columns that a model knows, or that are asked for by name: they name no rows.
-
-        Returns
-        -------
-        NamedMatrix
-            Its values are a matrix, rows in a file, or a :class:`~ccot.io.Table` if some columns
-            hold words.
-        """
+        """Read the input, showing how far it is; or open it, if it had better be read by rows."""
         stored = self._open(source)
         if stored is not None and self._wants_rows(stored):
             return NamedMatrix(
@@ -226,18 +208,7 @@ def _is_parquet(path: Path) -> bool:
 
 
 def reads(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of :class:`Reading`, which it gets together as ``read``.
-
-    Parameters
-    ----------
-    command : callable
-        Takes a keyword argument ``read``.
-
-    Returns
-    -------
-    callable
-        The same with an option for every attribute.
-    """
+    """Give a command the options of :class:`Reading`, which it gets together as ``read``."""
     hints = get_type_hints(Reading, include_extras=True)
     own = [
         one for one in signature(command, eval_str=True).parameters.values() if one.name != "read"

@@ -37,25 +37,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
-    """Make a folder to write into, which takes the place of another at the end, all at once.
-
-    Parameters
-    ----------
-    out : pathlib.Path
-        The place. Earlier results in it are replaced, and other files kept. If it is a mount
-        point, or the working folder is in it, it cannot be replaced: the files in it are, one
-        after the other.
-
-    Yields
-    ------
-    pathlib.Path
-        The folder to write into.
-
-    Raises
-    ------
-    BlockingIOError
-        If another run is writing to the same place.
-    """
+    """Make a folder to write into, which takes the place of another at the end, all at once."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
     given, out = out, out.resolve()
@@ -179,22 +161,7 @@ def _replace_files(staged: Path, out: Path) -> None:
 
 @contextmanager
 def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]) -> Iterator[Path]:
-    """Keep the pieces of a fit until its results are written, and say so if they never are.
-
-    Parameters
-    ----------
-    out : pathlib.Path
-        The folder of the results.
-    resume : bool or None
-        Go on with a fit that was interrupted, or begin anew; None: refuse to decide.
-    say : callable
-        Told which of the two it is, where the fit was to go on.
-
-    Yields
-    ------
-    pathlib.Path
-        The folder of the checkpoint.
-    """
+    """Keep the pieces of a fit until its results are written, and say so if they never are."""
     kept = out.parent / f"{out.resolve().name}.checkpoint"
     if kept.exists():
         # Nobody is told to resume a fit that is still under way.

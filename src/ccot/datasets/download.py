@@ -37,31 +37,6 @@ def download(
     What has arrived is kept beside the file under the suffix ``.part``; the next try, or the next
     call, asks the server for the rest only. The file appears under its name when its checksum is
     right, and not before.
-
-    Parameters
-    ----------
-    url : str
-        Where it is.
-    path : Path
-        Where it goes.
-    md5 : str
-        Checksum in hexadecimal digits.
-    n_tries : int, default=5
-        Times the server is asked.
-    delay : float, default=1.0
-        Seconds before the second try; doubled before each further one.
-    timeout : float, default=30.0
-        Seconds without a byte after which a try is given up.
-
-    Returns
-    -------
-    Path
-        ``path``.
-
-    Raises
-    ------
-    OSError
-        If no try succeeded; the message says why and what to do.
     """
     if path.exists():
         if _is_good(path, md5):

@@ -18,22 +18,7 @@ MAX_ROWS, MAX_NAMED_ROWS = 200_000, 20_000
 def portraits(
     statistics: Statistics, groups: Sequence[Any] | None = None, members: Sequence[Any] = ()
 ) -> tuple[Portrait, ...]:
-    """Return what each group, or each union of groups, is.
-
-    Parameters
-    ----------
-    statistics : Statistics
-        Sums over the finest groups.
-    groups : sequence of index arrays, optional
-        Unions to describe; by default every group by itself.
-    members : sequence of sequences of str, optional
-        For each union names of members; its own name is then made of them rather than of traits.
-
-    Returns
-    -------
-    tuple of Portrait
-        Their names are different.
-    """
+    """Return what each group, or each union of groups, is."""
     unions = [[k] for k in range(len(statistics.sizes))] if groups is None else groups
     found = [
         Portrait(int(statistics.sizes[union].sum()), "", statistics.traits(union))
@@ -57,24 +42,6 @@ def describe_sides(
     column_confidence: np.ndarray | None = None,
 ) -> tuple[tuple[Portrait, ...], tuple[Portrait, ...]]:
     """Return what every row cluster and every column cluster is.
-
-    Parameters
-    ----------
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        The data; NaN is missing.
-    row_labels, column_labels : int arrays
-        Clusters, numbered from 0.
-    columns : sequence of Column or str
-        What the columns are.
-    row_names : list or array of str
-        Names of the rows.
-    column_confidence : array, optional
-        The surest columns are named first.
-
-    Returns
-    -------
-    tuple of two tuples of Portrait
-        Rows, columns.
 
     Examples
     --------

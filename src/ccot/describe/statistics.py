@@ -74,22 +74,7 @@ class Statistics:
 
 
 def row_statistics(matrix: Any, labels: np.ndarray, columns: Sequence[Column | str]) -> Statistics:
-    """Return sums over groups of rows.
-
-    Parameters
-    ----------
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        The data; NaN is missing.
-    labels : int array of shape (n_rows,)
-        Group of each row.
-    columns : sequence of Column or str
-        What the columns are.
-
-    Returns
-    -------
-    Statistics
-        With the kind of every column.
-    """
+    """Return sums over groups of rows."""
     groups = _memberships(labels)
     if sp.issparse(matrix):
         return _with_kinds(_sparse_sums(sp.csr_array(matrix), groups), columns, True)
@@ -102,24 +87,7 @@ def row_statistics(matrix: Any, labels: np.ndarray, columns: Sequence[Column | s
 def column_statistics(
     matrix: Any, labels: np.ndarray, rows: Statistics, names: Sequence[str]
 ) -> Statistics:
-    """Return sums over groups of columns, which are standardised unless all are of one kind.
-
-    Parameters
-    ----------
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        The data.
-    labels : int array of shape (n_columns,)
-        Group of each column.
-    rows : Statistics
-        Of the same matrix, for the kinds, means and deviations of the columns.
-    names : sequence of str
-        Names of the rows.
-
-    Returns
-    -------
-    Statistics
-        Its features are the rows.
-    """
+    """Return sums over groups of columns, which are standardised unless all are of one kind."""
     groups = _memberships(labels)
     # Numbers have units of their own.
     alike = rows.kinds[0] if (rows.kinds == rows.kinds[0]).all() else "number"

@@ -32,20 +32,7 @@ def _estimators() -> dict[str, type[BaseCoclustering]]:
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
-    """Write a fitted estimator to a file.
-
-    Parameters
-    ----------
-    estimator : estimator
-        One of this package, fitted.
-    path : path-like
-        The file, by custom ``*.ccot``; replaced if it is there, and only by a complete one.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-    """
+    """Write a fitted estimator to a file."""
     name = type(estimator).__name__
     known = _estimators()
     if known.get(name) is not type(estimator):

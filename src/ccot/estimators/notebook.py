@@ -18,20 +18,7 @@ def show_blocks(
     rows: tuple[np.ndarray, Sequence[str]],
     columns: tuple[np.ndarray, Sequence[str]],
 ) -> str:
-    """Return HTML: a picture of the blocks in their sizes beside a table of their means.
-
-    Parameters
-    ----------
-    means : array of shape (n_row_clusters, n_column_clusters)
-        Block means; NaN where a block is empty.
-    rows, columns : tuples of an int array and a sequence of str
-        Sizes and names of the clusters.
-
-    Returns
-    -------
-    str
-        Markup without scripts.
-    """
+    """Return HTML: a picture of the blocks in their sizes beside a table of their means."""
     colours = _colours(means)
     heads = "".join(
         f'<th title="{escape(name)}">C{k} ({size})</th>'

@@ -103,24 +103,7 @@ def named_columns(X: Any, names: Any = None) -> Table:
 def why_table(
     X: Matrix, table: Table | None, scale: str, column_kinds: Mapping[str, str] | None
 ) -> str:
-    """Return why a matrix of numbers is to be taken for a table of unlike columns; "" if not.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-        The numbers.
-    table : Table or None
-        The same as a table, where it came as one: kinds of columns are looked at then.
-    scale : str
-        The parameter of the estimator; "none" leaves numbers in their units.
-    column_kinds : mapping of str to str or None
-        Kinds that are given.
-
-    Returns
-    -------
-    str
-        The reason.
-    """
+    """Return why a matrix of numbers is to be taken for a table of unlike columns; "" if not."""
     if column_kinds:
         return "kinds of columns are given"
     if not isinstance(X, np.ndarray):

@@ -338,20 +338,7 @@ def _png(pixels: np.ndarray) -> bytes:
 
 
 def run_demo(out: Path, seed: int = 0) -> Path:
-    """Run every part, print what it finds, write the reports and the page that leads to them.
-
-    Parameters
-    ----------
-    out : pathlib.Path
-        Folder for the files; made if it is not there.
-    seed : int, default=0
-        Seed of the simulated matrix and of the draws.
-
-    Returns
-    -------
-    pathlib.Path
-        The page.
-    """
+    """Run every part, print what it finds, write the reports and the page that leads to them."""
     out.mkdir(parents=True, exist_ok=True)
     sections = []
     for demo in DEMOS:
@@ -366,18 +353,7 @@ def run_demo(out: Path, seed: int = 0) -> Path:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo from the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit code.
-    """
+    """Run the demo from the command line."""
     parser = argparse.ArgumentParser(prog="python -m ccot.experiments.demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder for files")
     parser.add_argument("--seed", type=int, default=0, help="seed of matrix and draws")

@@ -20,18 +20,6 @@ SHOWN = ("D2", "D3", "D4")
 def draw_figure2(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> Figure:
     """Draw the reordered matrices, a row of panels for each overlap.
 
-    Parameters
-    ----------
-    overlaps : sequence of str
-        Which ones.
-    seed : int, default=0
-        Seed of the matrices.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
-
     Examples
     --------
     >>> from ccot.experiments.figure2 import draw_figure2

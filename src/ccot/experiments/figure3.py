@@ -22,20 +22,6 @@ def draw_figure3(
 ) -> Figure:
     """Draw the sorted scalings of rows and columns of D3, a row of panels for each overlap.
 
-    Parameters
-    ----------
-    overlaps : sequence of str
-        Which ones.
-    seed : int, default=0
-        Seed of the matrix and of the draws.
-    n_samplings : int, default=1000
-        Draws.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
-
     Examples
     --------
     >>> from ccot.experiments.figure3 import draw_figure3
@@ -54,18 +40,7 @@ def draw_figure3(
 
 
 def make_figure3_counts(cells: Sequence[Cell]) -> Table:
-    """Return how often each method that finds its numbers found the true ones, and the paper's.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        From :func:`ccot.experiments.summary.summarise`.
-
-    Returns
-    -------
-    Table
-        A row for each data set, overlap and source.
-    """
+    """Return how often each method that finds its numbers found the true ones, and the paper's."""
     finders = [cell for cell in cells if cell.method not in RIVALS]
     methods = list(dict.fromkeys(cell.method for cell in finders))
     overlaps = list(dict.fromkeys(cell.overlap for cell in finders))

@@ -52,24 +52,6 @@ def run(
 ) -> Path:
     """Make the study and write its page.
 
-    Parameters
-    ----------
-    out : path
-        Folder of ``movielens.html``, ``movielens.md``, ``movielens.json`` and the figures.
-    data_home : path, optional
-        As in :func:`ccot.datasets.fetch_movielens_100k`.
-    seed : int, default=0
-        Seed of draws, halves and starts.
-    quick : bool, default=False
-        Leave out the cross-validation of CCOT-GW, and take 32 draws instead of 500.
-    progress : Progress, optional
-        Told what is being done.
-
-    Returns
-    -------
-    Path
-        The page.
-
     Examples
     --------
     >>> from ccot.experiments.movielens import run

@@ -17,24 +17,7 @@ _PAPER_MOVIE_CLUSTERS = 15
 
 
 def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -> Path:
-    """Write the study as HTML and Markdown, with its figures.
-
-    Parameters
-    ----------
-    folder : path
-        Where to.
-    study : dict
-        What :func:`ccot.experiments.movielens.describe` returned.
-    movies : Bunch
-        The set.
-    model : CCOTGW
-        The fit that the figures show.
-
-    Returns
-    -------
-    Path
-        ``movielens.html``.
-    """
+    """Write the study as HTML and Markdown, with its figures."""
     sections = [
         Section(
             "Users and movies of each cluster, by CCOT-GW",

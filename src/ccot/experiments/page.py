@@ -60,24 +60,7 @@ class Section:
 def write_sections(
     folder: Path, name: str, sections: Sequence[Section], settings: Sequence[str]
 ) -> Path:
-    """Write the files of all sections, and the page ``name.html`` that shows them.
-
-    Parameters
-    ----------
-    folder : path
-        Where to.
-    name : str
-        Stem of the page's file.
-    sections : sequence of Section
-        What to write.
-    settings : sequence of str
-        How it was made, for the foot of the page.
-
-    Returns
-    -------
-    path
-        The page.
-    """
+    """Write the files of all sections, and the page ``name.html`` that shows them."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = []
     for section in sections:

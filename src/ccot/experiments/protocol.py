@@ -217,16 +217,6 @@ def load_shape(data_set: str) -> tuple[int, int]:
 def run_task(task: Task) -> Trial:
     """Make the matrix, run the method, compare with the truth.
 
-    Parameters
-    ----------
-    task : Task
-        What to do.
-
-    Returns
-    -------
-    Trial
-        What came of it.
-
     Examples
     --------
     >>> from ccot.experiments.protocol import Task, run_task

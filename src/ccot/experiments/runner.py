@@ -22,22 +22,6 @@ def run_protocol(
 ) -> list[Trial]:
     """Carry out what of a protocol a folder does not have yet, and return all of it.
 
-    Parameters
-    ----------
-    protocol : Protocol
-        What is to be done. A trial of another protocol counts if its task is the same.
-    folder : path
-        Where trials are kept; see :mod:`ccot.experiments.store`.
-    n_jobs : int, default=1
-        Processes, each with one thread. Results do not depend on it.
-    progress : Progress, optional
-        Called with the number of trials done.
-
-    Returns
-    -------
-    list of Trial
-        The trials of the protocol, in order.
-
     Examples
     --------
     >>> from tempfile import TemporaryDirectory

@@ -28,22 +28,6 @@ WITH_TRIALS = frozenset({"table2", "figure3"})
 def write_part(name: str, protocol: Protocol, trials: Sequence[Trial], folder: Path) -> Path:
     """Write one part of the paper, or ``"all"``, and return the page.
 
-    Parameters
-    ----------
-    name : str
-        One of ``PARTS``, or ``"all"``.
-    protocol : Protocol
-        How the trials were made.
-    trials : sequence of Trial
-        The trials; none for the parts that need none.
-    folder : path
-        Where to.
-
-    Returns
-    -------
-    path
-        The page, ``all`` as ``paper.html``.
-
     Examples
     --------
     >>> from pathlib import Path

@@ -103,18 +103,6 @@ class TrialStore:
 def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
     """Return the trials of a folder, in order.
 
-    Parameters
-    ----------
-    folder : path
-        Where a run keeps its trials.
-    unfinished : bool, default=True
-        Whether trials of a run that has not come to its end count.
-
-    Returns
-    -------
-    list of Trial
-        Sorted by overlap, data set, method, seed and settings.
-
     Examples
     --------
     >>> from ccot.experiments.store import load_trials

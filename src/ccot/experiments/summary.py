@@ -74,16 +74,6 @@ class Cell:
 def summarise(trials: Sequence[Trial]) -> list[Cell]:
     """Return one cell for each data set, overlap and method, in the order of the trials.
 
-    Parameters
-    ----------
-    trials : sequence of Trial
-        Trials of one protocol.
-
-    Returns
-    -------
-    list of Cell
-        The cells.
-
     Examples
     --------
     >>> from ccot.experiments.protocol import Task, run_task

@@ -15,11 +15,6 @@ from ccot.experiments.tables import Table
 def make_table1() -> Table:
     """Return the data sets, the paper's words beside the parameters used here.
 
-    Returns
-    -------
-    Table
-        Two rows a set.
-
     Examples
     --------
     >>> from ccot.experiments.table1 import make_table1

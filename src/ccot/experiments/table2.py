@@ -16,16 +16,6 @@ from ccot.experiments.tables import Table, Text
 def make_table2(cells: Sequence[Cell]) -> Table:
     """Return errors of the trials that count, under the paper's.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        From :func:`ccot.experiments.summary.summarise`.
-
-    Returns
-    -------
-    Table
-        For every data set a row of the paper's, then one for each overlap.
-
     Examples
     --------
     >>> from ccot.experiments.protocol import Task, run_task

@@ -44,35 +44,13 @@ def damage_explained(path: Path, kind: str) -> Iterator[None]:
 
 
 def read_npy(path: Path) -> NamedMatrix:
-    """Read an array of NumPy.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-
-    Returns
-    -------
-    NamedMatrix
-        The matrix, without names.
-    """
+    """Read an array of NumPy."""
     with damage_explained(path, "NumPy"):
         return named_matrix(map_array(path), None, None, "NumPy array")
 
 
 def read_npz(path: Path) -> NamedMatrix:
-    """Read a sparse matrix of SciPy, or the only array of an archive of NumPy.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-
-    Returns
-    -------
-    NamedMatrix
-        The matrix, without names.
-    """
+    """Read a sparse matrix of SciPy, or the only array of an archive of NumPy."""
     with damage_explained(path, "NPZ"):
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -101,18 +79,7 @@ def read_npz(path: Path) -> NamedMatrix:
 
 
 def read_matrix_market(path: Path) -> NamedMatrix:
-    """Read a Matrix Market file, in another process.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file, of text or gzip.
-
-    Returns
-    -------
-    NamedMatrix
-        The matrix, without names; dense or sparse, as it is in the file.
-    """
+    """Read a Matrix Market file, in another process."""
     reader, size = IsolatedReader("market", "Matrix Market file"), path.stat().st_size
     text_size = unfolding_limit(size) if path.suffix == ".gz" else size
     options = {"text_limit": text_size}

@@ -11,20 +11,7 @@ from ccot.io.matrix import InputError, unfolding_limit
 
 
 def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
-    """Open a gzip file; more than it may unfold to is not read.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    file : binary file, optional
-        The same, open already.
-
-    Returns
-    -------
-    io.BufferedReader
-        What was compressed.
-    """
+    """Open a gzip file; more than it may unfold to is not read."""
     raw = gzip.open(path if file is None else file)  # noqa: SIM115
     return io.BufferedReader(_Limited(raw, unfolding_limit(path.stat().st_size), path))
 

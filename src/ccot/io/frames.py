@@ -17,16 +17,6 @@ LIBRARIES = ("pandas", "polars")
 def row_names(X: Any) -> np.ndarray | None:
     """Return the row names that an input brings along; None where rows are only counted.
 
-    Parameters
-    ----------
-    X : object
-        A pandas DataFrame has an index; nothing else has row names.
-
-    Returns
-    -------
-    ndarray of str objects, or None
-        The names.
-
     Examples
     --------
     >>> import pandas as pd
@@ -42,18 +32,6 @@ def row_names(X: Any) -> np.ndarray | None:
 
 def make_frame(columns: Mapping[str, Sequence[Any] | np.ndarray], library: str = "pandas") -> Any:
     """Return a data frame of the wanted library.
-
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        The columns.
-    library : {"pandas", "polars"}, default="pandas"
-        Whose frame.
-
-    Returns
-    -------
-    pandas.DataFrame or polars.DataFrame
-        The frame.
 
     Examples
     --------
@@ -77,16 +55,6 @@ def is_frame(X: Any) -> bool:
 
 def table_from_frame(frame: Any) -> Table:
     """Return a data frame as a table; its dtypes are believed.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame or polars.DataFrame
-        The frame.
-
-    Returns
-    -------
-    Table
-        Columns by name, with the kinds that dtypes tell: yes/no, category, ordered, date.
 
     Examples
     --------

@@ -25,20 +25,7 @@ _NAME_BYTES = 220
 
 
 def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
-    """Read the matrix of an ``.h5ad`` file, in another process.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    layer : str, optional
-        A layer instead of ``X``.
-
-    Returns
-    -------
-    NamedMatrix
-        The matrix.
-    """
+    """Read the matrix of an ``.h5ad`` file, in another process."""
     if find_spec("h5py") is None:
         raise ImportError("h5ad files need h5py, which is not installed: pip install 'ccot[io]'")
     reader = IsolatedReader("h5ad", "h5ad file")

@@ -230,20 +230,7 @@ def guess_decimal(sample: Sequence[list[str]]) -> str:
 
 
 def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
-    """Find header and row names by looking at the first rows.
-
-    Parameters
-    ----------
-    sample : sequence of lists of str
-        The first rows.
-    options : TextOptions
-        What is known; delimiter and decimal point must be.
-
-    Returns
-    -------
-    Layout
-        The layout.
-    """
+    """Find header and row names by looking at the first rows."""
     delimiter, decimal = options.delimiter or ",", options.decimal or "."
     first, rest = sample[0], sample[1:]
     width = len(rest[0]) if rest else len(first)

@@ -34,25 +34,6 @@ def collect_long(
 ) -> NamedMatrix:
     """Gather cells into a matrix; rows and columns in the order in which they first appear.
 
-    Parameters
-    ----------
-    cells : iterable of (str, str, float)
-        Name of the row, name of the column, value.
-    counted : bool
-        Whether the values are ones, to be counted.
-    unlisted : {"zero", "missing"}
-        What the cells are that are not listed.
-    size : callable
-        Returns how many bytes the cells so far took where they come from.
-    aggregate : {"sum", "mean", "count", "last"}, optional
-        What is done with cells that are listed more than once; None: whole numbers, none of them
-        negative, are summed where unlisted cells are zero, and others averaged.
-
-    Returns
-    -------
-    NamedMatrix
-        Sparse where unlisted cells are zero, dense with NaN where they are missing.
-
     Examples
     --------
     >>> cells = [("ann", "tea", 2.0), ("bob", "jam", 1.0)]

@@ -61,22 +61,6 @@ def named_matrix(
 ) -> NamedMatrix:
     """Check what was read and put it together.
 
-    Parameters
-    ----------
-    values : array-like or sparse matrix
-        Numbers.
-    row_names, column_names : iterable, or None
-        Names.
-    how : str
-        How the file was understood.
-    notes : iterable of str
-        What was doubtful.
-
-    Returns
-    -------
-    NamedMatrix
-        The matrix in float64, dense or CSR.
-
     Examples
     --------
     >>> named_matrix([[1, 2], [3, 4]], ["a", "b"], None, "by hand").values.dtype
@@ -195,16 +179,6 @@ def sorting_bytes(rows: np.ndarray) -> int:
 def check_sparse(matrix: Any) -> None:
     """Refuse a sparse matrix whose parts contradict each other: SciPy follows them blindly.
 
-    Parameters
-    ----------
-    matrix : sparse matrix
-        Of any format.
-
-    Raises
-    ------
-    ValueError
-        If an index points outside, or pointers do not go up.
-
     Examples
     --------
     >>> import scipy.sparse as sp
@@ -302,22 +276,6 @@ def most_repeated(names: Sequence[str]) -> Repeated | None:
 
 def align(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[np.ndarray, list[str]]:
     """Find the places of wanted names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names that are there.
-    wanted : sequence of str
-        Names to find, all of them.
-    what : str
-        What is named, for the message.
-
-    Returns
-    -------
-    places : int array
-        Where each wanted name stands.
-    others : list of str
-        Names that nobody asked for.
 
     Examples
     --------

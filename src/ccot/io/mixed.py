@@ -181,17 +181,7 @@ class GrowingColumn:
 def gather(
     rows: Iterator[tuple[list[str], int]], columns: list[GrowingColumn], size: Callable[[], int]
 ) -> None:
-    """Add rows, each with the number of its line, to columns.
-
-    Parameters
-    ----------
-    rows : iterator of (list of str, int)
-        The rows and their lines.
-    columns : list of GrowingColumn
-        One for every cell of a row.
-    size : callable
-        Returns how many bytes were read so far.
-    """
+    """Add rows, each with the number of its line, to columns."""
     part: list[list[str]] = []
     lines: list[int] = []
 

@@ -17,18 +17,7 @@ _HEADERS = {
 
 
 def map_array(path: Path) -> np.memmap:
-    """Map a file that holds an array.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-
-    Returns
-    -------
-    memmap
-        Its values, not read yet.
-    """
+    """Map a file that holds an array."""
     with path.open("rb") as file:
         read_header(file, path.stat().st_size)
     return np.load(path, mmap_mode="r", allow_pickle=False)
@@ -36,27 +25,6 @@ def map_array(path: Path) -> np.memmap:
 
 def read_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Read the header of an array, and compare it with the room that the array has.
-
-    Parameters
-    ----------
-    stream : binary file
-        At its beginning; read up to the first value.
-    size : int
-        Bytes in the stream.
-
-    Returns
-    -------
-    shape : tuple of int
-        Of the array.
-    fortran : bool
-        Whether columns are stored one after the other.
-    dtype : dtype
-        Of its values.
-
-    Raises
-    ------
-    ValueError
-        If header or values would take more bytes than there are.
 
     Examples
     --------

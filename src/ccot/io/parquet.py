@@ -77,20 +77,7 @@ class ParquetTable:
     def matrix_columns(
         self, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
     ) -> tuple[list[str], str | None]:
-        """Return the columns that make up the matrix, and that of row names.
-
-        Parameters
-        ----------
-        index_col, drop
-            As in :func:`ccot.io.read_matrix`.
-
-        Returns
-        -------
-        columns : list of str
-            All other columns that are not left out, every one of them numeric.
-        index : str or None
-            Column of row names.
-        """
+        """Return the columns that make up the matrix, and that of row names."""
         unique_names(self.names, "columns")
         index = self.index_column(index_col)
         places = (find_column(one, self.names, len(self.names), "--drop") for one in drop)
@@ -214,20 +201,7 @@ def read_parquet(
     unlisted: str = "zero",
     aggregate: str | None = None,
 ) -> NamedMatrix:
-    """Read a Parquet table.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    index_col, drop, long, unlisted, aggregate
-        As in :func:`ccot.io.read_matrix`.
-
-    Returns
-    -------
-    NamedMatrix
-        The matrix.
-    """
+    """Read a Parquet table."""
     table = ParquetTable(path)
     if long is not False:
         check_drop(drop, "a long table")

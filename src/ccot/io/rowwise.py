@@ -57,26 +57,7 @@ def cell_text(value: Any) -> str:
 def sheet_rows(
     path: Path, sheet: str | None
 ) -> tuple[Iterator[list[str]], int, str, tuple[str, ...]]:
-    """Return the rows of a sheet of an Excel workbook.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The ``.xlsx`` file.
-    sheet : str or None
-        Name of the sheet; None: the first one.
-
-    Returns
-    -------
-    rows : iterator of lists of str
-        All of one length unless a row has more cells than those above it.
-    size : int
-        Bytes of the file when it is unpacked.
-    how : str
-        What is read, in words.
-    notes : tuple of str
-        What was doubtful.
-    """
+    """Return the rows of a sheet of an Excel workbook."""
     try:
         import openpyxl
     except ImportError as missing:
@@ -137,22 +118,7 @@ def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
 def json_rows(
     open_text: Callable[[], IO[str]], drop: Collection[Any], name: str
 ) -> Iterator[list[str]]:
-    """Return a header and rows of JSON records, in a list or one after another.
-
-    Parameters
-    ----------
-    open_text : callable
-        Opens the file; called twice, since any record may have a key that no other has.
-    drop : collection of str
-        Keys to leave out, which may hold anything.
-    name : str
-        Of the file, for messages.
-
-    Yields
-    ------
-    list of str
-        Keys, then values.
-    """
+    """Return a header and rows of JSON records, in a list or one after another."""
     keys: dict[str, None] = {}
     nested: dict[str, None] = {}
     with open_text() as text:
@@ -226,22 +192,7 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def sqlite_rows(path: Path, table: str | None, drop: Collection[Any]) -> Iterator[list[str]]:
-    """Return a header and the rows of a table of an SQLite database.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The database, which is opened for reading only.
-    table : str or None
-        Name of the table; None: the only one.
-    drop : collection of str
-        Columns to leave out, which may hold anything.
-
-    Yields
-    ------
-    list of str
-        Names of columns, then values.
-    """
+    """Return a header and the rows of a table of an SQLite database."""
     size = path.stat().st_size
     deadline = time.monotonic() + _SECONDS + size // _BYTES_A_SECOND
     with (

@@ -54,27 +54,6 @@ def read_text(
 ) -> NamedMatrix | Table:
     """Read a table from lines of text.
 
-    Parameters
-    ----------
-    lines : iterator of str
-        The lines.
-    options : TextOptions
-        What is known about the table.
-    long : bool or sequence of str or int, default=False
-        A long table: one line a cell, with its row, column and value in the first three columns,
-        or in those named.
-    unlisted : {"zero", "missing"}, default="zero"
-        What cells are that a long table does not list.
-    aggregate : {"sum", "mean", "count", "last"}, optional
-        What is done with cells that a long table lists more than once.
-    progress : callable, optional
-        Called every few hundred lines.
-
-    Returns
-    -------
-    NamedMatrix or Table
-        The matrix; a table if some columns hold words and ``options`` welcome them.
-
     Examples
     --------
     >>> table = read_text(iter(["gene,a,b", "x,1,2", "y,3,"]), TextOptions())
@@ -112,22 +91,7 @@ def read_cells(
     aggregate: str | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> NamedMatrix | Table:
-    """Read a table from rows of cells; see :func:`read_text`.
-
-    Parameters
-    ----------
-    cells : Cells
-        All rows.
-    sample : list of lists of str
-        The first of them; emptied.
-    options, long, unlisted, aggregate, progress
-        As in :func:`read_text`.
-
-    Returns
-    -------
-    NamedMatrix or Table
-        The matrix, or the table.
-    """
+    """Read a table from rows of cells; see :func:`read_text`."""
     options = replace(options, decimal=options.decimal or guess_decimal(sample))
     if long is not False:
         check_drop(options.drop, "a long table")

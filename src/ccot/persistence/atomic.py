@@ -21,21 +21,6 @@ def write_atomically(
 ) -> Iterator[IO]:
     """Open a file for writing that takes its name only when all was written.
 
-    Parameters
-    ----------
-    path : path-like
-        The file; one that is there stays as it is until the new one is complete.
-    mode : {"wb", "w"}, default="wb"
-        Bytes or UTF-8 text.
-    private : bool, default=False
-        Let nobody but the owner read a new file. One that is replaced never becomes readable to
-        more users than before.
-
-    Yields
-    ------
-    file object
-        A file in the same folder.
-
     Examples
     --------
     >>> import tempfile
@@ -74,23 +59,7 @@ def write_atomically(
 
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder and claim it, so that no two processes write to it.
-
-    Parameters
-    ----------
-    folder : path-like
-        The folder. Whatever a process claims is free again when it ends, in whichever way.
-
-    Yields
-    ------
-    pathlib.Path
-        The folder.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process has claimed it.
-    """
+    """Make a folder and claim it, so that no two processes write to it."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -186,13 +186,7 @@ def warn(problem: Any, consequence: str) -> None:
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Remove a checkpoint; whatever else is in its folder stays.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        The folder; it need not be there.
-    """
+    """Remove a checkpoint; whatever else is in its folder stays."""
     if folder.is_dir():
         with claimed(folder):
             clear(folder)

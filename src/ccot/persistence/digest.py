@@ -19,16 +19,6 @@ def digest(matrix: Any) -> str:
     It tells of slips, not of attacks: every few megabytes have a CRC of their own, which reads a
     matrix several times as fast as a cryptographic hash would.
 
-    Parameters
-    ----------
-    matrix : ndarray or sparse matrix
-        The matrix.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
-
     Examples
     --------
     >>> import numpy as np

@@ -49,26 +49,7 @@ def write_values(
     *,
     private: bool = False,
 ) -> Path:
-    """Write a tree of values to a file, all of it or nothing.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; replaced if it is there.
-    values : object
-        The tree.
-    types : mapping of str to type
-        Dataclasses and enums that the tree may hold, by their names in the file.
-    made_by : str
-        Version of the program that writes.
-    private : bool, default=False
-        Let nobody but the owner read the file.
-
-    Returns
-    -------
-    pathlib.Path
-        The file.
-    """
+    """Write a tree of values to a file, all of it or nothing."""
     path = Path(path)
     writer = _Writer(types)
     tree = {"format": FORMAT, "version": VERSION, "ccot": made_by, "values": writer.encode(values)}
@@ -83,25 +64,7 @@ def write_values(
 
 
 def read_values(path: str | os.PathLike[str], types: Mapping[str, type]) -> Any:
-    """Read a tree of values.
-
-    Parameters
-    ----------
-    path : path-like
-        A file of :func:`write_values`.
-    types : mapping of str to type
-        Dataclasses and enums that the file may hold, by their names in the file.
-
-    Returns
-    -------
-    object
-        The tree.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, of another kind, or of a later version.
-    """
+    """Read a tree of values."""
     path = Path(path)
     if path.is_dir():
         raise ModelFileError(f"{path} is a folder: pass the model in it, model.ccot")

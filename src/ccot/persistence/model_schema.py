@@ -29,20 +29,7 @@ _COUNT = 1_000_000
 
 
 def check_fitted(fitted: Mapping[str, Any], size: int) -> None:
-    """Refuse a fitted model whose parts do not go together.
-
-    Parameters
-    ----------
-    fitted : mapping of str to object
-        Attributes of a fitted estimator.
-    size : int
-        Bytes of the file that it comes from.
-
-    Raises
-    ------
-    ValueError
-        If an attribute is missing, or of the wrong type, shape or range.
-    """
+    """Refuse a fitted model whose parts do not go together."""
     for name in ("row_labels_", "column_labels_"):
         _require(_is_integers(fitted.get(name)), name, "must be whole numbers")
     sizes = {"n": len(fitted["row_labels_"]), "d": len(fitted["column_labels_"])}

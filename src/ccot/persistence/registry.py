@@ -16,18 +16,6 @@ _UPGRADES: dict[type, Upgrade] = {}
 def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:
     """Let a dataclass or enum be written to files under its own name.
 
-    Parameters
-    ----------
-    *former : str
-        Names under which earlier versions wrote it; files with these are still read.
-    upgrade : callable, optional
-        Takes the fields that a file holds and returns those that the class has now.
-
-    Returns
-    -------
-    callable
-        A decorator that returns the class as it is.
-
     Examples
     --------
     >>> from dataclasses import dataclass

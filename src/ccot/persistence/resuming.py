@@ -22,23 +22,7 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "POT")
 def open_checkpoint(
     estimator: Any, data: tuple[Any, ...], rng: np.random.Generator
 ) -> CheckpointFolder:
-    """Return the checkpoint of a fit.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Which estimator, and its parameters; ``checkpoint`` is the folder.
-    data : tuple of ndarray, sparse matrix or RowSource
-        What it is fitted to.
-    rng : numpy.random.Generator
-        What ``random_state`` came to.
-
-    Returns
-    -------
-    CheckpointFolder
-        Refuses to go on with a fit that was not of the same estimator, parameters, data, seed and
-        versions.
-    """
+    """Return the checkpoint of a fit."""
     given = estimator.get_params(deep=False)
     code = [name for name, value in given.items() if callable(value) and name != "verbose"]
     if code:

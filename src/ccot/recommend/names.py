@@ -21,22 +21,7 @@ class UnknownNameError(ValueError):
 
 
 def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ...]:
-    """Return names as text; the numbers where there are none.
-
-    Parameters
-    ----------
-    names : sequence or None
-        One for each user or item.
-    size : int
-        How many there are.
-    what : str
-        What they are, for messages.
-
-    Returns
-    -------
-    tuple of str
-        Names, each of them once.
-    """
+    """Return names as text; the numbers where there are none."""
     given = tuple(str(name) for name in (range(size) if names is None else names))
     if len(given) != size:
         raise ValueError(f"there are {size} {what}s and {len(given)} names for them")

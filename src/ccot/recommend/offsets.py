@@ -49,18 +49,7 @@ class BlockTable:
 
 
 def as_ratings(X: Any) -> sp.csr_array:
-    """Return ratings as a sparse array whose stored entries are the ratings.
-
-    Parameters
-    ----------
-    X : array-like with NaN for missing, or sparse matrix
-        In a sparse matrix every stored entry is a rating, zeros among them.
-
-    Returns
-    -------
-    csr_array of shape (n_users, n_items)
-        Ratings.
-    """
+    """Return ratings as a sparse array whose stored entries are the ratings."""
     if sp.issparse(X):
         checked = check_array(X, accept_sparse="csr", dtype=np.float64)
         ratings = sp.csr_array(checked)

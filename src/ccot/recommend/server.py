@@ -83,24 +83,7 @@ class LimitedProtocol(H11Protocol):
 def run_service(
     service: Service, *, host: str, port: int, workers: int = 1, log_level: str = "warning"
 ) -> None:
-    """Serve until the process is asked to end.
-
-    Parameters
-    ----------
-    service : Service
-        What is served.
-    host, port
-        Where to listen.
-    workers : int, default=1
-        Number of processes.
-    log_level : str, default="warning"
-        As in uvicorn; requests are logged from ``"info"`` on.
-
-    Raises
-    ------
-    ValueError
-        If that address cannot be listened on.
-    """
+    """Serve until the process is asked to end."""
     _check_address(host, port)
     if workers > 1:
         service = replace(service, parent=str(os.getpid()))

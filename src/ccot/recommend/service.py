@@ -93,20 +93,6 @@ def make_app(
 ) -> FastAPI:
     """Return the service of one recommender.
 
-    Parameters
-    ----------
-    model : BlockRecommender
-        Fitted.
-    hosts : sequence of str, default=("*",)
-        Names by which the service may be called (``Host`` of a request); ``"*"`` allows all.
-    token : str or None, default=None
-        If given, all but ``/health`` and ``/ready`` need ``Authorization: Bearer TOKEN``.
-
-    Returns
-    -------
-    FastAPI
-        An application for any ASGI server; ``/docs`` shows what it answers to.
-
     Examples
     --------
     >>> import numpy as np

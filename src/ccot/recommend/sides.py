@@ -57,22 +57,7 @@ class RatingSide:
 
 
 def place_by_loss(left: np.ndarray, effects: np.ndarray, shrinkage: float) -> int:
-    """Return the cluster whose block effects explain ratings best.
-
-    Parameters
-    ----------
-    left : array of shape (n,)
-        Ratings less the mean and the offsets.
-    effects : array of shape (n_clusters, n)
-        Effects of the blocks that the ratings would be in.
-    shrinkage : float
-        That of the offset of the new point.
-
-    Returns
-    -------
-    int
-        The cluster.
-    """
+    """Return the cluster whose block effects explain ratings best."""
     left = left - effects
     own = left.sum(axis=1) / (left.shape[1] + shrinkage)
     loss = ((left - own[:, None]) ** 2).sum(axis=1) + shrinkage * own**2

@@ -12,23 +12,7 @@ VIEWS = ("zeros", "likes", "nan")
 
 
 def see(ratings: sp.csr_array, view: str, like: float) -> Matrix:
-    """Return ratings in one of the views.
-
-    Parameters
-    ----------
-    ratings : csr_array
-        Stored entries are ratings.
-    view : {"likes", "zeros", "nan"}
-        1 for every rating from ``like`` up and nothing elsewhere; the ratings, with nothing where
-        there is none; a dense array with NaN where there is none.
-    like : float
-        Smallest rating that means liking.
-
-    Returns
-    -------
-    csr_array or ndarray
-        What the co-clustering is fitted to.
-    """
+    """Return ratings in one of the views."""
     if view == "nan":
         dense = np.full(ratings.shape, np.nan)
         dense[ratings.tocoo().coords] = ratings.data

@@ -17,23 +17,7 @@ MAX_CATEGORIES = 40
 
 
 def pack_annotations(given: Any, side: str, number: int) -> list[dict[str, Any]]:
-    """Return facts about rows or columns, ready for the page.
-
-    Parameters
-    ----------
-    given : data frame, mapping of str to sequence, or None
-        One value for every row or column; None and NaN are missing.
-    side : {"row", "column"}
-        Which side they are about.
-    number : int
-        How many rows or columns there are.
-
-    Returns
-    -------
-    list of dict
-        ``name``, and either ``categories`` with ``codes`` (the last code is for missing ones) or
-        ``values``.
-    """
+    """Return facts about rows or columns, ready for the page."""
     if given is None:
         return []
     columns = given if isinstance(given, Mapping) else {name: given[name] for name in given.columns}

@@ -51,22 +51,7 @@ class Seen:
 
 
 def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str, Any]:
-    """Return everything the page shows of one fitted estimator.
-
-    Parameters
-    ----------
-    name : str
-        What the page calls it.
-    model : estimator
-        Fitted: one of ours, or any with ``row_labels_`` and ``column_labels_``.
-    seen : Seen, optional
-        What to describe clusters by.
-
-    Returns
-    -------
-    dict
-        Values that JSON can hold.
-    """
+    """Return everything the page shows of one fitted estimator."""
     check_is_fitted(model)
     sides = {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)}
     if seen is not None:

@@ -39,19 +39,6 @@ def pack_array(
 
     Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well.
 
-    Parameters
-    ----------
-    values : ndarray
-        Numbers; flattened in C order.
-    cast : callable, optional
-        Makes of a flat array the one that travels. It is called with one piece after the other, so
-        that there never is a second array as large as the first.
-
-    Returns
-    -------
-    dict
-        ``type``, the name of the dtype, and ``bytes``, base64.
-
     Examples
     --------
     >>> import numpy as np
@@ -91,24 +78,7 @@ def pack_text(texts: Sequence[str]) -> str:
 def pack_matrix(
     matrix: Any, row_labels: np.ndarray, column_labels: np.ndarray, max_entries: int = MAX_ENTRIES
 ) -> dict[str, Any]:
-    """Return a matrix, or an even part of it, ready for the page.
-
-    Parameters
-    ----------
-    matrix : ndarray, sparse matrix or RowSource of shape (n_rows, n_columns)
-        The data; NaN is missing. Of a source no more is read than can travel.
-    row_labels, column_labels : int arrays
-        Clusters, each of which a part of the matrix must show.
-    max_entries : int
-        Entries (non-zero ones of a sparse matrix) that may travel.
-
-    Returns
-    -------
-    dict
-        ``shape``, ``rows`` and ``columns`` (which ones travel; None: all), ``values``,
-        ``exact``, ``signed`` (both signs are common), ``amounts`` (nothing is below zero), and for
-        a sparse matrix ``lengths`` of its rows and ``gaps`` between column indices.
-    """
+    """Return a matrix, or an even part of it, ready for the page."""
     if not isinstance(matrix, RowSource):
         matrix = _as_sparse(matrix)
     n_entries = getattr(matrix, "nnz", matrix.shape[0] * matrix.shape[1])

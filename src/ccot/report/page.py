@@ -149,13 +149,7 @@ def _content(
     }
     names["column"] = [names["column"][index] for index in kept]
     packed, told = None, None
-    preparation = getattr(first, "preparation_", None)
-    mixed = isinstance(preparation, TablePreparation) and (
-        isinstance(matrix, Table) or is_frame(matrix)
-    )
-    if mixed:
-        table = matrix if isinstance(matrix, Table) else table_from_frame(matrix)
-        matrix = preparation.shown_values(table)
+    matrix, mixed = _numbers_shown(first, matrix)
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
             matrix = np.asarray(matrix)
@@ -190,6 +184,17 @@ def _seen(
     part = spread(labels, min(len(names), MAX_NAMED_ROWS))
     rows = matrix.rows(part) if isinstance(matrix, RowSource) else matrix[part]
     return Seen(rows, part, [names[i] for i in part.tolist()], columns)
+
+
+def _numbers_shown(model: Any, matrix: Any) -> tuple[Any, bool]:
+    """Return the matrix, or the numbers that stand for a table's words, and whether it was one."""
+    preparation = getattr(model, "preparation_", None)
+    if isinstance(preparation, TablePreparation):
+        if is_frame(matrix):
+            matrix = table_from_frame(matrix)
+        if isinstance(matrix, Table):
+            return preparation.shown_values(matrix), True
+    return matrix, False
 
 
 def _check_shape(what: str, shape: tuple[int, ...], expected: tuple[int, int]) -> None:

@@ -106,21 +106,7 @@ def to_numpy(array: Any) -> np.ndarray:
 
 
 def choose_backend(device: str | None, dtype: str = "float32") -> Backend:
-    """Return the backend for a device.
-
-    Parameters
-    ----------
-    device : str or None
-        None: NumPy. Anything else is a device of PyTorch: ``"cuda"``, ``"cuda:1"``, ``"mps"``,
-        ``"cpu"``. Where there is no such device, a warning says so and NumPy does the work.
-    dtype : str, default="float32"
-        Numbers that the device must be able to hold.
-
-    Returns
-    -------
-    Backend
-        Array library, device and chunk size.
-    """
+    """Return the backend for a device."""
     if device is None:
         return NUMPY
     try:
@@ -157,18 +143,6 @@ def _chunk_bytes(torch: Any, device: str) -> int:
 
 def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
     """Do some work on all items at once, or on parts of them where memory does not suffice.
-
-    Parameters
-    ----------
-    work : callable
-        Takes items.
-    items : sequence
-        The items; halved, and halved again, down to one at a time.
-
-    Returns
-    -------
-    list
-        What ``work`` returned for each part, in order.
 
     Examples
     --------

@@ -13,20 +13,6 @@ def load_when_used(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package whose names are loaded when used.
 
-    Parameters
-    ----------
-    package : str
-        Its name.
-    modules : mapping of str to str
-        The module that defines each name.
-    submodules : tuple of str
-        Modules of the package that are public themselves.
-
-    Returns
-    -------
-    tuple of two functions
-        To be assigned in the package's ``__init__``.
-
     Examples
     --------
     >>> get, _ = load_when_used("ccot", {"detect_jumps": "ccot.scalings.jumps"})

@@ -16,22 +16,6 @@ _SECONDS_BETWEEN_LINES = 5.0
 def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) -> Iterator[T]:
     """Yield items, and tell how many of them were dealt with.
 
-    Parameters
-    ----------
-    items : iterable
-        The items.
-    stage : str
-        What they are.
-    progress : Progress
-        Who is told.
-    total : int, optional
-        How many there are, if they have no length.
-
-    Yields
-    ------
-    object
-        The items.
-
     Examples
     --------
     >>> list(counted("ab", "letters", print))

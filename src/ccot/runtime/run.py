@@ -36,16 +36,7 @@ class Progress(Protocol):
     """Whoever is told how work gets on."""
 
     def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
-        """Take news.
-
-        Parameters
-        ----------
-        message : str
-            What was found; or, with a total, the stage that is under way.
-        done, total : float
-            How much of how much of the stage is done. A total may grow while the stage lasts, and
-            may not be reached; 0: there is none.
-        """
+        """Take news."""
         ...
 
 
@@ -72,35 +63,11 @@ class Checkpoint:
     patience = inf
 
     def fit(self, make: Callable[[], T]) -> T:
-        """Return what the fit as a whole comes to.
-
-        Parameters
-        ----------
-        make : callable
-            Fits, and asks this checkpoint for the pieces.
-
-        Returns
-        -------
-        object
-            What ``make`` returns, or returned another time.
-        """
+        """Return what the fit as a whole comes to."""
         return make()
 
     def piece(self, name: str, make: Callable[[], T]) -> T:
-        """Return one piece.
-
-        Parameters
-        ----------
-        name : str
-            What it is.
-        make : callable
-            Makes it, of smaller pieces perhaps.
-
-        Returns
-        -------
-        object
-            What ``make`` returns, or returned another time.
-        """
+        """Return one piece."""
         return make()
 
     def series(
@@ -110,44 +77,13 @@ class Checkpoint:
         rest: Callable[[int], Iterable[T]],
         count: Callable[[T], int] = lambda piece: 1,
     ) -> Iterator[T]:
-        """Yield pieces that are made one after the other, and all needed.
-
-        Parameters
-        ----------
-        name : str
-            What they are.
-        total : int
-            How many items they have together.
-        rest : callable
-            Takes the number of items that are kept, and makes the pieces of the others.
-        count : callable, optional
-            Takes a piece and returns how many items it has; by default it is one itself.
-
-        Yields
-        ------
-        object
-            The pieces.
-        """
+        """Yield pieces that are made one after the other, and all needed."""
         yield from rest(0)
 
     def loop(self, name: str, state: T, step: Callable[[T], T]) -> Iterator[T]:
         """Yield the states of a loop without end, of which the last is enough to go on.
 
         Whoever takes them stops by what they hold, not by how many came.
-
-        Parameters
-        ----------
-        name : str
-            What a step is.
-        state : object
-            Where the loop starts.
-        step : callable
-            Takes a state and returns the next, made of smaller pieces perhaps.
-
-        Yields
-        ------
-        object
-            The states after each step, from the last one that is kept.
         """
         while True:
             state = step(state)

@@ -68,22 +68,6 @@ def fit_ccot(
 
     Squares are drawn from the matrix and solved; every draw names the clusters of its rows and of
     all columns; the draws vote.
-
-    Parameters
-    ----------
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        Finite numbers. A matrix with more columns than rows has its columns drawn.
-    settings : CCOTSettings
-        Parameters.
-    run : Run
-        Random numbers, progress, checkpoint, workers.
-    prepare : callable, optional
-        Makes the solver of draws; by default one that works in this process.
-
-    Returns
-    -------
-    StepCoclustering
-        Partitions, confidence and placement of unseen points.
     """
     if settings.reg == "cv":
         path = choose_reg(short_fit(settings, run), matrix, run, REG_GRID)

@@ -40,22 +40,7 @@ class CCOTGWSettings:
 
 
 def fit_ccot_gw(matrix: Matrix, settings: CCOTGWSettings, run: Run) -> StepCoclustering:
-    """Co-cluster by the barycentre of row and column similarities (Algorithm 2 of the paper).
-
-    Parameters
-    ----------
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        Finite numbers.
-    settings : CCOTGWSettings
-        Parameters.
-    run : Run
-        Random numbers (for landmarks and ``reg="cv"``), progress, checkpoint.
-
-    Returns
-    -------
-    StepCoclustering
-        Partitions, confidence and placement of unseen points.
-    """
+    """Co-cluster by the barycentre of row and column similarities (Algorithm 2 of the paper)."""
     if settings.reg == "cv":
         path = choose_reg(_short_fit(settings, run), matrix, run, REG_GRID)
         settings = replace(settings, reg=path.best)
@@ -81,22 +66,7 @@ def _short_fit(settings: CCOTGWSettings, run: Run) -> Callable[[Matrix, float], 
 def fit_similarities(
     rows: AnySimilarities, columns: AnySimilarities, settings: CCOTGWSettings, run: Run
 ) -> StepCoclustering:
-    """Co-cluster by given similarities.
-
-    Parameters
-    ----------
-    rows, columns : Similarities or LowRankSimilarities
-        Similarities of the rows and of the columns.
-    settings : CCOTGWSettings
-        Parameters.
-    run : Run
-        Progress and checkpoint.
-
-    Returns
-    -------
-    StepCoclustering
-        Partitions, confidence and placement of unseen points.
-    """
+    """Co-cluster by given similarities."""
     if settings.loss == "kl":
         rows.check_logarithm()
         columns.check_logarithm()

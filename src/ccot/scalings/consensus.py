@@ -52,23 +52,7 @@ def winning_number(n_clusters: np.ndarray) -> int:
 def vote(
     members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
 ) -> Vote:
-    """Let draws vote on the cluster of every point.
-
-    Parameters
-    ----------
-    members, labels : int arrays of shape (n_draws, n_drawn)
-        Who was drawn, and the cluster each of them got.
-    agrees : boolean array of shape (n_draws,)
-        Draws that found the winning number; only these cast votes.
-    reference : int array of shape (n_points,)
-        A partition of all points into that number of clusters. Points that were in no agreeing
-        draw keep their label in it.
-
-    Returns
-    -------
-    Vote
-        Labels and confidence.
-    """
+    """Let draws vote on the cluster of every point."""
     n_points, n_clusters = len(reference), int(reference.max()) + 1
     drawn = _count(members, n_points)
     if not agrees.all():
@@ -95,18 +79,6 @@ def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) ->
 
 def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:
     """Rename the clusters of each draw so that they share most members with the reference.
-
-    Parameters
-    ----------
-    labels, reference : int arrays of shape (n_draws, n_drawn)
-        Labels of the drawn points, in each draw and in the reference.
-    n_clusters : int
-        Number of clusters of both.
-
-    Returns
-    -------
-    int array of shape (n_draws, n_drawn)
-        ``labels`` with the reference's names.
 
     Examples
     --------

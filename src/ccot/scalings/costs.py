@@ -42,22 +42,7 @@ class SquareCosts:
 
 
 def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) -> SquareCosts:
-    """Compute the row-column costs of a batch of squares.
-
-    Parameters
-    ----------
-    squares : array of shape (n_draws, size, size), or one sparse matrix
-        The draws. A sparse draw is never made dense; its products are.
-    dtype : dtype, optional
-        Precision of the products, that of ``squares`` by default.
-    out : array of shape (n_draws, size, size), optional
-        Where to put the products (NumPy only).
-
-    Returns
-    -------
-    SquareCosts
-        Norms and cross products.
-    """
+    """Compute the row-column costs of a batch of squares."""
     if sp.issparse(squares):
         squared = squares.multiply(squares)
         row_norms = np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(1, -1)

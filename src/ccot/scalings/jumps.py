@@ -143,22 +143,7 @@ def find_jumps(
     level: float = LEVEL,
     resolution: float | None = None,
 ) -> Jumps:
-    """Find the jumps in a batch of sorted vectors at once.
-
-    Parameters
-    ----------
-    values : array of shape (..., n)
-        Each vector ascending. NumPy or, for ``"multiscale"``, PyTorch.
-    method, n_jumps, level
-        As in :func:`detect_jumps`.
-    resolution : float, optional
-        Gaps up to this size are rounding, not jumps; by default what float64 resolves.
-
-    Returns
-    -------
-    Jumps
-        Where the jumps are and how strong.
-    """
+    """Find the jumps in a batch of sorted vectors at once."""
     _check_request(values.shape[-1], method, n_jumps)
     xp = array_namespace(values)
     batch = xp.reshape(values, (-1, values.shape[-1]))

@@ -60,43 +60,14 @@ def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
 
 
 def gaussian_kernel(points: Any, anchors: Any, bandwidth: float) -> np.ndarray:
-    r"""Return :math:`e^{-\|x - y\|^2 / (2 \sigma^2)}` for all pairs.
-
-    Parameters
-    ----------
-    points, anchors : array-like or sparse, of shapes (n_points, k) and (n_anchors, k)
-        Points to compare.
-    bandwidth : float
-        The width; points are all alike where it is zero.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_anchors)
-        Similarities between 0 and 1.
-    """
+    r"""Return :math:`e^{-\|x - y\|^2 / (2 \sigma^2)}` for all pairs."""
     if bandwidth == 0:
         return np.ones((points.shape[0], anchors.shape[0]))
     return np.exp(-squared_distances(points, anchors) / (2 * bandwidth**2))
 
 
 def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) -> np.ndarray:
-    """Return the similarities of points to anchors by the named or given kernel.
-
-    Parameters
-    ----------
-    points, anchors : array-like or sparse, of shapes (n_points, k) and (n_anchors, k)
-        Points to compare.
-    kernel : str or callable
-        ``"rbf"``: Gaussian with the given bandwidth. Another name of
-        :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes two points.
-    bandwidth : float
-        Width of the Gaussian kernel; not used by the others.
-
-    Returns
-    -------
-    ndarray of shape (n_points, n_anchors)
-        Similarities.
-    """
+    """Return the similarities of points to anchors by the named or given kernel."""
     if kernel == "rbf":
         return gaussian_kernel(points, anchors, bandwidth)
     return np.asarray(pairwise_kernels(points, anchors, metric=kernel), dtype=np.float64)
@@ -122,24 +93,6 @@ def nystrom(
     points: Any, chosen: np.ndarray, kernel: KernelSpec
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return features of points whose inner products are about their similarities [1]_.
-
-    Parameters
-    ----------
-    points : array-like or sparse, of shape (n, k)
-        The points.
-    chosen : int array of shape (rank,)
-        The landmarks among them.
-    kernel : str or callable
-        As in :func:`similarity`; the bandwidth is the mean distance to the landmarks.
-
-    Returns
-    -------
-    weights : array of shape (rank, rank)
-        Similarities to landmarks times these are features.
-    bandwidth : float
-        Width of the Gaussian kernel; 0 for the others.
-    features : array of shape (n, rank)
-        Features of the points.
 
     References
     ----------

@@ -35,22 +35,7 @@ _RUN_ROWS = 2**21
 
 
 def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclustering:
-    """Co-cluster a matrix of many rows by its source.
-
-    Parameters
-    ----------
-    source : RowSource
-        The matrix. If it has more columns than rows, columns are drawn.
-    settings : CCOTSettings
-        Parameters.
-    run : Run
-        Random numbers, progress, checkpoint, workers.
-
-    Returns
-    -------
-    StepCoclustering
-        Partitions of all rows and columns.
-    """
+    """Co-cluster a matrix of many rows by its source."""
     if source.shape[0] < source.shape[1]:
         return fit_large(source.transposed(), settings.transposed(), run).transposed()
     executor = get_executor(source, run)
@@ -184,25 +169,7 @@ def _means(added: _Added, column: StepSide) -> np.ndarray:
 def add_rows(
     found: StepCoclustering, source: RowSource, run: Run
 ) -> tuple[StepCoclustering, float]:
-    """Label new rows and include them in the block means.
-
-    Parameters
-    ----------
-    found : StepCoclustering
-        What was found so far, with its block means.
-    source : RowSource
-        The new rows.
-    run : Run
-        Progress and workers.
-
-    Returns
-    -------
-    found : StepCoclustering
-        The co-clustering of old and new rows. Numbers of clusters and labels of earlier rows are as
-        they were; block means are over all rows so far.
-    share_outside : float
-        Share of the new rows whose scaling is on none of the steps.
-    """
+    """Label new rows and include them in the block means."""
     assert found.block_means is not None
     executor = get_executor(source, run)
     old_sizes = found.row.sizes()

@@ -38,18 +38,6 @@ class Steps:
 def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
     """Label points by their step.
 
-    Parameters
-    ----------
-    order : int array of shape (n_draws, n_points)
-        The order that sorts each vector.
-    mask, strength : arrays of shape (n_draws, n_points - 1)
-        Where the jumps are in sorted order, and how strong.
-
-    Returns
-    -------
-    Steps
-        Labels, numbers of clusters and weakest jumps.
-
     Examples
     --------
     >>> import numpy as np
@@ -170,18 +158,6 @@ class StepLaw:
 
 def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the posterior probability of each value's step, if every step is normal.
-
-    Parameters
-    ----------
-    values : array of shape (n_points,)
-        Logarithms of scalings.
-    labels : int array of shape (n_points,)
-        The step each value stands on.
-
-    Returns
-    -------
-    array of shape (n_points,)
-        Posterior probability of the value's own step, given means, spreads and sizes of all.
 
     Examples
     --------

@@ -30,26 +30,7 @@ Fit = Callable[[Matrix, float], StepCoclustering]
 def choose_reg(
     fit: Fit, matrix: Matrix, run: Run, grid: Sequence[float], n_splits: int = 2
 ) -> RegPath:
-    """Choose a regularisation by the reproducibility of the partitions.
-
-    Parameters
-    ----------
-    fit : callable
-        Takes a matrix and a regularisation, returns a co-clustering.
-    matrix : ndarray or sparse matrix of shape (n_rows, n_columns)
-        The data.
-    run : Run
-        Cuts the matrix into halves, keeps comparisons that are finished.
-    grid : sequence of float
-        Values to try.
-    n_splits : int, default=2
-        How often the matrix is halved in each direction.
-
-    Returns
-    -------
-    RegPath
-        Values, scores and the best value.
-    """
+    """Choose a regularisation by the reproducibility of the partitions."""
     n_rows, n_columns = matrix.shape
     if min(n_rows, n_columns) < _SMALLEST:
         raise ValueError(

@@ -41,26 +41,6 @@ def draw_indices(
 ) -> Iterator[np.ndarray]:
     """Yield ordered draws of ``size`` of ``n_points`` points, without end.
 
-    Parameters
-    ----------
-    n_points, size : int
-        How many points there are and how many go into a draw.
-    sampling : {"cover", "uniform"}
-        ``"cover"`` cuts random permutations into blocks: every row is drawn equally often, up to
-        one draw. ``"uniform"`` makes independent draws, as the paper does.
-    rng : numpy.random.Generator
-        Source of randomness.
-    crossed : bool, default=False
-        Instead of drawing each square anew, yield all crossings of a pair of squares, then those
-        of the next pair, and so on. Everyone is then drawn equally often up to one pair's crossings
-        or, where two squares have more rows than there are, on average.
-
-    Yields
-    ------
-    numpy.ndarray of shape (size,)
-        Distinct indices. Where there is nothing to draw (``size == n_points``), the first draw is
-        the given order and later ones pair rows and columns anew.
-
     Examples
     --------
     >>> import numpy as np
@@ -152,18 +132,6 @@ def are_crossings(draws: np.ndarray) -> bool:
 
 def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
     """Return the number of rows in the pool of a matrix with many rows.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Numbers of rows and columns, not more columns than rows.
-    n_samplings : int or "auto"
-        Draws asked for.
-
-    Returns
-    -------
-    int
-        All rows where they are few.
 
     Examples
     --------

@@ -272,19 +272,7 @@ def rank_of(
 def check_memory(
     shape: tuple[int, int], n_support: int | None, rank: int | None, free: int | None = None
 ) -> None:
-    """Raise an error if the similarities will not fit into memory.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Numbers of rows and columns.
-    n_support : int or None
-        Points of the barycentre.
-    rank : int or None
-        Number of landmarks.
-    free : int, optional
-        Bytes to go by; by default what the machine has free.
-    """
+    """Raise an error if the similarities will not fit into memory."""
     free = free_bytes() if free is None else free
     needed = bytes_needed(shape, n_support, rank)
     if free is None or needed <= free:

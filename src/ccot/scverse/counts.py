@@ -83,21 +83,7 @@ class Counts:
 
 
 def find_counts(adata: Any, layer: str | None = None) -> Counts:
-    """Return the counts of annotated data.
-
-    Parameters
-    ----------
-    adata : anndata.AnnData
-        Cells x genes.
-    layer : str, optional
-        Name of a layer, or ``"X"`` or ``"raw"``. By default ``layers["counts"]`` or else, of
-        ``raw`` and ``X``, the first that holds counts, that has no negative values, or ``X``.
-
-    Returns
-    -------
-    Counts
-        The matrix, left in its file where it is in one.
-    """
+    """Return the counts of annotated data."""
     for names, what in ((adata.obs_names, "obs"), (adata.var_names, "var")):
         if not names.is_unique:
             raise InputError(
@@ -111,22 +97,7 @@ def find_counts(adata: Any, layer: str | None = None) -> Counts:
 
 
 def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
-    """Return the counts that clusters were found in, for the genes of ``adata``.
-
-    Parameters
-    ----------
-    adata : anndata.AnnData
-        Cells x genes.
-    key : str
-        Name of the clusters.
-    layer : str or None
-        Another place, as in :func:`find_counts`.
-
-    Returns
-    -------
-    Counts
-        The matrix.
-    """
+    """Return the counts that clusters were found in, for the genes of ``adata``."""
     source = adata.uns.get(key, {}).get("source")
     if layer is None and source is not None:
         layer = str(source).removeprefix("layers/")

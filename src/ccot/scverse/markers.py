@@ -146,20 +146,7 @@ class Comparison:
 
 
 def compare_groups(counts: Counts, groups: pd.Series) -> Comparison:
-    """Compare each group of cells with all other cells that are in a group.
-
-    Parameters
-    ----------
-    counts : Counts
-        Cells x genes, read once.
-    groups : pandas.Series
-        Categorical, one entry a cell.
-
-    Returns
-    -------
-    Comparison
-        Scores, effects and shares of cells.
-    """
+    """Compare each group of cells with all other cells that are in a group."""
     codes, n_groups = groups.cat.codes.to_numpy(), len(groups.cat.categories)
     total, squares, expressed = np.zeros((3, n_groups, counts.shape[1]))
     for part, rows in counts.log_rows():

@@ -17,20 +17,6 @@ import numpy as np
 def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass: float):
     """Scale new points against anchors whose scaling is known.
 
-    Parameters
-    ----------
-    log_kernel : array of shape (n_points, n_anchors)
-        ``-lambda * cost`` between new points and anchors.
-    log_anchor_scaling : array of shape (n_anchors,)
-        Logarithms of the anchors' scalings.
-    mass : float
-        Mass given to each new point, that of a point of its kind in the solved problem.
-
-    Returns
-    -------
-    array of shape (n_points,)
-        Logarithms of the new points' scalings.
-
     Examples
     --------
     >>> import numpy as np

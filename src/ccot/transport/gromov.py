@@ -176,31 +176,6 @@ def gromov_barycentre(
 
     .. math:: \min_{S, T_s} \sum_s \varepsilon_s \Gamma_{S, K_s}(T_s) - \lambda E(T_s)
 
-    Parameters
-    ----------
-    kernels : sequence of arrays of shape (n_s, n_s)
-        Similarities to average; their points have equal masses.
-    weights : sequence of float
-        Weight of each similarity.
-    start : array of shape (n_support, n_support)
-        The barycentre to start from.
-    reg : float
-        Weight of the entropy.
-    loss : {"square", "kl"}, default="square"
-        How similarities are compared.
-    exact_refinement : bool, default=True
-        Refine every entropic coupling by exact transport before it updates the barycentre, as the
-        paper's authors do.
-    limits : Limits, optional
-        Iteration limits and tolerances.
-    run : Run, optional
-        Progress, of all updates that may be needed; a checkpoint of alignments and updates.
-
-    Returns
-    -------
-    Barycentre
-        Alignments, support, objective and status.
-
     References
     ----------
     .. [1] Peyré, G., Cuturi, M. and Solomon, J. (2016). Gromov-Wasserstein averaging of kernel and

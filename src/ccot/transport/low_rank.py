@@ -125,22 +125,7 @@ class Plan:
 def transport_product(
     log_kernel: LowRank, log_row_start: Array, max_iter: int, tol: float
 ) -> Plan | None:
-    """Solve an entropic transport between uniform masses whose kernel's logarithm is a product.
-
-    Parameters
-    ----------
-    log_kernel : LowRank of shape (n, m)
-        Logarithm of the Gibbs kernel.
-    log_row_start : array of shape (n,)
-        Logarithm of the row scaling to start from.
-    max_iter, tol
-        As in :func:`ccot.transport.sinkhorn.sinkhorn`, whose iterations these are.
-
-    Returns
-    -------
-    Plan or None
-        None where the kernel spans too much to be of low rank: write it out then.
-    """
+    """Solve an entropic transport between uniform masses whose kernel's logarithm is a product."""
     xp = array_namespace(log_kernel.left)
     row_part, column_part, centred = _centre(log_kernel)
     kernel = _exponential(centred, max_rank=min(log_kernel.shape) // 4)

@@ -197,33 +197,6 @@ def sinkhorn(
     Finds ``alpha, beta`` such that ``diag(alpha) exp(log_kernel) diag(beta)`` has the given row
     and column sums [1]_: each iteration sets the columns right, then the rows.
 
-    Parameters
-    ----------
-    log_kernel : array of shape (..., n, m)
-        Logarithms of the kernels, ``-lambda * cost``. Any array library with the array API; the
-        kernel's precision is that of the matrix products, vectors are kept in float64.
-    log_row_mass, log_column_mass : arrays broadcastable to (..., n) and (..., m), optional
-        Logarithms of the marginals; uniform with total mass 1 by default.
-    log_row_start : array of shape (..., n), optional
-        Logarithm of the row scaling to start from; by default a constant, or one over each row's
-        largest entry where the kernel spans many orders of magnitude.
-    max_iter : int, default=1000
-        Limit on the iterations of each problem.
-    tol : float, default=1e-6
-        A problem has converged when the L1 errors of both marginals are below this.
-    check_every : int, default=1
-        Iterations between two looks at the errors; on a GPU a look costs more than an iteration.
-    overwrite : bool, default=False
-        The memory of ``log_kernel`` may be used for the work (NumPy and PyTorch).
-    reach : float, optional
-        A bound on the magnitude of the kernel's logarithms, where one is known: small ones spare
-        the work of looking for it.
-
-    Returns
-    -------
-    Scalings
-        Logarithms of the scalings, iterations, error and status.
-
     References
     ----------
     .. [1] Cuturi, M. (2013). Sinkhorn distances: lightspeed computation of optimal transport.
@@ -273,25 +246,7 @@ def scale(
     check_every: int = 1,
     log_masses: tuple[Array | None, Array | None] = (None, None),
 ) -> Factors:
-    """Return the factors that scale a kernel: columns, then rows, until both marginals hold.
-
-    Parameters
-    ----------
-    kernel : object
-        Has ``xp``, ``never_drifts``, ``row_sums``, ``column_sums`` and ``keep``; one that may
-        drift also what :func:`_iterate_in_logs` needs.
-    row : array of shape (..., n)
-        Factors of the rows to start with.
-    masses, log_masses : tuples
-        Marginals of rows and columns, and their logarithms, None where they are uniform.
-    max_iter, tol, check_every
-        As in :func:`sinkhorn`.
-
-    Returns
-    -------
-    Factors
-        Of every problem of the batch those at which it converged.
-    """
+    """Return the factors that scale a kernel: columns, then rows, until both marginals hold."""
     xp, (row_mass, column_mass) = kernel.xp, masses
     kept, running = None, True
     column_sums = kernel.column_sums(row)

@@ -18,18 +18,6 @@ PACKAGES = ("ccot", "numpy", "scipy", "scikit-learn", "POT")
 def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
     """Return what every stored measurement carries.
 
-    Parameters
-    ----------
-    command : str, optional
-        The command line that made it.
-    packages : sequence of str, optional
-        Distributions whose versions matter.
-
-    Returns
-    -------
-    dict
-        Date, Python, versions, machine, load, command.
-
     Examples
     --------
     >>> facts = machine_facts("ccot bench")

@@ -54,23 +54,6 @@ class Limits:
 def measure(case: Case, rival: Rival, seed: int, limits: Limits) -> dict[str, Any]:
     """Let a rival co-cluster a case in a process of its own.
 
-    Parameters
-    ----------
-    case, rival : Case, Rival
-        What, and who.
-    seed : int
-        Of the matrix and of the method.
-    limits : Limits
-        Time and memory allowed.
-
-    Returns
-    -------
-    dict
-        ``status`` is "done", or says in words why not; a fit that is done has ``seconds`` on the
-        clock and ``processor_seconds``, ``megabytes`` of memory beyond the matrix at its peak
-        (None where the system does not tell), ``error``, ``row_clusters`` and ``column_clusters``
-        (None where the rival has no labels).
-
     Examples
     --------
     >>> from ccot.experiments.bench.cases import row_cases

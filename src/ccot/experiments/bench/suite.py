@@ -108,24 +108,6 @@ def run_suite(
     The file is rewritten after every case, and says whether it is complete. A rival that was
     stopped by a limit or failed is spared the larger cases of the same axis.
 
-    Parameters
-    ----------
-    profile : Profile
-        What is measured.
-    path : path
-        JSON file to write.
-    only : sequence of str, optional
-        Names of rivals; none named: all that are installed.
-    command : str, optional
-        The command line, which the file keeps.
-    progress : Progress, optional
-        Called with the number of cases done and the name of the next.
-
-    Returns
-    -------
-    dict
-        What is in the file.
-
     Examples
     --------
     >>> from tempfile import TemporaryDirectory

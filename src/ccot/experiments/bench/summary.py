@@ -65,16 +65,6 @@ class Growth:
 def summarise(result: dict[str, Any]) -> list[Cell]:
     """Return a cell for every case and rival that met.
 
-    Parameters
-    ----------
-    result : dict
-        As :func:`~ccot.experiments.bench.suite.run_suite` returns it.
-
-    Returns
-    -------
-    list of Cell
-        In the order of the cases, then of the rivals.
-
     Examples
     --------
     >>> result = {
@@ -111,20 +101,6 @@ def summarise(result: dict[str, Any]) -> list[Cell]:
 
 def growth(cells: Sequence[Cell], rival: str, axis: str, what: str) -> Growth:
     """Return how the seconds or the megabytes of a rival grow along an axis.
-
-    Parameters
-    ----------
-    cells : sequence of Cell
-        As :func:`summarise` returns them.
-    rival, axis : str
-        Who, and what grows.
-    what : {"seconds", "megabytes"}
-        What is looked at.
-
-    Returns
-    -------
-    Growth
-        Sizes, values, exponent.
 
     Examples
     --------
