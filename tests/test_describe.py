@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 
 from ccot import CCOT, TransportCoclustering, load_model
 from ccot.datasets import load_penguins, load_southern_women, load_votes, load_zoo
-from ccot.describe import Column, describe_sides, portraits, row_statistics
+from ccot.describe import Column, describe_sides, row_statistics, with_names
 
 HALVES = np.repeat([0, 1], 20)
 
@@ -127,8 +127,8 @@ def test_unions_are_as_if_counted_together(labels):
     labels[:4] = range(4)
     matrix = np.random.default_rng(0).normal(size=(12, 6))
     columns = [f"c{j}" for j in range(6)]
-    together = portraits(row_statistics(matrix, labels, columns), [[0, 2], [1, 3]])
-    apart = portraits(row_statistics(matrix, labels % 2, columns))
+    together = with_names(row_statistics(matrix, labels, columns).portraits([[0, 2], [1, 3]]))
+    apart = with_names(row_statistics(matrix, labels % 2, columns).portraits())
     for first, second in zip(together, apart, strict=True):
         assert first.size == second.size
         assert [t.name for t in first.traits] == [t.name for t in second.traits]

@@ -13,13 +13,7 @@ from ccot.runtime.types import Matrix
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """Places unseen points of one side.
-
-    Attributes
-    ----------
-    width : int
-        Number of values every point must have.
-    """
+    """Places unseen points of one side, which have ``width`` values each."""
 
     width: int
 
@@ -30,15 +24,7 @@ class Placement:
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """A partition of one side of the matrix, rows or columns.
-
-    Attributes
-    ----------
-    labels : int array of shape (n,)
-        Clusters, numbered from 0.
-    n_clusters : int
-        Their number.
-    """
+    """A partition of one side of the matrix, rows or columns; clusters are numbered from 0."""
 
     labels: np.ndarray
     n_clusters: int
@@ -56,17 +42,7 @@ class Partition:
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class Side(Partition):
-    """A partition, how sure it is, and the clusters of unseen points.
-
-    Attributes
-    ----------
-    labels, n_clusters
-        As in :class:`Partition`.
-    confidence : array of shape (n,)
-        Between 0 and 1.
-    placement : Placement
-        Where unseen points of this side go.
-    """
+    """A partition, how sure it is (0 to 1 for each point), and where unseen points go."""
 
     confidence: np.ndarray
     placement: Placement
@@ -74,17 +50,10 @@ class Side(Partition):
 
 @dataclass(frozen=True, kw_only=True)
 class Coclustering:
-    """Two partitions and how they came about.
+    """Two partitions and how they were found.
 
-    Attributes
-    ----------
-    row, column : Side
-        The partitions.
-    n_iter : int
-        Iterations of the slowest transport problem (CCOT), updates of the barycentre (CCOT-GW),
-        sweeps (blocks).
-    block_means : array of shape (n_row_clusters, n_column_clusters) or None
-        Means of the matrix over the blocks; None where there was no matrix.
+    ``n_iter`` counts iterations of the slowest transport problem (CCOT), updates of the barycentre
+    (CCOT-GW) or sweeps (blocks). ``block_means`` is None where there was no matrix.
     """
 
     row: Side

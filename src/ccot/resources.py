@@ -175,12 +175,8 @@ def _transport(shape: tuple[int, int], nnz: int | None) -> _Cost:
 class Machine:
     """How fast this machine is on one thread.
 
-    Attributes
-    ----------
-    products : float
-        Multiplications and additions a second in a product of matrices.
-    entries : float
-        Exponentials a second, as a measure of going over entries one by one.
+    ``products``: multiplications and additions a second in a product of matrices; ``entries``:
+    exponentials a second, a measure of going over entries one by one.
     """
 
     products: float

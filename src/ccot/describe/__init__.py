@@ -6,30 +6,23 @@ Bernoulli by the kind of the column, so that columns of different kinds can be r
 Clusters of columns are described by rows in the same way.
 """
 
-from ccot.describe.portraits import (
+from ccot.describe.names import describe_sides, with_names
+from ccot.describe.statistics import (
     MAX_NAMED_ROWS,
     MAX_ROWS,
-    describe_sides,
+    Column,
+    Statistics,
+    column_statistics,
     every,
     members_of,
-    portraits,
+    portray_sides,
+    row_statistics,
     typical_order,
 )
-from ccot.describe.statistics import Statistics, column_statistics, row_statistics
-from ccot.describe.words import Column, Portrait, Trait
+from ccot.describe.words import Portrait, Trait
 
 __all__ = [
-    "MAX_NAMED_ROWS",
-    "MAX_ROWS",
-    "Column",
-    "Portrait",
-    "Statistics",
-    "Trait",
-    "column_statistics",
-    "describe_sides",
-    "every",
-    "members_of",
-    "portraits",
-    "row_statistics",
-    "typical_order",
-]
+    "MAX_NAMED_ROWS", "MAX_ROWS", "Column", "Portrait", "Statistics", "Trait", "column_statistics",
+    "describe_sides", "every", "members_of", "portray_sides", "row_statistics", "typical_order",
+    "with_names",
+]  # fmt: skip

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from ccot.describe.words import Column, Trait
+from ccot.describe.words import Portrait, Trait
 
+# Of more rows so many are looked at, taken evenly; column clusters are told by fewer.
+MAX_ROWS, MAX_NAMED_ROWS = 200_000, 20_000
 TOP = 12
 # Standard deviations: a mean that is nearer to that of all rows tells nothing, one beyond always.
 _SMALL, _LARGE = 0.2, 0.8
@@ -21,21 +23,31 @@ _BATCH_ENTRIES = 2**22
 
 
 @dataclass(frozen=True)
+class Column:
+    """One column as people know it.
+
+    ``kind`` is the unit of a difference: standard deviations ("number"), ratios ("amount"),
+    percentage points of ones ("binary") or of a category ("level"); None: read off the values.
+    ``level`` is the category whose members have a one in this column.
+    """
+
+    name: str
+    kind: str | None = None
+    level: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Name, and category if there is one."""
+        return self.name if self.level is None else f"{self.name} = {self.level}"
+
+
+@dataclass(frozen=True)
 class Statistics:
     """Sums over groups of points, for every feature: what portraits of their unions are made of.
 
-    Attributes
-    ----------
-    sizes : array of shape (n_groups,)
-        Numbers of points.
-    observed, totals, above : arrays of shape (n_groups, n_features)
-        Numbers of observed values, their sums, and how many lie above the overall mean.
-    mean, deviation : arrays of shape (n_features,)
-        Over all points.
-    kinds : array of str of shape (n_features,)
-        Their units.
-    features : sequence of Column or str
-        What they are called.
+    ``observed``, ``totals`` and ``above``, each of shape (n_groups, n_features), are the numbers
+    of observed values, their sums, and how many lie above the overall mean; ``mean`` and
+    ``deviation`` are over all points; ``kinds`` are the units of the features.
     """
 
     sizes: np.ndarray
@@ -66,6 +78,17 @@ class Statistics:
             for index in order[np.abs(effect[order]) >= telling[order]][:top].tolist()
             for feature in [self.feature(index)]
         )  # fmt: skip
+
+    def portraits(
+        self, groups: Sequence[Any] | None = None, members: Sequence[Sequence[str]] = ()
+    ) -> tuple[Portrait, ...]:
+        """Return what each group, or each union of groups, is, without a name."""
+        unions = [[k] for k in range(len(self.sizes))] if groups is None else groups
+        listed = members if len(members) else [()] * len(unions)
+        return tuple(
+            Portrait(int(self.sizes[union].sum()), "", self.traits(union), tuple(names))
+            for union, names in zip(unions, listed, strict=True)
+        )
 
     def feature(self, index: int) -> Column:
         """Return what a feature is called."""
@@ -102,6 +125,47 @@ def column_statistics(
         for part in (matrix[batch] for batch in gen_batches(len(matrix), step))
     ]
     return Statistics(**_facts(_joined(parts)), kinds=kinds, features=names)
+
+
+def portray_sides(
+    matrix: Any,
+    row_labels: np.ndarray,
+    column_labels: np.ndarray,
+    columns: Sequence[Column | str],
+    row_names: Sequence[str],
+    column_confidence: np.ndarray | None = None,
+) -> tuple[tuple[Portrait, ...], tuple[Portrait, ...]]:
+    """Return what every row cluster and every column cluster is, without names."""
+    some = every(len(row_labels), MAX_ROWS)
+    rows = row_statistics(matrix[some], row_labels[some], columns)
+    some = every(len(row_labels), MAX_NAMED_ROWS)
+    others = column_statistics(matrix[some], column_labels, rows, row_names[some])
+    order = typical_order(rows, column_confidence)
+    members = [members_of(rows, order, column_labels == k) for k in range(len(others.sizes))]
+    described = zip(rows.portraits(), np.bincount(row_labels).tolist(), strict=True)
+    return (
+        tuple(replace(portrait, size=size) for portrait, size in described),
+        others.portraits(members=members),
+    )
+
+
+def every(number: int, most: int) -> slice:
+    """Return at most so many indices, taken evenly."""
+    return slice(None, None, max(-(-number // most), 1))
+
+
+def typical_order(rows: Statistics, confidence: np.ndarray | None = None) -> np.ndarray:
+    """Return the columns, the largest amounts or the surest first."""
+    if (rows.kinds == "amount").all():
+        confidence = rows.mean
+    if confidence is None:
+        return np.arange(len(rows.mean))
+    return np.argsort(-np.asarray(confidence), kind="stable")
+
+
+def members_of(rows: Statistics, order: np.ndarray, belongs: np.ndarray) -> list[str]:
+    """Return the names of the first columns that belong to a cluster."""
+    return [rows.feature(j).title for j in order[belongs[order]][:TOP].tolist()]
 
 
 # Sums -----------------------------------------------------------------------------------------

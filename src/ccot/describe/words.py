@@ -7,49 +7,15 @@ from dataclasses import dataclass
 from ccot.persistence.registry import stored
 
 
-@dataclass(frozen=True)
-class Column:
-    """One column as people know it.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"number", "amount", "binary", "level"} or None
-        Unit of a difference: standard deviations, ratios, percentage points of ones, or percentage
-        points of a category. None: read off the values.
-    level : str or None
-        Category whose members have a one in this column.
-    """
-
-    name: str
-    kind: str | None = None
-    level: str | None = None
-
-    @property
-    def title(self) -> str:
-        """Name, and category if there is one."""
-        return self.name if self.level is None else f"{self.name} = {self.level}"
-
-
 @stored()
 @dataclass(frozen=True)
 class Trait:
     """One column that sets a cluster apart.
 
-    Attributes
-    ----------
-    index : int
-        The column.
-    name, kind, level
-        As in :class:`Column`.
-    effect : float
-        How much it tells, in standard deviations; negative if the cluster is low.
-    value, overall, deviation : float
-        Mean over the cluster, mean and standard deviation over everything.
-    share : float
-        Share of the members for which it holds: that have a one or none, or that are on the same
-        side of the overall mean as the cluster.
+    ``effect`` says how much it tells, in standard deviations, negative if the cluster is low;
+    ``value`` is the mean over the cluster, ``overall`` and ``deviation`` are those of everything;
+    ``share`` is that of the members for which it holds: that have a one or none, or that are on
+    the same side of the overall mean as the cluster.
     """
 
     index: int
@@ -87,28 +53,18 @@ class Trait:
             return self.title if high else f"{'little' if self.value else 'no'} {self.title}"
         if high:
             return self.title if self.value >= 0.9 else f"more {self.title}"
-        return (
-            f"{'no' if self.level is None else 'not'} {self.title}"
-            if self.value <= 0.1
-            else (f"less {self.title}")
-        )
+        if self.value > 0.1:
+            return f"less {self.title}"
+        return f"{'no' if self.level is None else 'not'} {self.title}"
 
 
 @stored()
 @dataclass(frozen=True)
 class Portrait:
-    """What a cluster is.
+    """What a cluster is: its suggested name, and what sets it apart, the most telling first.
 
-    Attributes
-    ----------
-    size : int
-        Number of members.
-    name : str
-        Suggested name.
-    traits : tuple of Trait
-        What sets it apart, the most telling first; empty if it is like everything else.
-    members : tuple of str
-        Names of some members; of a cluster of columns, the most typical ones.
+    Without traits it is like everything else. ``members`` names some, of a cluster of columns the
+    most typical ones.
     """
 
     size: int

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
-from ccot.describe import MAX_NAMED_ROWS, Portrait, describe_sides
+from ccot.describe import MAX_NAMED_ROWS, Portrait, portray_sides, with_names
 from ccot.estimators.notebook import show_blocks
 from ccot.io.frames import make_frame, row_names
 from ccot.runtime.types import is_sparse
@@ -84,13 +84,15 @@ class DescribedClusters:
         if X is not None:
             names = row_names(X)
             matrix = X if is_sparse(X) else np.asarray(X)
-            return self._describe_matrix(matrix, columns, names)
-        if not hasattr(self, "_kept_portraits"):
+            found = self._describe_matrix(matrix, columns, names)
+        elif hasattr(self, "_kept_portraits"):
+            found = self._kept_portraits
+        else:
             raise ValueError(
                 "nothing was kept that describes the clusters of this fit: pass the matrix, "
                 "describe_clusters(X)"
             )
-        return self._kept_portraits
+        return with_names(found[0]), with_names(found[1])
 
     def _describe_matrix(self, matrix: Any, columns: Any = None, names: Any = None) -> Any:
         shape = len(self.row_labels_), len(self.column_labels_)
@@ -104,7 +106,7 @@ class DescribedClusters:
             names = getattr(self, "row_names_in_", None)
         if names is None:
             names = [f"row {i}" for i in range(shape[0])]
-        return describe_sides(
+        return portray_sides(
             matrix, self.row_labels_, self.column_labels_, columns, names, self.column_confidence_
         )
 
@@ -133,7 +135,7 @@ class DescribedClusters:
         means = getattr(self, "block_means_", None)
         if means is None or max(means.shape) > 2 * MANY:
             return text
-        kept = getattr(self, "_kept_portraits", None)
+        kept = self._portraits() if hasattr(self, "_kept_portraits") else None
         rows, columns = (
             (side.sizes(), [one.name for one in kept[axis]] if kept else [""] * side.n_clusters)
             for axis, side in enumerate((self._coclustering.row, self._coclustering.column))

@@ -12,7 +12,7 @@ import numpy as np
 from ccot.blocks.columns import read_column, read_levels, recognise
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.blocks.units import differ_in_unit
-from ccot.describe import Column, describe_sides
+from ccot.describe import Column, portray_sides
 from ccot.estimators.base import InductiveCoclustering
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
@@ -26,15 +26,7 @@ _MOST_COLUMNS = 100
 
 @dataclass(frozen=True)
 class TableData:
-    """A table and how its columns are prepared.
-
-    Attributes
-    ----------
-    table : Table
-        The table.
-    preparation : TablePreparation
-        The preparation.
-    """
+    """A table and how its columns are prepared."""
 
     table: Table
     preparation: TablePreparation
@@ -224,7 +216,7 @@ class TableInput(InductiveCoclustering):
         names = getattr(self, "row_names_in_", None)
         names = [f"row {i}" for i in range(len(values))] if names is None else names
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
-        self._kept_portraits = describe_sides(
+        self._kept_portraits = portray_sides(
             values, self.row_labels_, labels, columns, names, confidence
         )
         return self

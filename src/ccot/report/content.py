@@ -18,9 +18,9 @@ from ccot.describe import (
     column_statistics,
     every,
     members_of,
-    portraits,
     row_statistics,
     typical_order,
+    with_names,
 )
 from ccot.report.pack import pack_array, pack_integers, unpack_array
 from ccot.report.verdict import SIGNIFICANT, decisions, is_tested, warnings_of
@@ -58,7 +58,7 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
         for side, told in zip(SIDES, _portraits(model, sides, seen), strict=True):
             sides[side] |= told
     elif hasattr(model, "_kept_portraits"):
-        for side, kept in zip(SIDES, model._kept_portraits, strict=True):
+        for side, kept in zip(SIDES, model._portraits(), strict=True):
             sides[side]["portraits"] = [_plain(portrait) for portrait in kept]
     return {
         "name": name,
@@ -163,7 +163,10 @@ def _told(
     """Return what the fitted clusters are, and what the nodes are: names differ within each."""
     number = side["n_clusters"]
     return {
-        what: [_plain(one, places) for one in portraits(statistics, unions[part], members[part])]
+        what: [
+            _plain(one, places)
+            for one in with_names(statistics.portraits(unions[part], members[part]))
+        ]
         for what, part in (("portraits", slice(number)), ("nodes", slice(number, None)))
     }
 

@@ -27,16 +27,9 @@ _GPU_SHARE = 6
 
 @dataclass(frozen=True)
 class Backend:
-    """Where the arithmetic happens: NumPy, or PyTorch on some device.
+    """Where the arithmetic happens: NumPy (``device`` is None), or PyTorch on some device.
 
-    Attributes
-    ----------
-    xp : module
-        The array library.
-    device : str or None
-        Device of PyTorch; None for NumPy.
-    chunk_bytes : int
-        How much a batch of kernels may take.
+    ``xp`` is the array library, ``chunk_bytes`` how much memory a batch of kernels may take.
     """
 
     xp: Any

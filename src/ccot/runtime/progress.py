@@ -1,40 +1,18 @@
-"""StepProgress of long work: those who do it tell how far they are, and leave open who listens."""
+"""Progress of long work in lines of text, with the time left."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple
 
-from ccot.runtime.run import Progress
-
-T = TypeVar("T")
+from ccot.runtime.run import counted as counted
 
 _SECONDS_BETWEEN_LINES = 5.0
 
 
-def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) -> Iterator[T]:
-    """Yield items, and tell how many of them were dealt with.
-
-    Examples
-    --------
-    >>> list(counted("ab", "letters", print))
-    letters 0 2
-    letters 1 2
-    letters 2 2
-    ['a', 'b']
-    """
-    total = len(items) if isinstance(items, Sized) else total
-    done = 0
-    progress(stage, done, total)
-    for item in items:
-        yield item
-        done += 1
-        progress(stage, done, total)
-
-
 class StageState(NamedTuple):
-    """What was last told of a stage, when, and how it began."""
+    """How far a stage was when last seen, and how it began."""
 
     stage: str
     done: float
@@ -54,12 +32,7 @@ class StageState(NamedTuple):
 class TimeLeft:
     """How far a stage is and how long it will still take, by what it took so far.
 
-    One thread may tell while another looks.
-
-    Parameters
-    ----------
-    clock : callable, optional
-        Tells the time in seconds.
+    One thread may write while another reads.
 
     Examples
     --------
@@ -76,7 +49,7 @@ class TimeLeft:
         self.last: StageState | None = None
 
     def see(self, stage: str, done: float, total: float) -> None:
-        """Take news of a stage; the first of them starts its clock."""
+        """Note how far a stage is; the first call starts its clock."""
         now, last = self._clock(), self.last
         if last is None or stage != last.stage or done < last.done:
             self.last = StageState(stage, done, total, now, done, now)
@@ -111,14 +84,7 @@ def duration(seconds: float) -> str:
 
 
 class LineProgress:
-    """Prints news; how far a stage is, not more often than every few seconds.
-
-    Parameters
-    ----------
-    name : str
-        Who works; begins every line.
-    clock : callable, optional
-        Tells the time in seconds.
+    """Prints messages, and how far a stage is at most every few seconds; a name begins each line.
 
     Examples
     --------
@@ -133,7 +99,7 @@ class LineProgress:
         self._last = clock()
 
     def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
-        """Print news, or keep them to oneself."""
+        """Print a message, or how far a stage is if the last line is old enough."""
         now = self._clock()
         if total:
             self._time_left.see(message, done, total)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Integral
@@ -33,19 +33,39 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 class Progress(Protocol):
-    """Whoever is told how work gets on."""
+    """Receives messages, and how far a stage is."""
 
     def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
-        """Take news."""
+        """Take a message, or the name of a stage, how much is done and of how much."""
         ...
 
 
 def no_progress(message: str, done: float = 0, total: float = 0) -> None:
-    """Tell nobody."""
+    """Receive everything and show nothing."""
+
+
+def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) -> Iterator[T]:
+    """Yield items, and tell how many of them were dealt with.
+
+    Examples
+    --------
+    >>> list(counted("ab", "letters", print))
+    letters 0 2
+    letters 1 2
+    letters 2 2
+    ['a', 'b']
+    """
+    total = len(items) if isinstance(items, Sized) else total
+    done = 0
+    progress(stage, done, total)
+    for item in items:
+        yield item
+        done += 1
+        progress(stage, done, total)
 
 
 class Checkpoint:
-    """Has every piece of a fit made that it is asked for: this one keeps nothing.
+    """Makes every piece of a fit when it is asked for; this one keeps nothing.
 
     Examples
     --------
@@ -59,11 +79,11 @@ class Checkpoint:
     [2, 4, 8]
     """
 
-    # Seconds of work that nobody minds to lose: larger pieces had better be cut up.
+    # Seconds between two writes: longer pieces are split.
     patience = inf
 
     def fit(self, make: Callable[[], T]) -> T:
-        """Return what the fit as a whole comes to."""
+        """Return the result of the whole fit."""
         return make()
 
     def piece(self, name: str, make: Callable[[], T]) -> T:
@@ -83,7 +103,7 @@ class Checkpoint:
     def loop(self, name: str, state: T, step: Callable[[T], T]) -> Iterator[T]:
         """Yield the states of a loop without end, of which the last is enough to go on.
 
-        Whoever takes them stops by what they hold, not by how many came.
+        The caller decides by a state, not by a count, when to stop.
         """
         while True:
             state = step(state)
@@ -95,18 +115,10 @@ NO_CHECKPOINT = Checkpoint()
 
 @dataclass(frozen=True)
 class Run:
-    """One run of an algorithm, as far as it is not data or settings.
+    """One run of an algorithm, apart from its data and settings.
 
-    Attributes
-    ----------
-    rng : numpy.random.Generator
-        Where random numbers come from.
-    progress : Progress
-        Told how far the run is.
-    checkpoint : Checkpoint
-        Keeps finished pieces.
-    n_jobs : int or None
-        Workers, as joblib counts them.
+    ``progress`` receives messages, ``checkpoint`` keeps finished pieces, and ``n_jobs`` counts
+    workers as joblib does.
     """
 
     rng: np.random.Generator = field(default_factory=np.random.default_rng)

@@ -1,4 +1,4 @@
-"""Columns of an answer that grow at their end, and leave memory when they are long."""
+"""Arrays that grow at their end and move from memory to a file when they are long."""
 
 from __future__ import annotations
 
@@ -15,20 +15,15 @@ class SpilledArray:
     """One array, written piece by piece.
 
     Up to ``MEMORY_BYTES`` it is an array in memory; beyond, a memory-mapped file in the folder for
-    temporary files, which goes when the last array that looks at it does.
-
-    Parameters
-    ----------
-    dtype : dtype
-        Type of the values.
+    temporary files, which is deleted with the last array that uses it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> ledger = SpilledArray("int32")
-    >>> ledger.append(np.array([1, 2]))
-    >>> ledger.append(np.array([3]))
-    >>> ledger.close()
+    >>> column = SpilledArray("int32")
+    >>> column.append(np.array([1, 2]))
+    >>> column.append(np.array([3]))
+    >>> column.close()
     array([1, 2, 3], dtype=int32)
     """
 
