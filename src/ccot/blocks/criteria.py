@@ -192,10 +192,7 @@ def log_likelihood(problem: BlockProblem, information):
 
 
 def best_cuts(
-    problem: BlockProblem,
-    blocks: Blocks,
-    hierarchy: Hierarchy,
-    given: Numbers = (None, None),
+    problem: BlockProblem, blocks: Blocks, hierarchy: Hierarchy, given: Numbers = (None, None)
 ) -> list[Candidate]:
     """Score all pairs of cuts of a hierarchy by ICL, best first."""
     nodes, parts = hierarchy.nodes(0)

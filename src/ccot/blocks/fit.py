@@ -162,12 +162,7 @@ class Search:
     halves: tuple[Halves | None, Halves | None] = (None, None)
 
 
-def search_blocks(
-    X: Matrix,
-    family: str,
-    settings: BlockSettings,
-    run: Run,
-) -> Search:
+def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Search:
     """Find numbers and blocks; see :func:`fit_blocks`."""
     X = sp.csr_array(X) if is_sparse(X) else X
     preparation, problem, starts = _begin(X, family, settings, run)
@@ -188,10 +183,7 @@ def search_blocks(
 
 
 def _begin(
-    X: Matrix,
-    family: str,
-    settings: BlockSettings,
-    run: Run,
+    X: Matrix, family: str, settings: BlockSettings, run: Run
 ) -> tuple[Preparation, BlockProblem, list[Start]]:
     """Prepare the matrix and over-segment it.
 
@@ -286,11 +278,7 @@ def _fit_by_icl(
 
 
 def _fit_by_cut(
-    problem: BlockProblem,
-    starts: list[Start],
-    numbers: Numbers,
-    settings: BlockSettings,
-    run: Run,
+    problem: BlockProblem, starts: list[Start], numbers: Numbers, settings: BlockSettings, run: Run
 ) -> tuple[Blocks, Blocks]:
     """Cut each side against the finest clusters of the other, and reassign.
 

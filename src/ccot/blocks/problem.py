@@ -91,10 +91,7 @@ class BlockProblem:
 
 
 def make_problem(
-    values: Matrix,
-    family: str,
-    precision: np.ndarray | None = None,
-    backend: Backend = NUMPY,
+    values: Matrix, family: str, precision: np.ndarray | None = None, backend: Backend = NUMPY
 ) -> BlockProblem:
     """Build the problem of a prepared matrix."""
     n_rows, n_columns = values.shape

@@ -181,11 +181,7 @@ def can_be_halved(problem: BlockProblem) -> bool:
 
 
 def fit_halves(
-    problem: BlockProblem,
-    axis: int,
-    numbers: Sequence[int],
-    run: Run,
-    n_splits: int | None = None,
+    problem: BlockProblem, axis: int, numbers: Sequence[int], run: Run, n_splits: int | None = None
 ) -> Halves:
     """Cluster the points of one side by halves of the other."""
     if n_splits is None:

@@ -6,23 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ccot.blocks.criteria import (
-    Candidate,
-    Numbers,
-    best_cuts,
-    evidence,
-    jump_scores,
-    mean_costs,
-)
+from ccot.blocks.criteria import Candidate, Numbers, best_cuts, evidence, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start
 from ccot.blocks.problem import BlockProblem, make_blocks, pearson_dispersion
-from ccot.blocks.reproducibility import (
-    Halves,
-    can_be_halved,
-    fit_halves,
-    is_clear,
-    with_noise,
-)
+from ccot.blocks.reproducibility import Halves, can_be_halved, fit_halves, is_clear, with_noise
 from ccot.blocks.sweep import settle
 from ccot.persistence.registry import stored
 from ccot.runtime.run import Run

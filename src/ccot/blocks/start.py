@@ -12,13 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ccot.blocks.axes import n_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
-from ccot.blocks.spectrum import (
-    MAX_RANK,
-    leading_vectors,
-    noise_level,
-    rank_to_look_at,
-    shrink,
-)
+from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
 from ccot.runtime.progress import counted
 from ccot.runtime.run import Run
@@ -40,10 +34,7 @@ _FAINT = 0.25
 
 
 def over_segment(
-    problem: BlockProblem,
-    n_init: int,
-    run: Run,
-    max_iter: int = _SWEEPS,
+    problem: BlockProblem, n_init: int, run: Run, max_iter: int = _SWEEPS
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves."""
     checkpoint, rng = run.checkpoint, run.rng

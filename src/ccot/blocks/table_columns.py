@@ -95,10 +95,7 @@ def score_table(problem: TableProblem, blocks: Blocks, weights: np.ndarray) -> T
 
 
 def cluster_columns(
-    problem: TableProblem,
-    table: Terms,
-    wanted: int | None,
-    rng: np.random.Generator,
+    problem: TableProblem, table: Terms, wanted: int | None, rng: np.random.Generator
 ) -> ColumnClusters:
     """Cluster the used columns by their scores over the row clusters."""
     total, exposure = table

@@ -23,13 +23,7 @@ import numpy as np
 from scipy.stats import skew
 
 from ccot.blocks.axes import Profiles
-from ccot.blocks.columns import (
-    BY_LEVEL,
-    ColumnKind,
-    read_column,
-    read_levels,
-    recognise,
-)
+from ccot.blocks.columns import BY_LEVEL, ColumnKind, read_column, read_levels, recognise
 from ccot.io.table import Table
 from ccot.persistence.registry import stored
 
