@@ -53,6 +53,10 @@ from ccot.runtime.types import Matrix, is_sparse
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
 # Sparse matrices of more cells are not written out.
 _LARGEST_WRITTEN = 2**27
+# More points than this on one side, with no more than so many values each, are searched by a
+# sample of the given size: a search costs as much for every point however few values it has.
+MANY_POINTS, FEW_VALUES, SAMPLE = 2**17, 2**8, 2**13
+_ALL_SWEEPS, _ALL_TOL = 4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -80,33 +84,13 @@ class BlockSettings:
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class BlockCoclustering(Coclustering):
-    """A co-clustering by blocks, with everything it was chosen from.
-
-    Attributes
-    ----------
-    family : str
-        Name of the family.
-    blocks : Blocks
-        The co-clustering in its terms.
-    finest : Blocks
-        The over-segmentation under the hierarchy.
-    hierarchy : Hierarchy
-        Merges of the over-segmentation.
-    candidates : tuple of Candidate
-        Numbers with their scores; the chosen ones first.
-    icl, bic : float
-        Criteria of the co-clustering.
-    family_reason : str
-        Why this family, in words.
-    reproducibility : BothSides
-        How well row clusters and column clusters come back, where that was looked into.
-    """
+    """A co-clustering by blocks, with everything it was chosen from."""
 
     family: str
     blocks: Blocks
-    finest: Blocks
+    finest: Blocks  # the over-segmentation under the hierarchy
     hierarchy: Hierarchy
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]  # the chosen one first
     icl: float
     bic: float
     family_reason: str = ""
@@ -133,29 +117,11 @@ def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclusteri
 
 @dataclass(frozen=True)
 class Search:
-    """What a search for blocks ends with.
-
-    Attributes
-    ----------
-    preparation : Preparation
-        How raw values were prepared.
-    problem : BlockProblem
-        The prepared matrix.
-    views : tuple of Blocks
-        The co-clusterings whose row clusters and whose column clusters are the answer.
-    finest : Blocks
-        The over-segmentation under the hierarchy.
-    hierarchy : Hierarchy
-        Its merges.
-    candidates : tuple of Candidate
-        Numbers with their scores; the chosen ones first.
-    halves : pair of Halves or None
-        What halves of the evidence say of rows and of columns, where they were asked.
-    """
+    """What a search for blocks ends with; the fields are those of BlockCoclustering."""
 
     preparation: Preparation
     problem: BlockProblem
-    views: tuple[Blocks, Blocks]
+    views: tuple[Blocks, Blocks]  # those whose row and whose column clusters are the answer
     finest: Blocks
     hierarchy: Hierarchy
     candidates: tuple[Candidate, ...]
@@ -170,13 +136,13 @@ def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> 
     problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
     choose = partial(select_numbers, problem, starts, settings.given, settings.criterion, run)
     selected = run.checkpoint.piece("numbers", choose)
-    numbers, candidates = selected.numbers, selected.candidates
-    if None in numbers:
+    candidates = selected.candidates
+    if None in selected.numbers:
         views = _fit_by_icl(problem, starts, settings, run)
         best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
         candidates = led_by(best, candidates)
     else:
-        views = _fit_by_cut(problem, starts, numbers, settings, run)
+        views = _fit_by_cut(problem, starts, selected.numbers, settings, run)
     run.progress(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
     fine, hierarchy = starts[0].fine, starts[0].hierarchy
     return Search(preparation, problem, views, fine, hierarchy, candidates, selected.halves)
@@ -195,10 +161,8 @@ def _begin(
 
     def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
         problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
-        n_init = settings.n_init or _default_n_init(X)
-        make = partial(over_segment, problem, n_init, run)
-        fine = run.checkpoint.piece("starts", make)
-        fine = ranked(fine, partial(information, problem))
+        make = partial(over_segment, problem, settings.n_init or _default_n_init(X), run)
+        fine = ranked(run.checkpoint.piece("starts", make), partial(information, problem))
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
 
@@ -280,16 +244,12 @@ def _fit_by_icl(
 def _fit_by_cut(
     problem: BlockProblem, starts: list[Start], numbers: Numbers, settings: BlockSettings, run: Run
 ) -> tuple[Blocks, Blocks]:
-    """Cut each side against the finest clusters of the other, and reassign.
-
-    The finest clusters of the other side hold more of what sets rows apart than its coarse ones,
-    so rows and columns each keep a view of their own.
-    """
+    """Cut each side against the finest clusters of the other, which tell more, and reassign."""
     views, balanced = [], settings.balanced
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
+    informed = partial(information, problem)
     for axis in counted((0, 1), "sides cut", run.progress):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
-        informed = partial(information, problem)
         cuts = ranked((start.cut(target) for start in starts), informed)
         moved = [
             run.checkpoint.piece("cut", partial(move, cut))
@@ -301,6 +261,68 @@ def _fit_by_cut(
             reached = move(reached)
         views.append(reached)
     return views[0], views[1]
+
+
+# A sample of the longer side -------------------------------------------------------------------
+
+
+def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
+    """Co-cluster a matrix, by a sample of its longer side where that is enough."""
+    fit = fit_lopsided if is_lopsided(X, settings) else fit_blocks
+    return fit(X, family, settings, run)
+
+
+def is_lopsided(X: Matrix, settings: BlockSettings) -> bool:
+    """Tell whether a sample of the longer side is enough to find the blocks."""
+    lopsided = max(X.shape) > MANY_POINTS and min(X.shape) <= FEW_VALUES
+    return isinstance(X, np.ndarray) and lopsided and not settings.balanced
+
+
+def fit_lopsided(
+    X: np.ndarray, family: str, settings: BlockSettings, run: Run
+) -> BlockCoclustering:
+    """Search a sample of the longer side for blocks, then place the others and sweep all."""
+    axis = int(np.argmax(X.shape))
+    chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
+    run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
+    sample = np.take(X, chosen, axis=axis)
+    name, reason = settle_family(sample, family, settings.scale, settings.center)
+    found = search_blocks(sample, name, settings, run)
+    whole = _bring_all(X, axis, chosen, found, settings)
+    return replace(finish(X, whole, settings), family_reason=reason)
+
+
+def _bring_all(
+    X: np.ndarray, axis: int, chosen: np.ndarray, found: Search, settings: BlockSettings
+) -> Search:
+    """Return a search of the sample with all points of the longer side placed and swept."""
+    preparation = choose_preparation(X, found.problem.family, settings.scale)
+    preparation = with_effects(preparation, X, found.preparation.center)
+    preparation = replace(preparation, sentence=found.preparation.sentence)
+    backend = choose_backend(settings.device, "float64")
+    problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
+    problem = problem.with_dispersion(found.problem.dispersion)
+
+    def bring(blocks: Blocks) -> Blocks:
+        """Place all points of the longer side; those of the sample keep their clusters."""
+        placement = place_side(found.problem, found.preparation, blocks, axis)
+        labels = placement.labels(X if axis == 0 else X.T)
+        labels[chosen] = blocks.labels[axis]
+        return make_blocks(problem, *blocks.relabelled(axis, labels))
+
+    def settle(blocks: Blocks) -> Blocks:
+        """Sweep a few times; clusters that would lose all members stay as they were."""
+        swept = sweep(problem, blocks, max_iter=_ALL_SWEEPS, tol=_ALL_TOL)
+        return swept if swept.shape == blocks.shape else blocks
+
+    first, second = found.views
+    row = settle(bring(first))
+    views = row, row if second is first else settle(bring(second))
+    finest = bring(found.finest)
+    return replace(found, preparation=preparation, problem=problem, views=views, finest=finest)
+
+
+# The answer ------------------------------------------------------------------------------------
 
 
 def collect(
@@ -317,12 +339,10 @@ def collect(
         Side(
             labels=blocks.labels[axis],
             n_clusters=blocks.shape[axis],
-            confidence=sure[axis] if told is None else sure[axis] * told.points,
-            placement=place_side(problem, found.preparation, view, axis),
+            confidence=sure[axis] if half is None else sure[axis] * half.points,
+            placement=place_side(problem, found.preparation, found.views[axis], axis),
         )
-        for axis, (view, told) in enumerate(
-            zip(found.views, (again.row, again.column), strict=True)
-        )
+        for axis, half in enumerate((again.row, again.column))
     )
     return BlockCoclustering(
         row=row,

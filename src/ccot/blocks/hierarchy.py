@@ -26,20 +26,13 @@ class Informed(Protocol):
 class Merge:
     """One step of a hierarchy: on one side, cluster ``second`` joins cluster ``first``.
 
-    Attributes
-    ----------
-    axis : int
-        0 for rows, 1 for columns.
-    first, second : int
-        Clusters, named as in the finest partition.
-    cost : float
-        Information lost.
+    Clusters are named as in the finest partition.
     """
 
     axis: int
     first: int
     second: int
-    cost: float
+    cost: float  # information lost
 
 
 @stored()
@@ -47,19 +40,11 @@ class Merge:
 class Hierarchy:
     """The merges of both sides, each against the finest clusters of the other.
 
-    Merging one side against the other's *finest* clusters keeps its costs comparable from top to
-    bottom: they do not shrink because the other side was merged meanwhile.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of clusters before the first merge.
-    merges : tuple of Merge
-        Rows first, then columns, in the order they were made.
+    So its costs are comparable: they do not shrink because the other side was merged meanwhile.
     """
 
-    shape: tuple[int, int]
-    merges: tuple[Merge, ...]
+    shape: tuple[int, int]  # before the first merge
+    merges: tuple[Merge, ...]  # rows first, then columns, in the order they were made
 
     def side(self, axis: int) -> list[Merge]:
         """Return the merges of one side."""
@@ -77,7 +62,7 @@ class Hierarchy:
         return np.unique(labels, return_inverse=True)[1]
 
     def nodes(self, axis: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """Return all nodes of one side's tree."""
+        """Return the leaves under every node of one side's tree, and the nodes each merge joins."""
         n_leaves = self.shape[axis]
         current = list(range(n_leaves))
         members, parts = [*np.eye(n_leaves)], []

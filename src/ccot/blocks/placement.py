@@ -24,40 +24,18 @@ _UNSURE = 1e-9
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class BlockPlacement(Placement):
-    """Transports unseen points of one side onto fitted blocks.
-
-    Attributes
-    ----------
-    axis : int
-        0 for rows, 1 for columns.
-    preparation : Preparation
-        How raw values were prepared.
-    family : str
-        Name of the family.
-    partner : int array of shape (width,), or array of shape (width, n_partners)
-        Clusters of the other side, or its shares in them where it is not sure.
-    partner_exposure : array of shape (width,)
-        Exposure of the other side.
-    scale : float
-        What the degrees of unseen points are divided by (poisson).
-    natural, cumulant : arrays of shape (n_clusters, n_partners)
-        Parameters of the blocks.
-    noise : float
-        Dispersion around them.
-    marginal : array of shape (n_clusters,)
-        Log shares of the clusters.
-    """
+    """Transports unseen points of one side onto fitted blocks."""
 
     axis: int
     preparation: Preparation
     family: str
-    partner: np.ndarray
+    partner: np.ndarray  # clusters of the other side, or its shares in them where it is not sure
     partner_exposure: np.ndarray
-    scale: float
+    scale: float  # what the degrees of unseen points are divided by (poisson)
     natural: np.ndarray
     cumulant: np.ndarray
     noise: float
-    marginal: np.ndarray
+    marginal: np.ndarray  # log shares of the clusters
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of points."""
@@ -71,11 +49,7 @@ class BlockPlacement(Placement):
         return labels, excess_share(soft_plan(gain), labels, axis_view.is_empty())
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
-        """Return each point's log-likelihood per observed entry, in its own cluster.
-
-        The likelihood is that of the prepared values; for amounts and damped counts it is a quasi
-        likelihood.
-        """
+        """Return each point's log-likelihood per observed prepared entry, in its own cluster."""
         axis_view = self.axis_view(points)
         profiles = self.profiles(axis_view)
         best = self.gains(profiles).argmax(axis=1)
@@ -97,11 +71,10 @@ class BlockPlacement(Placement):
         if self.family == "poisson":
             degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
             return AxisView(values, degree / self.scale, self.partner_exposure)
-        observed = None if is_sparse(values) else np.isfinite(values)
-        exposure = np.ones(values.shape[0])
-        weights = self.partner_exposure
-        if observed is None:
+        exposure, weights = np.ones(values.shape[0]), self.partner_exposure
+        if is_sparse(values):
             return AxisView(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
+        observed = np.isfinite(values)
         if observed.all():
             return AxisView(values * weights, exposure, weights)
         filled = np.where(observed, values, 0.0)

@@ -1,12 +1,8 @@
 """Which clusters come back: halves of the evidence, fitted apart and compared.
 
-The columns are split at random into two halves and the rows are clustered by each half alone. A
-cluster is reproducible if both halves find it. The agreement of the two partitions into k clusters
-is the adjusted Rand index, which is 0 on average for partitions that have nothing to do with one
-another. For columns the rows are split.
-
-A partition is compared with other halves of the *evidence*, not with other samples of points: that
-is the question a user has, whether new words would bring the same texts together.
+The columns are split at random into two halves and the rows are clustered by each half alone; for
+columns the rows are split. A cluster is reproducible if both halves find it. The agreement of two
+partitions is the adjusted Rand index, 0 on average where they have nothing to do with one another.
 """
 
 from __future__ import annotations
@@ -48,24 +44,12 @@ DISSOLVED = 0.5
 @stored()
 @dataclass(frozen=True)
 class Halves:
-    """What the halves of the evidence say of one side.
+    """What the halves of the evidence say of one side."""
 
-    Attributes
-    ----------
-    numbers : int array of shape (n_numbers,)
-        Numbers of clusters, increasing.
-    agreement : array of shape (n_splits, n_numbers)
-        Adjusted Rand index of the two halves of each split.
-    labels : int array of shape (2 * n_splits, n_numbers, n_points)
-        Clusters of the points in every half.
-    expected : float
-        Largest agreement of noise with the same margins; NaN: not looked at.
-    """
-
-    numbers: np.ndarray
-    agreement: np.ndarray
-    labels: np.ndarray
-    expected: float = np.nan
+    numbers: np.ndarray  # of clusters, increasing
+    agreement: np.ndarray  # adjusted Rand index of the halves, of shape (n_splits, n_numbers)
+    labels: np.ndarray  # of shape (2 * n_splits, n_numbers, n_points)
+    expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
 
     @property
     def mean(self) -> np.ndarray:
@@ -87,8 +71,7 @@ class Halves:
         .. math:: \log R(k) + 0.3 \log \log k + 0.5 J(k)
 
         for the agreement R that can be counted on, the mean over the splits less their standard
-        deviation, and the jump J; see :func:`ccot.blocks.criteria.jump_scores`. Few clusters agree
-        well in some splits and badly in others: which way the last merges go is a matter of chance.
+        deviation, and the jump J.
         """
         reliable = self.mean - self.agreement.std(axis=0)
         agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
@@ -106,15 +89,15 @@ class Reproducibility:
 
     Attributes
     ----------
-    numbers : int array of shape (n_numbers,)
+    numbers : int array
         Numbers of clusters that were looked at.
-    mean, spread : arrays of shape (n_numbers,)
-        Agreement of the halves, adjusted for chance: mean and standard deviation over the splits.
+    mean, spread : arrays
+        For each number, mean and standard deviation of the agreement over the splits.
     n_clusters : int
         The number of the fitted clusters.
-    clusters : array of shape (n_clusters,)
+    clusters : array
         For each cluster, the Jaccard index with its best match in a half, averaged over halves.
-    points : array of shape (n_points,)
+    points : array
         For each row or column, the share of halves in which it is with its cluster.
     expected : float
         Largest agreement of noise with the same margins; NaN where there was no need to look.
@@ -163,13 +146,7 @@ class Reproducibility:
 @stored()
 @dataclass(frozen=True)
 class BothSides:
-    """The reproducibility of rows and of columns; None where it was not looked into.
-
-    Attributes
-    ----------
-    row, column : Reproducibility or None
-        Row clusters by halves of the columns, column clusters by halves of the rows.
-    """
+    """The reproducibility of rows and of columns; None where it was not looked into."""
 
     row: Reproducibility | None = None
     column: Reproducibility | None = None
@@ -183,7 +160,10 @@ def can_be_halved(problem: BlockProblem) -> bool:
 def fit_halves(
     problem: BlockProblem, axis: int, numbers: Sequence[int], run: Run, n_splits: int | None = None
 ) -> Halves:
-    """Cluster the points of one side by halves of the other."""
+    """Cluster the points of one side by halves of the other; numbers no half reaches are left out.
+
+    Unless ``n_splits`` is given there are 8, or for large matrices 3 (rows) or 2 (columns).
+    """
     if n_splits is None:
         n_cells = problem.shape[0] * problem.shape[1]
         n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
@@ -211,10 +191,7 @@ def fit_halves(
 
 
 def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Halves:
-    """Compare the agreement with that of noise which has the same margins.
-
-    Where the agreement is too low to be clear anyway there is no need to.
-    """
+    """Compare the agreement, unless it is too low anyway, with that of noise with equal margins."""
     if halves.highest() <= CLEAR:
         return replace(halves, expected=0.0)
     nulls = [
@@ -232,7 +209,7 @@ def is_clear(halves: Halves) -> bool:
 
 
 def describe(halves: Halves, labels: np.ndarray) -> Reproducibility:
-    """Compare fitted clusters with those of the halves at the same number."""
+    """Compare fitted clusters with those of the halves, which hold one number only."""
     n_clusters = int(labels.max()) + 1
     found, stays = [], np.zeros(len(labels))
     for half in halves.labels[:, 0]:
@@ -279,8 +256,7 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray) -> float:
 def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> BlockProblem:
     """Return the problem of all points of one side and some of the other.
 
-    The values are those that were prepared; what depends on the matrix as a whole, degrees and
-    effects, is of the half alone.
+    Values stay as prepared; degrees and effects are those of the half alone.
     """
     rows, columns = problem.axes
     weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
@@ -303,11 +279,7 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
 
 
 def noise_like(problem: BlockProblem, rng: np.random.Generator) -> BlockProblem:
-    """Draw a matrix with the margins of this one, whose rows and columns are independent.
-
-    Counts are drawn with their dispersion, zeros and ones with their shares, and of real values the
-    residuals around row and column means change places.
-    """
+    """Draw a matrix with the margins of this one, whose rows and columns are independent."""
     values = _noise_values(problem, rng)
     return replace(make_problem(values, problem.family), n_effects=problem.n_effects)
 
@@ -358,10 +330,7 @@ def _cluster_by_half(
 def _reassign(
     problem: BlockProblem, profiles: Profiles, fine: Terms, cut: np.ndarray, own: np.ndarray
 ) -> np.ndarray:
-    """Merge the finest clusters, then move every point once to its best cluster.
-
-    Where a cluster would lose all its points they stay.
-    """
+    """Merge the finest clusters, then move every point once, if no cluster loses all of them."""
     k, labels = int(cut.max()) + 1, cut[own]
     table = stack(fine[0], cut, k), stack(fine[1], cut, k)
     gain = gains(problem, profiles, table, log_marginal(labels, k))

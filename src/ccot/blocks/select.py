@@ -26,19 +26,9 @@ _N_FAINT = 3
 @stored()
 @dataclass(frozen=True)
 class Selection:
-    """The numbers of clusters, and what they were chosen by.
+    """The numbers of clusters, and what they were chosen by: candidates, the chosen ones first."""
 
-    Attributes
-    ----------
-    numbers : pair of int or None
-        The numbers; None on both sides where the likelihood is to settle them by search.
-    candidates : tuple of Candidate
-        Numbers with their scores, the chosen ones first.
-    halves : pair of Halves or None
-        What halves of the evidence say of rows and of columns, where they were asked.
-    """
-
-    numbers: Numbers
+    numbers: Numbers  # None on both sides where the likelihood is to settle them by search
     candidates: tuple[Candidate, ...]
     halves: tuple[Halves | None, Halves | None] = (None, None)
 

@@ -1,13 +1,11 @@
 r"""Transport of rows, then of columns, onto a small summary of blocks.
 
-A point pays minus its log-likelihood to go to a cluster, and the entropy of its plan is weighed by
-a temperature :math:`\tau`:
+A point pays minus its log-likelihood G to go to a cluster, its entropy weighed by a temperature:
 
 .. math:: \min_{P} \; - \langle P, G \rangle - \tau E(P), \qquad P \mathbf{1} = \mathbf{1}.
 
-The clusters' marginals are free and learned (semi-relaxed transport), so the plan of each point is
-closed form; balanced, they are equal and Sinkhorn scalings share the points out. At temperature 0
-the plan is hard.
+The clusters' marginals are free and learned (semi-relaxed transport), so each plan is closed form;
+balanced, they are equal and Sinkhorn scalings share points out. At temperature 0 plans are hard.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Column clusters of a table, after its rows: columns that tell the same row clusters apart.
 
-Every column is read as one score per row, in units of its noise: a number scaled, a count by its
-residual, a category along the contrast of its levels that separates the row clusters most. Scores
-are real values, so columns merge as columns of a matrix do, except that each may be turned over:
-two columns that rise and fall against one another share a cluster with opposite signs. Columns of
-one kind merge first, kinds only where a cut asks for fewer clusters than there are kinds.
+Every column is read as one score per row, in units of its noise; of a category it is the contrast
+of its levels that separates the row clusters most. Scores merge as columns of a matrix do, except
+that each may be turned over. Columns of one kind merge first.
 """
 
 from __future__ import annotations

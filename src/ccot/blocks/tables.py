@@ -1,17 +1,9 @@
-r"""Tables of mixed columns as cells that families can model.
+"""Tables of mixed columns as cells that families can model.
 
-Every column that is used becomes one or more *cells* with a total and an exposure per row:
-
-================ ==================================== ============================== ==========
-column           total                                exposure                       family
-================ ==================================== ============================== ==========
-number           its value, scaled                    1 where observed               gaussian
-count            the count                            mean of the column, observed   poisson
-level of a word  1 where the row has it, else 0       share of the level, observed   poisson
-================ ==================================== ============================== ==========
-
-The levels of one category, together, are a multinomial: :math:`\sum_l T_l \log (T_l / E_l)` is
-its likelihood over that of the shares. A gap has no exposure, in any cell of its column.
+Every column that is used becomes one or more *cells*, each with a total and an exposure for every
+row; a gap has no exposure. A number is scaled (gaussian). A count is exposed to the mean of its
+column (poisson). Every level of a category is a cell exposed to the share of the level (poisson);
+the levels together are a multinomial.
 """
 
 from __future__ import annotations
