@@ -48,36 +48,7 @@ _SCALES = (
     ("none", "slight", "mild", "moderate", "severe", "extreme"),
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("xs", "s", "m", "l", "xl", "xxl"),
-    (
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-    ),
-    (
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-    ),
+    tuple("zero one two three four five six seven eight nine ten eleven twelve".split()),
 )
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
 _DATES = ("time", "%")
@@ -86,27 +57,13 @@ _DATES = ("time", "%")
 @stored()
 @dataclass(frozen=True)
 class ColumnKind:
-    """What one column holds.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    kind : str
-        One of :data:`KINDS`.
-    reason : str
-        Why, in words.
-    levels : tuple of str
-        Levels of categories; of ordered ones in their order.
-    format : str
-        How numbers are written, see :data:`ccot.io.cells.FORMATS`.
-    """
+    """What one column holds, and why it is thought so."""
 
     name: str
-    kind: str
+    kind: str  # one of KINDS
     reason: str
-    levels: tuple[str, ...] = ()
-    format: str = "plain"
+    levels: tuple[str, ...] = ()  # of categories; of ordered ones in their order
+    format: str = "plain"  # how numbers are written, see ccot.io.cells.FORMATS
 
     @property
     def is_used(self) -> bool:
@@ -115,7 +72,7 @@ class ColumnKind:
 
 
 def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> list[ColumnKind]:
-    """Return the kind of every column.
+    """Return the kind of every column; those in ``column_kinds`` are taken as given.
 
     Examples
     --------
@@ -127,14 +84,13 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
     _check_asked(asked, table)
     kinds, codes = [], []
     for name, values in table.columns.items():
-        told = asked.get(name) or table.kinds.get(name)
-        if told is None:
-            kind = (
-                _of_numbers(name, values) if values.dtype.kind == "f" else _of_cells(name, values)
-            )
+        given = asked.get(name) or table.kinds.get(name)
+        if given is None:
+            guess = _of_numbers if values.dtype.kind == "f" else _of_cells
+            kind = guess(name, values)
         else:
             reason = "asked for" if name in asked else "the data frame says so"
-            kind = as_kind(name, values, told, table.levels.get(name, ()), reason)
+            kind = as_kind(name, values, given, table.levels.get(name, ()), reason)
         if kind.kind == "code":
             codes.append(len(kinds))
         kinds.append(kind)
@@ -255,8 +211,8 @@ def _of_formats(name: str, values: np.ndarray, formats: list[str]) -> ColumnKind
     found = _of_numbers(name, read_numbers(values, first), first)
     if first == "plain":
         return found
-    how = "a comma before decimals" if first == "decimal comma" else "separators of thousands"
-    return replace(found, reason=f"{found.reason}, with {how}")
+    mark = "a comma before decimals" if first == "decimal comma" else "separators of thousands"
+    return replace(found, reason=f"{found.reason}, with {mark}")
 
 
 def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
@@ -284,14 +240,13 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
         for scale in _SCALES:
             if lower.keys() <= set(scale):
                 return tuple(lower[word] for word in scale if word in lower)
-    matches = {cell: _RANGE.fullmatch(cell) for cell in counts}
-    if not all(matches.values()):
+    matches = {cell: match for cell in counts if (match := _RANGE.fullmatch(cell))}
+    if len(matches) < len(counts):
         return ()
     # "<10" comes before "10-19", and ">90" after "80-90".
     offset = {"<": -1, ">": 1}
-    return tuple(
-        sorted(counts, key=lambda cell: (float(matches[cell][1]), offset.get(cell[0], 0)))  # type: ignore[index]
-    )
+    starts = {cell: (float(match[1]), offset.get(cell[0], 0)) for cell, match in matches.items()}
+    return tuple(sorted(starts, key=starts.__getitem__))
 
 
 # Codes -----------------------------------------------------------------------------------------

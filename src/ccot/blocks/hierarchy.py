@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from ccot.blocks.families import Family
-from ccot.blocks.problem import BlockProblem, Blocks
+from ccot.blocks.problem import Blocks, Informed, compact
 from ccot.persistence.registry import stored
-
-
-class Informed(Protocol):
-    """Whatever says how much information blocks hold."""
-
-    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-        """Return the maximised log-likelihood of blocks, without constants."""
-        ...
 
 
 @stored()
@@ -59,7 +50,7 @@ class Hierarchy:
         labels = np.arange(self.shape[axis])
         for merge in self.side(axis)[: max(self.shape[axis] - n_clusters, 0)]:
             labels[labels == merge.second] = merge.first
-        return np.unique(labels, return_inverse=True)[1]
+        return compact(labels)
 
     def nodes(self, axis: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
         """Return the leaves under every node of one side's tree, and the nodes each merge joins."""
@@ -90,9 +81,7 @@ class Start:
         return self.fine.merged(rows, columns)
 
 
-def build_hierarchy(
-    problem: BlockProblem, blocks: Blocks, axes: Sequence[int] = (0, 1)
-) -> Hierarchy:
+def build_hierarchy(problem: Informed, blocks: Blocks, axes: Sequence[int] = (0, 1)) -> Hierarchy:
     """Merge the cheapest pair of clusters again and again, on each side."""
     merges = [merge for axis in axes for merge in merge_side(problem, blocks, axis)]
     return Hierarchy(blocks.shape, tuple(merges))

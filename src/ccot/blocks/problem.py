@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -145,7 +146,7 @@ def make_blocks(
     problem: BlockProblem, row_labels: np.ndarray, column_labels: np.ndarray, n_sweeps: int = 0
 ) -> Blocks:
     """Number the clusters without gaps, in the order they had, and collect the statistics."""
-    labels = _compact(row_labels), _compact(column_labels)
+    labels = compact(row_labels), compact(column_labels)
     shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
     total, exposure = problem.table(*labels, shape)
     return Blocks(labels, total, exposure, n_sweeps)
@@ -153,14 +154,22 @@ def make_blocks(
 
 def relabel_side(blocks: Blocks, profiles: Profiles, axis: int, labels: np.ndarray) -> Blocks:
     """Return blocks with other labels on one side, whose profiles over the other are known."""
-    labels = _compact(labels)
+    labels = compact(labels)
     total, exposure = profiles.blocks(labels, int(labels.max()) + 1)
     if axis:
         total, exposure = total.T, exposure.T
     return Blocks(blocks.relabelled(axis, labels), total, exposure)
 
 
-def information(problem: BlockProblem, blocks: Blocks) -> float:
+class Informed(Protocol):
+    """Whatever says how much information blocks hold."""
+
+    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        """Return the maximised log-likelihood of blocks, without constants."""
+        ...
+
+
+def information(problem: Informed, blocks: Blocks) -> float:
     """Return the information that blocks hold, up to a constant of the data."""
     return float(problem.information(blocks.total, blocks.exposure).sum())
 
@@ -188,8 +197,17 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
     return excess / max(n_free, 1)
 
 
-def _compact(labels: np.ndarray) -> np.ndarray:
+def compact(labels: np.ndarray) -> np.ndarray:
+    """Number clusters without gaps, in the order they had."""
     return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:
+    """Make points of the largest clusters clusters of their own until there are enough."""
+    labels = labels.copy()
+    for cluster in range(int(labels.max()) + 1, wanted):
+        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
+    return labels
 
 
 def _sums(values: Matrix, axis: int) -> np.ndarray:

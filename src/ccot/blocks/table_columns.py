@@ -14,8 +14,8 @@ import numpy as np
 from ccot.blocks.axes import stack
 from ccot.blocks.criteria import jump_scores, log_partition
 from ccot.blocks.families import FAMILIES, Terms
-from ccot.blocks.hierarchy import Merge
-from ccot.blocks.problem import Blocks
+from ccot.blocks.hierarchy import Hierarchy, Merge
+from ccot.blocks.problem import Blocks, compact, set_apart
 from ccot.blocks.start import segment
 from ccot.blocks.sweep import excess_share, soft_plan
 from ccot.blocks.table_problem import TableProblem
@@ -33,30 +33,13 @@ _information = FAMILIES["gaussian"].information
 
 @dataclass(frozen=True)
 class ColumnClusters:
-    """Clusters of the used columns.
-
-    Attributes
-    ----------
-    finest : int array of shape (n_used,)
-        Finest clusters.
-    merges : tuple of Merge
-        Merges of the finest clusters.
-    signs : array of shape (n_used,)
-        1 or -1.
-    labels : int array of shape (n_used,)
-        The clusters.
-    confidence : array of shape (n_used,)
-        How sure they are.
-    scores : dict of int to float
-        Numbers of clusters that were considered, with their scores.
-    """
+    """Clusters of the used columns; signs are 1 or -1."""
 
     finest: np.ndarray
     merges: tuple[Merge, ...]
     signs: np.ndarray
     labels: np.ndarray
     confidence: np.ndarray
-    scores: dict[int, float]
 
 
 def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
@@ -103,20 +86,17 @@ def cluster_columns(
     n_finest = int(finest.max()) + 1
     group_of = np.zeros(n_finest, dtype=np.int64)
     group_of[finest] = groups
-    merges, turns, labels_at = _merge(stack((total * signs).T, finest, n_finest),
-                                      stack(exposure.T, finest, n_finest), group_of)  # fmt: skip
+    by_cluster = (stack(table.T, finest, n_finest) for table in (total * signs, exposure))
+    hierarchy, turns = _merge(*by_cluster, group_of)
     signs = signs * turns[finest]
-    scores = _scores(total * signs, exposure, finest, merges, labels_at)
-    n_kinds = len(np.unique(groups))
-    found = choose_number(np.array([m.cost for m in merges])[::-1], scores, n_finest, n_kinds)
+    scores = _scores(total * signs, exposure, finest, hierarchy)
+    found = choose_number(hierarchy.costs(1), scores, n_finest, len(np.unique(groups)))
     # Without row clusters columns have nothing to tell.
     found = found if len(total) > 1 else 1
-    n_clusters = min(wanted or found, n_finest)
-    labels = labels_at[n_clusters][finest]
-    if wanted is not None and wanted > n_finest:
-        labels = _split_up(labels, wanted)
+    n_clusters = wanted or found
+    labels = set_apart(hierarchy.cut(1, n_clusters)[finest], n_clusters)
     confidence = _confidence(total * signs, exposure, labels)
-    return ColumnClusters(finest, merges, signs, labels, confidence, scores)
+    return ColumnClusters(finest, hierarchy.merges, signs, labels, confidence)
 
 
 def choose_number(
@@ -144,20 +124,19 @@ def _finest(
     for group in np.unique(groups):
         members = groups == group
         labels[members] = segment(profiles[members] * signs[members, None], rng) + labels.max() + 1
-    return np.unique(labels, return_inverse=True)[1].reshape(-1), signs
+    return compact(labels), signs
 
 
 def _merge(
     total: np.ndarray, exposure: np.ndarray, group: np.ndarray
-) -> tuple[tuple[Merge, ...], np.ndarray, dict[int, np.ndarray]]:
+) -> tuple[Hierarchy, np.ndarray]:
     """Merge the cheapest pair again and again, one of them turned over where that is cheaper.
 
-    Returns the merges, the sign of every finest cluster, and its cluster at every number.
+    The signs of the finest clusters come with the merges.
     """
-    n_finest = len(total)
-    total, exposure, group = total.copy(), exposure.copy(), group.copy()
+    n_finest, n_rows = total.shape
+    total, exposure, merges = total.copy(), exposure.copy(), []
     alive, owner, signs = np.arange(n_finest), np.arange(n_finest), np.ones(n_finest)
-    merges, labels_at = [], {n_finest: np.arange(n_finest)}
     while len(alive) > 1:
         costs, turned = _signed_costs(total, exposure)
         # Kinds merge among themselves while any can.
@@ -176,8 +155,7 @@ def _merge(
         exposure[first] += exposure[second]
         keep = np.arange(len(alive)) != second
         total, exposure, group, alive = total[keep], exposure[keep], group[keep], alive[keep]
-        labels_at[len(alive)] = np.unique(owner, return_inverse=True)[1].reshape(-1)
-    return tuple(merges), signs, labels_at
+    return Hierarchy((n_rows, n_finest), tuple(merges)), signs
 
 
 def _signed_costs(total: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -189,30 +167,18 @@ def _signed_costs(total: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _scores(
-    total: np.ndarray,
-    exposure: np.ndarray,
-    finest: np.ndarray,
-    merges: tuple[Merge, ...],
-    labels_at: dict[int, np.ndarray],
+    total: np.ndarray, exposure: np.ndarray, finest: np.ndarray, hierarchy: Hierarchy
 ) -> dict[int, float]:
     """Return the score of every number of clusters: likelihood, price of means, partition."""
     n_rows, n_columns = total.shape
-    n_finest = len(merges) + 1
+    n_finest = hierarchy.shape[1]
     held = float(_information(total, exposure).sum())
-    lost = np.cumsum([0.0, *(merge.cost for merge in merges)])
+    lost = np.cumsum([0.0, *(merge.cost for merge in hierarchy.merges)])
     return {
         k: held - lost[n_finest - k] - 0.5 * k * n_rows * np.log(max(n_columns, 2))
-        + log_partition(np.bincount(labels_at[k][finest]))
+        + log_partition(np.bincount(hierarchy.cut(1, k)[finest]))
         for k in range(1, n_finest + 1)
     }  # fmt: skip
-
-
-def _split_up(labels: np.ndarray, wanted: int) -> np.ndarray:
-    """Set points of the largest clusters apart until there are as many clusters as wanted."""
-    labels = labels.copy()
-    for cluster in range(int(labels.max()) + 1, wanted):
-        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
-    return labels
 
 
 def _confidence(total: np.ndarray, exposure: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -227,21 +193,11 @@ def _confidence(total: np.ndarray, exposure: np.ndarray, labels: np.ndarray) -> 
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class ScorePlacement(Placement):
-    """Places unseen columns of numbers by their scores over the row clusters.
+    """Places unseen columns of numbers by their scores over the row clusters."""
 
-    Attributes
-    ----------
-    rows : int array of shape (width,)
-        Row clusters.
-    means : array of shape (n_clusters, n_row_clusters)
-        Mean scores of the column clusters.
-    noise : float
-        Variance of scaled numbers around row clusters.
-    """
-
-    rows: np.ndarray
-    means: np.ndarray
-    noise: float
+    rows: np.ndarray  # their clusters
+    means: np.ndarray  # scores, of shape (n_clusters, n_row_clusters)
+    noise: float  # variance of scaled numbers around row clusters
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of new columns, one a row of ``points``; gaps are NaN."""

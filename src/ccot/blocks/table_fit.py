@@ -12,8 +12,8 @@ from ccot.blocks.axes import stack
 from ccot.blocks.criteria import Candidate, jump_scores, mean_costs, ranked
 from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
-from ccot.blocks.hierarchy import Hierarchy, Start, merge_side
-from ccot.blocks.problem import Blocks
+from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
+from ccot.blocks.problem import Blocks, information, set_apart
 from ccot.blocks.start import segment
 from ccot.blocks.table_columns import (
     ColumnClusters,
@@ -23,19 +23,17 @@ from ccot.blocks.table_columns import (
     score_table,
     score_weights,
 )
-from ccot.blocks.table_placement import (
-    PlacedRows,
-    place_rows,
-    place_side,
-    read_through,
-    table_parts,
-)
 from ccot.blocks.table_problem import (
+    PlacedRows,
     TableProblem,
     make_table_blocks,
     make_table_problem,
     move_rows,
+    place_rows,
+    place_side,
+    read_through,
     table_evidence,
+    table_parts,
     with_dispersion,
 )
 from ccot.blocks.tables import TablePreparation
@@ -61,17 +59,10 @@ class TableCoclustering(BlockCoclustering):
     """A co-clustering of a table; labels of columns that are left out are -1.
 
     ``blocks`` and ``finest`` hold scores of the used columns, in units of their noise.
-
-    Attributes
-    ----------
-    preparation : TablePreparation
-        How the table was prepared.
-    column_signs : array of shape (n_columns,)
-        1 or -1: which way a column goes within its cluster; 0 for those left out.
     """
 
     preparation: TablePreparation
-    column_signs: np.ndarray
+    column_signs: np.ndarray  # 1 or -1: which way a column goes in its cluster; 0: left out
 
     def on_all_columns(self, labels: np.ndarray) -> np.ndarray:
         """Return labels of the used columns as labels of all, -1 for those left out."""
@@ -109,27 +100,13 @@ def _sample(n_rows: int, rng: np.random.Generator) -> np.ndarray | slice:
 
 @dataclass(frozen=True)
 class RowSearch:
-    """What a search for row clusters ends with.
-
-    Attributes
-    ----------
-    problem : TableProblem
-        The prepared rows, with their dispersions.
-    blocks, finest : Blocks
-        The clusters, and the over-segmentation under the hierarchy.
-    hierarchy : Hierarchy
-        Merges of the rows.
-    scores : dict of int to float
-        Numbers of clusters that were considered, with their scores; empty if it was given.
-    evidence : float
-        Integrated likelihood of the clusters.
-    """
+    """What a search for row clusters ends with."""
 
     problem: TableProblem
     blocks: Blocks
-    finest: Blocks
+    finest: Blocks  # the over-segmentation under the hierarchy
     hierarchy: Hierarchy
-    scores: dict[int, float]
+    scores: dict[int, float]  # by number of clusters; empty if it was given
     evidence: float
 
 
@@ -141,10 +118,9 @@ def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> Row
     if wanted is None:
         wanted, scores = run.checkpoint.piece("numbers", partial(_find_number, problem, starts))
     make = partial(_fit_at, problem, starts, wanted, len(starts), settings.balanced)
-    blocks = run.checkpoint.piece("cut", make)
-    blocks = _split_rows(problem, blocks, wanted)
-    evidence = table_evidence(problem, blocks)
-    best = starts[0]
+    found = run.checkpoint.piece("cut", make)
+    blocks = make_table_blocks(problem, set_apart(found.labels[0], wanted), found.n_sweeps)
+    evidence, best = table_evidence(problem, blocks), starts[0]
     return RowSearch(problem, blocks, best.fine, best.hierarchy, scores, evidence)
 
 
@@ -158,12 +134,9 @@ def _starts(
     fine = [
         run.checkpoint.piece("start", make) for _ in counted(range(n_init), "starts", run.progress)
     ]
-    fine = ranked(fine, partial(_information, problem))
+    fine = ranked(fine, partial(information, problem))
     problem = with_dispersion(problem, fine[0].labels[0])
-    hierarchies = [
-        Hierarchy(blocks.shape, tuple(merge_side(problem, blocks, 0))) for blocks in fine
-    ]
-    return problem, [Start(*pair) for pair in zip(fine, hierarchies, strict=True)]
+    return problem, [Start(blocks, build_hierarchy(problem, blocks, (0,))) for blocks in fine]
 
 
 def _scores(problem: TableProblem) -> np.ndarray:
@@ -185,10 +158,6 @@ def _fine(problem: TableProblem, scores: np.ndarray, rng: np.random.Generator) -
     return move_rows(problem, start, _FINE_SWEEPS, _TOL)
 
 
-def _information(problem: TableProblem, blocks: Blocks) -> float:
-    return float(problem.information(blocks.total, blocks.exposure).sum())
-
-
 def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[int, float]]:
     """Return a number of clusters and the scores it was chosen by."""
     n_finest = starts[0].fine.shape[0]
@@ -206,18 +175,10 @@ def _fit_at(
     problem: TableProblem, starts: list[Start], k: int, n_cuts: int, balanced: bool = False
 ) -> Blocks:
     """Cut every start at a number and sweep the best; the likeliest that kept it comes back."""
-    cuts = ranked((start.cut((k, None)) for start in starts), partial(_information, problem))
+    cuts = ranked((start.cut((k, None)) for start in starts), partial(information, problem))
     moved = [move_rows(problem, cut, _SWEEPS, _TOL, balanced) for cut in cuts[:n_cuts]]
     moved = ranked(moved, partial(table_evidence, problem))
     return next((blocks for blocks in moved if blocks.shape[0] == k), cuts[0])
-
-
-def _split_rows(problem: TableProblem, blocks: Blocks, wanted: int) -> Blocks:
-    """Set rows of the largest clusters apart where there are fewer than wanted."""
-    labels = blocks.labels[0].copy()
-    for cluster in range(blocks.shape[0], wanted):
-        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
-    return make_table_blocks(problem, labels, blocks.n_sweeps)
 
 
 # All rows --------------------------------------------------------------------------------------

@@ -29,30 +29,14 @@ _SKEWED, _LESS_SKEWED = 1.0, 0.5
 @stored()
 @dataclass(frozen=True)
 class PreparedColumn:
-    """How one column becomes cells.
-
-    Attributes
-    ----------
-    kind : ColumnKind
-        What it holds.
-    family : {"gaussian", "poisson", "multinomial", "none"}
-        Law of its cells; none if it is left out.
-    transform : {"none", "log", "sqrt", "log1p"}
-        Taken of numbers first.
-    location, scale : float
-        Subtracted from numbers, and what they are divided by; of counts the scale is their mean.
-    shares : array of shape (n_levels,) or None
-        Shares of the levels.
-    n_gaps : int
-        Gaps among the fitted rows.
-    """
+    """How one column becomes cells."""
 
     kind: ColumnKind
-    family: str
-    transform: str = "none"
-    location: float = 0.0
-    scale: float = 1.0
-    shares: np.ndarray | None = None
+    family: str  # gaussian, poisson, multinomial, or none if it is left out
+    transform: str = "none"  # log, sqrt or log1p is taken of numbers first
+    location: float = 0.0  # subtracted from numbers
+    scale: float = 1.0  # what numbers are divided by; the mean of counts
+    shares: np.ndarray | None = None  # of the levels
     n_gaps: int = 0
 
     @property
@@ -94,21 +78,11 @@ class PreparedColumn:
 @stored()
 @dataclass(frozen=True)
 class TablePreparation:
-    """How a table was prepared, in words and as numbers.
-
-    Attributes
-    ----------
-    columns : tuple of PreparedColumn
-        One for each column, in the order of the table.
-    sentence : str
-        What was done and why, in one line.
-    center_rows : bool
-        Whether the mean of a row's scaled numbers is taken out.
-    """
+    """How a table was prepared, in words and as numbers."""
 
     columns: tuple[PreparedColumn, ...]
-    sentence: str
-    center_rows: bool = False
+    sentence: str  # what was done and why
+    center_rows: bool = False  # take out the mean of a row's scaled numbers
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *(column.describe() for column in self.columns)])
@@ -121,14 +95,9 @@ class TablePreparation:
     @property
     def used(self) -> np.ndarray:
         """Positions of the columns that are used: numbers first, then counts, then categories."""
-        order = ("gaussian", "poisson", "multinomial")
-        by_family = [
-            position
-            for family in order
-            for position, column in enumerate(self.columns)
-            if column.family == family
-        ]
-        return np.array(by_family, dtype=np.int64)
+        order = ("none", "gaussian", "poisson", "multinomial")
+        families = np.array([order.index(column.family) for column in self.columns])
+        return np.argsort(families, kind="stable")[np.count_nonzero(families == 0) :]
 
     def shown_values(self, table: Table) -> np.ndarray:
         """Return one number for every cell: numbers as read, words by the number of their level."""

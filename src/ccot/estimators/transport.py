@@ -21,7 +21,7 @@ from ccot.blocks.preparation import Preparation
 from ccot.blocks.reproducibility import Reproducibility
 from ccot.blocks.streaming import fit_block_source
 from ccot.blocks.table_fit import TableCoclustering, fit_table
-from ccot.blocks.table_placement import TablePlacement
+from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import NUMBER_OF_CLUSTERS, is_read_by_row
