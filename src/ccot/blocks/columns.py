@@ -48,7 +48,10 @@ _SCALES = (
     ("none", "slight", "mild", "moderate", "severe", "extreme"),
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("xs", "s", "m", "l", "xl", "xxl"),
-    tuple("zero one two three four five six seven eight nine ten eleven twelve".split()),
+    (
+        *("zero", "one", "two", "three", "four", "five", "six"),
+        *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+    ),
 )
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
 _DATES = ("time", "%")
