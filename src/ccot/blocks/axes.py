@@ -224,7 +224,9 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
     """Sum the rows of a matrix within clusters."""
     if assignment.ndim == 2:
         return assignment.T @ matrix
-    stacked = _indicator(assignment, n_clusters).T @ matrix
+    ones, ends = np.ones(len(assignment)), np.arange(len(assignment) + 1)
+    indicator = sp.csr_array((ones, assignment, ends), shape=(len(assignment), n_clusters))
+    stacked = indicator.T @ matrix
     return stacked.toarray() if is_sparse(stacked) else np.asarray(stacked)
 
 
@@ -254,8 +256,3 @@ def _rename(matrix: sp.csr_array, part: slice, names: np.ndarray, n_names: int) 
     held = slice(starts[0], starts[-1])
     renamed = (matrix.data[held], names[matrix.indices[held]], starts - starts[0])
     return sp.csr_array(renamed, shape=(len(starts) - 1, n_names)).toarray()
-
-
-def _indicator(labels: np.ndarray, n_clusters: int) -> sp.csr_array:
-    ones, ends = np.ones(len(labels)), np.arange(len(labels) + 1)
-    return sp.csr_array((ones, labels, ends), shape=(len(labels), n_clusters))

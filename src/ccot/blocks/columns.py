@@ -257,7 +257,7 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
     """Return kinds in which codes are categories or numbers, as the other columns say."""
-    rows = _some_rows(table.shape[0])
+    rows = some_rows(table.shape[0], _CODE_ROWS, _CODE_ROWS, np.random.default_rng(0))
     blocks = [_expand(table.columns[kind.name][rows], kind) for kind in kinds]
     settled = list(kinds)
     for code in codes:
@@ -271,10 +271,11 @@ def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> li
     return settled
 
 
-def _some_rows(n_rows: int) -> np.ndarray | slice:
-    if n_rows <= _CODE_ROWS:
+def some_rows(n_rows: int, most: int, size: int, rng: np.random.Generator) -> np.ndarray | slice:
+    """Draw some of the rows where there are more than ``most``."""
+    if n_rows <= most:
         return slice(None)
-    return np.sort(np.random.default_rng(0).choice(n_rows, _CODE_ROWS, replace=False))
+    return np.sort(rng.choice(n_rows, size, replace=False))
 
 
 def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:

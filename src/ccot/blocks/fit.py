@@ -8,26 +8,12 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.criteria import (
-    Candidate,
-    Numbers,
-    best_cuts,
-    bic,
-    evidence,
-    icl,
-    is_saturated,
-    ranked,
-)
+from ccot.blocks import criteria
+from ccot.blocks import preparation as prepare
+from ccot.blocks.criteria import Candidate, Numbers, ranked
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
-from ccot.blocks.preparation import (
-    Preparation,
-    choose_effects,
-    choose_preparation,
-    settle_family,
-    with_effects,
-    with_sentence,
-)
+from ccot.blocks.preparation import Preparation
 from ccot.blocks.problem import (
     BlockProblem,
     Blocks,
@@ -99,7 +85,7 @@ class BlockCoclustering(Coclustering):
 
 def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
     """Co-cluster a matrix by transport onto blocks."""
-    name, reason = settle_family(X, family, settings.scale, settings.center)
+    name, reason = prepare.settle_family(X, family, settings.scale, settings.center)
     run.progress(f"family {name}: {reason}")
     return replace(finish(X, search_blocks(X, name, settings, run), settings), family_reason=reason)
 
@@ -139,7 +125,7 @@ def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> 
     candidates = selected.candidates
     if None in selected.numbers:
         views = _fit_by_icl(problem, starts, settings, run)
-        best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
+        best = Candidate(*views[0].shape, criteria.icl(problem, views[0]), "icl")
         candidates = led_by(best, candidates)
     else:
         views = _fit_by_cut(problem, starts, selected.numbers, settings, run)
@@ -166,16 +152,16 @@ def _begin(
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
 
-    plain = choose_preparation(X, family, settings.scale)
+    plain = prepare.choose_preparation(X, family, settings.scale)
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if settings.center != "auto" and family == "gaussian":
         if too_large and settings.center != "none":
             raise ValueError('this sparse matrix is too large to centre: take center="none"')
-        return begin(with_effects(plain, X, settings.center, "asked for"))
-    begun = begin(with_sentence(plain, "none"))
+        return begin(prepare.with_effects(plain, X, settings.center, "asked for"))
+    begun = begin(prepare.with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
-        preparation = with_effects(plain, X, *choose_effects(plain, X))
+        preparation = prepare.with_effects(plain, X, *prepare.choose_effects(plain, X))
         # What was begun with makes room, here and on a device.
         del begun
         begun = begin(preparation)
@@ -211,16 +197,16 @@ def _fit_by_icl(
     problem: BlockProblem, starts: list[Start], settings: BlockSettings, run: Run
 ) -> tuple[Blocks, Blocks]:
     """Refine the best cuts of every start by splits and merges; the best score wins."""
-    score = icl if settings.criterion == "icl" else evidence
+    score = criteria.icl if settings.criterion == "icl" else criteria.evidence
     move = partial(soft_sweep, problem, balanced=settings.balanced)
 
     def criterion(blocks: Blocks) -> float:
-        return -np.inf if is_saturated(problem, blocks.shape) else score(problem, blocks)
+        return -np.inf if criteria.is_saturated(problem, blocks.shape) else score(problem, blocks)
 
     given, keep = settings.given, run.checkpoint.piece
     leaders: dict[tuple[int, int], Blocks] = {}
     for start in counted(starts, "starts cut", run.progress):
-        cuts = best_cuts(problem, start.fine, start.hierarchy, given)
+        cuts = criteria.best_cuts(problem, start.fine, start.hierarchy, given)
         best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
         for cut in best:
             settled = keep("cut", partial(move, start.cut(cut.numbers)))
@@ -286,7 +272,7 @@ def fit_lopsided(
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
     run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
     sample = np.take(X, chosen, axis=axis)
-    name, reason = settle_family(sample, family, settings.scale, settings.center)
+    name, reason = prepare.settle_family(sample, family, settings.scale, settings.center)
     found = search_blocks(sample, name, settings, run)
     whole = _bring_all(X, axis, chosen, found, settings)
     return replace(finish(X, whole, settings), family_reason=reason)
@@ -296,8 +282,8 @@ def _bring_all(
     X: np.ndarray, axis: int, chosen: np.ndarray, found: Search, settings: BlockSettings
 ) -> Search:
     """Return a search of the sample with all points of the longer side placed and swept."""
-    preparation = choose_preparation(X, found.problem.family, settings.scale)
-    preparation = with_effects(preparation, X, found.preparation.center)
+    preparation = prepare.choose_preparation(X, found.problem.family, settings.scale)
+    preparation = prepare.with_effects(preparation, X, found.preparation.center)
     preparation = replace(preparation, sentence=found.preparation.sentence)
     backend = choose_backend(settings.device, "float64")
     problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
@@ -353,8 +339,8 @@ def collect(
         finest=found.finest,
         hierarchy=found.hierarchy,
         candidates=found.candidates,
-        icl=icl(problem, blocks),
-        bic=bic(problem, blocks),
+        icl=criteria.icl(problem, blocks),
+        bic=criteria.bic(problem, blocks),
         reproducibility=again,
     )
 

@@ -71,7 +71,9 @@ class Preparation:
 
     def matrix(self, X: Matrix) -> Matrix:
         """Prepare the fitted matrix."""
-        values = self._scaled(X)
+        values = self._values(X)
+        if self.column_scale is not None:
+            values = values / self.column_scale
         if self.row_effect is not None:
             values = values - self.row_effect[:, None]
         return values if self.column_effect is None else values - self.column_effect
@@ -97,13 +99,8 @@ class Preparation:
             values = _centre(values)
         return values if self.row_effect is None else values - self.row_effect
 
-    def _scaled(self, X: Matrix) -> Matrix:
-        values = self._values(X)
-        return values if self.column_scale is None else values / self.column_scale
-
     def _values(self, X: Matrix) -> Matrix:
-        is_shifted = self.row_effect is not None or self.column_effect is not None
-        if is_sparse(X) and (is_shifted or self.limits is not None):
+        if is_sparse(X) and (self.center != "none" or self.limits is not None):
             X = X.toarray()
         if self.limits is not None:
             X = np.clip(X, *self.limits)
@@ -204,12 +201,9 @@ _TAKEN_OUT = {
 
 def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Preparation:
     """Return the preparation with a line that says what is done to values, and why."""
+    done = "values as log(1 + x)" if preparation.logarithm else "values as they are"
     if preparation.column_scale is not None:
         done = "each column divided by its spread"
-    elif preparation.logarithm:
-        done = "values as log(1 + x)"
-    else:
-        done = "values as they are"
     if preparation.family == "poisson":
         done += "; row and column sums taken out by the poisson family"
     elif preparation.family == "gaussian":
@@ -343,7 +337,6 @@ def _some(X: np.ndarray) -> np.ndarray:
     """Return entries of a large matrix, drawn at random but always the same; all of a small one."""
     if X.size <= _CELLS_AT_ONCE:
         return X
-    # Every so many entries might all be of the same few columns.
     row, column = np.random.default_rng(0).integers(X.shape, size=(_CELLS_AT_ONCE, 2)).T
     return X[row, column]
 
@@ -392,8 +385,7 @@ def differ_in_unit(X: np.ndarray) -> bool:
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(50, 4))
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> differ_in_unit(X), differ_in_unit(X * [1, 10, 100, 1000] + [0, 50, 900, 0])
     (False, True)
     """

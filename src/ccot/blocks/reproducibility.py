@@ -120,12 +120,9 @@ class Reproducibility:
     def plausible(self) -> tuple[int, int]:
         """The numbers around the fitted one that come back as well, up to the spread."""
         place = self._place
-        good = self.mean >= self.mean[place] - self.spread[place]
-        low = high = place
-        while low > 0 and good[low - 1]:
-            low -= 1
-        while high + 1 < len(good) and good[high + 1]:
-            high += 1
+        worse = np.flatnonzero(self.mean < self.mean[place] - self.spread[place])
+        low = worse[worse < place].max(initial=-1) + 1
+        high = worse[worse > place].min(initial=len(self.mean)) - 1
         return int(self.numbers[low]), int(self.numbers[high])
 
     @property
@@ -160,9 +157,10 @@ def can_be_halved(problem: BlockProblem) -> bool:
 def fit_halves(
     problem: BlockProblem, axis: int, numbers: Sequence[int], run: Run, n_splits: int | None = None
 ) -> Halves:
-    """Cluster the points of one side by halves of the other; numbers no half reaches are left out.
+    """Cluster the points of one side by halves of the other.
 
-    Unless ``n_splits`` is given there are 8, or for large matrices 3 (rows) or 2 (columns).
+    Numbers that some half does not reach are left out. The default number of splits is 8, for large
+    matrices 3 (rows) or 2 (columns).
     """
     if n_splits is None:
         n_cells = problem.shape[0] * problem.shape[1]
@@ -194,12 +192,9 @@ def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Ha
     """Compare the agreement, unless it is too low anyway, with that of noise with equal margins."""
     if halves.highest() <= CLEAR:
         return replace(halves, expected=0.0)
-    nulls = [
-        fit_halves(
-            noise_like(problem, run.rng), axis, halves.numbers.tolist(), run, _NULL_SPLITS
-        ).highest()
-        for _ in range(_N_NULLS)
-    ]
+    numbers = halves.numbers.tolist()
+    noise = (noise_like(problem, run.rng) for _ in range(_N_NULLS))
+    nulls = [fit_halves(one, axis, numbers, run, _NULL_SPLITS).highest() for one in noise]
     return replace(halves, expected=max(0.0, *nulls))
 
 
@@ -210,17 +205,18 @@ def is_clear(halves: Halves) -> bool:
 
 def describe(halves: Halves, labels: np.ndarray) -> Reproducibility:
     """Compare fitted clusters with those of the halves, which hold one number only."""
-    n_clusters = int(labels.max()) + 1
     found, stays = [], np.zeros(len(labels))
     for half in halves.labels[:, 0]:
-        overlap = _jaccard(contingency(labels, half))
+        table = contingency(labels, half)
+        union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
+        overlap = table / np.maximum(union, 1)
         found.append(overlap.max(axis=1))
         stays += overlap.argmax(axis=1)[labels] == half
     return Reproducibility(
         numbers=halves.numbers,
         mean=halves.mean,
         spread=halves.agreement.std(axis=0),
-        n_clusters=n_clusters,
+        n_clusters=int(labels.max()) + 1,
         clusters=np.mean(found, axis=0),
         points=stays / len(found),
         expected=halves.expected,
@@ -244,10 +240,8 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray) -> float:
     1.0
     """
     table = contingency(first, second).astype(np.float64)
-    together, rows, columns = (
-        float((sizes * (sizes - 1)).sum())
-        for sizes in (table, table.sum(axis=1), table.sum(axis=0))
-    )
+    counts = table, table.sum(axis=1), table.sum(axis=0)
+    together, rows, columns = (float((sizes * (sizes - 1)).sum()) for sizes in counts)
     expected = rows * columns / max(len(first) * (len(first) - 1.0), 1.0)
     highest = 0.5 * (rows + columns)
     return 1.0 if highest == expected else (together - expected) / (highest - expected)
@@ -346,9 +340,3 @@ def _without_effects(values: np.ndarray) -> np.ndarray:
         total = np.where(seen, values, 0.0).sum(axis=axis, keepdims=True)
         values = values - total / np.maximum(seen.sum(axis=axis, keepdims=True), 1)
     return values
-
-
-def _jaccard(table: np.ndarray) -> np.ndarray:
-    """Return the overlap of every pair of clusters as a share of their union."""
-    union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
-    return table / np.maximum(union, 1)

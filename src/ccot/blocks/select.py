@@ -66,7 +66,8 @@ def select_numbers(
             continue
         most = starts[0].fine.shape[axis] if trusted[axis] else limit[axis]
         sides.append(_select_side(problem, starts, axis, number, most, criterion, run))
-    return _join(sides, _by(criterion, sides))
+    is_halved = criterion != "jump" and any(side.halves is not None for side in sides)
+    return _join(sides, "reproducibility" if is_halved else "jump")
 
 
 def _select_side(
@@ -119,12 +120,6 @@ def _select_without_structure(
     return replace(single, halves=tuple(asked))
 
 
-def _by(criterion: str, sides: list[_Side]) -> str:
-    """Name the criterion that decided."""
-    halved = any(side.halves is not None for side in sides)
-    return "reproducibility" if halved and criterion != "jump" else "jump"
-
-
 def _join(sides: list[_Side], criterion: str) -> Selection:
     rows, columns = sides
     chosen = rows.number, columns.number
@@ -135,8 +130,7 @@ def _join(sides: list[_Side], criterion: str) -> Selection:
 def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
     """Tell whether any cut beats a single block, the dispersion being that of no clusters at all.
 
-    The finest clusters have fitted some of the noise: their dispersion would make the rest look
-    like structure.
+    With the dispersion of the finest clusters, which fit some noise, noise looks like structure.
     """
     cautious = problem.with_dispersion(pearson_dispersion(problem))
     best = (best_cuts(cautious, start.fine, start.hierarchy)[0] for start in starts)
@@ -144,14 +138,10 @@ def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
 
 
 def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
-    """Tell whether the best cuts beat a single block once they have been swept.
-
-    Under strong noise clusters emerge only when rows and columns have settled on one another.
-    """
+    """Tell whether the best cuts beat a single block once they have been swept."""
     if problem.family != "gaussian":
         return False
-    n_rows, n_columns = problem.shape
-    flat = make_blocks(problem, np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64))
+    flat = make_blocks(problem, *(np.zeros(n_points, np.int64) for n_points in problem.shape))
     floor = evidence(problem, flat) + _CLEAR
     return any(
         evidence(problem, settle(problem, start.cut(cut.numbers))) > floor

@@ -8,34 +8,17 @@ from functools import partial
 
 import numpy as np
 
+from ccot.blocks import table_columns, table_problem
 from ccot.blocks.axes import stack
+from ccot.blocks.columns import some_rows
 from ccot.blocks.criteria import Candidate, jump_scores, mean_costs, ranked
 from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.problem import Blocks, information, set_apart
 from ccot.blocks.start import segment
-from ccot.blocks.table_columns import (
-    ColumnClusters,
-    ScorePlacement,
-    choose_number,
-    cluster_columns,
-    score_table,
-    score_weights,
-)
-from ccot.blocks.table_problem import (
-    PlacedRows,
-    TableProblem,
-    make_table_blocks,
-    make_table_problem,
-    move_rows,
-    place_rows,
-    place_side,
-    read_through,
-    table_evidence,
-    table_parts,
-    with_dispersion,
-)
+from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
+from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence
 from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Side
 from ccot.io.table import Table
@@ -74,25 +57,21 @@ def fit_table(
 ) -> TableCoclustering:
     """Cluster the rows of a table by all of its columns, then the columns."""
     run.progress(preparation.sentence)
-    sample = _sample(table.shape[0], run.rng)
-    problem = make_table_problem(preparation, preparation.cells(table, sample))
+    sample = some_rows(table.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
+    problem = table_problem.make_table_problem(preparation, preparation.cells(table, sample))
     found = search_rows(problem, settings, run)
     if isinstance(sample, slice):
-        rows = place_rows(found.problem, preparation, found.blocks, settings.balanced)
+        rows = table_problem.place_rows(found.problem, preparation, found.blocks, settings.balanced)
     else:
         found, rows = _place_many(found, preparation, table)
-    weights = score_weights(found.problem, rows.blocks)
-    scores = score_table(found.problem, rows.blocks, weights)
-    columns = cluster_columns(found.problem, scores, settings.n_column_clusters, run.rng)
+    weights = table_columns.score_weights(found.problem, rows.blocks)
+    scores = table_columns.score_table(found.problem, rows.blocks, weights)
+    columns = table_columns.cluster_columns(
+        found.problem, scores, settings.n_column_clusters, run.rng
+    )
     run.progress(f"{rows.blocks.shape[0]} x {columns.labels.max() + 1} clusters")
-    finest = score_table(found.problem, found.finest, weights)
+    finest = table_columns.score_table(found.problem, found.finest, weights)
     return _collect(found, rows, columns, scores, finest)
-
-
-def _sample(n_rows: int, rng: np.random.Generator) -> np.ndarray | slice:
-    if n_rows <= _LARGE_ROWS:
-        return slice(None)
-    return np.sort(rng.choice(n_rows, _SAMPLE_ROWS, replace=False))
 
 
 # Rows ------------------------------------------------------------------------------------------
@@ -130,12 +109,15 @@ def _starts(
     """Cut the rows finely, from several starts, and merge each; the best start comes first."""
     scores = _scores(problem)
     n_init = settings.n_init or int(np.clip(1.6e6 / max(scores.size, 1), 3, 8))
-    make = partial(_fine, problem, scores, run.rng)
-    fine = [
-        run.checkpoint.piece("start", make) for _ in counted(range(n_init), "starts", run.progress)
-    ]
+
+    def start() -> Blocks:
+        cut = make_table_blocks(problem, segment(scores, run.rng))
+        return table_problem.move_rows(problem, cut, _FINE_SWEEPS, _TOL)
+
+    rounds = counted(range(n_init), "starts", run.progress)
+    fine = [run.checkpoint.piece("start", start) for _ in rounds]
     fine = ranked(fine, partial(information, problem))
-    problem = with_dispersion(problem, fine[0].labels[0])
+    problem = table_problem.with_dispersion(problem, fine[0].labels[0])
     return problem, [Start(blocks, build_hierarchy(problem, blocks, (0,))) for blocks in fine]
 
 
@@ -153,11 +135,6 @@ def _scores(problem: TableProblem) -> np.ndarray:
     return scores / np.where(spread > 0, spread, 1.0)[problem.owner]
 
 
-def _fine(problem: TableProblem, scores: np.ndarray, rng: np.random.Generator) -> Blocks:
-    start = make_table_blocks(problem, segment(scores, rng))
-    return move_rows(problem, start, _FINE_SWEEPS, _TOL)
-
-
 def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[int, float]]:
     """Return a number of clusters and the scores it was chosen by."""
     n_finest = starts[0].fine.shape[0]
@@ -168,7 +145,7 @@ def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[
         if blocks.shape[0] == k:
             scores[k] = table_evidence(problem, blocks)
     costs = mean_costs([start.hierarchy for start in starts], 0)
-    return choose_number(costs, scores, n_finest), scores
+    return table_columns.choose_number(costs, scores, n_finest), scores
 
 
 def _fit_at(
@@ -176,7 +153,9 @@ def _fit_at(
 ) -> Blocks:
     """Cut every start at a number and sweep the best; the likeliest that kept it comes back."""
     cuts = ranked((start.cut((k, None)) for start in starts), partial(information, problem))
-    moved = [move_rows(problem, cut, _SWEEPS, _TOL, balanced) for cut in cuts[:n_cuts]]
+    moved = [
+        table_problem.move_rows(problem, cut, _SWEEPS, _TOL, balanced) for cut in cuts[:n_cuts]
+    ]
     moved = ranked(moved, partial(table_evidence, problem))
     return next((blocks for blocks in moved if blocks.shape[0] == k), cuts[0])
 
@@ -187,17 +166,20 @@ def _fit_at(
 def _place_many(
     found: RowSearch, preparation: TablePreparation, table: Table
 ) -> tuple[RowSearch, PlacedRows]:
-    """Place all rows of a large table by what was found in a sample of them, and once again.
-
-    The second pass is by clusters that were estimated from all rows.
-    """
+    """Place all rows of a large table by clusters of a sample, then by clusters of all rows."""
     problem = found.problem
     growth = table.shape[0] / len(problem.rows.total)
     whole = replace(problem, sum_squares=problem.sum_squares * growth)
-    sampled = [place_side(problem, preparation, blocks) for blocks in (found.finest, found.blocks)]
-    finest, first = read_through(table_parts(table, preparation), sampled)
-    (rows,) = read_through(
-        table_parts(table, preparation), [place_side(whole, preparation, first.blocks)]
+    sampled = [
+        table_problem.place_side(problem, preparation, blocks)
+        for blocks in (found.finest, found.blocks)
+    ]
+    finest, first = table_problem.read_through(
+        table_problem.table_parts(table, preparation), sampled
+    )
+    (rows,) = table_problem.read_through(
+        table_problem.table_parts(table, preparation),
+        [table_problem.place_side(whole, preparation, first.blocks)],
     )
     return replace(found, problem=whole, finest=finest.blocks), rows
 
@@ -298,8 +280,7 @@ def _bic(problem: TableProblem, blocks: Blocks) -> float:
     n_observed = blocks.exposure[:, : problem.n_real].sum()
     held = problem.information(blocks.total, blocks.exposure)[:, cells].sum()
     # The shares of a category sum to one.
-    n_levels = len(problem.owner) - problem.n_real - problem.n_counts
     n_categories = problem.owner[-1] + 1 - problem.n_real - problem.n_counts
-    n_free = blocks.shape[0] * (len(problem.owner) - (n_categories if n_levels else 0))
+    n_free = blocks.shape[0] * (len(problem.owner) - n_categories)
     price = 0.5 * n_free * np.log(len(problem.rows.total))
     return float(held - 0.5 * n_observed * np.log(noise) - price)
