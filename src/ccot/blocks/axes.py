@@ -256,3 +256,16 @@ def _rename(matrix: sp.csr_array, part: slice, names: np.ndarray, n_names: int) 
     held = slice(starts[0], starts[-1])
     renamed = (matrix.data[held], names[matrix.indices[held]], starts - starts[0])
     return sp.csr_array(renamed, shape=(len(starts) - 1, n_names)).toarray()
+
+
+def compact(labels: np.ndarray) -> np.ndarray:
+    """Number clusters without gaps, in the order they had."""
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:
+    """Make points of the largest clusters clusters of their own until there are enough."""
+    labels = labels.copy()
+    for cluster in range(int(labels.max()) + 1, wanted):
+        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
+    return labels

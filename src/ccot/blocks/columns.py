@@ -1,11 +1,8 @@
-r"""What kind of thing each column of a table holds, and why it is thought so.
+"""What kind of thing each column of a table holds, and why it is thought so.
 
 Kinds are recognised from the distinct cells of a column. Small whole numbers may be amounts or the
-names of categories: they are categories where the other columns say so. The five leading principal
-components of the others are regressed on the code, once as a line and once with a free mean for
-every level; by BIC,
-
-.. math:: \sum_q n \log \frac{\mathrm{RSS}_{line}}{\mathrm{RSS}_{free}} > 5 (L - 2) \log n .
+names of categories: they are categories where, by BIC, free means of the levels explain the leading
+principal components of the other columns better than a line.
 """
 
 from __future__ import annotations

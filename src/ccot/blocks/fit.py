@@ -23,7 +23,7 @@ from ccot.blocks.problem import (
     pearson_dispersion,
 )
 from ccot.blocks.refine import match_counts, refine
-from ccot.blocks.reproducibility import BothSides, Halves, Reproducibility, describe
+from ccot.blocks.reproducibility import BothSides, Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
@@ -320,7 +320,7 @@ def collect(
     times the share of halves in which it stays with its cluster.
     """
     problem = found.problem
-    again = BothSides(*map(_describe_halves, found.halves, blocks.labels))
+    again = BothSides(*map(describe, found.halves, blocks.labels))
     row, column = (
         Side(
             labels=blocks.labels[axis],
@@ -343,10 +343,3 @@ def collect(
         bic=criteria.bic(problem, blocks),
         reproducibility=again,
     )
-
-
-def _describe_halves(halves: Halves | None, labels: np.ndarray) -> Reproducibility | None:
-    """Compare clusters with those of halves; None for rows of which only a sample was searched."""
-    if halves is None or halves.labels.shape[-1] != len(labels):
-        return None
-    return describe(halves, labels)

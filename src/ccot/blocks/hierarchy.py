@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ccot.blocks.axes import compact
 from ccot.blocks.families import Family
-from ccot.blocks.problem import Blocks, Informed, compact
+from ccot.blocks.problem import Blocks, Informed
 from ccot.persistence.registry import stored
 
 
 @stored()
 @dataclass(frozen=True)
 class Merge:
-    """One step of a hierarchy: on one side, cluster ``second`` joins cluster ``first``.
-
-    Clusters are named as in the finest partition.
-    """
+    """One step: on one side, cluster ``second`` of the finest partition joins ``first``."""
 
     axis: int
     first: int
@@ -121,16 +119,12 @@ def merge_side(problem: Informed, blocks: Blocks, axis: int) -> list[Merge]:
         first, second = int(min(pair)), int(max(pair))
         cost = max(float(costs[first, second]), 0.0)
         merges.append(Merge(axis, int(alive[first]), int(alive[second]), cost))
-        total, exposure = _join(total, first, second), _join(exposure, first, second)
-        alive = np.delete(alive, second)
+        total[first] += total[second]
+        exposure[first] += exposure[second]
+        total, exposure, alive = (np.delete(a, second, axis=0) for a in (total, exposure, alive))
         costs = np.delete(np.delete(costs, second, axis=0), second, axis=1)
         costs[first, :] = costs[:, first] = _costs_with(problem, total, exposure, first)
     return merges
-
-
-def _join(table: np.ndarray, first: int, second: int) -> np.ndarray:
-    table[first] += table[second]
-    return np.delete(table, second, axis=0)
 
 
 def _costs_with(

@@ -114,12 +114,15 @@ def place_side(
     if own.ndim == 2:
         table = axis_view.profiles(partner, shape[1 - axis]).blocks(own, shape[axis])
     natural, cumulant = problem.terms(*table)
+    partner = to_numpy(partner)
+    if partner.ndim == 2 and partner.max(axis=1).min() > 1 - _UNSURE:
+        partner = partner.argmax(axis=1)
     return BlockPlacement(
         width=len(axis_view.partner_exposure),
         axis=axis,
         preparation=preparation,
         family=problem.family,
-        partner=_hard_if_sure(to_numpy(partner)),
+        partner=partner,
         partner_exposure=axis_view.partner_exposure,
         scale=float(max(axis_view.exposure.sum(), 1e-300)),
         natural=natural,
@@ -127,9 +130,3 @@ def place_side(
         noise=problem.noise(*table),
         marginal=log_marginal(own, shape[axis]),
     )
-
-
-def _hard_if_sure(plan: np.ndarray) -> np.ndarray:
-    """Return labels in the place of a plan that says no more than they do."""
-    is_sure = plan.ndim == 2 and plan.max(axis=1).min() > 1 - _UNSURE
-    return plan.argmax(axis=1) if is_sure else plan

@@ -118,9 +118,8 @@ def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparati
     """Decide how values are prepared for a family.
 
     Sparse counts become logarithms: the tenth occurrence of a word says less than the first. Dense
-    amounts lose the floor that clipped measurements share. Columns of a table of traits, some of
-    them yes or no, are put on one scale. Other real values lose a mean far from zero; a few that
-    lie far out are brought in, as each would be a block of its own.
+    amounts lose a floor they share, columns of a table of traits get one scale. Other real values
+    lose a mean far from zero; a few far out are brought in: each would be a block of its own.
     """
     if scale not in ("auto", "none"):
         return _scaled_as_asked(X, family, scale)

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.axes import AxisView, Profiles, both_views, stack
+from ccot.blocks.axes import AxisView, Profiles, both_views, compact, stack
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend
@@ -195,19 +195,6 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
     count = float(axis_view.values.sum())
     excess = max(float(squares.sum()) - count, 1e-12 * float(np.clip(count, 1e-288, 1.0)))
     return excess / max(n_free, 1)
-
-
-def compact(labels: np.ndarray) -> np.ndarray:
-    """Number clusters without gaps, in the order they had."""
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
-
-
-def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:
-    """Make points of the largest clusters clusters of their own until there are enough."""
-    labels = labels.copy()
-    for cluster in range(int(labels.max()) + 1, wanted):
-        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
-    return labels
 
 
 def _sums(values: Matrix, axis: int) -> np.ndarray:

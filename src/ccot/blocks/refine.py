@@ -8,18 +8,10 @@ from functools import partial
 
 import numpy as np
 
-from ccot.blocks.axes import Profiles
+from ccot.blocks.axes import Profiles, compact, set_apart
 from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
-from ccot.blocks.problem import (
-    BlockProblem,
-    Blocks,
-    compact,
-    information,
-    make_blocks,
-    relabel_side,
-    set_apart,
-)
+from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks, relabel_side
 from ccot.blocks.spectrum import thin_svd
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy

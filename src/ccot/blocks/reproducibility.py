@@ -66,12 +66,9 @@ class Halves:
         return replace(self, labels=self.labels[:, place : place + 1])
 
     def scores(self, jumps: Mapping[int, float]) -> dict[int, float]:
-        r"""Return the scores of the numbers of clusters that have a jump of merge costs.
+        """Return log R(k) + 0.3 log log k + 0.5 J(k) for numbers k with a jump J of merge costs.
 
-        .. math:: \log R(k) + 0.3 \log \log k + 0.5 J(k)
-
-        for the agreement R that can be counted on, the mean over the splits less their standard
-        deviation, and the jump J.
+        R is the agreement that can be counted on: the mean less the standard deviation.
         """
         reliable = self.mean - self.agreement.std(axis=0)
         agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
@@ -85,31 +82,15 @@ class Halves:
 @stored()
 @dataclass(frozen=True)
 class Reproducibility:
-    """How well the clusters of one side come back when the evidence is new.
+    """How well the clusters of one side come back when the evidence is new."""
 
-    Attributes
-    ----------
-    numbers : int array
-        Numbers of clusters that were looked at.
-    mean, spread : arrays
-        For each number, mean and standard deviation of the agreement over the splits.
-    n_clusters : int
-        The number of the fitted clusters.
-    clusters : array
-        For each cluster, the Jaccard index with its best match in a half, averaged over halves.
-    points : array
-        For each row or column, the share of halves in which it is with its cluster.
-    expected : float
-        Largest agreement of noise with the same margins; NaN where there was no need to look.
-    """
-
-    numbers: np.ndarray
-    mean: np.ndarray
-    spread: np.ndarray
-    n_clusters: int
-    clusters: np.ndarray
-    points: np.ndarray
-    expected: float = np.nan
+    numbers: np.ndarray  # of clusters that were looked at
+    mean: np.ndarray  # agreement of the halves for each number, adjusted for chance
+    spread: np.ndarray  # its standard deviation over the splits
+    n_clusters: int  # fitted
+    clusters: np.ndarray  # Jaccard index of each cluster with its best match, averaged over halves
+    points: np.ndarray  # share of halves in which each row or column is with its cluster
+    expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
 
     @property
     def agreement(self) -> float:
@@ -203,8 +184,13 @@ def is_clear(halves: Halves) -> bool:
     return halves.highest() > CLEAR + np.nan_to_num(halves.expected)
 
 
-def describe(halves: Halves, labels: np.ndarray) -> Reproducibility:
-    """Compare fitted clusters with those of the halves, which hold one number only."""
+def describe(halves: Halves | None, labels: np.ndarray) -> Reproducibility | None:
+    """Compare fitted clusters with those of the halves, which hold one number only.
+
+    Without halves, and for rows of which only a sample was searched, there is nothing to compare.
+    """
+    if halves is None or halves.labels.shape[-1] != len(labels):
+        return None
     found, stays = [], np.zeros(len(labels))
     for half in halves.labels[:, 0]:
         table = contingency(labels, half)

@@ -47,9 +47,8 @@ def select_numbers(
 ) -> Selection:
     """Choose the numbers of clusters that are not given.
 
-    ICL bounds the numbers from above. Where it stops well short of the over-segmentation, finer
-    clusters are noise and it is right; where it takes nearly all it is offered, the matrix has
-    structure at every scale, and the numbers are those whose clusters halves of the evidence find
+    ICL is right where it stops well short of the over-segmentation. Where it takes nearly all it is
+    offered it is an upper bound: the numbers are those whose clusters halves of the evidence find
     again, and at which the merge costs jump.
     """
     if not (_has_structure(problem, starts) or _has_faint_structure(problem, starts)):
@@ -66,7 +65,7 @@ def select_numbers(
             continue
         most = starts[0].fine.shape[axis] if trusted[axis] else limit[axis]
         sides.append(_select_side(problem, starts, axis, number, most, criterion, run))
-    is_halved = criterion != "jump" and any(side.halves is not None for side in sides)
+    is_halved = any(side.halves is not None for side in sides)
     return _join(sides, "reproducibility" if is_halved else "jump")
 
 
@@ -141,7 +140,8 @@ def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
     """Tell whether the best cuts beat a single block once they have been swept."""
     if problem.family != "gaussian":
         return False
-    flat = make_blocks(problem, *(np.zeros(n_points, np.int64) for n_points in problem.shape))
+    rows, columns = (np.zeros(n_points, np.int64) for n_points in problem.shape)
+    flat = make_blocks(problem, rows, columns)
     floor = evidence(problem, flat) + _CLEAR
     return any(
         evidence(problem, settle(problem, start.cut(cut.numbers))) > floor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
@@ -62,16 +64,13 @@ def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray
 
 def _products(matrix: Matrix, transposed: Matrix, backend: Backend) -> LinearOperator:
     """Return a matrix that takes and gives NumPy arrays, and is multiplied on a device."""
-    forth, back = backend.send(matrix), backend.send(transposed)
 
-    def times(block: np.ndarray) -> np.ndarray:
-        return to_numpy(forth @ backend.send(block))
+    def times(factor: Matrix, block: np.ndarray) -> np.ndarray:
+        return to_numpy(factor @ backend.send(block))
 
-    def times_turned(block: np.ndarray) -> np.ndarray:
-        return to_numpy(back @ backend.send(block))
-
+    forth, back = (partial(times, backend.send(one)) for one in (matrix, transposed))
     dtype = matrix.dtype if sp.issparse(matrix) else np.float64
-    return LinearOperator(matrix.shape, times, times_turned, times, dtype, times_turned)
+    return LinearOperator(matrix.shape, forth, back, forth, dtype, back)
 
 
 def _search(

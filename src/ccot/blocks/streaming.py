@@ -56,8 +56,7 @@ def fit_block_source(
     """Co-cluster all rows of a source, beginning with the blocks of some of them."""
     n_rows, n_pool = source.shape[0], pool_size(source)
     if n_pool == n_rows:
-        matrix = source.rows(np.arange(n_rows))
-        return fit_blocks(matrix, family, settings, run)
+        return fit_blocks(source.rows(np.arange(n_rows)), family, settings, run)
     if settings.balanced:
         raise ValueError(
             "clusters of equal size need all rows at once: read X into memory, or leave "
@@ -135,7 +134,7 @@ class RowSums:
     def __add__(self, other: RowSums) -> RowSums:
         return RowSums(
             total=tuple(map(add, self.total, other.total)),
-            missing=tuple(map(add, self.missing, other.missing)),
+            missing=tuple(a + b for a, b in zip(self.missing, other.missing, strict=True)),
             squares=self.squares + other.squares,
             raw=self.raw + other.raw,
         )

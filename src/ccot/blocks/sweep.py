@@ -21,10 +21,6 @@ from ccot.runtime.backends import namespace, to_numpy
 from ccot.runtime.types import Array
 from ccot.transport.sinkhorn import sinkhorn
 
-# At temperature 1 overlapping clusters share their points as they should; the plan is lowered to
-# hard assignment at the end.
-_SOFT = (1.0,)
-
 
 def sweep(
     problem: BlockProblem,
@@ -35,7 +31,10 @@ def sweep(
     tol: float = 0.0,
     balanced: bool = False,
 ) -> Blocks:
-    """Alternate the two transports until nothing moves, at each temperature in turn."""
+    """Alternate the two transports until nothing moves, at each temperature in turn.
+
+    ``tol`` is the share of the mass of rows and columns that may still move.
+    """
     send, shape = problem.backend.send, blocks.shape
     plans = send(blocks.labels[0]), send(blocks.labels[1])
     n_sweeps = blocks.n_sweeps
@@ -61,8 +60,8 @@ def settle(
     tol: float = 1e-3,
     balanced: bool = False,
 ) -> Blocks:
-    """Sweep softly until little moves."""
-    return sweep(problem, blocks, temperatures=_SOFT, max_iter=max_iter, tol=tol, balanced=balanced)
+    """Sweep at temperature 1, where overlapping clusters share points, until little moves."""
+    return sweep(problem, blocks, temperatures=(1,), max_iter=max_iter, tol=tol, balanced=balanced)
 
 
 def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> Array:

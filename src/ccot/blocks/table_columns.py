@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccot.blocks.axes import stack
+from ccot.blocks.axes import compact, set_apart, stack
 from ccot.blocks.criteria import jump_scores, log_partition
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.blocks.hierarchy import Hierarchy, Merge
-from ccot.blocks.problem import Blocks, compact, set_apart
+from ccot.blocks.problem import Blocks
 from ccot.blocks.start import segment
 from ccot.blocks.sweep import excess_share, soft_plan
 from ccot.blocks.table_problem import TableProblem
@@ -48,11 +48,10 @@ def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
     weights = np.zeros((n_cells, int(problem.owner[-1]) + 1))
     real = np.arange(n_real)
     weights[real, real] = 1 / np.sqrt(problem.noise(blocks.total, blocks.exposure))
-    rows = problem.rows
-    for cell in range(n_real, n_real + problem.n_counts):
-        # The exposure of an observed count is the mean of its column.
-        mean = float(rows.exposure[:, cell].max())
-        weights[cell, cell] = 1 / np.sqrt(max(mean * problem.dispersion[cell], 1e-300))
+    counts = np.arange(n_real, n_real + problem.n_counts)
+    # The exposure of an observed count is the mean of its column.
+    mean = problem.rows.exposure[:, counts].max(axis=0)
+    weights[counts, counts] = 1 / np.sqrt(np.maximum(mean * problem.dispersion[counts], 1e-300))
     for column in range(n_real + problem.n_counts, weights.shape[1]):
         cells = np.flatnonzero(problem.owner == column)
         expected = np.maximum(blocks.exposure[:, cells], 1e-300)
@@ -86,8 +85,8 @@ def cluster_columns(
     n_finest = int(finest.max()) + 1
     group_of = np.zeros(n_finest, dtype=np.int64)
     group_of[finest] = groups
-    by_cluster = (stack(table.T, finest, n_finest) for table in (total * signs, exposure))
-    hierarchy, turns = _merge(*by_cluster, group_of)
+    sums, weights = (stack(table.T, finest, n_finest) for table in (total * signs, exposure))
+    hierarchy, turns = _merge(sums, weights, group_of)
     signs = signs * turns[finest]
     scores = _scores(total * signs, exposure, finest, hierarchy)
     found = choose_number(hierarchy.costs(1), scores, n_finest, len(np.unique(groups)))

@@ -9,13 +9,13 @@ from functools import partial
 import numpy as np
 
 from ccot.blocks import table_columns, table_problem
-from ccot.blocks.axes import stack
+from ccot.blocks.axes import set_apart, stack
 from ccot.blocks.columns import some_rows
 from ccot.blocks.criteria import Candidate, jump_scores, mean_costs, ranked
 from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
-from ccot.blocks.problem import Blocks, information, set_apart
+from ccot.blocks.problem import Blocks, information
 from ccot.blocks.start import segment
 from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
 from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence

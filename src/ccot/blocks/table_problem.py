@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import gammaln
 from sklearn.utils import gen_batches
 
-from ccot.blocks.axes import Profiles
+from ccot.blocks.axes import Profiles, compact
 from ccot.blocks.criteria import log_partition
 from ccot.blocks.families import FAMILIES, Terms
-from ccot.blocks.problem import Blocks, compact
+from ccot.blocks.problem import Blocks
 from ccot.blocks.sweep import balanced_plan, excess_share, log_marginal, share_out, soft_plan
 from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Placement
@@ -33,10 +33,7 @@ _PART_CELLS = 2**22
 
 @dataclass(frozen=True)
 class TableProblem:
-    """The cells of a table, and how their families are weighed against one another.
-
-    Gaussian cells come first, then those of counts, then levels.
-    """
+    """The cells of a table: gaussian ones come first, then those of counts, then levels."""
 
     rows: Profiles
     owner: np.ndarray  # for each cell, which of the used columns it belongs to
@@ -63,14 +60,9 @@ class TableProblem:
             for family, cells in self._parts()
         ]
         natural, cumulant = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
-        dispersion = self.dispersion_around(total, exposure)
-        return natural / dispersion, cumulant / dispersion
-
-    def dispersion_around(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-        """Return the dispersions, that of numbers around these clusters; it is one for all."""
         dispersion = self.dispersion.copy()
         dispersion[: self.n_real] = self.noise(total, exposure)
-        return dispersion
+        return natural / dispersion, cumulant / dispersion
 
     def noise(self, total: np.ndarray, exposure: np.ndarray) -> float:
         """Return the variance of scaled numbers around clusters."""
@@ -154,7 +146,7 @@ def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
     scores = [
         _normal_evidence(problem, total[:, :first], exposure[:, :first]),
         _gamma_evidence(total[:, counts], exposure[:, counts], problem.dispersion[counts]),
-        _dirichlet_evidence(problem, total[:, levels], exposure[:, levels]),
+        _dirichlet_evidence(problem, total[:, levels]),
     ]
     n_columns = problem.owner[-1] + 1
     price = 0.5 * np.log(blocks.shape[0]) * n_columns
@@ -191,7 +183,7 @@ def _gamma_evidence(total: np.ndarray, exposure: np.ndarray, dispersion: np.ndar
     return float(rates.sum(axis=1).max(axis=0).sum())
 
 
-def _dirichlet_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndarray) -> float:
+def _dirichlet_evidence(problem: TableProblem, total: np.ndarray) -> float:
     if not total.size:
         return 0.0
     shares = problem.unit[-total.shape[1] :]
@@ -230,9 +222,7 @@ class TablePlacement(Placement):
 
     def labels(self, points: Table) -> np.ndarray:  # type: ignore[override]
         """Return the clusters of rows; a row of gaps goes to the largest."""
-        return np.concatenate(
-            [self.gains(rows).argmax(axis=1) for rows in table_parts(points, self.preparation)]
-        )
+        return self.labels_and_confidence(points)[0]
 
     def labels_and_confidence(self, points: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the clusters of rows and how sure they are; 0 for a row of gaps."""
