@@ -343,9 +343,9 @@ def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
         values = read_numbers(values, kind.format)
     if values.dtype.kind == "f":
-        distinct, place = np.unique(values, return_inverse=True)
+        distinct, code = np.unique(values, return_inverse=True)
         known = [index.get(number_text(v), -2) if np.isfinite(v) else -1 for v in distinct.tolist()]
-        return np.array(known, dtype=np.int64)[place.reshape(-1)]
+        return np.array(known, dtype=np.int64)[code.reshape(-1)]
     cells = values.tolist() if values.dtype.kind == "O" else [str(value) for value in values]
     known = {cell: _level(cell, index) for cell in set(cells)}
     return np.fromiter((known[cell] for cell in cells), np.int64, len(cells))

@@ -27,7 +27,7 @@ Numbers = tuple[int | None, int | None]
 _WINDOW = 3
 # Variances of the block means that are tried.
 _N_PRIORS = 60
-# Overlap beyond this lowers the price of shares no further: such clusters are hardly told apart.
+# Overlap beyond this lowers the price of shares no further: such clusters hardly differ.
 _LEAST_KNOWN = 0.5
 # Share of a score that may be rounding.
 _ROUNDING = 1e-9
@@ -142,11 +142,11 @@ def ranked(found: Iterable[Blocks], score: Callable[[Blocks], float]) -> list[Bl
     scores = [score(blocks) for blocks in found]
     order: list[int] = []
     equal: list[int] = []
-    for place in sorted(range(len(found)), key=lambda place: -scores[place]):
-        if equal and scores[equal[0]] - scores[place] > _ROUNDING * abs(scores[equal[0]]):
+    for index in sorted(range(len(found)), key=lambda index: -scores[index]):
+        if equal and scores[equal[0]] - scores[index] > _ROUNDING * abs(scores[equal[0]]):
             order, equal = order + sorted(equal), []
-        equal.append(place)
-    return [found[place] for place in order + sorted(equal)]
+        equal.append(index)
+    return [found[index] for index in order + sorted(equal)]
 
 
 def is_saturated(problem: BlockProblem, shape: tuple[int, int]) -> bool:
@@ -184,9 +184,8 @@ def best_cuts(
         score = log_likelihood(problem, held) + row_shares + _log_shares(column_sizes @ cut)
         score = score - _price((np.arange(1, len(score) + 1), m), problem, labels=True)
         for g in wanted_rows:
-            if given == (None, None) and is_saturated(problem, (g, m)):
-                continue
-            found.append(Candidate(g, m, float(score[g - 1]), "icl"))
+            if given != (None, None) or not is_saturated(problem, (g, m)):
+                found.append(Candidate(g, m, float(score[g - 1]), "icl"))
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
@@ -208,7 +207,7 @@ def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
         return {}
     order = np.arange(1, len(costs) + 1)
     level = np.log(np.maximum(costs, 1e-12 * costs.max() + 1e-300)) + np.log(order)
-    # The lower half of the tree is the over-segmentation coming apart, not structure.
+    # The lower half of the tree undoes the over-segmentation: it is no structure.
     last = min(limit, (len(costs) + 1) // 2)
     return {
         k + 1: float(level[max(k - _WINDOW, 0) : k].mean() - level[k : k + _WINDOW].mean())

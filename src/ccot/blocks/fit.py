@@ -101,9 +101,43 @@ def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclusteri
     return replace(answer, block_means=block_means(X, answer.row, answer.column))
 
 
+def collect(
+    found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
+) -> BlockCoclustering:
+    """Put together what a search found, its blocks, and how sure rows and columns are.
+
+    Where halves of the evidence were asked, the confidence of a point is its share of the plan
+    times the share of halves in which it stays with its cluster.
+    """
+    problem = found.problem
+    again = BothSides(*map(describe, found.halves, blocks.labels))
+    row, column = (
+        Side(
+            labels=blocks.labels[axis],
+            n_clusters=blocks.shape[axis],
+            confidence=sure[axis] if half is None else sure[axis] * half.points,
+            placement=place_side(problem, found.preparation, found.views[axis], axis),
+        )
+        for axis, half in enumerate((again.row, again.column))
+    )
+    return BlockCoclustering(
+        row=row,
+        column=column,
+        n_iter=max(1, *(view.n_sweeps for view in found.views)),
+        family=problem.family,
+        blocks=blocks,
+        finest=found.finest,
+        hierarchy=found.hierarchy,
+        candidates=found.candidates,
+        icl=criteria.icl(problem, blocks),
+        bic=criteria.bic(problem, blocks),
+        reproducibility=again,
+    )
+
+
 @dataclass(frozen=True)
 class Search:
-    """What a search for blocks ends with; the fields are those of BlockCoclustering."""
+    """What a search for blocks ends with."""
 
     preparation: Preparation
     problem: BlockProblem
@@ -306,40 +340,3 @@ def _bring_all(
     views = row, row if second is first else settle(bring(second))
     finest = bring(found.finest)
     return replace(found, preparation=preparation, problem=problem, views=views, finest=finest)
-
-
-# The answer ------------------------------------------------------------------------------------
-
-
-def collect(
-    found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
-) -> BlockCoclustering:
-    """Put together what a search found, its blocks, and how sure rows and columns are.
-
-    Where halves of the evidence were asked, the confidence of a point is its share of the plan
-    times the share of halves in which it stays with its cluster.
-    """
-    problem = found.problem
-    again = BothSides(*map(describe, found.halves, blocks.labels))
-    row, column = (
-        Side(
-            labels=blocks.labels[axis],
-            n_clusters=blocks.shape[axis],
-            confidence=sure[axis] if half is None else sure[axis] * half.points,
-            placement=place_side(problem, found.preparation, found.views[axis], axis),
-        )
-        for axis, half in enumerate((again.row, again.column))
-    )
-    return BlockCoclustering(
-        row=row,
-        column=column,
-        n_iter=max(1, *(view.n_sweeps for view in found.views)),
-        family=problem.family,
-        blocks=blocks,
-        finest=found.finest,
-        hierarchy=found.hierarchy,
-        candidates=found.candidates,
-        icl=criteria.icl(problem, blocks),
-        bic=criteria.bic(problem, blocks),
-        reproducibility=again,
-    )

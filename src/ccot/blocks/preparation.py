@@ -88,7 +88,7 @@ class Preparation:
         if self.row_effect is None:
             return None
         values = replace(self, row_effect=None).matrix(X)
-        return _observed_mean(values, np.isfinite(values), axis=1)
+        return observed_mean(values, np.isfinite(values), axis=1)
 
     def columns(self, X: Matrix) -> Matrix:
         """Prepare unseen columns, one a row of ``X``; their scale and effect are their own."""
@@ -177,10 +177,10 @@ def with_effects(
     observed = np.isfinite(left)
     for _ in range(1 if observed.all() or center != "both" else _EFFECT_ROUNDS):
         if center != "rows":
-            means = _observed_mean(left, observed, axis=0)
+            means = observed_mean(left, observed, axis=0)
             column_effect, left = column_effect + means, left - means
         if center != "columns":
-            means = _observed_mean(left, observed, axis=1)
+            means = observed_mean(left, observed, axis=1)
             row_effect, left = row_effect + means, left - means[:, None]
     changed = replace(
         preparation,
@@ -362,16 +362,16 @@ def _is_table_of_traits(X: np.ndarray) -> bool:
 
 def _spread(X: np.ndarray) -> np.ndarray:
     observed = np.isfinite(X)
-    mean = _observed_mean(X, observed, axis=0)
-    spread = np.sqrt(_observed_mean((X - mean) ** 2, observed, axis=0))
+    mean = observed_mean(X, observed, axis=0)
+    spread = np.sqrt(observed_mean((X - mean) ** 2, observed, axis=0))
     return np.where(spread > 0, spread, 1.0)
 
 
 def _centre(values: np.ndarray) -> np.ndarray:
-    return values - _observed_mean(values, np.isfinite(values), axis=1)[:, None]
+    return values - observed_mean(values, np.isfinite(values), axis=1)[:, None]
 
 
-def _observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.ndarray:
+def observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.ndarray:
     """Mean over what is observed, 0 where nothing is."""
     total = np.where(observed, values, 0.0).sum(axis=axis)
     return total / np.maximum(observed.sum(axis=axis), 1)
@@ -423,7 +423,7 @@ def row_level_share(X: np.ndarray) -> float:
     1.0
     """
     observed = np.isfinite(X)
-    left = np.where(observed, X - _observed_mean(X, observed, axis=0), 0.0)
-    level = _observed_mean(left, observed, axis=1)
+    left = np.where(observed, X - observed_mean(X, observed, axis=0), 0.0)
+    level = observed_mean(left, observed, axis=1)
     whole = float((left**2).sum())
     return float((observed.sum(axis=1) * level**2).sum()) / whole if whole > 0 else 0.0

@@ -119,7 +119,7 @@ class Blocks:
 
     @property
     def assignments(self) -> tuple[np.ndarray, np.ndarray]:
-        """The plans where there are any and every cluster is somebody's best; else the labels."""
+        """The plans where there are any and every cluster is some point's best; else the labels."""
         if self.plans is None or (self.plans[0].shape[1], self.plans[1].shape[1]) != self.shape:
             return self.labels
         return self.plans

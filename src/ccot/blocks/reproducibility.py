@@ -1,4 +1,4 @@
-"""Which clusters come back: halves of the evidence, fitted apart and compared.
+"""Which clusters come back: halves of the evidence, fitted separately and compared.
 
 The columns are split at random into two halves and the rows are clustered by each half alone; for
 columns the rows are split. A cluster is reproducible if both halves find it. The agreement of two
@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from ccot.blocks.axes import Profiles, stack
 from ccot.blocks.families import Terms
 from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.preparation import observed_mean
 from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
@@ -62,8 +63,8 @@ class Halves:
 
     def at(self, number: int) -> Halves:
         """Return the same with the labels of one number only: they are many."""
-        place = int(np.argmin(np.abs(self.numbers - number)))
-        return replace(self, labels=self.labels[:, place : place + 1])
+        nearest = int(np.argmin(np.abs(self.numbers - number)))
+        return replace(self, labels=self.labels[:, nearest : nearest + 1])
 
     def scores(self, jumps: Mapping[int, float]) -> dict[int, float]:
         """Return log R(k) + 0.3 log log k + 0.5 J(k) for numbers k with a jump J of merge costs.
@@ -95,15 +96,15 @@ class Reproducibility:
     @property
     def agreement(self) -> float:
         """Mean agreement at the fitted number, or at the nearest one that was looked at."""
-        return float(self.mean[self._place])
+        return float(self.mean[self._nearest])
 
     @property
     def plausible(self) -> tuple[int, int]:
         """The numbers around the fitted one that come back as well, up to the spread."""
-        place = self._place
-        worse = np.flatnonzero(self.mean < self.mean[place] - self.spread[place])
-        low = worse[worse < place].max(initial=-1) + 1
-        high = worse[worse > place].min(initial=len(self.mean)) - 1
+        nearest = self._nearest
+        worse = np.flatnonzero(self.mean < self.mean[nearest] - self.spread[nearest])
+        low = worse[worse < nearest].max(initial=-1) + 1
+        high = worse[worse > nearest].min(initial=len(self.mean)) - 1
         return int(self.numbers[low]), int(self.numbers[high])
 
     @property
@@ -117,7 +118,7 @@ class Reproducibility:
         return not self.agreement <= CLEAR + np.nan_to_num(self.expected, nan=-np.inf)
 
     @property
-    def _place(self) -> int:
+    def _nearest(self) -> int:
         return int(np.argmin(np.abs(self.numbers - self.n_clusters)))
 
 
@@ -323,6 +324,5 @@ def _without_effects(values: np.ndarray) -> np.ndarray:
     """Take out the means of rows, then those of columns; missing entries stay missing."""
     seen = np.isfinite(values)
     for axis in (1, 0):
-        total = np.where(seen, values, 0.0).sum(axis=axis, keepdims=True)
-        values = values - total / np.maximum(seen.sum(axis=axis, keepdims=True), 1)
+        values = values - np.expand_dims(observed_mean(values, seen, axis), axis)
     return values

@@ -1,4 +1,4 @@
-"""Column clusters of a table, after its rows: columns that tell the same row clusters apart.
+"""Column clusters of a table, after its rows: columns that separate the same row clusters.
 
 Every column is read as one score per row, in units of its noise; of a category it is the contrast
 of its levels that separates the row clusters most. Scores merge as columns of a matrix do, except
@@ -57,7 +57,7 @@ def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
         expected = np.maximum(blocks.exposure[:, cells], 1e-300)
         residual = (blocks.total[:, cells] - blocks.exposure[:, cells]) / np.sqrt(expected)
         contrast = np.linalg.svd(residual, full_matrices=False)[2][0]
-        # The sign of a contrast is nobody's: the most frequent level counts as low.
+        # The sign of a contrast is arbitrary: the most frequent level counts as low.
         contrast = contrast * (-1 if contrast[problem.unit[cells].argmax()] > 0 else 1)
         weights[cells, column] = contrast / np.sqrt(problem.unit[cells])
     return weights

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,6 +15,7 @@ from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.problem import Blocks, information
+from ccot.blocks.select import led_by
 from ccot.blocks.start import segment
 from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
 from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence
@@ -33,7 +33,6 @@ _FINE_SWEEPS, _SWEEPS, _TOL = 6, 30, 1e-3
 _MOST_CLUSTERS, _N_CUTS = 20, 3
 # Of more cells than this, one cut.
 _LARGE_CELLS = 2**20
-_N_CANDIDATES = 10
 
 
 @stored()
@@ -160,9 +159,6 @@ def _fit_at(
     return next((blocks for blocks in moved if blocks.shape[0] == k), cuts[0])
 
 
-# All rows --------------------------------------------------------------------------------------
-
-
 def _place_many(
     found: RowSearch, preparation: TablePreparation, table: Table
 ) -> tuple[RowSearch, PlacedRows]:
@@ -170,17 +166,10 @@ def _place_many(
     problem = found.problem
     growth = table.shape[0] / len(problem.rows.total)
     whole = replace(problem, sum_squares=problem.sum_squares * growth)
-    sampled = [
-        table_problem.place_side(problem, preparation, blocks)
-        for blocks in (found.finest, found.blocks)
-    ]
-    finest, first = table_problem.read_through(
-        table_problem.table_parts(table, preparation), sampled
-    )
-    (rows,) = table_problem.read_through(
-        table_problem.table_parts(table, preparation),
-        [table_problem.place_side(whole, preparation, first.blocks)],
-    )
+    place, parts = table_problem.place_side, partial(table_problem.table_parts, table, preparation)
+    sampled = [place(problem, preparation, blocks) for blocks in (found.finest, found.blocks)]
+    finest, first = table_problem.read_through(parts(), sampled)
+    (rows,) = table_problem.read_through(parts(), [place(whole, preparation, first.blocks)])
     return replace(found, problem=whole, finest=finest.blocks), rows
 
 
@@ -257,9 +246,9 @@ def _by_majority(columns: ColumnClusters) -> np.ndarray:
 def _families(preparation: TablePreparation) -> tuple[str, str]:
     """Return the family of all columns, "mixed" if there are several, and how many have which."""
     names = {"gaussian": "numbers", "poisson": "counts", "multinomial": "categories"}
-    n_columns = Counter(column.family for column in preparation.columns)
-    used = [key for key in names if n_columns[key]]
-    counts = ", ".join(f"{n_columns[key]} columns of {names[key]} ({key})" for key in used)
+    families = [column.family for column in preparation.columns]
+    used = [key for key in names if key in families]
+    counts = ", ".join(f"{families.count(key)} columns of {names[key]} ({key})" for key in used)
     return used[0] if len(used) == 1 else "mixed", counts
 
 
@@ -268,9 +257,9 @@ def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:
     chosen, scores, criterion = found.blocks.shape[0], found.scores, "icl"
     if scores and chosen != max(scores, key=lambda k: scores[k]):
         scores, criterion = jump_scores(found.hierarchy.costs(0), max(scores)), "jump"
-    others = sorted(set(scores) - {chosen}, key=lambda k: -scores[k])[: _N_CANDIDATES - 1]
+    best_first = sorted(scores, key=lambda k: -scores[k])
     first = Candidate(chosen, n_columns, scores.get(chosen, found.evidence), criterion)
-    return first, *(Candidate(k, n_columns, scores[k], criterion) for k in others)
+    return led_by(first, tuple(Candidate(k, n_columns, scores[k], criterion) for k in best_first))
 
 
 def _bic(problem: TableProblem, blocks: Blocks) -> float:

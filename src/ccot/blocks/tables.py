@@ -9,7 +9,7 @@ the levels together are a multinomial.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import skew
@@ -199,8 +199,7 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
     if any(column.family == "multinomial" for column in columns):
         parts.append("categories by level")
     parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
-    dropped = [c.kind.name for c in columns if c.family == "none"]
-    if dropped:
+    if dropped := [c.kind.name for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")
     why = f" ({reason})" if scale == center == "auto" else ""
     return "; ".join(parts) + why
@@ -220,7 +219,7 @@ def _prepare(values: np.ndarray, kind: ColumnKind, scale: str, center: str) -> P
         shares = times / max(times.sum(), 1)
         # Levels of a data frame that no row has are as good as never seen.
         held = tuple(level for level, share in zip(kind.levels, shares, strict=True) if share > 0)
-        kind = ColumnKind(kind.name, kind.kind, kind.reason, held, kind.format)
+        kind = replace(kind, levels=held)
         n_gaps = int(np.count_nonzero(codes < 0))
         return PreparedColumn(kind, "multinomial", shares=shares[shares > 0], n_gaps=n_gaps)
     numbers = read_column(values, kind)
@@ -242,8 +241,7 @@ def _transform(observed: np.ndarray, scale: str) -> str:
     if scale != "auto" or lowest < 0 or np.ptp(observed) == 0:
         return "none"
     observed = observed / observed.max()
-    before = float(skew(observed))
-    taken = "log" if lowest > 0 else "sqrt"
+    before, taken = float(skew(observed)), "log" if lowest > 0 else "sqrt"
     if before <= _SKEWED:
         return "none"
     after = abs(float(skew(_transformed(observed, taken))))
