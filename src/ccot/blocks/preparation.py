@@ -18,18 +18,15 @@ _SPARSE_DENSITY = 0.25
 _FLOOR_SHARE = 0.01
 # A matrix with at least this share of yes-or-no columns among others is a table of traits.
 _TRAIT_SHARE = 0.1
-# Power of the mean above which variance is said to grow with it; whole numbers are taken for
-# counts unless their variance plainly does not grow.
-_AMOUNT_SLOPE, _COUNT_SLOPE = 0.5, 0.1
-# A power that is not this many standard errors from zero is none.
-_SLOPE_ERRORS = 3.0
+# Power of the mean above which variance is said to grow with it, if it is so many standard errors
+# from zero; whole numbers are taken for counts unless their variance plainly does not grow.
+_AMOUNT_SLOPE, _COUNT_SLOPE, _SLOPE_ERRORS = 0.5, 0.1, 3.0
 # Values this many standard deviations from zero lose the digits that matter when squared.
 _FAR_FROM_ZERO = 1e3
 # Entries this many robust standard deviations out count as no more, if so few are and no row or
 # column has many more of them than chance would give it.
 _FAR_OUT, _RARE = 5.0, 0.02
-_EFFECT_ROUNDS = 20
-_CELLS_AT_ONCE = 2**20
+_EFFECT_ROUNDS, _CELLS_AT_ONCE = 20, 2**20
 # Units differ where the ranges of columns overlap less than this; with many columns, than that.
 _OVERLAP, _OVERLAP_MANY, _MANY_COLUMNS = 0.3, 0.2, 100
 # Columns and rows looked at for units, and the quantiles that are a range.
@@ -80,14 +77,13 @@ class Preparation:
 
     def rows(self, X: Matrix) -> Matrix:
         """Prepare unseen rows; a row's own effect is estimated from the row."""
-        values = replace(self, row_effect=None).matrix(X)
-        return values if self.row_effect is None else _centre(values)
+        return self.matrix(X) if self.row_effect is None else _centre(self._with_row_effect(X))
 
     def effects_of(self, X: Matrix) -> np.ndarray | None:
         """Return the row effects that :meth:`rows` takes out, if any."""
         if self.row_effect is None:
             return None
-        values = replace(self, row_effect=None).matrix(X)
+        values = self._with_row_effect(X)
         return observed_mean(values, np.isfinite(values), axis=1)
 
     def columns(self, X: Matrix) -> Matrix:
@@ -98,6 +94,10 @@ class Preparation:
         if self.column_effect is not None:
             values = _centre(values)
         return values if self.row_effect is None else values - self.row_effect
+
+    def _with_row_effect(self, X: Matrix) -> np.ndarray:
+        """Prepare rows but for their own effects, as a dense matrix."""
+        return replace(self, row_effect=None).matrix(X.toarray() if is_sparse(X) else X)
 
     def _values(self, X: Matrix) -> Matrix:
         if is_sparse(X) and (self.center != "none" or self.limits is not None):
@@ -182,12 +182,11 @@ def with_effects(
         if center != "columns":
             means = observed_mean(left, observed, axis=1)
             row_effect, left = row_effect + means, left - means[:, None]
-    changed = replace(
-        preparation,
-        row_effect=None if center == "columns" else row_effect,
-        column_effect=None if center == "rows" else column_effect,
-    )
-    return with_sentence(changed, center, reason)
+    if center != "columns":
+        preparation = replace(preparation, row_effect=row_effect)
+    if center != "rows":
+        preparation = replace(preparation, column_effect=column_effect)
+    return with_sentence(preparation, center, reason)
 
 
 _TAKEN_OUT = {
