@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ccot import TransportCoclustering
-from ccot.blocks import sampled
+from ccot.blocks import fit as sampled
 from ccot.metrics import error_rate
 
 

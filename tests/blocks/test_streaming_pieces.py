@@ -92,8 +92,8 @@ def read(request):
     known = preparation if effect is None else replace(preparation, row_effect=effect[:20])
     hierarchy = build_hierarchy(sample, fine)
     found = Search(known, sample, (coarse, coarse), fine, hierarchy, ())
-    reader = stream._Reader(tuple(place_side(problem, preparation, v, 0) for v in views))
-    rows = stream._join(reader.read(X[part]) for part in gen_batches(30, 11))
+    placements = [place_side(problem, preparation, v, 0) for v in views]
+    rows = stream._join(stream._read(placements, X[part]) for part in gen_batches(30, 11))
     return Read(X.toarray() if kind == "sparse" else X, problem, effect, found, views, rows)
 
 
@@ -101,7 +101,7 @@ def test_rows_go_where_they_gain_most(read):
     for place, labels in enumerate(read.rows.labels):
         np.testing.assert_array_equal(labels, read.moved(place).argmax(axis=1))
         assert labels.dtype == np.int32
-    assert read.rows.n_views == 2
+    assert len(read.rows.labels) == 2
     sizes = read.rows.sizes(1)
     np.testing.assert_array_equal(sizes, np.bincount(read.rows.labels[1], minlength=6))
     expected = excess_share(
@@ -179,8 +179,8 @@ def test_a_cluster_of_columns_that_all_would_leave_stays():
     X = np.repeat(np.random.default_rng(0).normal(size=(20, 1)), 6, axis=1)
     problem, own = make_problem(X, "gaussian"), np.array([0, 0, 1, 0, 0, 0])
     view = make_blocks(problem, np.arange(20) % 2, own)
-    reader = stream._Reader((place_side(problem, Preparation("gaussian"), view, 0),))
-    rows = stream._join([reader.read(X)])
+    placement = place_side(problem, Preparation("gaussian"), view, 0)
+    rows = stream._join([stream._read([placement], X)])
     blocks, sure = stream._move_columns(problem, view, rows, 0)
     np.testing.assert_array_equal(blocks.labels[1], own)
     total, _ = problem.table(rows.labels[0], own, (2, 2))
@@ -199,7 +199,7 @@ def test_what_is_collected_is_what_blocks_of_the_matrix_are(read):
     assert (swept.n_passes, again.n_passes) == (1, 2)
     assert swept.share_moved == 1
     assert again.share_moved == stream._share_moved(swept.views, again.views)
-    answer = stream._collect(read.found, again, stream.Views.of(read.found))
+    answer = stream._collect(read.found, again)
     found, labels = answer, again.views[0].labels
     np.testing.assert_array_equal(found.row.labels, labels[0])
     np.testing.assert_array_equal(found.column.labels, labels[1])
@@ -230,9 +230,7 @@ def test_blocks_that_hold_nothing_have_no_mean():
         Preparation("gaussian"), problem, (view, view), view, build_hierarchy(problem, view), ()
     )
     swept = stream._sweep(in_parts(X, 1), found, Run(), stream.Sweep((view, view)))
-    np.testing.assert_array_equal(
-        stream._collect(found, swept, stream.Views.of(found)).block_means, X
-    )
+    np.testing.assert_array_equal(stream._collect(found, swept).block_means, X)
 
 
 def test_share_moved_is_the_largest_but_for_the_finest_view():
@@ -291,8 +289,8 @@ def test_degrees_are_double_whatever_the_precision_of_the_rows():
     X = draw("poisson", np.arange(9) % 2, np.arange(6) % 3, np.random.default_rng(0))
     problem = make_problem(X, "poisson")
     view = make_blocks(problem, np.arange(9) % 2, np.arange(6) % 3)
-    reader = stream._Reader((place_side(problem, Preparation("poisson"), view, 0),))
-    rows = reader.read(X.astype(np.float32))
+    placement = place_side(problem, Preparation("poisson"), view, 0)
+    rows = stream._read([placement], X.astype(np.float32))
     assert rows.degree.dtype == np.float64
     np.testing.assert_allclose(rows.degree, X.sum(axis=1), rtol=1e-6)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ccot.blocks.units import differ_in_unit, row_level_share
+from ccot.blocks.preparation import differ_in_unit, row_level_share
 from ccot.datasets import load_simulated
 
 RNG = np.random.default_rng(0)

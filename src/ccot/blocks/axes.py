@@ -1,6 +1,5 @@
 """The matrix seen from its rows or from its columns, summed within clusters of the other side.
 
-Rows and columns are treated alike: what is done to rows is done to columns through the other view.
 Sums over clusters cost O(nnz) for hard labels, and exposures stay factored wherever they are
 products. A view may have a copy of its arrays on a device: profiles are then made and kept there,
 and only tables of blocks and labels come back.
@@ -26,22 +25,14 @@ _POINT_BYTES = 2**11
 
 @dataclass(frozen=True)
 class Profiles:
-    """Totals of the points of a view over the clusters of the other side.
+    """Totals of n points of a view over the m clusters of the other side.
 
-    Attributes
-    ----------
-    total : array of shape (n, m)
-        Totals.
-    exposure : array of shape (n,) or (n, m)
-        Exposures; the points' own factor where ``pooled`` holds the other one.
-    pooled : array of shape (m,) or None
-        The clusters' factor of the exposure.
-    backend : Backend
-        Where totals and exposures are. What is small, ``pooled`` and tables of blocks, is in NumPy.
+    Totals and exposures are on the backend; what is small, ``pooled`` and tables of blocks, is in
+    NumPy.
     """
 
     total: Array
-    exposure: Array
+    exposure: Array  # of shape (n, m), or (n,): the points' factor where ``pooled`` has the other
     pooled: np.ndarray | None
     backend: Backend = NUMPY
 
@@ -84,33 +75,18 @@ class Profiles:
 
 @dataclass(frozen=True)
 class AxisView:
-    """The matrix seen from its rows or, transposed, from its columns.
+    """The matrix seen from its n rows or, transposed, from its columns.
 
-    Attributes
-    ----------
-    values : ndarray or CSR array of shape (n, d)
-        Values times precision.
-    exposure : array of shape (n,)
-        This side's factor of the exposure.
-    partner_exposure : array of shape (d,)
-        The other side's factor.
-    observed : array of shape (n, d) or None
-        Exposure of every entry where some are missing; it replaces the product.
-    transposed_values : CSR array of shape (d, n) or None
-        The values of a sparse matrix once more, stored by the other side.
-    backend : Backend
-        Where these arrays are.
-    copy : AxisView or None
-        The same on a device, where profiles are to be made.
+    The exposure of an entry is the product of both sides' factors, or stands in ``observed``.
     """
 
-    values: Matrix
+    values: Matrix  # times precision
     exposure: Array
     partner_exposure: Array
-    observed: Array | None = None
-    transposed_values: Matrix | None = None
+    observed: Array | None = None  # exposure of every entry where some are missing
+    transposed_values: Matrix | None = None  # of a sparse matrix: CSR of the other side
     backend: Backend = NUMPY
-    copy: AxisView | None = None
+    copy: AxisView | None = None  # the same on a device, where profiles are to be made
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -125,14 +101,10 @@ class AxisView:
         if self.copy is not None:
             return self.copy.profiles(partner, n_partners)
         partner = _bring(self.backend, partner, n_partners)
-        values = self.values
-        if (
-            partner.ndim == 2
-            and self.transposed_values is not None
-            and partner.nbytes > _CACHE_BYTES
-        ):
+        values, is_wide = self.values, partner.ndim == 2 and partner.nbytes > _CACHE_BYTES
+        if self.transposed_values is not None and is_wide and len(partner) > len(self):
             # Where plans do not fit into a cache, the shorter of both tables is the one to jump in.
-            values = self.transposed_values.T if len(partner) > len(self) else values
+            values = self.transposed_values.T
         total = _collapse(values, partner, n_partners)
         if self.observed is not None:
             seen = _collapse(self.observed, partner, n_partners)
@@ -198,8 +170,8 @@ def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisVie
     if backend.device is None:
         return axis_view, other
     copy = axis_view.sent(backend)
-    transposed_values = other.sent(backend) if sparse else copy.transposed()
-    return replace(axis_view, copy=copy), replace(other, copy=transposed_values)
+    other_copy = other.sent(backend) if sparse else copy.transposed()
+    return replace(axis_view, copy=copy), replace(other, copy=other_copy)
 
 
 def _with_room(axis_view: AxisView, backend: Backend) -> Backend:
@@ -252,7 +224,9 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
     """Sum the rows of a matrix within clusters."""
     if assignment.ndim == 2:
         return assignment.T @ matrix
-    stacked = _indicator(assignment, n_clusters).T @ matrix
+    ones, ends = np.ones(len(assignment)), np.arange(len(assignment) + 1)
+    indicator = sp.csr_array((ones, assignment, ends), shape=(len(assignment), n_clusters))
+    stacked = indicator.T @ matrix
     return stacked.toarray() if is_sparse(stacked) else np.asarray(stacked)
 
 
@@ -284,6 +258,14 @@ def _rename(matrix: sp.csr_array, part: slice, names: np.ndarray, n_names: int) 
     return sp.csr_array(renamed, shape=(len(starts) - 1, n_names)).toarray()
 
 
-def _indicator(labels: np.ndarray, n_clusters: int) -> sp.csr_array:
-    ones, ends = np.ones(len(labels)), np.arange(len(labels) + 1)
-    return sp.csr_array((ones, labels, ends), shape=(len(labels), n_clusters))
+def compact(labels: np.ndarray) -> np.ndarray:
+    """Number clusters without gaps, in the order they had."""
+    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+
+
+def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:
+    """Make points of the largest clusters clusters of their own until there are enough."""
+    labels = labels.copy()
+    for cluster in range(int(labels.max()) + 1, wanted):
+        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
+    return labels

@@ -1,11 +1,8 @@
-r"""What kind of thing each column of a table holds, and why it is thought so.
+"""What kind of thing each column of a table holds, and why it is thought so.
 
 Kinds are recognised from the distinct cells of a column. Small whole numbers may be amounts or the
-names of categories: they are categories where the other columns say so. The five leading principal
-components of the others are regressed on the code, once as a line and once with a free mean for
-every level; by BIC,
-
-.. math:: \sum_q n \log \frac{\mathrm{RSS}_{line}}{\mathrm{RSS}_{free}} > 5 (L - 2) \log n .
+names of categories: they are categories where, by BIC, free means of the levels explain the leading
+principal components of the other columns better than a line.
 """
 
 from __future__ import annotations
@@ -49,34 +46,8 @@ _SCALES = (
     ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
     ("xs", "s", "m", "l", "xl", "xxl"),
     (
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-    ),
-    (
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
+        *("zero", "one", "two", "three", "four", "five", "six"),
+        *("seven", "eight", "nine", "ten", "eleven", "twelve"),
     ),
 )
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
@@ -86,27 +57,13 @@ _DATES = ("time", "%")
 @stored()
 @dataclass(frozen=True)
 class ColumnKind:
-    """What one column holds.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    kind : str
-        One of :data:`KINDS`.
-    reason : str
-        Why, in words.
-    levels : tuple of str
-        Levels of categories; of ordered ones in their order.
-    format : str
-        How numbers are written, see :data:`ccot.io.cells.FORMATS`.
-    """
+    """What one column holds, and why it is thought so."""
 
     name: str
-    kind: str
+    kind: str  # one of KINDS
     reason: str
-    levels: tuple[str, ...] = ()
-    format: str = "plain"
+    levels: tuple[str, ...] = ()  # of categories; of ordered ones in their order
+    format: str = "plain"  # how numbers are written, see ccot.io.cells.FORMATS
 
     @property
     def is_used(self) -> bool:
@@ -115,7 +72,7 @@ class ColumnKind:
 
 
 def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> list[ColumnKind]:
-    """Return the kind of every column.
+    """Return the kind of every column; those in ``column_kinds`` are taken as given.
 
     Examples
     --------
@@ -127,14 +84,13 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
     _check_asked(asked, table)
     kinds, codes = [], []
     for name, values in table.columns.items():
-        told = asked.get(name) or table.kinds.get(name)
-        if told is None:
-            kind = (
-                _of_numbers(name, values) if values.dtype.kind == "f" else _of_cells(name, values)
-            )
+        given = asked.get(name) or table.kinds.get(name)
+        if given is None:
+            guess = _of_numbers if values.dtype.kind == "f" else _of_cells
+            kind = guess(name, values)
         else:
             reason = "asked for" if name in asked else "the data frame says so"
-            kind = as_kind(name, values, told, table.levels.get(name, ()), reason)
+            kind = as_kind(name, values, given, table.levels.get(name, ()), reason)
         if kind.kind == "code":
             codes.append(len(kinds))
         kinds.append(kind)
@@ -255,8 +211,8 @@ def _of_formats(name: str, values: np.ndarray, formats: list[str]) -> ColumnKind
     found = _of_numbers(name, read_numbers(values, first), first)
     if first == "plain":
         return found
-    how = "a comma before decimals" if first == "decimal comma" else "separators of thousands"
-    return replace(found, reason=f"{found.reason}, with {how}")
+    mark = "a comma before decimals" if first == "decimal comma" else "separators of thousands"
+    return replace(found, reason=f"{found.reason}, with {mark}")
 
 
 def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
@@ -284,14 +240,13 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
         for scale in _SCALES:
             if lower.keys() <= set(scale):
                 return tuple(lower[word] for word in scale if word in lower)
-    matches = {cell: _RANGE.fullmatch(cell) for cell in counts}
-    if not all(matches.values()):
+    matches = {cell: match for cell in counts if (match := _RANGE.fullmatch(cell))}
+    if len(matches) < len(counts):
         return ()
     # "<10" comes before "10-19", and ">90" after "80-90".
     offset = {"<": -1, ">": 1}
-    return tuple(
-        sorted(counts, key=lambda cell: (float(matches[cell][1]), offset.get(cell[0], 0)))  # type: ignore[index]
-    )
+    starts = {cell: (float(match[1]), offset.get(cell[0], 0)) for cell, match in matches.items()}
+    return tuple(sorted(starts, key=starts.__getitem__))
 
 
 # Codes -----------------------------------------------------------------------------------------
@@ -299,7 +254,7 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
     """Return kinds in which codes are categories or numbers, as the other columns say."""
-    rows = _some_rows(table.shape[0])
+    rows = some_rows(table.shape[0], _CODE_ROWS, _CODE_ROWS, np.random.default_rng(0))
     blocks = [_expand(table.columns[kind.name][rows], kind) for kind in kinds]
     settled = list(kinds)
     for code in codes:
@@ -313,10 +268,11 @@ def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> li
     return settled
 
 
-def _some_rows(n_rows: int) -> np.ndarray | slice:
-    if n_rows <= _CODE_ROWS:
+def some_rows(n_rows: int, most: int, size: int, rng: np.random.Generator) -> np.ndarray | slice:
+    """Draw some of the rows where there are more than ``most``."""
+    if n_rows <= most:
         return slice(None)
-    return np.sort(np.random.default_rng(0).choice(n_rows, _CODE_ROWS, replace=False))
+    return np.sort(rng.choice(n_rows, size, replace=False))
 
 
 def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
@@ -387,9 +343,9 @@ def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
         values = read_numbers(values, kind.format)
     if values.dtype.kind == "f":
-        distinct, place = np.unique(values, return_inverse=True)
+        distinct, code = np.unique(values, return_inverse=True)
         known = [index.get(number_text(v), -2) if np.isfinite(v) else -1 for v in distinct.tolist()]
-        return np.array(known, dtype=np.int64)[place.reshape(-1)]
+        return np.array(known, dtype=np.int64)[code.reshape(-1)]
     cells = values.tolist() if values.dtype.kind == "O" else [str(value) for value in values]
     known = {cell: _level(cell, index) for cell in set(cells)}
     return np.fromiter((known[cell] for cell in cells), np.int64, len(cells))

@@ -1,24 +1,7 @@
-r"""How many clusters: integrated completed likelihood, and jumps of the merge costs.
+"""How many clusters: integrated completed likelihood, evidence, and jumps of the merge costs.
 
-For :math:`g \times m` blocks of an n by d matrix with N observed entries,
-
-.. math:: \mathrm{ICL} = \log L + \sum_k n_k \log \frac{n_k}{n} + \sum_l d_l \log \frac{d_l}{d}
-          - \frac{g - 1}{2} \log n - \frac{m - 1}{2} \log d - \frac{g m}{2} \log N .
-
-Under strong noise ICL finds too few clusters, for two reasons. It charges the entropy of soft
-assignments, and it charges every block mean :math:`\frac{1}{2} \log N` as if nothing were known of
-its size. For real values the :func:`evidence` does neither: the likelihood is that of the soft
-plan, with the reaction of rows and columns (:mod:`ccot.blocks.tap`), and the means
-:math:`\bar x_{kl}` of blocks with :math:`n_{kl}` entries are integrated over a normal prior whose
-variance :math:`\tau^2` is the likeliest one,
-
-.. math:: - \frac{1}{2} \sum_{kl} \Big[ \log \big( 1 + n_{kl} \tau^2 / \sigma^2 \big)
-          + \frac{(\bar x_{kl} - \bar x)^2}{\tau^2 + \sigma^2 / n_{kl}} \Big] .
-
-The shares of the clusters are integrated over as well, and as clusters may be named in any order,
-:math:`g! \, m!` labellings are equally likely: for the rows,
-
-.. math:: \log \Big[ g! \; \frac{(g - 1)! \prod_k n_k!}{(n + g - 1)!} \Big] .
+ICL charges the entropy of soft assignments and every block mean in full, and finds too few clusters
+under strong noise. For real values the :func:`evidence` does neither; docs/blocks.md has the terms.
 """
 
 from __future__ import annotations
@@ -44,7 +27,7 @@ Numbers = tuple[int | None, int | None]
 _WINDOW = 3
 # Variances of the block means that are tried.
 _N_PRIORS = 60
-# Overlap beyond this lowers the price of shares no further: such clusters are hardly told apart.
+# Overlap beyond this lowers the price of shares no further: such clusters hardly differ.
 _LEAST_KNOWN = 0.5
 # Share of a score that may be rounding.
 _ROUNDING = 1e-9
@@ -53,22 +36,12 @@ _ROUNDING = 1e-9
 @stored()
 @dataclass(frozen=True)
 class Candidate:
-    """A pair of numbers of clusters, and what speaks for it.
-
-    Attributes
-    ----------
-    n_row_clusters, n_column_clusters : int
-        The numbers.
-    score : float
-        Larger is better; comparable within one criterion.
-    criterion : str
-        ``"icl"``, ``"jump"`` or ``"reproducibility"``.
-    """
+    """A pair of numbers of clusters, and its score: larger is better within one criterion."""
 
     n_row_clusters: int
     n_column_clusters: int
     score: float
-    criterion: str
+    criterion: str  # "icl", "jump" or "reproducibility"
 
     @property
     def numbers(self) -> tuple[int, int]:
@@ -162,18 +135,18 @@ def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.n
 def ranked(found: Iterable[Blocks], score: Callable[[Blocks], float]) -> list[Blocks]:
     """Sort co-clusterings by a score, highest first.
 
-    Those that differ by rounding stay in the order they came in: the same partition is often found
-    twice, and which of its namings is kept must not depend on the machine.
+    Those that differ by rounding stay in order: which naming of a partition is kept must not depend
+    on the machine.
     """
     found = list(found)
     scores = [score(blocks) for blocks in found]
     order: list[int] = []
     equal: list[int] = []
-    for place in sorted(range(len(found)), key=lambda place: -scores[place]):
-        if equal and scores[equal[0]] - scores[place] > _ROUNDING * abs(scores[equal[0]]):
+    for index in sorted(range(len(found)), key=lambda index: -scores[index]):
+        if equal and scores[equal[0]] - scores[index] > _ROUNDING * abs(scores[equal[0]]):
             order, equal = order + sorted(equal), []
-        equal.append(place)
-    return [found[place] for place in order + sorted(equal)]
+        equal.append(index)
+    return [found[index] for index in order + sorted(equal)]
 
 
 def is_saturated(problem: BlockProblem, shape: tuple[int, int]) -> bool:
@@ -192,10 +165,7 @@ def log_likelihood(problem: BlockProblem, information):
 
 
 def best_cuts(
-    problem: BlockProblem,
-    blocks: Blocks,
-    hierarchy: Hierarchy,
-    given: Numbers = (None, None),
+    problem: BlockProblem, blocks: Blocks, hierarchy: Hierarchy, given: Numbers = (None, None)
 ) -> list[Candidate]:
     """Score all pairs of cuts of a hierarchy by ICL, best first."""
     nodes, parts = hierarchy.nodes(0)
@@ -214,18 +184,17 @@ def best_cuts(
         score = log_likelihood(problem, held) + row_shares + _log_shares(column_sizes @ cut)
         score = score - _price((np.arange(1, len(score) + 1), m), problem, labels=True)
         for g in wanted_rows:
-            if given == (None, None) and is_saturated(problem, (g, m)):
-                continue
-            found.append(Candidate(g, m, float(score[g - 1]), "icl"))
+            if given != (None, None) or not is_saturated(problem, (g, m)):
+                found.append(Candidate(g, m, float(score[g - 1]), "icl"))
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
 def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
     """Return how far merge costs drop at each number of clusters, beyond their usual decay.
 
-    Without structure the cost of the merge from k to k - 1 clusters falls about like 1 / (k - 1).
-    The score of k is the drop of the logarithm of cost times (k - 1), from the last merges that a
-    cut at k refuses to the last ones that it grants, averaged over three of each.
+    Entry k - 2 of the costs is that of going from k to k - 1 clusters; without structure it falls
+    about like 1 / (k - 1). The score of k is the drop of the logarithm of cost times (k - 1), from
+    the last merges that a cut at k refuses to the last ones that it grants, three of each.
 
     Examples
     --------
@@ -238,13 +207,11 @@ def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
         return {}
     order = np.arange(1, len(costs) + 1)
     level = np.log(np.maximum(costs, 1e-12 * costs.max() + 1e-300)) + np.log(order)
-    # The lower half of the tree is the over-segmentation coming apart, not structure.
+    # The lower half of the tree undoes the over-segmentation: it is no structure.
     last = min(limit, (len(costs) + 1) // 2)
     return {
-        k: float(
-            level[max(k - 1 - _WINDOW, 0) : k - 1].mean() - level[k - 1 : k - 1 + _WINDOW].mean()
-        )
-        for k in range(2, last + 1)
+        k + 1: float(level[max(k - _WINDOW, 0) : k].mean() - level[k : k + _WINDOW].mean())
+        for k in range(1, last)
     }
 
 

@@ -6,16 +6,8 @@ over the exposure ``exposure`` has mean ``total / exposure`` and, at that mean,
 .. math:: \log L = \mathrm{total} \cdot \eta(\mathrm{mean})
                    - \mathrm{exposure} \cdot \psi(\mathrm{mean}),
 
-with natural parameter :math:`\eta` and cumulant :math:`\psi`. What a family calls exposure decides
-what it means:
-
-========== ================================ ==========================================
-family     exposure of entry (i, j)         maximises
-========== ================================ ==========================================
-gaussian   precision of column j            squared loss; a missing entry has none
-poisson    product of degrees over the sum  mutual information of row and column clusters
-bernoulli  1                                log loss
-========== ================================ ==========================================
+with natural parameter :math:`\eta` and cumulant :math:`\psi`. The exposure of an entry is the
+precision of its column (gaussian), the product of its degrees over the sum (poisson), or 1.
 """
 
 from __future__ import annotations
@@ -34,16 +26,10 @@ Terms = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Family:
-    """One family.
+    """One family, as functions of the totals and exposures of blocks.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    terms : callable
-        Takes totals, exposures and the overall mean; returns natural parameters and cumulants.
-    information : callable
-        Takes totals and exposures; returns maximised log-likelihoods, without constants.
+    ``terms`` takes the overall mean too and returns natural parameters and cumulants;
+    ``information`` returns maximised log-likelihoods, without constants.
     """
 
     name: str

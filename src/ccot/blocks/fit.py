@@ -8,26 +8,12 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.criteria import (
-    Candidate,
-    Numbers,
-    best_cuts,
-    bic,
-    evidence,
-    icl,
-    is_saturated,
-    ranked,
-)
+from ccot.blocks import criteria
+from ccot.blocks import preparation as prepare
+from ccot.blocks.criteria import Candidate, Numbers, ranked
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
-from ccot.blocks.preparation import (
-    Preparation,
-    choose_effects,
-    choose_preparation,
-    settle_family,
-    with_effects,
-    with_sentence,
-)
+from ccot.blocks.preparation import Preparation
 from ccot.blocks.problem import (
     BlockProblem,
     Blocks,
@@ -37,7 +23,7 @@ from ccot.blocks.problem import (
     pearson_dispersion,
 )
 from ccot.blocks.refine import match_counts, refine
-from ccot.blocks.reproducibility import BothSides, Halves, Reproducibility, describe
+from ccot.blocks.reproducibility import BothSides, Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import over_segment
@@ -53,6 +39,10 @@ from ccot.runtime.types import Matrix, is_sparse
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
 # Sparse matrices of more cells are not written out.
 _LARGEST_WRITTEN = 2**27
+# More points than this on one side, with no more than so many values each, are searched by a
+# sample of the given size: a search costs as much for every point however few values it has.
+MANY_POINTS, FEW_VALUES, SAMPLE = 2**17, 2**8, 2**13
+_ALL_SWEEPS, _ALL_TOL = 4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -80,33 +70,13 @@ class BlockSettings:
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class BlockCoclustering(Coclustering):
-    """A co-clustering by blocks, with everything it was chosen from.
-
-    Attributes
-    ----------
-    family : str
-        Name of the family.
-    blocks : Blocks
-        The co-clustering in its terms.
-    finest : Blocks
-        The over-segmentation under the hierarchy.
-    hierarchy : Hierarchy
-        Merges of the over-segmentation.
-    candidates : tuple of Candidate
-        Numbers with their scores; the chosen ones first.
-    icl, bic : float
-        Criteria of the co-clustering.
-    family_reason : str
-        Why this family, in words.
-    reproducibility : BothSides
-        How well row clusters and column clusters come back, where that was looked into.
-    """
+    """A co-clustering by blocks, with everything it was chosen from."""
 
     family: str
     blocks: Blocks
-    finest: Blocks
+    finest: Blocks  # the over-segmentation under the hierarchy
     hierarchy: Hierarchy
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]  # the chosen one first
     icl: float
     bic: float
     family_reason: str = ""
@@ -115,7 +85,7 @@ class BlockCoclustering(Coclustering):
 
 def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
     """Co-cluster a matrix by transport onto blocks."""
-    name, reason = settle_family(X, family, settings.scale, settings.center)
+    name, reason = prepare.settle_family(X, family, settings.scale, settings.center)
     run.progress(f"family {name}: {reason}")
     return replace(finish(X, search_blocks(X, name, settings, run), settings), family_reason=reason)
 
@@ -131,43 +101,54 @@ def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclusteri
     return replace(answer, block_means=block_means(X, answer.row, answer.column))
 
 
+def collect(
+    found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
+) -> BlockCoclustering:
+    """Put together what a search found, its blocks, and how sure rows and columns are.
+
+    Where halves of the evidence were asked, the confidence of a point is its share of the plan
+    times the share of halves in which it stays with its cluster.
+    """
+    problem = found.problem
+    again = BothSides(*map(describe, found.halves, blocks.labels))
+    row, column = (
+        Side(
+            labels=blocks.labels[axis],
+            n_clusters=blocks.shape[axis],
+            confidence=sure[axis] if half is None else sure[axis] * half.points,
+            placement=place_side(problem, found.preparation, found.views[axis], axis),
+        )
+        for axis, half in enumerate((again.row, again.column))
+    )
+    return BlockCoclustering(
+        row=row,
+        column=column,
+        n_iter=max(1, *(view.n_sweeps for view in found.views)),
+        family=problem.family,
+        blocks=blocks,
+        finest=found.finest,
+        hierarchy=found.hierarchy,
+        candidates=found.candidates,
+        icl=criteria.icl(problem, blocks),
+        bic=criteria.bic(problem, blocks),
+        reproducibility=again,
+    )
+
+
 @dataclass(frozen=True)
 class Search:
-    """What a search for blocks ends with.
-
-    Attributes
-    ----------
-    preparation : Preparation
-        How raw values were prepared.
-    problem : BlockProblem
-        The prepared matrix.
-    views : tuple of Blocks
-        The co-clusterings whose row clusters and whose column clusters are the answer.
-    finest : Blocks
-        The over-segmentation under the hierarchy.
-    hierarchy : Hierarchy
-        Its merges.
-    candidates : tuple of Candidate
-        Numbers with their scores; the chosen ones first.
-    halves : pair of Halves or None
-        What halves of the evidence say of rows and of columns, where they were asked.
-    """
+    """What a search for blocks ends with."""
 
     preparation: Preparation
     problem: BlockProblem
-    views: tuple[Blocks, Blocks]
+    views: tuple[Blocks, Blocks]  # those whose row and whose column clusters are the answer
     finest: Blocks
     hierarchy: Hierarchy
     candidates: tuple[Candidate, ...]
     halves: tuple[Halves | None, Halves | None] = (None, None)
 
 
-def search_blocks(
-    X: Matrix,
-    family: str,
-    settings: BlockSettings,
-    run: Run,
-) -> Search:
+def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Search:
     """Find numbers and blocks; see :func:`fit_blocks`."""
     X = sp.csr_array(X) if is_sparse(X) else X
     preparation, problem, starts = _begin(X, family, settings, run)
@@ -175,23 +156,20 @@ def search_blocks(
     problem = problem.with_dispersion(pearson_dispersion(problem, starts[0].fine))
     choose = partial(select_numbers, problem, starts, settings.given, settings.criterion, run)
     selected = run.checkpoint.piece("numbers", choose)
-    numbers, candidates = selected.numbers, selected.candidates
-    if None in numbers:
+    candidates = selected.candidates
+    if None in selected.numbers:
         views = _fit_by_icl(problem, starts, settings, run)
-        best = Candidate(*views[0].shape, icl(problem, views[0]), "icl")
+        best = Candidate(*views[0].shape, criteria.icl(problem, views[0]), "icl")
         candidates = led_by(best, candidates)
     else:
-        views = _fit_by_cut(problem, starts, numbers, settings, run)
+        views = _fit_by_cut(problem, starts, selected.numbers, settings, run)
     run.progress(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
     fine, hierarchy = starts[0].fine, starts[0].hierarchy
     return Search(preparation, problem, views, fine, hierarchy, candidates, selected.halves)
 
 
 def _begin(
-    X: Matrix,
-    family: str,
-    settings: BlockSettings,
-    run: Run,
+    X: Matrix, family: str, settings: BlockSettings, run: Run
 ) -> tuple[Preparation, BlockProblem, list[Start]]:
     """Prepare the matrix and over-segment it.
 
@@ -203,23 +181,21 @@ def _begin(
 
     def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
         problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
-        n_init = settings.n_init or _default_n_init(X)
-        make = partial(over_segment, problem, n_init, run)
-        fine = run.checkpoint.piece("starts", make)
-        fine = ranked(fine, partial(information, problem))
+        make = partial(over_segment, problem, settings.n_init or _default_n_init(X), run)
+        fine = ranked(run.checkpoint.piece("starts", make), partial(information, problem))
         starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
         return preparation, problem, starts
 
-    plain = choose_preparation(X, family, settings.scale)
+    plain = prepare.choose_preparation(X, family, settings.scale)
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if settings.center != "auto" and family == "gaussian":
         if too_large and settings.center != "none":
             raise ValueError('this sparse matrix is too large to centre: take center="none"')
-        return begin(with_effects(plain, X, settings.center, "asked for"))
-    begun = begin(with_sentence(plain, "none"))
+        return begin(prepare.with_effects(plain, X, settings.center, "asked for"))
+    begun = begin(prepare.with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
-        preparation = with_effects(plain, X, *choose_effects(plain, X))
+        preparation = prepare.with_effects(plain, X, *prepare.choose_effects(plain, X))
         # What was begun with makes room, here and on a device.
         del begun
         begun = begin(preparation)
@@ -255,16 +231,16 @@ def _fit_by_icl(
     problem: BlockProblem, starts: list[Start], settings: BlockSettings, run: Run
 ) -> tuple[Blocks, Blocks]:
     """Refine the best cuts of every start by splits and merges; the best score wins."""
-    score = icl if settings.criterion == "icl" else evidence
+    score = criteria.icl if settings.criterion == "icl" else criteria.evidence
     move = partial(soft_sweep, problem, balanced=settings.balanced)
 
     def criterion(blocks: Blocks) -> float:
-        return -np.inf if is_saturated(problem, blocks.shape) else score(problem, blocks)
+        return -np.inf if criteria.is_saturated(problem, blocks.shape) else score(problem, blocks)
 
     given, keep = settings.given, run.checkpoint.piece
     leaders: dict[tuple[int, int], Blocks] = {}
     for start in counted(starts, "starts cut", run.progress):
-        cuts = best_cuts(problem, start.fine, start.hierarchy, given)
+        cuts = criteria.best_cuts(problem, start.fine, start.hierarchy, given)
         best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
         for cut in best:
             settled = keep("cut", partial(move, start.cut(cut.numbers)))
@@ -286,22 +262,14 @@ def _fit_by_icl(
 
 
 def _fit_by_cut(
-    problem: BlockProblem,
-    starts: list[Start],
-    numbers: Numbers,
-    settings: BlockSettings,
-    run: Run,
+    problem: BlockProblem, starts: list[Start], numbers: Numbers, settings: BlockSettings, run: Run
 ) -> tuple[Blocks, Blocks]:
-    """Cut each side against the finest clusters of the other, and reassign.
-
-    The finest clusters of the other side hold more of what sets rows apart than its coarse ones,
-    so rows and columns each keep a view of their own.
-    """
+    """Cut each side against the finest clusters of the other, which tell more, and reassign."""
     views, balanced = [], settings.balanced
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
+    informed = partial(information, problem)
     for axis in counted((0, 1), "sides cut", run.progress):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
-        informed = partial(information, problem)
         cuts = ranked((start.cut(target) for start in starts), informed)
         moved = [
             run.checkpoint.piece("cut", partial(move, cut))
@@ -315,44 +283,60 @@ def _fit_by_cut(
     return views[0], views[1]
 
 
-def collect(
-    found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
+# A sample of the longer side -------------------------------------------------------------------
+
+
+def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
+    """Co-cluster a matrix, by a sample of its longer side where that is enough."""
+    fit = fit_lopsided if is_lopsided(X, settings) else fit_blocks
+    return fit(X, family, settings, run)
+
+
+def is_lopsided(X: Matrix, settings: BlockSettings) -> bool:
+    """Tell whether a sample of the longer side is enough to find the blocks."""
+    lopsided = max(X.shape) > MANY_POINTS and min(X.shape) <= FEW_VALUES
+    return isinstance(X, np.ndarray) and lopsided and not settings.balanced
+
+
+def fit_lopsided(
+    X: np.ndarray, family: str, settings: BlockSettings, run: Run
 ) -> BlockCoclustering:
-    """Put together what a search found, its blocks, and how sure rows and columns are.
-
-    Where halves of the evidence were asked, the confidence of a point is its share of the plan
-    times the share of halves in which it stays with its cluster.
-    """
-    problem = found.problem
-    again = BothSides(*map(_describe_halves, found.halves, blocks.labels))
-    row, column = (
-        Side(
-            labels=blocks.labels[axis],
-            n_clusters=blocks.shape[axis],
-            confidence=sure[axis] if told is None else sure[axis] * told.points,
-            placement=place_side(problem, found.preparation, view, axis),
-        )
-        for axis, (view, told) in enumerate(
-            zip(found.views, (again.row, again.column), strict=True)
-        )
-    )
-    return BlockCoclustering(
-        row=row,
-        column=column,
-        n_iter=max(1, *(view.n_sweeps for view in found.views)),
-        family=problem.family,
-        blocks=blocks,
-        finest=found.finest,
-        hierarchy=found.hierarchy,
-        candidates=found.candidates,
-        icl=icl(problem, blocks),
-        bic=bic(problem, blocks),
-        reproducibility=again,
-    )
+    """Search a sample of the longer side for blocks, then place the others and sweep all."""
+    axis = int(np.argmax(X.shape))
+    chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
+    run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
+    sample = np.take(X, chosen, axis=axis)
+    name, reason = prepare.settle_family(sample, family, settings.scale, settings.center)
+    found = search_blocks(sample, name, settings, run)
+    whole = _bring_all(X, axis, chosen, found, settings)
+    return replace(finish(X, whole, settings), family_reason=reason)
 
 
-def _describe_halves(halves: Halves | None, labels: np.ndarray) -> Reproducibility | None:
-    """Compare clusters with those of halves; None for rows of which only a sample was searched."""
-    if halves is None or halves.labels.shape[-1] != len(labels):
-        return None
-    return describe(halves, labels)
+def _bring_all(
+    X: np.ndarray, axis: int, chosen: np.ndarray, found: Search, settings: BlockSettings
+) -> Search:
+    """Return a search of the sample with all points of the longer side placed and swept."""
+    preparation = prepare.choose_preparation(X, found.problem.family, settings.scale)
+    preparation = prepare.with_effects(preparation, X, found.preparation.center)
+    preparation = replace(preparation, sentence=found.preparation.sentence)
+    backend = choose_backend(settings.device, "float64")
+    problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
+    problem = problem.with_dispersion(found.problem.dispersion)
+
+    def bring(blocks: Blocks) -> Blocks:
+        """Place all points of the longer side; those of the sample keep their clusters."""
+        placement = place_side(found.problem, found.preparation, blocks, axis)
+        labels = placement.labels(X if axis == 0 else X.T)
+        labels[chosen] = blocks.labels[axis]
+        return make_blocks(problem, *blocks.relabelled(axis, labels))
+
+    def settle(blocks: Blocks) -> Blocks:
+        """Sweep a few times; clusters that would lose all members stay as they were."""
+        swept = sweep(problem, blocks, max_iter=_ALL_SWEEPS, tol=_ALL_TOL)
+        return swept if swept.shape == blocks.shape else blocks
+
+    first, second = found.views
+    row = settle(bring(first))
+    views = row, row if second is first else settle(bring(second))
+    finest = bring(found.finest)
+    return replace(found, preparation=preparation, problem=problem, views=views, finest=finest)

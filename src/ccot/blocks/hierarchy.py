@@ -4,42 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
+from ccot.blocks.axes import compact
 from ccot.blocks.families import Family
-from ccot.blocks.problem import BlockProblem, Blocks
+from ccot.blocks.problem import Blocks, Informed
 from ccot.persistence.registry import stored
-
-
-class Informed(Protocol):
-    """Whatever says how much information blocks hold."""
-
-    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-        """Return the maximised log-likelihood of blocks, without constants."""
-        ...
 
 
 @stored()
 @dataclass(frozen=True)
 class Merge:
-    """One step of a hierarchy: on one side, cluster ``second`` joins cluster ``first``.
-
-    Attributes
-    ----------
-    axis : int
-        0 for rows, 1 for columns.
-    first, second : int
-        Clusters, named as in the finest partition.
-    cost : float
-        Information lost.
-    """
+    """One step: on one side, cluster ``second`` of the finest partition joins ``first``."""
 
     axis: int
     first: int
     second: int
-    cost: float
+    cost: float  # information lost
 
 
 @stored()
@@ -47,19 +29,11 @@ class Merge:
 class Hierarchy:
     """The merges of both sides, each against the finest clusters of the other.
 
-    Merging one side against the other's *finest* clusters keeps its costs comparable from top to
-    bottom: they do not shrink because the other side was merged meanwhile.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of clusters before the first merge.
-    merges : tuple of Merge
-        Rows first, then columns, in the order they were made.
+    So its costs are comparable: they do not shrink because the other side was merged meanwhile.
     """
 
-    shape: tuple[int, int]
-    merges: tuple[Merge, ...]
+    shape: tuple[int, int]  # before the first merge
+    merges: tuple[Merge, ...]  # rows first, then columns, in the order they were made
 
     def side(self, axis: int) -> list[Merge]:
         """Return the merges of one side."""
@@ -74,10 +48,10 @@ class Hierarchy:
         labels = np.arange(self.shape[axis])
         for merge in self.side(axis)[: max(self.shape[axis] - n_clusters, 0)]:
             labels[labels == merge.second] = merge.first
-        return np.unique(labels, return_inverse=True)[1]
+        return compact(labels)
 
     def nodes(self, axis: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
-        """Return all nodes of one side's tree."""
+        """Return the leaves under every node of one side's tree, and the nodes each merge joins."""
         n_leaves = self.shape[axis]
         current = list(range(n_leaves))
         members, parts = [*np.eye(n_leaves)], []
@@ -105,9 +79,7 @@ class Start:
         return self.fine.merged(rows, columns)
 
 
-def build_hierarchy(
-    problem: BlockProblem, blocks: Blocks, axes: Sequence[int] = (0, 1)
-) -> Hierarchy:
+def build_hierarchy(problem: Informed, blocks: Blocks, axes: Sequence[int] = (0, 1)) -> Hierarchy:
     """Merge the cheapest pair of clusters again and again, on each side."""
     merges = [merge for axis in axes for merge in merge_side(problem, blocks, axis)]
     return Hierarchy(blocks.shape, tuple(merges))
@@ -147,16 +119,12 @@ def merge_side(problem: Informed, blocks: Blocks, axis: int) -> list[Merge]:
         first, second = int(min(pair)), int(max(pair))
         cost = max(float(costs[first, second]), 0.0)
         merges.append(Merge(axis, int(alive[first]), int(alive[second]), cost))
-        total, exposure = _join(total, first, second), _join(exposure, first, second)
-        alive = np.delete(alive, second)
+        total[first] += total[second]
+        exposure[first] += exposure[second]
+        total, exposure, alive = (np.delete(a, second, axis=0) for a in (total, exposure, alive))
         costs = np.delete(np.delete(costs, second, axis=0), second, axis=1)
         costs[first, :] = costs[:, first] = _costs_with(problem, total, exposure, first)
     return merges
-
-
-def _join(table: np.ndarray, first: int, second: int) -> np.ndarray:
-    table[first] += table[second]
-    return np.delete(table, second, axis=0)
 
 
 def _costs_with(

@@ -24,40 +24,18 @@ _UNSURE = 1e-9
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class BlockPlacement(Placement):
-    """Transports unseen points of one side onto fitted blocks.
-
-    Attributes
-    ----------
-    axis : int
-        0 for rows, 1 for columns.
-    preparation : Preparation
-        How raw values were prepared.
-    family : str
-        Name of the family.
-    partner : int array of shape (width,), or array of shape (width, n_partners)
-        Clusters of the other side, or its shares in them where it is not sure.
-    partner_exposure : array of shape (width,)
-        Exposure of the other side.
-    scale : float
-        What the degrees of unseen points are divided by (poisson).
-    natural, cumulant : arrays of shape (n_clusters, n_partners)
-        Parameters of the blocks.
-    noise : float
-        Dispersion around them.
-    marginal : array of shape (n_clusters,)
-        Log shares of the clusters.
-    """
+    """Transports unseen points of one side onto fitted blocks."""
 
     axis: int
     preparation: Preparation
     family: str
-    partner: np.ndarray
+    partner: np.ndarray  # clusters of the other side, or its shares in them where it is not sure
     partner_exposure: np.ndarray
-    scale: float
+    scale: float  # what the degrees of unseen points are divided by (poisson)
     natural: np.ndarray
     cumulant: np.ndarray
     noise: float
-    marginal: np.ndarray
+    marginal: np.ndarray  # log shares of the clusters
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of points."""
@@ -71,11 +49,7 @@ class BlockPlacement(Placement):
         return labels, excess_share(soft_plan(gain), labels, axis_view.is_empty())
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
-        """Return each point's log-likelihood per observed entry, in its own cluster.
-
-        The likelihood is that of the prepared values; for amounts and damped counts it is a quasi
-        likelihood.
-        """
+        """Return each point's log-likelihood per observed prepared entry, in its own cluster."""
         axis_view = self.axis_view(points)
         profiles = self.profiles(axis_view)
         best = self.gains(profiles).argmax(axis=1)
@@ -97,11 +71,10 @@ class BlockPlacement(Placement):
         if self.family == "poisson":
             degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
             return AxisView(values, degree / self.scale, self.partner_exposure)
-        observed = None if is_sparse(values) else np.isfinite(values)
-        exposure = np.ones(values.shape[0])
-        weights = self.partner_exposure
-        if observed is None:
+        exposure, weights = np.ones(values.shape[0]), self.partner_exposure
+        if is_sparse(values):
             return AxisView(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
+        observed = np.isfinite(values)
         if observed.all():
             return AxisView(values * weights, exposure, weights)
         filled = np.where(observed, values, 0.0)
@@ -141,12 +114,15 @@ def place_side(
     if own.ndim == 2:
         table = axis_view.profiles(partner, shape[1 - axis]).blocks(own, shape[axis])
     natural, cumulant = problem.terms(*table)
+    partner = to_numpy(partner)
+    if partner.ndim == 2 and partner.max(axis=1).min() > 1 - _UNSURE:
+        partner = partner.argmax(axis=1)
     return BlockPlacement(
         width=len(axis_view.partner_exposure),
         axis=axis,
         preparation=preparation,
         family=problem.family,
-        partner=_hard_if_sure(to_numpy(partner)),
+        partner=partner,
         partner_exposure=axis_view.partner_exposure,
         scale=float(max(axis_view.exposure.sum(), 1e-300)),
         natural=natural,
@@ -154,9 +130,3 @@ def place_side(
         noise=problem.noise(*table),
         marginal=log_marginal(own, shape[axis]),
     )
-
-
-def _hard_if_sure(plan: np.ndarray) -> np.ndarray:
-    """Return labels in the place of a plan that says no more than they do."""
-    is_sure = plan.ndim == 2 and plan.max(axis=1).min() > 1 - _UNSURE
-    return plan.argmax(axis=1) if is_sure else plan

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from ccot.blocks.spectrum import low_rank
-from ccot.blocks.units import ROW_SHARE, row_level_share
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -19,51 +18,36 @@ _SPARSE_DENSITY = 0.25
 _FLOOR_SHARE = 0.01
 # A matrix with at least this share of yes-or-no columns among others is a table of traits.
 _TRAIT_SHARE = 0.1
-# Power of the mean above which variance is said to grow with it; whole numbers are taken for
-# counts unless their variance plainly does not grow.
-_AMOUNT_SLOPE, _COUNT_SLOPE = 0.5, 0.1
-# A power that is not this many standard errors from zero is none.
-_SLOPE_ERRORS = 3.0
+# Power of the mean above which variance is said to grow with it, if it is so many standard errors
+# from zero; whole numbers are taken for counts unless their variance plainly does not grow.
+_AMOUNT_SLOPE, _COUNT_SLOPE, _SLOPE_ERRORS = 0.5, 0.1, 3.0
 # Values this many standard deviations from zero lose the digits that matter when squared.
 _FAR_FROM_ZERO = 1e3
 # Entries this many robust standard deviations out count as no more, if so few are and no row or
 # column has many more of them than chance would give it.
 _FAR_OUT, _RARE = 5.0, 0.02
-_EFFECT_ROUNDS = 20
-_CELLS_AT_ONCE = 2**20
+_EFFECT_ROUNDS, _CELLS_AT_ONCE = 20, 2**20
+# Units differ where the ranges of columns overlap less than this; with many columns, than that.
+_OVERLAP, _OVERLAP_MANY, _MANY_COLUMNS = 0.3, 0.2, 100
+# Columns and rows looked at for units, and the quantiles that are a range.
+_UNIT_COLUMNS, _UNIT_ROWS, _RANGE = 200, 20_000, (0.05, 0.95)
+# Share of the column-centred variance from which the level of rows is kept.
+_ROW_SHARE = 0.4
 
 
 @stored()
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to values before a family sees them.
-
-    Attributes
-    ----------
-    family : str
-        Name of the family.
-    logarithm : bool
-        Values become ``log(1 + x)``.
-    floor : float
-        Subtracted from all values.
-    column_scale : array of shape (n_columns,) or None
-        Columns are divided by it.
-    row_effect, column_effect : arrays or None
-        Additive effects taken out.
-    limits : pair of float or None
-        Values beyond count as if they were there.
-    sentence : str
-        What was done and why, in one line.
-    """
+    """What is done to values before a family sees them."""
 
     family: str
-    logarithm: bool = False
-    floor: float = 0.0
-    column_scale: np.ndarray | None = None
-    row_effect: np.ndarray | None = None
+    logarithm: bool = False  # of 1 + x
+    floor: float = 0.0  # subtracted from all values
+    column_scale: np.ndarray | None = None  # what columns are divided by
+    row_effect: np.ndarray | None = None  # subtracted, as the column effect is
     column_effect: np.ndarray | None = None
-    limits: tuple[float, float] | None = None
-    sentence: str = field(default="", compare=False)
+    limits: tuple[float, float] | None = None  # values beyond count as if they were there
+    sentence: str = field(default="", compare=False)  # what was done and why
 
     def __str__(self) -> str:
         return self.sentence
@@ -71,10 +55,9 @@ class Preparation:
     @property
     def center(self) -> str:
         """Which means are taken out: none, those of columns, of rows, or both."""
-        taken = self.row_effect is not None, self.column_effect is not None
-        return {(False, False): "none", (False, True): "columns", (True, False): "rows"}.get(
-            taken, "both"
-        )
+        if self.row_effect is None:
+            return "none" if self.column_effect is None else "columns"
+        return "rows" if self.column_effect is None else "both"
 
     @property
     def n_effects(self) -> int:
@@ -85,26 +68,23 @@ class Preparation:
 
     def matrix(self, X: Matrix) -> Matrix:
         """Prepare the fitted matrix."""
-        values = self._scaled(X)
+        values = self._values(X)
+        if self.column_scale is not None:
+            values = values / self.column_scale
         if self.row_effect is not None:
             values = values - self.row_effect[:, None]
         return values if self.column_effect is None else values - self.column_effect
 
     def rows(self, X: Matrix) -> Matrix:
         """Prepare unseen rows; a row's own effect is estimated from the row."""
-        values = self._scaled(X)
-        if self.column_effect is not None:
-            values = values - self.column_effect
-        return values if self.row_effect is None else _centre(values)
+        return self.matrix(X) if self.row_effect is None else _centre(self._with_row_effect(X))
 
     def effects_of(self, X: Matrix) -> np.ndarray | None:
         """Return the row effects that :meth:`rows` takes out, if any."""
         if self.row_effect is None:
             return None
-        values = self._scaled(X)
-        if self.column_effect is not None:
-            values = values - self.column_effect
-        return _observed_mean(values, np.isfinite(values), axis=1)
+        values = self._with_row_effect(X)
+        return observed_mean(values, np.isfinite(values), axis=1)
 
     def columns(self, X: Matrix) -> Matrix:
         """Prepare unseen columns, one a row of ``X``; their scale and effect are their own."""
@@ -115,18 +95,20 @@ class Preparation:
             values = _centre(values)
         return values if self.row_effect is None else values - self.row_effect
 
-    def _scaled(self, X: Matrix) -> Matrix:
-        values = self._values(X)
-        return values if self.column_scale is None else values / self.column_scale
+    def _with_row_effect(self, X: Matrix) -> np.ndarray:
+        """Prepare rows but for their own effects, as a dense matrix."""
+        return replace(self, row_effect=None).matrix(X.toarray() if is_sparse(X) else X)
 
     def _values(self, X: Matrix) -> Matrix:
-        is_shifted = self.row_effect is not None or self.column_effect is not None
-        if is_sparse(X) and (is_shifted or self.limits is not None):
+        if is_sparse(X) and (self.center != "none" or self.limits is not None):
             X = X.toarray()
         if self.limits is not None:
             X = np.clip(X, *self.limits)
+        if self.logarithm and is_sparse(X):
+            # The places of the entries are shared, not copied.
+            return sp.csr_array((np.log1p(X.data), X.indices, X.indptr), shape=X.shape)
         if self.logarithm:
-            return _log1p(X) if is_sparse(X) else np.log1p(X)
+            return np.log1p(X)
         if self.floor:
             return (X.toarray() if is_sparse(X) else X) - self.floor
         return X
@@ -135,10 +117,9 @@ class Preparation:
 def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparation:
     """Decide how values are prepared for a family.
 
-    Sparse counts become ``log(1 + x)``: the tenth occurrence of a word in a text says less than
-    the first. Dense amounts lose the floor that clipped measurements share. Columns of a table of
-    traits, some of them yes or no, are put on one scale. Other real values lose their mean where it
-    is far from zero; a few that lie far out are brought in, as each would be a block of its own.
+    Sparse counts become logarithms: the tenth occurrence of a word says less than the first. Dense
+    amounts lose a floor they share, columns of a table of traits get one scale. Other real values
+    lose a mean far from zero; a few far out are brought in: each would be a block of its own.
     """
     if scale not in ("auto", "none"):
         return _scaled_as_asked(X, family, scale)
@@ -179,7 +160,7 @@ def choose_effects(preparation: Preparation, X: Matrix) -> tuple[str, str]:
     """Return which effects are taken out where the data may choose, and why."""
     values = preparation.matrix(X)
     share = row_level_share(values.toarray() if is_sparse(values) else values)
-    if share >= ROW_SHARE:
+    if share >= _ROW_SHARE:
         return "columns", f"rows differ in level: {share:.0%} of what varies within columns"
     return "both", "there would be structure at every scale"
 
@@ -196,17 +177,16 @@ def with_effects(
     observed = np.isfinite(left)
     for _ in range(1 if observed.all() or center != "both" else _EFFECT_ROUNDS):
         if center != "rows":
-            means = _observed_mean(left, observed, axis=0)
+            means = observed_mean(left, observed, axis=0)
             column_effect, left = column_effect + means, left - means
         if center != "columns":
-            means = _observed_mean(left, observed, axis=1)
+            means = observed_mean(left, observed, axis=1)
             row_effect, left = row_effect + means, left - means[:, None]
-    changed = replace(
-        preparation,
-        row_effect=None if center == "columns" else row_effect,
-        column_effect=None if center == "rows" else column_effect,
-    )
-    return with_sentence(changed, center, reason)
+    if center != "columns":
+        preparation = replace(preparation, row_effect=row_effect)
+    if center != "rows":
+        preparation = replace(preparation, column_effect=column_effect)
+    return with_sentence(preparation, center, reason)
 
 
 _TAKEN_OUT = {
@@ -219,12 +199,9 @@ _TAKEN_OUT = {
 
 def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Preparation:
     """Return the preparation with a line that says what is done to values, and why."""
+    done = "values as log(1 + x)" if preparation.logarithm else "values as they are"
     if preparation.column_scale is not None:
         done = "each column divided by its spread"
-    elif preparation.logarithm:
-        done = "values as log(1 + x)"
-    else:
-        done = "values as they are"
     if preparation.family == "poisson":
         done += "; row and column sums taken out by the poisson family"
     elif preparation.family == "gaussian":
@@ -273,7 +250,12 @@ def settle_family(
     if asked == "auto":
         if scale not in ("auto", "none") or center != "auto":
             return "gaussian", "values are scaled or centred as asked"
-        return _keep_levels(X, *choose_family(X))
+        name, reason = choose_family(X)
+        is_amounts = name == "poisson" and reason.startswith("amounts") and not is_sparse(X)
+        # The poisson family takes the levels of rows out; the gaussian one may keep them.
+        if is_amounts and (share := row_level_share(X)) >= _ROW_SHARE:
+            return "gaussian", f"rows differ in level ({share:.0%} of what varies within columns)"
+        return name, reason
     values = X.data if is_sparse(X) else X
     if asked == "poisson" and values.size and values.min() < 0:
         raise ValueError(
@@ -288,25 +270,11 @@ def settle_family(
     return asked, "asked for"
 
 
-def _keep_levels(X: Matrix, name: str, reason: str) -> tuple[str, str]:
-    """Return gaussian instead of poisson for amounts whose rows differ in level: it keeps them."""
-    if name == "poisson" and reason.startswith("amounts") and not is_sparse(X):
-        share = row_level_share(X)
-        if share >= ROW_SHARE:
-            return "gaussian", f"rows differ in level ({share:.0%} of what varies within columns)"
-    return name, reason
-
-
-def _log1p(X: sp.csr_array) -> sp.csr_array:
-    """Take logarithms of the entries; their places are shared, not copied."""
-    return sp.csr_array((np.log1p(X.data), X.indices, X.indptr), shape=X.shape)
-
-
 def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
     """Return the power of the mean that the noise variance follows (Taylor's law).
 
-    The mean of each entry is its low-rank approximation; entries are binned by it. A poisson law
-    has power 1, a gaussian one 0; where the means hardly differ, it is 0 too.
+    Entries are binned by their low-rank approximation. A poisson law has power 1, a gaussian one 0,
+    and so has one whose means hardly differ.
     """
     mean = low_rank(X)
     edges = np.quantile(mean, np.linspace(0, 1, n_bins + 1)[1:-1])
@@ -321,10 +289,10 @@ def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
     used = (counts > 0) & (centre > 0) & (spread > 0)
     if used.sum() < 2 or np.ptp(np.log(centre[used])) < 1e-6:
         return 0.0
-    place = np.log(centre[used])
-    slope = float(np.polyfit(place, np.log(spread[used]), 1)[0])
+    log_mean = np.log(centre[used])
+    slope = float(np.polyfit(log_mean, np.log(spread[used]), 1)[0])
     # The logarithm of a variance of n values is known to about sqrt(2 / n).
-    error = np.sqrt(2.0 / counts[used].min()) / np.linalg.norm(place - place.mean())
+    error = np.sqrt(2.0 / counts[used].min()) / np.linalg.norm(log_mean - log_mean.mean())
     return slope if abs(slope) > _SLOPE_ERRORS * error else 0.0
 
 
@@ -367,7 +335,6 @@ def _some(X: np.ndarray) -> np.ndarray:
     """Return entries of a large matrix, drawn at random but always the same; all of a small one."""
     if X.size <= _CELLS_AT_ONCE:
         return X
-    # Every so many entries might all be of the same few columns.
     row, column = np.random.default_rng(0).integers(X.shape, size=(_CELLS_AT_ONCE, 2)).T
     return X[row, column]
 
@@ -394,16 +361,68 @@ def _is_table_of_traits(X: np.ndarray) -> bool:
 
 def _spread(X: np.ndarray) -> np.ndarray:
     observed = np.isfinite(X)
-    mean = _observed_mean(X, observed, axis=0)
-    spread = np.sqrt(_observed_mean((X - mean) ** 2, observed, axis=0))
+    mean = observed_mean(X, observed, axis=0)
+    spread = np.sqrt(observed_mean((X - mean) ** 2, observed, axis=0))
     return np.where(spread > 0, spread, 1.0)
 
 
 def _centre(values: np.ndarray) -> np.ndarray:
-    return values - _observed_mean(values, np.isfinite(values), axis=1)[:, None]
+    return values - observed_mean(values, np.isfinite(values), axis=1)[:, None]
 
 
-def _observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.ndarray:
+def observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.ndarray:
     """Mean over what is observed, 0 where nothing is."""
     total = np.where(observed, values, 0.0).sum(axis=axis)
     return total / np.maximum(observed.sum(axis=axis), 1)
+
+
+def differ_in_unit(X: np.ndarray) -> bool:
+    """Return True where the columns of a matrix are measured in different units.
+
+    Their ranges (5 to 95 %) hardly overlap then, not even, where none is negative, of logarithms.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> differ_in_unit(X), differ_in_unit(X * [1, 10, 100, 1000] + [0, 50, 900, 0])
+    (False, True)
+    """
+    X, are_many = X[:: max(1, len(X) // _UNIT_ROWS)], X.shape[1] > _MANY_COLUMNS
+    limit = _OVERLAP_MANY if are_many else _OVERLAP
+    with np.errstate(all="ignore"):
+        overlap = _overlap(X)
+        if overlap < limit and not are_many and np.fmin.reduce(X, axis=None) >= 0:
+            overlap = max(overlap, _overlap(np.log(np.where(X > 0, X, np.nan))))
+    return bool(overlap < limit)
+
+
+def _overlap(X: np.ndarray) -> float:
+    """Return the mean overlap of the ranges of two columns, as a share of the wider one."""
+    held = np.isfinite(X).sum(axis=0) > 1
+    held[held] = np.nanmax(X[:, held], axis=0) > np.nanmin(X[:, held], axis=0)
+    columns = np.flatnonzero(held)
+    if len(columns) < 2:
+        return 1.0
+    columns = np.random.default_rng(0).permutation(columns)[:_UNIT_COLUMNS]
+    low, high = np.nanquantile(X[:, columns], _RANGE, axis=0)
+    # Columns of which hardly any value differs.
+    low = np.where(high > low, low, np.nanmin(X[:, columns], axis=0))
+    high = np.where(high > low, high, np.nanmax(X[:, columns], axis=0))
+    shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
+    share = np.clip(shared, 0, None) / np.maximum((high - low)[:, None], high - low)
+    return float(share[np.triu_indices(len(columns), 1)].mean())
+
+
+def row_level_share(X: np.ndarray) -> float:
+    """Return the share of the column-centred variance that the levels of rows hold.
+
+    Examples
+    --------
+    >>> round(row_level_share(np.arange(5.0)[:, None] + np.zeros(3)), 3)
+    1.0
+    """
+    observed = np.isfinite(X)
+    left = np.where(observed, X - observed_mean(X, observed, axis=0), 0.0)
+    level = observed_mean(left, observed, axis=1)
+    whole = float((left**2).sum())
+    return float((observed.sum(axis=1) * level**2).sum()) / whole if whole > 0 else 0.0

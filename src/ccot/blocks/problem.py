@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.axes import AxisView, Profiles, both_views, stack
+from ccot.blocks.axes import AxisView, Profiles, both_views, compact, stack
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend
@@ -16,36 +17,16 @@ from ccot.runtime.types import Matrix, is_sparse
 
 @dataclass(frozen=True)
 class BlockProblem:
-    """A matrix prepared for one family.
-
-    Attributes
-    ----------
-    family : str
-        Name of the family.
-    axes : tuple of AxisView
-        Rows and columns.
-    overall : float
-        Mean over all exposure.
-    n_observed : int
-        Number of observed entries.
-    sum_squares : float
-        Weighted sum of squares, of the gaussian family only.
-    dispersion : float
-        Variance in units of the family's own; log-likelihoods are divided by it.
-    n_effects : int
-        Free parameters besides those of the blocks.
-    unit : float
-        What counts as one where amounts are small; block means are smoothed in this unit.
-    """
+    """A matrix prepared for one family, seen from its rows and from its columns."""
 
     family: str
     axes: tuple[AxisView, AxisView]
-    overall: float
+    overall: float  # mean over all exposure
     n_observed: int
-    sum_squares: float = 0.0
-    dispersion: float = 1.0
-    n_effects: int = 0
-    unit: float = 1.0
+    sum_squares: float = 0.0  # weighted; of the gaussian family only
+    dispersion: float = 1.0  # variance in units of the family's own
+    n_effects: int = 0  # free parameters besides those of the blocks
+    unit: float = 1.0  # what counts as one where amounts are small: means are smoothed in it
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,12 +72,9 @@ class BlockProblem:
 
 
 def make_problem(
-    values: Matrix,
-    family: str,
-    precision: np.ndarray | None = None,
-    backend: Backend = NUMPY,
+    values: Matrix, family: str, precision: np.ndarray | None = None, backend: Backend = NUMPY
 ) -> BlockProblem:
-    """Build the problem of a prepared matrix."""
+    """Build the problem of a prepared matrix; NaN is missing, precision that of columns."""
     n_rows, n_columns = values.shape
     if family == "poisson":
         row_degree, column_degree = _sums(values, 1), _sums(values, 0)
@@ -109,13 +87,11 @@ def make_problem(
         return BlockProblem(family, axes, overall, n_rows * n_columns, dispersion=unit, unit=unit)
     weights = np.ones(n_columns) if precision is None else precision
     observed = None if is_sparse(values) else np.isfinite(values)
-    if observed is None or observed.all():
-        axis_view = AxisView(_weigh(values, weights), np.ones(n_rows), weights)
-        n_observed, exposure = n_rows * n_columns, n_rows * float(weights.sum())
-    else:
-        values = np.where(observed, values, 0.0)
-        axis_view = AxisView(_weigh(values, weights), np.ones(n_rows), weights, observed * weights)
-        n_observed, exposure = int(observed.sum()), float((observed * weights).sum())
+    n_observed, exposure, seen = n_rows * n_columns, n_rows * float(weights.sum()), None
+    if observed is not None and not observed.all():
+        values, seen = np.where(observed, values, 0.0), observed * weights
+        n_observed, exposure = int(observed.sum()), float(seen.sum())
+    axis_view = AxisView(_weigh(values, weights), np.ones(n_rows), weights, seen)
     return BlockProblem(
         family,
         both_views(axis_view, backend),
@@ -128,25 +104,13 @@ def make_problem(
 @stored()
 @dataclass(frozen=True)
 class Blocks:
-    """A co-clustering of a problem.
-
-    Attributes
-    ----------
-    labels : tuple of int arrays
-        Clusters of rows and of columns.
-    total, exposure : arrays of shape (n_row_clusters, n_column_clusters)
-        Block statistics.
-    n_sweeps : int
-        Sweeps that led here.
-    plans : tuple of arrays, or None
-        The soft assignments whose hard reading the labels are, where sweeps ended soft.
-    """
+    """A co-clustering of a problem: labels of both sides, and totals and exposures of blocks."""
 
     labels: tuple[np.ndarray, np.ndarray]
     total: np.ndarray
     exposure: np.ndarray
     n_sweeps: int = 0
-    plans: tuple[np.ndarray, np.ndarray] | None = None
+    plans: tuple[np.ndarray, np.ndarray] | None = None  # where sweeps ended soft
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -155,7 +119,7 @@ class Blocks:
 
     @property
     def assignments(self) -> tuple[np.ndarray, np.ndarray]:
-        """The plans where there are any and every cluster is somebody's best; else the labels."""
+        """The plans where there are any and every cluster is some point's best; else the labels."""
         if self.plans is None or (self.plans[0].shape[1], self.plans[1].shape[1]) != self.shape:
             return self.labels
         return self.plans
@@ -165,10 +129,7 @@ class Blocks:
         return (self.total.T, self.exposure.T) if axis else (self.total, self.exposure)
 
     def merged(self, rows: np.ndarray, columns: np.ndarray) -> Blocks:
-        """Return coarser blocks, given the coarse cluster of every cluster of both sides.
-
-        Statistics of blocks add up, so the matrix is not looked at again.
-        """
+        """Return coarser blocks, given the coarse cluster of every cluster of both sides."""
         shape = int(rows.max()) + 1, int(columns.max()) + 1
         total, exposure = (
             stack(stack(table, rows, shape[0]).T, columns, shape[1]).T
@@ -185,25 +146,30 @@ def make_blocks(
     problem: BlockProblem, row_labels: np.ndarray, column_labels: np.ndarray, n_sweeps: int = 0
 ) -> Blocks:
     """Number the clusters without gaps, in the order they had, and collect the statistics."""
-    labels = _compact(row_labels), _compact(column_labels)
+    labels = compact(row_labels), compact(column_labels)
     shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
     total, exposure = problem.table(*labels, shape)
     return Blocks(labels, total, exposure, n_sweeps)
 
 
 def relabel_side(blocks: Blocks, profiles: Profiles, axis: int, labels: np.ndarray) -> Blocks:
-    """Return blocks with other labels on one side, whose profiles over the other are known.
-
-    The matrix is not looked at again.
-    """
-    labels = _compact(labels)
+    """Return blocks with other labels on one side, whose profiles over the other are known."""
+    labels = compact(labels)
     total, exposure = profiles.blocks(labels, int(labels.max()) + 1)
     if axis:
         total, exposure = total.T, exposure.T
     return Blocks(blocks.relabelled(axis, labels), total, exposure)
 
 
-def information(problem: BlockProblem, blocks: Blocks) -> float:
+class Informed(Protocol):
+    """Whatever says how much information blocks hold."""
+
+    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+        """Return the maximised log-likelihood of blocks, without constants."""
+        ...
+
+
+def information(problem: Informed, blocks: Blocks) -> float:
     """Return the information that blocks hold, up to a constant of the data."""
     return float(problem.information(blocks.total, blocks.exposure).sum())
 
@@ -229,10 +195,6 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
     count = float(axis_view.values.sum())
     excess = max(float(squares.sum()) - count, 1e-12 * float(np.clip(count, 1e-288, 1.0)))
     return excess / max(n_free, 1)
-
-
-def _compact(labels: np.ndarray) -> np.ndarray:
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
 
 
 def _sums(values: Matrix, axis: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ccot.blocks.axes import Profiles
+from ccot.blocks.axes import Profiles, compact, set_apart
 from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
 from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks, relabel_side
@@ -18,7 +18,6 @@ from ccot.runtime.backends import to_numpy
 from ccot.runtime.run import NO_CHECKPOINT, Checkpoint
 from ccot.runtime.types import Array
 
-Labels = tuple[np.ndarray, np.ndarray]
 _MAX_MOVES = 30
 # Moves worth a sweep: the best as they stand.
 _N_TRIED = 4
@@ -81,7 +80,7 @@ def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
     pair = np.unravel_index(np.argmin(costs), costs.shape)
     coarse = [np.arange(size) for size in blocks.shape]
     coarse[axis][pair[1]] = pair[0]
-    coarse[axis] = np.unique(coarse[axis], return_inverse=True)[1].reshape(-1)
+    coarse[axis] = compact(coarse[axis])
     return blocks.merged(coarse[0], coarse[1])
 
 
@@ -130,12 +129,6 @@ def _one_step(problem: BlockProblem, blocks: Blocks, axis: int, target: int) -> 
     splits = ranked(_splits(problem, blocks, axis), partial(information, problem))
     if splits:
         return splits[0]
-    return make_blocks(problem, *_peel(blocks, axis))
-
-
-def _peel(blocks: Blocks, axis: int) -> Labels:
-    """Equal points cannot be split by what they hold: set one of the largest cluster apart."""
-    labels = blocks.labels[axis].copy()
-    largest = np.bincount(labels).argmax()
-    labels[np.flatnonzero(labels == largest)[-1]] = blocks.shape[axis]
-    return blocks.relabelled(axis, labels)
+    # Equal points cannot be split by what they hold.
+    labels = set_apart(blocks.labels[axis], blocks.shape[axis] + 1)
+    return make_blocks(problem, *blocks.relabelled(axis, labels))

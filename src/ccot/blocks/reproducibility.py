@@ -1,12 +1,8 @@
-"""Which clusters come back: halves of the evidence, fitted apart and compared.
+"""Which clusters come back: halves of the evidence, fitted separately and compared.
 
-The columns are split at random into two halves and the rows are clustered by each half alone. A
-cluster is reproducible if both halves find it. The agreement of the two partitions into k clusters
-is the adjusted Rand index, which is 0 on average for partitions that have nothing to do with one
-another. For columns the rows are split.
-
-A partition is compared with other halves of the *evidence*, not with other samples of points: that
-is the question a user has, whether new words would bring the same texts together.
+The columns are split at random into two halves and the rows are clustered by each half alone; for
+columns the rows are split. A cluster is reproducible if both halves find it. The agreement of two
+partitions is the adjusted Rand index, 0 on average where they have nothing to do with one another.
 """
 
 from __future__ import annotations
@@ -22,6 +18,7 @@ from joblib import Parallel, delayed
 from ccot.blocks.axes import Profiles, stack
 from ccot.blocks.families import Terms
 from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.preparation import observed_mean
 from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
@@ -48,24 +45,12 @@ DISSOLVED = 0.5
 @stored()
 @dataclass(frozen=True)
 class Halves:
-    """What the halves of the evidence say of one side.
+    """What the halves of the evidence say of one side."""
 
-    Attributes
-    ----------
-    numbers : int array of shape (n_numbers,)
-        Numbers of clusters, increasing.
-    agreement : array of shape (n_splits, n_numbers)
-        Adjusted Rand index of the two halves of each split.
-    labels : int array of shape (2 * n_splits, n_numbers, n_points)
-        Clusters of the points in every half.
-    expected : float
-        Largest agreement of noise with the same margins; NaN: not looked at.
-    """
-
-    numbers: np.ndarray
-    agreement: np.ndarray
-    labels: np.ndarray
-    expected: float = np.nan
+    numbers: np.ndarray  # of clusters, increasing
+    agreement: np.ndarray  # adjusted Rand index of the halves, of shape (n_splits, n_numbers)
+    labels: np.ndarray  # of shape (2 * n_splits, n_numbers, n_points)
+    expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
 
     @property
     def mean(self) -> np.ndarray:
@@ -78,17 +63,13 @@ class Halves:
 
     def at(self, number: int) -> Halves:
         """Return the same with the labels of one number only: they are many."""
-        place = int(np.argmin(np.abs(self.numbers - number)))
-        return replace(self, labels=self.labels[:, place : place + 1])
+        nearest = int(np.argmin(np.abs(self.numbers - number)))
+        return replace(self, labels=self.labels[:, nearest : nearest + 1])
 
     def scores(self, jumps: Mapping[int, float]) -> dict[int, float]:
-        r"""Return the scores of the numbers of clusters that have a jump of merge costs.
+        """Return log R(k) + 0.3 log log k + 0.5 J(k) for numbers k with a jump J of merge costs.
 
-        .. math:: \log R(k) + 0.3 \log \log k + 0.5 J(k)
-
-        for the agreement R that can be counted on, the mean over the splits less their standard
-        deviation, and the jump J; see :func:`ccot.blocks.criteria.jump_scores`. Few clusters agree
-        well in some splits and badly in others: which way the last merges go is a matter of chance.
+        R is the agreement that can be counted on: the mean less the standard deviation.
         """
         reliable = self.mean - self.agreement.std(axis=0)
         agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
@@ -102,47 +83,28 @@ class Halves:
 @stored()
 @dataclass(frozen=True)
 class Reproducibility:
-    """How well the clusters of one side come back when the evidence is new.
+    """How well the clusters of one side come back when the evidence is new."""
 
-    Attributes
-    ----------
-    numbers : int array of shape (n_numbers,)
-        Numbers of clusters that were looked at.
-    mean, spread : arrays of shape (n_numbers,)
-        Agreement of the halves, adjusted for chance: mean and standard deviation over the splits.
-    n_clusters : int
-        The number of the fitted clusters.
-    clusters : array of shape (n_clusters,)
-        For each cluster, the Jaccard index with its best match in a half, averaged over halves.
-    points : array of shape (n_points,)
-        For each row or column, the share of halves in which it is with its cluster.
-    expected : float
-        Largest agreement of noise with the same margins; NaN where there was no need to look.
-    """
-
-    numbers: np.ndarray
-    mean: np.ndarray
-    spread: np.ndarray
-    n_clusters: int
-    clusters: np.ndarray
-    points: np.ndarray
-    expected: float = np.nan
+    numbers: np.ndarray  # of clusters that were looked at
+    mean: np.ndarray  # agreement of the halves for each number, adjusted for chance
+    spread: np.ndarray  # its standard deviation over the splits
+    n_clusters: int  # fitted
+    clusters: np.ndarray  # Jaccard index of each cluster with its best match, averaged over halves
+    points: np.ndarray  # share of halves in which each row or column is with its cluster
+    expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
 
     @property
     def agreement(self) -> float:
         """Mean agreement at the fitted number, or at the nearest one that was looked at."""
-        return float(self.mean[self._place])
+        return float(self.mean[self._nearest])
 
     @property
     def plausible(self) -> tuple[int, int]:
         """The numbers around the fitted one that come back as well, up to the spread."""
-        place = self._place
-        good = self.mean >= self.mean[place] - self.spread[place]
-        low = high = place
-        while low > 0 and good[low - 1]:
-            low -= 1
-        while high + 1 < len(good) and good[high + 1]:
-            high += 1
+        nearest = self._nearest
+        worse = np.flatnonzero(self.mean < self.mean[nearest] - self.spread[nearest])
+        low = worse[worse < nearest].max(initial=-1) + 1
+        high = worse[worse > nearest].min(initial=len(self.mean)) - 1
         return int(self.numbers[low]), int(self.numbers[high])
 
     @property
@@ -156,20 +118,14 @@ class Reproducibility:
         return not self.agreement <= CLEAR + np.nan_to_num(self.expected, nan=-np.inf)
 
     @property
-    def _place(self) -> int:
+    def _nearest(self) -> int:
         return int(np.argmin(np.abs(self.numbers - self.n_clusters)))
 
 
 @stored()
 @dataclass(frozen=True)
 class BothSides:
-    """The reproducibility of rows and of columns; None where it was not looked into.
-
-    Attributes
-    ----------
-    row, column : Reproducibility or None
-        Row clusters by halves of the columns, column clusters by halves of the rows.
-    """
+    """The reproducibility of rows and of columns; None where it was not looked into."""
 
     row: Reproducibility | None = None
     column: Reproducibility | None = None
@@ -181,13 +137,13 @@ def can_be_halved(problem: BlockProblem) -> bool:
 
 
 def fit_halves(
-    problem: BlockProblem,
-    axis: int,
-    numbers: Sequence[int],
-    run: Run,
-    n_splits: int | None = None,
+    problem: BlockProblem, axis: int, numbers: Sequence[int], run: Run, n_splits: int | None = None
 ) -> Halves:
-    """Cluster the points of one side by halves of the other."""
+    """Cluster the points of one side by halves of the other.
+
+    Numbers that some half does not reach are left out. The default number of splits is 8, for large
+    matrices 3 (rows) or 2 (columns).
+    """
     if n_splits is None:
         n_cells = problem.shape[0] * problem.shape[1]
         n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
@@ -215,18 +171,12 @@ def fit_halves(
 
 
 def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Halves:
-    """Compare the agreement with that of noise which has the same margins.
-
-    Where the agreement is too low to be clear anyway there is no need to.
-    """
+    """Compare the agreement, unless it is too low anyway, with that of noise with equal margins."""
     if halves.highest() <= CLEAR:
         return replace(halves, expected=0.0)
-    nulls = [
-        fit_halves(
-            noise_like(problem, run.rng), axis, halves.numbers.tolist(), run, _NULL_SPLITS
-        ).highest()
-        for _ in range(_N_NULLS)
-    ]
+    numbers = halves.numbers.tolist()
+    noise = (noise_like(problem, run.rng) for _ in range(_N_NULLS))
+    nulls = [fit_halves(one, axis, numbers, run, _NULL_SPLITS).highest() for one in noise]
     return replace(halves, expected=max(0.0, *nulls))
 
 
@@ -235,19 +185,25 @@ def is_clear(halves: Halves) -> bool:
     return halves.highest() > CLEAR + np.nan_to_num(halves.expected)
 
 
-def describe(halves: Halves, labels: np.ndarray) -> Reproducibility:
-    """Compare fitted clusters with those of the halves at the same number."""
-    n_clusters = int(labels.max()) + 1
+def describe(halves: Halves | None, labels: np.ndarray) -> Reproducibility | None:
+    """Compare fitted clusters with those of the halves, which hold one number only.
+
+    Without halves, and for rows of which only a sample was searched, there is nothing to compare.
+    """
+    if halves is None or halves.labels.shape[-1] != len(labels):
+        return None
     found, stays = [], np.zeros(len(labels))
     for half in halves.labels[:, 0]:
-        overlap = _jaccard(contingency(labels, half))
+        table = contingency(labels, half)
+        union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
+        overlap = table / np.maximum(union, 1)
         found.append(overlap.max(axis=1))
         stays += overlap.argmax(axis=1)[labels] == half
     return Reproducibility(
         numbers=halves.numbers,
         mean=halves.mean,
         spread=halves.agreement.std(axis=0),
-        n_clusters=n_clusters,
+        n_clusters=int(labels.max()) + 1,
         clusters=np.mean(found, axis=0),
         points=stays / len(found),
         expected=halves.expected,
@@ -271,10 +227,8 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray) -> float:
     1.0
     """
     table = contingency(first, second).astype(np.float64)
-    together, rows, columns = (
-        float((sizes * (sizes - 1)).sum())
-        for sizes in (table, table.sum(axis=1), table.sum(axis=0))
-    )
+    counts = table, table.sum(axis=1), table.sum(axis=0)
+    together, rows, columns = (float((sizes * (sizes - 1)).sum()) for sizes in counts)
     expected = rows * columns / max(len(first) * (len(first) - 1.0), 1.0)
     highest = 0.5 * (rows + columns)
     return 1.0 if highest == expected else (together - expected) / (highest - expected)
@@ -283,8 +237,7 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray) -> float:
 def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> BlockProblem:
     """Return the problem of all points of one side and some of the other.
 
-    The values are those that were prepared; what depends on the matrix as a whole, degrees and
-    effects, is of the half alone.
+    Values stay as prepared; degrees and effects are those of the half alone.
     """
     rows, columns = problem.axes
     weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
@@ -307,11 +260,7 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
 
 
 def noise_like(problem: BlockProblem, rng: np.random.Generator) -> BlockProblem:
-    """Draw a matrix with the margins of this one, whose rows and columns are independent.
-
-    Counts are drawn with their dispersion, zeros and ones with their shares, and of real values the
-    residuals around row and column means change places.
-    """
+    """Draw a matrix with the margins of this one, whose rows and columns are independent."""
     values = _noise_values(problem, rng)
     return replace(make_problem(values, problem.family), n_effects=problem.n_effects)
 
@@ -362,10 +311,7 @@ def _cluster_by_half(
 def _reassign(
     problem: BlockProblem, profiles: Profiles, fine: Terms, cut: np.ndarray, own: np.ndarray
 ) -> np.ndarray:
-    """Merge the finest clusters, then move every point once to its best cluster.
-
-    Where a cluster would lose all its points they stay.
-    """
+    """Merge the finest clusters, then move every point once, if no cluster loses all of them."""
     k, labels = int(cut.max()) + 1, cut[own]
     table = stack(fine[0], cut, k), stack(fine[1], cut, k)
     gain = gains(problem, profiles, table, log_marginal(labels, k))
@@ -378,12 +324,5 @@ def _without_effects(values: np.ndarray) -> np.ndarray:
     """Take out the means of rows, then those of columns; missing entries stay missing."""
     seen = np.isfinite(values)
     for axis in (1, 0):
-        total = np.where(seen, values, 0.0).sum(axis=axis, keepdims=True)
-        values = values - total / np.maximum(seen.sum(axis=axis, keepdims=True), 1)
+        values = values - np.expand_dims(observed_mean(values, seen, axis), axis)
     return values
-
-
-def _jaccard(table: np.ndarray) -> np.ndarray:
-    """Return the overlap of every pair of clusters as a share of their union."""
-    union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
-    return table / np.maximum(union, 1)

@@ -6,23 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ccot.blocks.criteria import (
-    Candidate,
-    Numbers,
-    best_cuts,
-    evidence,
-    jump_scores,
-    mean_costs,
-)
+from ccot.blocks.criteria import Candidate, Numbers, best_cuts, evidence, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start
 from ccot.blocks.problem import BlockProblem, make_blocks, pearson_dispersion
-from ccot.blocks.reproducibility import (
-    Halves,
-    can_be_halved,
-    fit_halves,
-    is_clear,
-    with_noise,
-)
+from ccot.blocks.reproducibility import Halves, can_be_halved, fit_halves, is_clear, with_noise
 from ccot.blocks.sweep import settle
 from ccot.persistence.registry import stored
 from ccot.runtime.run import Run
@@ -39,19 +26,9 @@ _N_FAINT = 3
 @stored()
 @dataclass(frozen=True)
 class Selection:
-    """The numbers of clusters, and what they were chosen by.
+    """The numbers of clusters, and what they were chosen by: candidates, the chosen ones first."""
 
-    Attributes
-    ----------
-    numbers : pair of int or None
-        The numbers; None on both sides where the likelihood is to settle them by search.
-    candidates : tuple of Candidate
-        Numbers with their scores, the chosen ones first.
-    halves : pair of Halves or None
-        What halves of the evidence say of rows and of columns, where they were asked.
-    """
-
-    numbers: Numbers
+    numbers: Numbers  # None on both sides where the likelihood is to settle them by search
     candidates: tuple[Candidate, ...]
     halves: tuple[Halves | None, Halves | None] = (None, None)
 
@@ -70,9 +47,8 @@ def select_numbers(
 ) -> Selection:
     """Choose the numbers of clusters that are not given.
 
-    ICL bounds the numbers from above. Where it stops well short of the over-segmentation, finer
-    clusters are noise and it is right; where it takes nearly all it is offered, the matrix has
-    structure at every scale, and the numbers are those whose clusters halves of the evidence find
+    ICL is right where it stops well short of the over-segmentation. Where it takes nearly all it is
+    offered it is an upper bound: the numbers are those whose clusters halves of the evidence find
     again, and at which the merge costs jump.
     """
     if not (_has_structure(problem, starts) or _has_faint_structure(problem, starts)):
@@ -89,7 +65,8 @@ def select_numbers(
             continue
         most = starts[0].fine.shape[axis] if trusted[axis] else limit[axis]
         sides.append(_select_side(problem, starts, axis, number, most, criterion, run))
-    return _join(sides, _by(criterion, sides))
+    is_halved = any(side.halves is not None for side in sides)
+    return _join(sides, "reproducibility" if is_halved else "jump")
 
 
 def _select_side(
@@ -142,12 +119,6 @@ def _select_without_structure(
     return replace(single, halves=tuple(asked))
 
 
-def _by(criterion: str, sides: list[_Side]) -> str:
-    """Name the criterion that decided."""
-    halved = any(side.halves is not None for side in sides)
-    return "reproducibility" if halved and criterion != "jump" else "jump"
-
-
 def _join(sides: list[_Side], criterion: str) -> Selection:
     rows, columns = sides
     chosen = rows.number, columns.number
@@ -158,8 +129,7 @@ def _join(sides: list[_Side], criterion: str) -> Selection:
 def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
     """Tell whether any cut beats a single block, the dispersion being that of no clusters at all.
 
-    The finest clusters have fitted some of the noise: their dispersion would make the rest look
-    like structure.
+    With the dispersion of the finest clusters, which fit some noise, noise looks like structure.
     """
     cautious = problem.with_dispersion(pearson_dispersion(problem))
     best = (best_cuts(cautious, start.fine, start.hierarchy)[0] for start in starts)
@@ -167,14 +137,11 @@ def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
 
 
 def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
-    """Tell whether the best cuts beat a single block once they have been swept.
-
-    Under strong noise clusters emerge only when rows and columns have settled on one another.
-    """
+    """Tell whether the best cuts beat a single block once they have been swept."""
     if problem.family != "gaussian":
         return False
-    n_rows, n_columns = problem.shape
-    flat = make_blocks(problem, np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64))
+    rows, columns = (np.zeros(n_points, np.int64) for n_points in problem.shape)
+    flat = make_blocks(problem, rows, columns)
     floor = evidence(problem, flat) + _CLEAR
     return any(
         evidence(problem, settle(problem, start.cut(cut.numbers))) > floor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
@@ -27,7 +29,10 @@ def leading_vectors(
     backend: Backend = NUMPY,
     transposed: Matrix | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return left vectors, singular values and right vectors (as columns), largest first."""
+    """Return left vectors, singular values and right vectors (as columns), largest first.
+
+    A dense matrix is where the backend has its arrays; a device needs sparse ones transposed too.
+    """
     rank = min(rank, min(matrix.shape))
     if not sp.issparse(matrix) and min(matrix.shape) <= _FULL_SIZE:
         left, values, right = thin_svd(matrix, backend)
@@ -59,27 +64,21 @@ def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray
 
 def _products(matrix: Matrix, transposed: Matrix, backend: Backend) -> LinearOperator:
     """Return a matrix that takes and gives NumPy arrays, and is multiplied on a device."""
-    forth, back = backend.send(matrix), backend.send(transposed)
 
-    def times(block: np.ndarray) -> np.ndarray:
-        return to_numpy(forth @ backend.send(block))
+    def times(factor: Matrix, block: np.ndarray) -> np.ndarray:
+        return to_numpy(factor @ backend.send(block))
 
-    def times_turned(block: np.ndarray) -> np.ndarray:
-        return to_numpy(back @ backend.send(block))
-
+    forth, back = (partial(times, backend.send(one)) for one in (matrix, transposed))
     dtype = matrix.dtype if sp.issparse(matrix) else np.float64
-    return LinearOperator(matrix.shape, times, times_turned, times, dtype, times_turned)
+    return LinearOperator(matrix.shape, forth, back, forth, dtype, back)
 
 
 def _search(
     matrix: Matrix | LinearOperator, rank: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Search the leading vectors of a matrix by its products with random ones [1]_.
+    """Search the leading vectors of a matrix by its products with random ones.
 
-    References
-    ----------
-    .. [1] Halko, N., Martinsson, P. G. and Tropp, J. A. (2011). Finding structure with randomness.
-       SIAM Review 53(2).
+    See Halko, Martinsson and Tropp (2011), Finding structure with randomness, SIAM Review 53(2).
     """
     is_wide = matrix.shape[0] < matrix.shape[1]
     matrix = matrix.T if is_wide else matrix
@@ -104,12 +103,9 @@ def rank_to_look_at(shape: tuple[int, ...]) -> int:
 
 
 def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.ndarray:
-    """Shrink singular values optimally for squared loss; 0 below the edge of the noise [1]_.
+    """Shrink singular values optimally for squared loss (Gavish and Donoho, 2017).
 
-    References
-    ----------
-    .. [1] Gavish, M. and Donoho, D. L. (2017). Optimal shrinkage of singular values. IEEE
-       Transactions on Information Theory 63(4).
+    ``noise`` is its standard deviation; values below its edge become 0.
     """
     long, short = max(shape), min(shape)
     # Noise that is rounding leaves the singular values as they are; its square may not be finite.

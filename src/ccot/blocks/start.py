@@ -12,13 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ccot.blocks.axes import n_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
-from ccot.blocks.spectrum import (
-    MAX_RANK,
-    leading_vectors,
-    noise_level,
-    rank_to_look_at,
-    shrink,
-)
+from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
 from ccot.runtime.progress import counted
 from ccot.runtime.run import Run
@@ -40,34 +34,31 @@ _FAINT = 0.25
 
 
 def over_segment(
-    problem: BlockProblem,
-    n_init: int,
-    run: Run,
-    max_iter: int = _SWEEPS,
+    problem: BlockProblem, n_init: int, run: Run, max_iter: int = _SWEEPS
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves."""
-    checkpoint, rng = run.checkpoint, run.rng
-    scores = checkpoint.piece("scores", partial(embed, problem, rng))
-    partitions = [
-        checkpoint.piece("segments", partial(_segment_both, scores, rng)) for _ in range(n_init)
-    ]
+    keep, rng = run.checkpoint.piece, run.rng
+    scores = keep("scores", partial(embed, problem, rng))
+
+    def segments() -> Scores:
+        return segment(scores[0], rng), segment(scores[1], rng)
+
+    def start(partition: Scores) -> Blocks:
+        return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
+
+    partitions = [keep("segments", segments) for _ in range(n_init)]
     return [
-        checkpoint.piece("start", partial(_sweep_from, problem, partition, max_iter))
+        keep("start", partial(start, partition))
         for partition in counted(partitions, "starts", run.progress)
     ]
-
-
-def _sweep_from(problem: BlockProblem, partition: Scores, max_iter: int) -> Blocks:
-    return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Return scores of rows and of columns on what of the singular vectors is signal."""
     if n_entries(problem.axes[0].values) <= _HERE_ENTRIES:
         problem = problem.on_host()
-    return (
-        _embed_real(problem, rng) if problem.family == "gaussian" else _embed_counts(problem, rng)
-    )
+    embed_values = _embed_real if problem.family == "gaussian" else _embed_counts
+    return embed_values(problem, rng)
 
 
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
@@ -134,10 +125,6 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     faint = singular[:rank] * (_FAINT * shrunk[0] / singular[0] if shrunk[0] > 0 else 1.0)
     weight = np.maximum(shrunk[:rank], faint)
     return left[:, :rank] * weight, right[:, :rank] * weight
-
-
-def _segment_both(scores: Scores, rng: np.random.Generator) -> Scores:
-    return segment(scores[0], rng), segment(scores[1], rng)
 
 
 def segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:

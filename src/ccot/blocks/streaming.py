@@ -1,17 +1,17 @@
 """Blocks of matrices that are read row by row and never held.
 
-A sample of the rows is searched for blocks as a matrix in memory is. Then all rows are read past
-them, part by part: every row goes to its best cluster and leaves its values in the profiles of the
-columns, the columns move, and the blocks are estimated anew. That is a sweep like any other, but
-for the rows, which are read again each time; memory grows with rows and columns, not with entries.
+A sample of the rows is searched for blocks. Then all rows are read, part by part: every row goes to
+its best cluster and adds its values to the profiles of the columns, the columns move, and the
+blocks are estimated anew. Memory grows with rows and columns, not with entries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -56,8 +56,7 @@ def fit_block_source(
     """Co-cluster all rows of a source, beginning with the blocks of some of them."""
     n_rows, n_pool = source.shape[0], pool_size(source)
     if n_pool == n_rows:
-        matrix = source.rows(np.arange(n_rows))
-        return fit_blocks(matrix, family, settings, run)
+        return fit_blocks(source.rows(np.arange(n_rows)), family, settings, run)
     if settings.balanced:
         raise ValueError(
             "clusters of equal size need all rows at once: read X into memory, or leave "
@@ -67,39 +66,16 @@ def fit_block_source(
     run.progress(f"{n_pool} of {n_rows} rows are searched for blocks")
     name, reason = settle_family(sample, family, settings.scale, settings.center)
     found = search_blocks(sample, name, settings, run)
-    # The finest clusters are swept along, so that the hierarchy holds all rows.
-    views = Views.of(found)
+    # Rows and columns may share a view. The finest clusters are swept along, so that the hierarchy
+    # holds all rows.
+    views = found.views[:1] if found.views[1] is found.views[0] else found.views
     one_pass = partial(_sweep, source, found, run)
-    for swept in run.checkpoint.loop("pass", Sweep(views.blocks), one_pass):
+    for swept in run.checkpoint.loop("pass", Sweep((*views, found.finest)), one_pass):
         share = swept.share_moved
         run.progress(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.1%} moved")
         if share <= _TOL or swept.n_passes == _MAX_PASSES:
             break
-    return replace(_collect(found, swept, views), family_reason=reason)
-
-
-@dataclass(frozen=True)
-class Views:
-    """The co-clusterings that all rows are read past: those of the answer, then the finest one.
-
-    Attributes
-    ----------
-    blocks : tuple of Blocks
-        The first gives the row clusters of the answer, the last one is under the hierarchy.
-    column : int
-        Index of the one that gives the column clusters; it may be the first again.
-    """
-
-    blocks: tuple[Blocks, ...]
-    column: int
-
-    @classmethod
-    def of(cls, found: Search) -> Views:
-        """Return the views of a search; where rows and columns share one it is read once."""
-        row, column = found.views
-        if column is row:
-            return cls((row, found.finest), 0)
-        return cls((row, column, found.finest), 1)
+    return replace(_collect(found, swept), family_reason=reason)
 
 
 @stored()
@@ -107,24 +83,14 @@ class Views:
 class Sweep:
     """Where a sweep ended: views of all rows and columns, with what was seen on the way.
 
-    Attributes
-    ----------
-    views : tuple of Blocks
-        The co-clusterings.
-    rows : Rows or None
-        What is kept of the rows; None: they were not read yet.
-    column_confidence : tuple of arrays
-        Of each view.
-    share_moved : float
-        Largest share of rows and columns that moved; the finest may go on moving.
-    n_passes : int
-        Passes over the matrix so far.
+    The first view has the row clusters of the answer, the last but one (it may be the first) the
+    column clusters, and the last one is under the hierarchy.
     """
 
     views: tuple[Blocks, ...]
-    rows: Rows | None = None
+    rows: Rows | None = None  # None: not read yet
     column_confidence: tuple[np.ndarray, ...] = ()
-    share_moved: float = 1.0
+    share_moved: float = 1.0  # largest share of rows and columns, but for the finest view
     n_passes: int = 0
 
     def problem(self, sample: BlockProblem) -> BlockProblem:
@@ -138,8 +104,8 @@ def _sweep(source: RowSource, found: Search, run: Run, before: Sweep) -> Sweep:
     placements = tuple(place_side(problem, found.preparation, view, 0) for view in before.views)
     executor = get_executor(source, replace(run, n_jobs=None))
     with one_blas_thread():
-        parts = executor.each_part(_Reader(placements).read, [None] * len(source.parts))
-        rows = _without_empty(_join(parts))
+        read = partial(_read, placements)
+        rows = _without_empty(_join(executor.each_part(read, [None] * len(source.parts))))
     problem = _whole_problem(found.problem, rows)
     moved = [_move_columns(problem, view, rows, index) for index, view in enumerate(before.views)]
     views = tuple(blocks for blocks, _ in moved)
@@ -158,24 +124,12 @@ def _share_moved(before: tuple[Blocks, ...], after: tuple[Blocks, ...]) -> float
 @stored()
 @dataclass(frozen=True)
 class RowSums:
-    """Sums over rows that were read.
+    """Sums over rows that were read, of shape (n_row_clusters, n_columns) where they are arrays."""
 
-    Attributes
-    ----------
-    total : tuple of arrays of shape (n_clusters, n_columns)
-        For each view, the columns' sums of prepared values within row clusters.
-    missing : tuple of arrays, or of 0
-        For each view, the columns' numbers of missing entries within row clusters.
-    squares : float
-        Weighted sum of squares.
-    raw : array of shape (n_clusters, n_columns)
-        The columns' sums of raw values within the row clusters of the first view.
-    """
-
-    total: tuple[np.ndarray, ...]
-    missing: tuple[np.ndarray | float, ...]
-    squares: float
-    raw: np.ndarray
+    total: tuple[np.ndarray, ...]  # prepared values, for each view
+    missing: tuple[np.ndarray | float, ...]  # numbers of missing entries, for each view
+    squares: float  # weighted
+    raw: np.ndarray  # raw values, within the row clusters of the first view
 
     def __add__(self, other: RowSums) -> RowSums:
         return RowSums(
@@ -207,88 +161,57 @@ def _named_sums(fields: dict[str, Any]) -> dict[str, Any]:
 @stored(upgrade=_named_sums)
 @dataclass(frozen=True)
 class Rows:
-    """What is kept of rows that were read.
+    """What is kept of rows that were read."""
 
-    Attributes
-    ----------
-    labels : tuple of int arrays of shape (n_rows,)
-        Clusters in each view.
-    confidence : array of shape (n_rows,)
-        Of the first view.
-    degree : array of shape (n_rows,)
-        Sums of the prepared values.
-    effect : array of shape (n_rows,) or None
-        Additive effects taken out.
-    sums : RowSums
-        What is added up over the parts.
-    """
-
-    labels: tuple[np.ndarray, ...]
-    confidence: np.ndarray
-    degree: np.ndarray
-    effect: np.ndarray | None
+    labels: tuple[np.ndarray, ...]  # for each view
+    confidence: np.ndarray  # of the first view
+    degree: np.ndarray  # sums of the prepared values
+    effect: np.ndarray | None  # additive effects taken out
     sums: RowSums
-
-    @property
-    def n_views(self) -> int:
-        """Number of views."""
-        return len(self.labels)
 
     def sizes(self, index: int) -> np.ndarray:
         """Return the numbers of rows of the clusters of a view."""
         return np.bincount(self.labels[index], minlength=len(self.sums.total[index]))
 
 
-NO_SUMS = RowSums((), (), 0.0, np.empty(0))
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Sends rows to the best clusters of several views; travels to where the rows are."""
-
-    placements: tuple[BlockPlacement, ...]
-
-    def read(self, rows: Matrix, _: Any = None) -> Rows:
-        """Return what is kept of some rows."""
-        first = self.placements[0]
-        axis_view = first.axis_view(rows)
-        every = [placement.gains(placement.profiles(axis_view)) for placement in self.placements]
-        labels = tuple(gain.argmax(axis=1).astype(np.int32) for gain in every)
-        own = [(label, gain.shape[1]) for label, gain in zip(labels, every, strict=True)]
-        missing = (
-            None if axis_view.observed is None else (axis_view.observed == 0).astype(np.float64)
-        )
-        squares = (axis_view.values * axis_view.values).sum(axis=0)
-        values = rows if missing is None else np.nan_to_num(rows)
-        return Rows(
-            labels=labels,
-            confidence=excess_share(soft_plan(every[0]), labels[0], axis_view.is_empty()),
-            degree=np.asarray(axis_view.values.sum(axis=1), dtype=np.float64).ravel(),
-            effect=first.preparation.effects_of(rows),
-            sums=RowSums(
-                total=tuple(stack(axis_view.values, *one) for one in own),
-                missing=tuple(0.0 if missing is None else stack(missing, *one) for one in own),
-                squares=float(squares @ (1 / np.maximum(first.partner_exposure, 1e-300))),
-                raw=stack(values, *own[0]),
-            ),
-        )
+def _read(placements: Sequence[BlockPlacement], rows: Matrix, _: Any = None) -> Rows:
+    """Send rows to the best clusters of several views; return what is kept of them."""
+    first = placements[0]
+    axis_view = first.axis_view(rows)
+    values, observed = axis_view.values, axis_view.observed
+    every = [placement.gains(placement.profiles(axis_view)) for placement in placements]
+    labels = tuple(gain.argmax(axis=1).astype(np.int32) for gain in every)
+    own = [(label, gain.shape[1]) for label, gain in zip(labels, every, strict=True)]
+    missing = None if observed is None else (observed == 0).astype(np.float64)
+    squares = (values * values).sum(axis=0)
+    return Rows(
+        labels=labels,
+        confidence=excess_share(soft_plan(every[0]), labels[0], axis_view.is_empty()),
+        degree=np.asarray(values.sum(axis=1), dtype=np.float64).ravel(),
+        effect=first.preparation.effects_of(rows),
+        sums=RowSums(
+            total=tuple(stack(values, *one) for one in own),
+            missing=tuple(0.0 if missing is None else stack(missing, *one) for one in own),
+            squares=float(squares @ (1 / np.maximum(first.partner_exposure, 1e-300))),
+            raw=stack(rows if missing is None else np.nan_to_num(rows), *own[0]),
+        ),
+    )
 
 
 def _join(parts: Iterable[Rows]) -> Rows:
     """Put what was kept of the parts together."""
-    kept: list[Rows] = []
-    sums: RowSums | None = None
+    kept, sums = [], None
     for part in parts:
+        # The tables of a part are large: only their sum is kept.
         sums = part.sums if sums is None else sums + part.sums
-        # The tables of a part are large, and in the sum from now on.
-        kept.append(replace(part, sums=NO_SUMS))
+        kept.append((part.labels, part.confidence, part.degree, part.effect))
     assert sums is not None, "a source has rows"
-    effects = [part.effect for part in kept if part.effect is not None]
+    labels, confidence, degree, effect = zip(*kept, strict=True)
     return Rows(
-        labels=tuple(map(np.concatenate, zip(*(part.labels for part in kept), strict=True))),
-        confidence=np.concatenate([part.confidence for part in kept]),
-        degree=np.concatenate([part.degree for part in kept]),
-        effect=np.concatenate(effects) if effects else None,
+        labels=tuple(map(np.concatenate, zip(*labels, strict=True))),
+        confidence=np.concatenate(confidence),
+        degree=np.concatenate(degree),
+        effect=None if effect[0] is None else np.concatenate(effect),
         sums=sums,
     )
 
@@ -296,7 +219,7 @@ def _join(parts: Iterable[Rows]) -> Rows:
 def _without_empty(rows: Rows) -> Rows:
     """Drop clusters of the sample that no row goes to; the finest, in a hierarchy, stay."""
     labels, sums = list(rows.labels), rows.sums
-    for index in range(rows.n_views - 1):
+    for index in range(len(labels) - 1):
         used = rows.sizes(index) > 0
         if not used.all():
             labels[index] = (np.cumsum(used) - 1)[labels[index]].astype(np.int32)
@@ -304,18 +227,10 @@ def _without_empty(rows: Rows) -> Rows:
     return replace(rows, labels=tuple(labels), sums=sums)
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """A matrix of which nothing but the shape is kept."""
-
-    shape: tuple[int, int]
-
-
 def _whole_problem(problem: BlockProblem, rows: Rows) -> BlockProblem:
     """Return the problem of all rows that were read; the matrix itself is not in it."""
-    total = rows.sums.total[0]
+    total, missing = rows.sums.total[0], rows.sums.missing[0]
     n_rows, n_columns = len(rows.degree), total.shape[1]
-    missing = rows.sums.missing[0]
     if problem.family == "poisson":
         scale = np.sqrt(max(rows.degree.sum(), 1e-300))
         row, column = rows.degree / scale, total.sum(axis=0) / scale
@@ -326,8 +241,8 @@ def _whole_problem(problem: BlockProblem, rows: Rows) -> BlockProblem:
     return replace(
         problem,
         axes=(
-            AxisView(_Shape((n_rows, n_columns)), row, column),
-            AxisView(_Shape((n_columns, n_rows)), column, row),
+            AxisView(SimpleNamespace(shape=(n_rows, n_columns)), row, column),
+            AxisView(SimpleNamespace(shape=(n_columns, n_rows)), column, row),
         ),
         overall=float(total.sum() / max(exposure, 1e-300)),
         n_observed=n_rows * n_columns - int(np.sum(missing)),
@@ -363,10 +278,10 @@ def _move_columns(
     return blocks, excess_share(soft_plan(gain), labels, empty)
 
 
-def _collect(found: Search, swept: Sweep, views: Views) -> BlockCoclustering:
+def _collect(found: Search, swept: Sweep) -> BlockCoclustering:
     rows, problem = swept.rows, swept.problem(found.problem)
     assert rows is not None, "there was at least one pass"
-    row, column, finest = swept.views[0], swept.views[views.column], swept.views[-1]
+    row, column, finest = swept.views[0], swept.views[-2], swept.views[-1]
     preparation = found.preparation
     if rows.effect is not None:
         preparation = replace(preparation, row_effect=rows.effect)
@@ -380,5 +295,5 @@ def _collect(found: Search, swept: Sweep, views: Views) -> BlockCoclustering:
     counts = np.broadcast_to(seen, rows.sums.raw.shape)
     sums, counts = stack(rows.sums.raw.T, *by_column).T, stack(counts.T, *by_column).T
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    sure = rows.confidence, swept.column_confidence[views.column]
+    sure = rows.confidence, swept.column_confidence[-2]
     return replace(collect(whole, blocks, sure), block_means=means)

@@ -1,13 +1,11 @@
 r"""Transport of rows, then of columns, onto a small summary of blocks.
 
-A point pays minus its log-likelihood to go to a cluster, and the entropy of its plan is weighed by
-a temperature :math:`\tau`:
+A point pays minus its log-likelihood G to go to a cluster, its entropy weighed by a temperature:
 
 .. math:: \min_{P} \; - \langle P, G \rangle - \tau E(P), \qquad P \mathbf{1} = \mathbf{1}.
 
-The clusters' marginals are free and learned (semi-relaxed transport), so the plan of each point is
-closed form; balanced, they are equal and Sinkhorn scalings share the points out. At temperature 0
-the plan is hard.
+The clusters' marginals are free and learned (semi-relaxed transport), so each plan is closed form;
+balanced, they are equal and Sinkhorn scalings share points out. At temperature 0 plans are hard.
 """
 
 from __future__ import annotations
@@ -23,10 +21,6 @@ from ccot.runtime.backends import namespace, to_numpy
 from ccot.runtime.types import Array
 from ccot.transport.sinkhorn import sinkhorn
 
-# At temperature 1 overlapping clusters share their points as they should; the plan is lowered to
-# hard assignment at the end.
-_SOFT = (1.0,)
-
 
 def sweep(
     problem: BlockProblem,
@@ -37,7 +31,10 @@ def sweep(
     tol: float = 0.0,
     balanced: bool = False,
 ) -> Blocks:
-    """Alternate the two transports until nothing moves, at each temperature in turn."""
+    """Alternate the two transports until nothing moves, at each temperature in turn.
+
+    ``tol`` is the share of the mass of rows and columns that may still move.
+    """
     send, shape = problem.backend.send, blocks.shape
     plans = send(blocks.labels[0]), send(blocks.labels[1])
     n_sweeps = blocks.n_sweeps
@@ -63,8 +60,8 @@ def settle(
     tol: float = 1e-3,
     balanced: bool = False,
 ) -> Blocks:
-    """Sweep softly until little moves."""
-    return sweep(problem, blocks, temperatures=_SOFT, max_iter=max_iter, tol=tol, balanced=balanced)
+    """Sweep at temperature 1, where overlapping clusters share points, until little moves."""
+    return sweep(problem, blocks, temperatures=(1,), max_iter=max_iter, tol=tol, balanced=balanced)
 
 
 def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> Array:

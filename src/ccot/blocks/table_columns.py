@@ -1,10 +1,8 @@
-"""Column clusters of a table, after its rows: columns that tell the same row clusters apart.
+"""Column clusters of a table, after its rows: columns that separate the same row clusters.
 
-Every column is read as one score per row, in units of its noise: a number scaled, a count by its
-residual, a category along the contrast of its levels that separates the row clusters most. Scores
-are real values, so columns merge as columns of a matrix do, except that each may be turned over:
-two columns that rise and fall against one another share a cluster with opposite signs. Columns of
-one kind merge first, kinds only where a cut asks for fewer clusters than there are kinds.
+Every column is read as one score per row, in units of its noise; of a category it is the contrast
+of its levels that separates the row clusters most. Scores merge as columns of a matrix do, except
+that each may be turned over. Columns of one kind merge first.
 """
 
 from __future__ import annotations
@@ -13,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccot.blocks.axes import stack
+from ccot.blocks.axes import compact, set_apart, stack
 from ccot.blocks.criteria import jump_scores, log_partition
 from ccot.blocks.families import FAMILIES, Terms
-from ccot.blocks.hierarchy import Merge
+from ccot.blocks.hierarchy import Hierarchy, Merge
 from ccot.blocks.problem import Blocks
 from ccot.blocks.start import segment
 from ccot.blocks.sweep import excess_share, soft_plan
@@ -35,30 +33,13 @@ _information = FAMILIES["gaussian"].information
 
 @dataclass(frozen=True)
 class ColumnClusters:
-    """Clusters of the used columns.
-
-    Attributes
-    ----------
-    finest : int array of shape (n_used,)
-        Finest clusters.
-    merges : tuple of Merge
-        Merges of the finest clusters.
-    signs : array of shape (n_used,)
-        1 or -1.
-    labels : int array of shape (n_used,)
-        The clusters.
-    confidence : array of shape (n_used,)
-        How sure they are.
-    scores : dict of int to float
-        Numbers of clusters that were considered, with their scores.
-    """
+    """Clusters of the used columns; signs are 1 or -1."""
 
     finest: np.ndarray
     merges: tuple[Merge, ...]
     signs: np.ndarray
     labels: np.ndarray
     confidence: np.ndarray
-    scores: dict[int, float]
 
 
 def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
@@ -67,17 +48,16 @@ def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
     weights = np.zeros((n_cells, int(problem.owner[-1]) + 1))
     real = np.arange(n_real)
     weights[real, real] = 1 / np.sqrt(problem.noise(blocks.total, blocks.exposure))
-    rows = problem.rows
-    for cell in range(n_real, n_real + problem.n_counts):
-        # The exposure of an observed count is the mean of its column.
-        mean = float(rows.exposure[:, cell].max())
-        weights[cell, cell] = 1 / np.sqrt(max(mean * problem.dispersion[cell], 1e-300))
+    counts = np.arange(n_real, n_real + problem.n_counts)
+    # The exposure of an observed count is the mean of its column.
+    mean = problem.rows.exposure[:, counts].max(axis=0)
+    weights[counts, counts] = 1 / np.sqrt(np.maximum(mean * problem.dispersion[counts], 1e-300))
     for column in range(n_real + problem.n_counts, weights.shape[1]):
         cells = np.flatnonzero(problem.owner == column)
         expected = np.maximum(blocks.exposure[:, cells], 1e-300)
         residual = (blocks.total[:, cells] - blocks.exposure[:, cells]) / np.sqrt(expected)
         contrast = np.linalg.svd(residual, full_matrices=False)[2][0]
-        # The sign of a contrast is nobody's: the most frequent level counts as low.
+        # The sign of a contrast is arbitrary: the most frequent level counts as low.
         contrast = contrast * (-1 if contrast[problem.unit[cells].argmax()] > 0 else 1)
         weights[cells, column] = contrast / np.sqrt(problem.unit[cells])
     return weights
@@ -95,10 +75,7 @@ def score_table(problem: TableProblem, blocks: Blocks, weights: np.ndarray) -> T
 
 
 def cluster_columns(
-    problem: TableProblem,
-    table: Terms,
-    wanted: int | None,
-    rng: np.random.Generator,
+    problem: TableProblem, table: Terms, wanted: int | None, rng: np.random.Generator
 ) -> ColumnClusters:
     """Cluster the used columns by their scores over the row clusters."""
     total, exposure = table
@@ -108,20 +85,17 @@ def cluster_columns(
     n_finest = int(finest.max()) + 1
     group_of = np.zeros(n_finest, dtype=np.int64)
     group_of[finest] = groups
-    merges, turns, labels_at = _merge(stack((total * signs).T, finest, n_finest),
-                                      stack(exposure.T, finest, n_finest), group_of)  # fmt: skip
+    sums, weights = (stack(table.T, finest, n_finest) for table in (total * signs, exposure))
+    hierarchy, turns = _merge(sums, weights, group_of)
     signs = signs * turns[finest]
-    scores = _scores(total * signs, exposure, finest, merges, labels_at)
-    n_kinds = len(np.unique(groups))
-    found = choose_number(np.array([m.cost for m in merges])[::-1], scores, n_finest, n_kinds)
+    scores = _scores(total * signs, exposure, finest, hierarchy)
+    found = choose_number(hierarchy.costs(1), scores, n_finest, len(np.unique(groups)))
     # Without row clusters columns have nothing to tell.
     found = found if len(total) > 1 else 1
-    n_clusters = min(wanted or found, n_finest)
-    labels = labels_at[n_clusters][finest]
-    if wanted is not None and wanted > n_finest:
-        labels = _split_up(labels, wanted)
+    n_clusters = wanted or found
+    labels = set_apart(hierarchy.cut(1, n_clusters)[finest], n_clusters)
     confidence = _confidence(total * signs, exposure, labels)
-    return ColumnClusters(finest, merges, signs, labels, confidence, scores)
+    return ColumnClusters(finest, hierarchy.merges, signs, labels, confidence)
 
 
 def choose_number(
@@ -149,20 +123,19 @@ def _finest(
     for group in np.unique(groups):
         members = groups == group
         labels[members] = segment(profiles[members] * signs[members, None], rng) + labels.max() + 1
-    return np.unique(labels, return_inverse=True)[1].reshape(-1), signs
+    return compact(labels), signs
 
 
 def _merge(
     total: np.ndarray, exposure: np.ndarray, group: np.ndarray
-) -> tuple[tuple[Merge, ...], np.ndarray, dict[int, np.ndarray]]:
+) -> tuple[Hierarchy, np.ndarray]:
     """Merge the cheapest pair again and again, one of them turned over where that is cheaper.
 
-    Returns the merges, the sign of every finest cluster, and its cluster at every number.
+    The signs of the finest clusters come with the merges.
     """
-    n_finest = len(total)
-    total, exposure, group = total.copy(), exposure.copy(), group.copy()
+    n_finest, n_rows = total.shape
+    total, exposure, merges = total.copy(), exposure.copy(), []
     alive, owner, signs = np.arange(n_finest), np.arange(n_finest), np.ones(n_finest)
-    merges, labels_at = [], {n_finest: np.arange(n_finest)}
     while len(alive) > 1:
         costs, turned = _signed_costs(total, exposure)
         # Kinds merge among themselves while any can.
@@ -181,8 +154,7 @@ def _merge(
         exposure[first] += exposure[second]
         keep = np.arange(len(alive)) != second
         total, exposure, group, alive = total[keep], exposure[keep], group[keep], alive[keep]
-        labels_at[len(alive)] = np.unique(owner, return_inverse=True)[1].reshape(-1)
-    return tuple(merges), signs, labels_at
+    return Hierarchy((n_rows, n_finest), tuple(merges)), signs
 
 
 def _signed_costs(total: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -194,30 +166,18 @@ def _signed_costs(total: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, 
 
 
 def _scores(
-    total: np.ndarray,
-    exposure: np.ndarray,
-    finest: np.ndarray,
-    merges: tuple[Merge, ...],
-    labels_at: dict[int, np.ndarray],
+    total: np.ndarray, exposure: np.ndarray, finest: np.ndarray, hierarchy: Hierarchy
 ) -> dict[int, float]:
     """Return the score of every number of clusters: likelihood, price of means, partition."""
     n_rows, n_columns = total.shape
-    n_finest = len(merges) + 1
+    n_finest = hierarchy.shape[1]
     held = float(_information(total, exposure).sum())
-    lost = np.cumsum([0.0, *(merge.cost for merge in merges)])
+    lost = np.cumsum([0.0, *(merge.cost for merge in hierarchy.merges)])
     return {
         k: held - lost[n_finest - k] - 0.5 * k * n_rows * np.log(max(n_columns, 2))
-        + log_partition(np.bincount(labels_at[k][finest]))
+        + log_partition(np.bincount(hierarchy.cut(1, k)[finest]))
         for k in range(1, n_finest + 1)
     }  # fmt: skip
-
-
-def _split_up(labels: np.ndarray, wanted: int) -> np.ndarray:
-    """Set points of the largest clusters apart until there are as many clusters as wanted."""
-    labels = labels.copy()
-    for cluster in range(int(labels.max()) + 1, wanted):
-        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
-    return labels
 
 
 def _confidence(total: np.ndarray, exposure: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -232,21 +192,11 @@ def _confidence(total: np.ndarray, exposure: np.ndarray, labels: np.ndarray) -> 
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class ScorePlacement(Placement):
-    """Places unseen columns of numbers by their scores over the row clusters.
+    """Places unseen columns of numbers by their scores over the row clusters."""
 
-    Attributes
-    ----------
-    rows : int array of shape (width,)
-        Row clusters.
-    means : array of shape (n_clusters, n_row_clusters)
-        Mean scores of the column clusters.
-    noise : float
-        Variance of scaled numbers around row clusters.
-    """
-
-    rows: np.ndarray
-    means: np.ndarray
-    noise: float
+    rows: np.ndarray  # their clusters
+    means: np.ndarray  # scores, of shape (n_clusters, n_row_clusters)
+    noise: float  # variance of scaled numbers around row clusters
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the clusters of new columns, one a row of ``points``; gaps are NaN."""

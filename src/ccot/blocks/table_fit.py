@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from ccot.blocks.axes import stack
+from ccot.blocks import table_columns, table_problem
+from ccot.blocks.axes import set_apart, stack
+from ccot.blocks.columns import some_rows
 from ccot.blocks.criteria import Candidate, jump_scores, mean_costs, ranked
 from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
-from ccot.blocks.hierarchy import Hierarchy, Start, merge_side
-from ccot.blocks.problem import Blocks
+from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
+from ccot.blocks.problem import Blocks, information
+from ccot.blocks.select import led_by
 from ccot.blocks.start import segment
-from ccot.blocks.table_columns import (
-    ColumnClusters,
-    ScorePlacement,
-    choose_number,
-    cluster_columns,
-    score_table,
-    score_weights,
-)
-from ccot.blocks.table_placement import (
-    PlacedRows,
-    place_rows,
-    place_side,
-    read_through,
-    table_parts,
-)
-from ccot.blocks.table_problem import (
-    TableProblem,
-    make_table_blocks,
-    make_table_problem,
-    move_rows,
-    table_evidence,
-    with_dispersion,
-)
+from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
+from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence
 from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Side
 from ccot.io.table import Table
@@ -52,7 +33,6 @@ _FINE_SWEEPS, _SWEEPS, _TOL = 6, 30, 1e-3
 _MOST_CLUSTERS, _N_CUTS = 20, 3
 # Of more cells than this, one cut.
 _LARGE_CELLS = 2**20
-_N_CANDIDATES = 10
 
 
 @stored()
@@ -61,17 +41,10 @@ class TableCoclustering(BlockCoclustering):
     """A co-clustering of a table; labels of columns that are left out are -1.
 
     ``blocks`` and ``finest`` hold scores of the used columns, in units of their noise.
-
-    Attributes
-    ----------
-    preparation : TablePreparation
-        How the table was prepared.
-    column_signs : array of shape (n_columns,)
-        1 or -1: which way a column goes within its cluster; 0 for those left out.
     """
 
     preparation: TablePreparation
-    column_signs: np.ndarray
+    column_signs: np.ndarray  # 1 or -1: which way a column goes in its cluster; 0: left out
 
     def on_all_columns(self, labels: np.ndarray) -> np.ndarray:
         """Return labels of the used columns as labels of all, -1 for those left out."""
@@ -83,25 +56,21 @@ def fit_table(
 ) -> TableCoclustering:
     """Cluster the rows of a table by all of its columns, then the columns."""
     run.progress(preparation.sentence)
-    sample = _sample(table.shape[0], run.rng)
-    problem = make_table_problem(preparation, preparation.cells(table, sample))
+    sample = some_rows(table.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
+    problem = table_problem.make_table_problem(preparation, preparation.cells(table, sample))
     found = search_rows(problem, settings, run)
     if isinstance(sample, slice):
-        rows = place_rows(found.problem, preparation, found.blocks, settings.balanced)
+        rows = table_problem.place_rows(found.problem, preparation, found.blocks, settings.balanced)
     else:
         found, rows = _place_many(found, preparation, table)
-    weights = score_weights(found.problem, rows.blocks)
-    scores = score_table(found.problem, rows.blocks, weights)
-    columns = cluster_columns(found.problem, scores, settings.n_column_clusters, run.rng)
+    weights = table_columns.score_weights(found.problem, rows.blocks)
+    scores = table_columns.score_table(found.problem, rows.blocks, weights)
+    columns = table_columns.cluster_columns(
+        found.problem, scores, settings.n_column_clusters, run.rng
+    )
     run.progress(f"{rows.blocks.shape[0]} x {columns.labels.max() + 1} clusters")
-    finest = score_table(found.problem, found.finest, weights)
+    finest = table_columns.score_table(found.problem, found.finest, weights)
     return _collect(found, rows, columns, scores, finest)
-
-
-def _sample(n_rows: int, rng: np.random.Generator) -> np.ndarray | slice:
-    if n_rows <= _LARGE_ROWS:
-        return slice(None)
-    return np.sort(rng.choice(n_rows, _SAMPLE_ROWS, replace=False))
 
 
 # Rows ------------------------------------------------------------------------------------------
@@ -109,27 +78,13 @@ def _sample(n_rows: int, rng: np.random.Generator) -> np.ndarray | slice:
 
 @dataclass(frozen=True)
 class RowSearch:
-    """What a search for row clusters ends with.
-
-    Attributes
-    ----------
-    problem : TableProblem
-        The prepared rows, with their dispersions.
-    blocks, finest : Blocks
-        The clusters, and the over-segmentation under the hierarchy.
-    hierarchy : Hierarchy
-        Merges of the rows.
-    scores : dict of int to float
-        Numbers of clusters that were considered, with their scores; empty if it was given.
-    evidence : float
-        Integrated likelihood of the clusters.
-    """
+    """What a search for row clusters ends with."""
 
     problem: TableProblem
     blocks: Blocks
-    finest: Blocks
+    finest: Blocks  # the over-segmentation under the hierarchy
     hierarchy: Hierarchy
-    scores: dict[int, float]
+    scores: dict[int, float]  # by number of clusters; empty if it was given
     evidence: float
 
 
@@ -141,10 +96,9 @@ def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> Row
     if wanted is None:
         wanted, scores = run.checkpoint.piece("numbers", partial(_find_number, problem, starts))
     make = partial(_fit_at, problem, starts, wanted, len(starts), settings.balanced)
-    blocks = run.checkpoint.piece("cut", make)
-    blocks = _split_rows(problem, blocks, wanted)
-    evidence = table_evidence(problem, blocks)
-    best = starts[0]
+    found = run.checkpoint.piece("cut", make)
+    blocks = make_table_blocks(problem, set_apart(found.labels[0], wanted), found.n_sweeps)
+    evidence, best = table_evidence(problem, blocks), starts[0]
     return RowSearch(problem, blocks, best.fine, best.hierarchy, scores, evidence)
 
 
@@ -154,16 +108,16 @@ def _starts(
     """Cut the rows finely, from several starts, and merge each; the best start comes first."""
     scores = _scores(problem)
     n_init = settings.n_init or int(np.clip(1.6e6 / max(scores.size, 1), 3, 8))
-    make = partial(_fine, problem, scores, run.rng)
-    fine = [
-        run.checkpoint.piece("start", make) for _ in counted(range(n_init), "starts", run.progress)
-    ]
-    fine = ranked(fine, partial(_information, problem))
-    problem = with_dispersion(problem, fine[0].labels[0])
-    hierarchies = [
-        Hierarchy(blocks.shape, tuple(merge_side(problem, blocks, 0))) for blocks in fine
-    ]
-    return problem, [Start(*pair) for pair in zip(fine, hierarchies, strict=True)]
+
+    def start() -> Blocks:
+        cut = make_table_blocks(problem, segment(scores, run.rng))
+        return table_problem.move_rows(problem, cut, _FINE_SWEEPS, _TOL)
+
+    rounds = counted(range(n_init), "starts", run.progress)
+    fine = [run.checkpoint.piece("start", start) for _ in rounds]
+    fine = ranked(fine, partial(information, problem))
+    problem = table_problem.with_dispersion(problem, fine[0].labels[0])
+    return problem, [Start(blocks, build_hierarchy(problem, blocks, (0,))) for blocks in fine]
 
 
 def _scores(problem: TableProblem) -> np.ndarray:
@@ -180,15 +134,6 @@ def _scores(problem: TableProblem) -> np.ndarray:
     return scores / np.where(spread > 0, spread, 1.0)[problem.owner]
 
 
-def _fine(problem: TableProblem, scores: np.ndarray, rng: np.random.Generator) -> Blocks:
-    start = make_table_blocks(problem, segment(scores, rng))
-    return move_rows(problem, start, _FINE_SWEEPS, _TOL)
-
-
-def _information(problem: TableProblem, blocks: Blocks) -> float:
-    return float(problem.information(blocks.total, blocks.exposure).sum())
-
-
 def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[int, float]]:
     """Return a number of clusters and the scores it was chosen by."""
     n_finest = starts[0].fine.shape[0]
@@ -199,45 +144,32 @@ def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[
         if blocks.shape[0] == k:
             scores[k] = table_evidence(problem, blocks)
     costs = mean_costs([start.hierarchy for start in starts], 0)
-    return choose_number(costs, scores, n_finest), scores
+    return table_columns.choose_number(costs, scores, n_finest), scores
 
 
 def _fit_at(
     problem: TableProblem, starts: list[Start], k: int, n_cuts: int, balanced: bool = False
 ) -> Blocks:
     """Cut every start at a number and sweep the best; the likeliest that kept it comes back."""
-    cuts = ranked((start.cut((k, None)) for start in starts), partial(_information, problem))
-    moved = [move_rows(problem, cut, _SWEEPS, _TOL, balanced) for cut in cuts[:n_cuts]]
+    cuts = ranked((start.cut((k, None)) for start in starts), partial(information, problem))
+    moved = [
+        table_problem.move_rows(problem, cut, _SWEEPS, _TOL, balanced) for cut in cuts[:n_cuts]
+    ]
     moved = ranked(moved, partial(table_evidence, problem))
     return next((blocks for blocks in moved if blocks.shape[0] == k), cuts[0])
-
-
-def _split_rows(problem: TableProblem, blocks: Blocks, wanted: int) -> Blocks:
-    """Set rows of the largest clusters apart where there are fewer than wanted."""
-    labels = blocks.labels[0].copy()
-    for cluster in range(blocks.shape[0], wanted):
-        labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
-    return make_table_blocks(problem, labels, blocks.n_sweeps)
-
-
-# All rows --------------------------------------------------------------------------------------
 
 
 def _place_many(
     found: RowSearch, preparation: TablePreparation, table: Table
 ) -> tuple[RowSearch, PlacedRows]:
-    """Place all rows of a large table by what was found in a sample of them, and once again.
-
-    The second pass is by clusters that were estimated from all rows.
-    """
+    """Place all rows of a large table by clusters of a sample, then by clusters of all rows."""
     problem = found.problem
     growth = table.shape[0] / len(problem.rows.total)
     whole = replace(problem, sum_squares=problem.sum_squares * growth)
-    sampled = [place_side(problem, preparation, blocks) for blocks in (found.finest, found.blocks)]
-    finest, first = read_through(table_parts(table, preparation), sampled)
-    (rows,) = read_through(
-        table_parts(table, preparation), [place_side(whole, preparation, first.blocks)]
-    )
+    place, parts = table_problem.place_side, partial(table_problem.table_parts, table, preparation)
+    sampled = [place(problem, preparation, blocks) for blocks in (found.finest, found.blocks)]
+    finest, first = table_problem.read_through(parts(), sampled)
+    (rows,) = table_problem.read_through(parts(), [place(whole, preparation, first.blocks)])
     return replace(found, problem=whole, finest=finest.blocks), rows
 
 
@@ -314,9 +246,9 @@ def _by_majority(columns: ColumnClusters) -> np.ndarray:
 def _families(preparation: TablePreparation) -> tuple[str, str]:
     """Return the family of all columns, "mixed" if there are several, and how many have which."""
     names = {"gaussian": "numbers", "poisson": "counts", "multinomial": "categories"}
-    n_columns = Counter(column.family for column in preparation.columns)
-    used = [key for key in names if n_columns[key]]
-    counts = ", ".join(f"{n_columns[key]} columns of {names[key]} ({key})" for key in used)
+    families = [column.family for column in preparation.columns]
+    used = [key for key in names if key in families]
+    counts = ", ".join(f"{families.count(key)} columns of {names[key]} ({key})" for key in used)
     return used[0] if len(used) == 1 else "mixed", counts
 
 
@@ -325,9 +257,9 @@ def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:
     chosen, scores, criterion = found.blocks.shape[0], found.scores, "icl"
     if scores and chosen != max(scores, key=lambda k: scores[k]):
         scores, criterion = jump_scores(found.hierarchy.costs(0), max(scores)), "jump"
-    others = sorted(set(scores) - {chosen}, key=lambda k: -scores[k])[: _N_CANDIDATES - 1]
+    best_first = sorted(scores, key=lambda k: -scores[k])
     first = Candidate(chosen, n_columns, scores.get(chosen, found.evidence), criterion)
-    return first, *(Candidate(k, n_columns, scores[k], criterion) for k in others)
+    return led_by(first, tuple(Candidate(k, n_columns, scores[k], criterion) for k in best_first))
 
 
 def _bic(problem: TableProblem, blocks: Blocks) -> float:
@@ -337,8 +269,7 @@ def _bic(problem: TableProblem, blocks: Blocks) -> float:
     n_observed = blocks.exposure[:, : problem.n_real].sum()
     held = problem.information(blocks.total, blocks.exposure)[:, cells].sum()
     # The shares of a category sum to one.
-    n_levels = len(problem.owner) - problem.n_real - problem.n_counts
     n_categories = problem.owner[-1] + 1 - problem.n_real - problem.n_counts
-    n_free = blocks.shape[0] * (len(problem.owner) - (n_categories if n_levels else 0))
+    n_free = blocks.shape[0] * (len(problem.owner) - n_categories)
     price = 0.5 * n_free * np.log(len(problem.rows.total))
     return float(held - 0.5 * n_observed * np.log(noise) - price)

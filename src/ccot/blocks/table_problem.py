@@ -6,51 +6,42 @@ variance; each column of counts has a dispersion of its own; levels of categorie
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaln
+from sklearn.utils import gen_batches
 
-from ccot.blocks.axes import Profiles
+from ccot.blocks.axes import Profiles, compact
 from ccot.blocks.criteria import log_partition
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.blocks.problem import Blocks
-from ccot.blocks.sweep import balanced_plan, log_marginal, share_out
+from ccot.blocks.sweep import balanced_plan, excess_share, log_marginal, share_out, soft_plan
 from ccot.blocks.tables import TablePreparation
+from ccot.coclustering import Placement
+from ccot.io.table import Table
+from ccot.persistence.registry import stored
 
 # The dispersion of a count is not taken for less than this.
 _LEAST_DISPERSION = 0.05
 # Strengths of the priors of means, shares and rates that are tried.
 _N_PRIORS = 40
+# Cells that are made at once.
+_PART_CELLS = 2**22
 
 
 @dataclass(frozen=True)
 class TableProblem:
-    """The cells of a table, and how their families are weighed against one another.
-
-    Attributes
-    ----------
-    rows : Profiles
-        Totals and exposures of the rows.
-    owner : int array of shape (n_cells,)
-        Which of the used columns each cell belongs to.
-    n_real, n_counts : int
-        Gaussian cells come first, then those of counts, then levels.
-    unit : array of shape (n_cells,)
-        Exposure that smooths the means, twice.
-    sum_squares : float
-        Of the gaussian totals.
-    dispersion : array of shape (n_cells,)
-        Variance in units of the families' own.
-    """
+    """The cells of a table: gaussian ones come first, then those of counts, then levels."""
 
     rows: Profiles
-    owner: np.ndarray
+    owner: np.ndarray  # for each cell, which of the used columns it belongs to
     n_real: int
     n_counts: int
-    unit: np.ndarray
-    sum_squares: float
-    dispersion: np.ndarray
+    unit: np.ndarray  # for each cell, twice the exposure that smooths its means
+    sum_squares: float  # of the gaussian totals
+    dispersion: np.ndarray  # for each cell, variance in units of its family's own
 
     def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
         """Return the maximised log-likelihood of clusters by cell, without constants."""
@@ -69,14 +60,9 @@ class TableProblem:
             for family, cells in self._parts()
         ]
         natural, cumulant = (np.concatenate(both, axis=1) for both in zip(*parts, strict=True))
-        dispersion = self.dispersion_around(total, exposure)
-        return natural / dispersion, cumulant / dispersion
-
-    def dispersion_around(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-        """Return the dispersions, that of numbers around these clusters; it is one for all."""
         dispersion = self.dispersion.copy()
         dispersion[: self.n_real] = self.noise(total, exposure)
-        return dispersion
+        return natural / dispersion, cumulant / dispersion
 
     def noise(self, total: np.ndarray, exposure: np.ndarray) -> float:
         """Return the variance of scaled numbers around clusters."""
@@ -123,7 +109,7 @@ def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
 
 def make_table_blocks(problem: TableProblem, labels: np.ndarray, n_sweeps: int = 0) -> Blocks:
     """Return clusters of rows, numbered without gaps, with their statistics by cell."""
-    labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    labels = compact(labels)
     total, exposure = problem.rows.blocks(labels, int(labels.max()) + 1)
     return Blocks((labels, np.arange(total.shape[1])), total, exposure, n_sweeps)
 
@@ -160,7 +146,7 @@ def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
     scores = [
         _normal_evidence(problem, total[:, :first], exposure[:, :first]),
         _gamma_evidence(total[:, counts], exposure[:, counts], problem.dispersion[counts]),
-        _dirichlet_evidence(problem, total[:, levels], exposure[:, levels]),
+        _dirichlet_evidence(problem, total[:, levels]),
     ]
     n_columns = problem.owner[-1] + 1
     price = 0.5 * np.log(blocks.shape[0]) * n_columns
@@ -197,7 +183,7 @@ def _gamma_evidence(total: np.ndarray, exposure: np.ndarray, dispersion: np.ndar
     return float(rates.sum(axis=1).max(axis=0).sum())
 
 
-def _dirichlet_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndarray) -> float:
+def _dirichlet_evidence(problem: TableProblem, total: np.ndarray) -> float:
     if not total.size:
         return 0.0
     shares = problem.unit[-total.shape[1] :]
@@ -209,3 +195,109 @@ def _dirichlet_evidence(problem: TableProblem, total: np.ndarray, exposure: np.n
     prior = strength * shares
     parts = np.add.reduceat(gammaln(total + prior) - gammaln(prior), starts, axis=2)
     return float((whole + parts).sum(axis=1).max(axis=0).sum())
+
+
+# Rows in their clusters ------------------------------------------------------------------------
+
+
+def table_parts(table: Table | np.ndarray, preparation: TablePreparation) -> Iterator[Profiles]:
+    """Yield the cells of rows, so many at a time that they take little memory."""
+    if isinstance(table, np.ndarray):
+        table = Table(dict(zip(preparation.names, table.T, strict=True)))
+    n_cells = max(sum(column.n_cells for column in preparation.columns), 1)
+    for part in gen_batches(table.shape[0], max(1, _PART_CELLS // n_cells)):
+        yield preparation.cells(table, part)
+
+
+@stored()
+@dataclass(frozen=True, kw_only=True)
+class TablePlacement(Placement):
+    """Places unseen rows of a table."""
+
+    preparation: TablePreparation
+    natural: np.ndarray  # of shape (n_clusters, n_cells), over the dispersions
+    cumulant: np.ndarray
+    marginal: np.ndarray  # log shares of the clusters
+    alone: np.ndarray  # cumulants where there are no clusters
+
+    def labels(self, points: Table) -> np.ndarray:  # type: ignore[override]
+        """Return the clusters of rows; a row of gaps goes to the largest."""
+        return self.labels_and_confidence(points)[0]
+
+    def labels_and_confidence(self, points: Table) -> tuple[np.ndarray, np.ndarray]:
+        """Return the clusters of rows and how sure they are; 0 for a row of gaps."""
+        pairs = [self.assign(rows) for rows in table_parts(points, self.preparation)]
+        labels, confidence = (np.concatenate(both) for both in zip(*pairs, strict=True))
+        return labels, confidence
+
+    def log_likelihood(self, points: Table) -> np.ndarray:
+        """Return what each row gains in its cluster over no clusters, per observed cell."""
+        gains = []
+        for rows in table_parts(points, self.preparation):
+            best = self.gains(rows).argmax(axis=1)
+            gain = rows.gain(self.natural, self.cumulant)[np.arange(len(best)), best]
+            gain = gain + rows.exposure @ self.alone
+            gains.append(gain / np.maximum((rows.exposure > 0).sum(axis=1), 1))
+        return np.concatenate(gains)
+
+    def assign(self, rows: Profiles) -> tuple[np.ndarray, np.ndarray]:
+        """Return the clusters of prepared rows and how sure they are."""
+        gain = self.gains(rows)
+        labels = gain.argmax(axis=1)
+        return labels, excess_share(soft_plan(gain), labels, ~(rows.exposure > 0).any(axis=1))
+
+    def gains(self, rows: Profiles) -> np.ndarray:
+        """Return what each row gains by going to each cluster, in nats."""
+        return rows.gain(self.natural, self.cumulant) + self.marginal
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """All rows in their clusters: as unseen rows would be placed."""
+
+    placement: TablePlacement
+    blocks: Blocks
+    confidence: np.ndarray
+
+
+def place_side(
+    problem: TableProblem, preparation: TablePreparation, blocks: Blocks
+) -> TablePlacement:
+    """Return the placement of rows by clusters."""
+    natural, cumulant = problem.terms(blocks.total, blocks.exposure)
+    return TablePlacement(
+        width=len(preparation.columns),
+        preparation=preparation,
+        natural=natural,
+        cumulant=cumulant,
+        marginal=log_marginal(blocks.labels[0], blocks.shape[0]),
+        alone=np.where(np.arange(len(problem.owner)) < problem.n_real, 0, 1 / problem.dispersion),
+    )
+
+
+def place_rows(
+    problem: TableProblem, preparation: TablePreparation, blocks: Blocks, balanced: bool
+) -> PlacedRows:
+    """Place the rows that were searched, as unseen rows would be."""
+    (placed,) = read_through([problem.rows], [place_side(problem, preparation, blocks)])
+    if balanced or len(np.unique(placed.blocks.labels[0])) < blocks.shape[0]:
+        return replace(placed, blocks=blocks)
+    return placed
+
+
+def read_through(
+    parts: Iterable[Profiles], placements: Sequence[TablePlacement]
+) -> list[PlacedRows]:
+    """Place rows part by part, by one or more placements, and sum their cells within clusters."""
+    sums = [np.zeros((2, *placement.natural.shape)) for placement in placements]
+    assigned: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in placements]
+    for rows in parts:
+        for placement, whole, answers in zip(placements, sums, assigned, strict=True):
+            answers.append(placement.assign(rows))
+            whole += rows.blocks(answers[-1][0], len(whole[0]))
+    placed = []
+    for placement, whole, answers in zip(placements, sums, assigned, strict=True):
+        labels, confidence = (np.concatenate(both) for both in zip(*answers, strict=True))
+        blocks = Blocks((labels, np.arange(whole[0].shape[1])), whole[0], whole[1])
+        placed.append(PlacedRows(placement, blocks, confidence))
+    return placed

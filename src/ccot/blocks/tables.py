@@ -1,35 +1,21 @@
-r"""Tables of mixed columns as cells that families can model.
+"""Tables of mixed columns as cells that families can model.
 
-Every column that is used becomes one or more *cells* with a total and an exposure per row:
-
-================ ==================================== ============================== ==========
-column           total                                exposure                       family
-================ ==================================== ============================== ==========
-number           its value, scaled                    1 where observed               gaussian
-count            the count                            mean of the column, observed   poisson
-level of a word  1 where the row has it, else 0       share of the level, observed   poisson
-================ ==================================== ============================== ==========
-
-The levels of one category, together, are a multinomial: :math:`\sum_l T_l \log (T_l / E_l)` is
-its likelihood over that of the shares. A gap has no exposure, in any cell of its column.
+Every column that is used becomes one or more *cells*, each with a total and an exposure for every
+row; a gap has no exposure. A number is scaled (gaussian). A count is exposed to the mean of its
+column (poisson). Every level of a category is a cell exposed to the share of the level (poisson);
+the levels together are a multinomial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import skew
 
 from ccot.blocks.axes import Profiles
-from ccot.blocks.columns import (
-    BY_LEVEL,
-    ColumnKind,
-    read_column,
-    read_levels,
-    recognise,
-)
+from ccot.blocks.columns import BY_LEVEL, ColumnKind, read_column, read_levels, recognise
 from ccot.io.table import Table
 from ccot.persistence.registry import stored
 
@@ -43,30 +29,14 @@ _SKEWED, _LESS_SKEWED = 1.0, 0.5
 @stored()
 @dataclass(frozen=True)
 class PreparedColumn:
-    """How one column becomes cells.
-
-    Attributes
-    ----------
-    kind : ColumnKind
-        What it holds.
-    family : {"gaussian", "poisson", "multinomial", "none"}
-        Law of its cells; none if it is left out.
-    transform : {"none", "log", "sqrt", "log1p"}
-        Taken of numbers first.
-    location, scale : float
-        Subtracted from numbers, and what they are divided by; of counts the scale is their mean.
-    shares : array of shape (n_levels,) or None
-        Shares of the levels.
-    n_gaps : int
-        Gaps among the fitted rows.
-    """
+    """How one column becomes cells."""
 
     kind: ColumnKind
-    family: str
-    transform: str = "none"
-    location: float = 0.0
-    scale: float = 1.0
-    shares: np.ndarray | None = None
+    family: str  # gaussian, poisson, multinomial, or none if it is left out
+    transform: str = "none"  # log, sqrt or log1p is taken of numbers first
+    location: float = 0.0  # subtracted from numbers
+    scale: float = 1.0  # what numbers are divided by; the mean of counts
+    shares: np.ndarray | None = None  # of the levels
     n_gaps: int = 0
 
     @property
@@ -108,21 +78,11 @@ class PreparedColumn:
 @stored()
 @dataclass(frozen=True)
 class TablePreparation:
-    """How a table was prepared, in words and as numbers.
-
-    Attributes
-    ----------
-    columns : tuple of PreparedColumn
-        One for each column, in the order of the table.
-    sentence : str
-        What was done and why, in one line.
-    center_rows : bool
-        Whether the mean of a row's scaled numbers is taken out.
-    """
+    """How a table was prepared, in words and as numbers."""
 
     columns: tuple[PreparedColumn, ...]
-    sentence: str
-    center_rows: bool = False
+    sentence: str  # what was done and why
+    center_rows: bool = False  # take out the mean of a row's scaled numbers
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *(column.describe() for column in self.columns)])
@@ -135,14 +95,9 @@ class TablePreparation:
     @property
     def used(self) -> np.ndarray:
         """Positions of the columns that are used: numbers first, then counts, then categories."""
-        order = ("gaussian", "poisson", "multinomial")
-        by_family = [
-            position
-            for family in order
-            for position, column in enumerate(self.columns)
-            if column.family == family
-        ]
-        return np.array(by_family, dtype=np.int64)
+        order = ("none", "gaussian", "poisson", "multinomial")
+        families = np.array([order.index(column.family) for column in self.columns])
+        return np.argsort(families, kind="stable")[np.count_nonzero(families == 0) :]
 
     def shown_values(self, table: Table) -> np.ndarray:
         """Return one number for every cell: numbers as read, words by the number of their level."""
@@ -244,8 +199,7 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
     if any(column.family == "multinomial" for column in columns):
         parts.append("categories by level")
     parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
-    dropped = [c.kind.name for c in columns if c.family == "none"]
-    if dropped:
+    if dropped := [c.kind.name for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")
     why = f" ({reason})" if scale == center == "auto" else ""
     return "; ".join(parts) + why
@@ -265,7 +219,7 @@ def _prepare(values: np.ndarray, kind: ColumnKind, scale: str, center: str) -> P
         shares = times / max(times.sum(), 1)
         # Levels of a data frame that no row has are as good as never seen.
         held = tuple(level for level, share in zip(kind.levels, shares, strict=True) if share > 0)
-        kind = ColumnKind(kind.name, kind.kind, kind.reason, held, kind.format)
+        kind = replace(kind, levels=held)
         n_gaps = int(np.count_nonzero(codes < 0))
         return PreparedColumn(kind, "multinomial", shares=shares[shares > 0], n_gaps=n_gaps)
     numbers = read_column(values, kind)
@@ -287,8 +241,7 @@ def _transform(observed: np.ndarray, scale: str) -> str:
     if scale != "auto" or lowest < 0 or np.ptp(observed) == 0:
         return "none"
     observed = observed / observed.max()
-    before = float(skew(observed))
-    taken = "log" if lowest > 0 else "sqrt"
+    before, taken = float(skew(observed)), "log" if lowest > 0 else "sqrt"
     if before <= _SKEWED:
         return "none"
     after = abs(float(skew(_transformed(observed, taken))))

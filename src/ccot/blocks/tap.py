@@ -1,28 +1,15 @@
 r"""What mean field leaves out: rows and columns react to one another.
 
-In a soft sweep every row weighs the columns as if their assignments had nothing to do with it. They
-have: a row pulls columns its way and is then pulled along by them, so it is surer than it should
-be, and the variational likelihood is too low wherever both sides are unsure. The second-order
-expansion of the likelihood, known from physics as the equations of Thouless, Anderson and Palmer
-[1]_, puts both right. For real values x with plans q of the rows and r of the columns, block means
-:math:`\mu`, weights :math:`w_j` of the columns and
+A row pulls columns its way and is then pulled along by them, so in a soft sweep it is surer than it
+should be, and the variational likelihood is too low. The second-order expansion of the likelihood,
+the equations of Thouless, Anderson and Palmer (1977), puts both right. For plans q of the rows and
+r of the columns, block means :math:`\mu`, weights :math:`w_j` of the columns and
 
 .. math:: S_r = \sum_j w_j r_j r_j^\top, \quad D_r = \mathrm{diag}\Big(\sum_j w_j r_j\Big),
           \quad V_r = D_r - S_r
 
-(likewise of the rows), the log-likelihood gains
-:math:`\frac{1}{2 \sigma^2} \mathrm{tr}(V_q \mu V_r \mu^\top)`, the means solve
-:math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`, and what row i gains in cluster k is
-
-.. math:: \frac{1}{\sigma^2} \Big[ (x r \mu^\top)_{ik} - \frac{1}{2} (\mu S_r \mu^\top)_{kk}
-          - (q \mu V_r \mu^\top)_{ik} \Big] + \log \pi_k .
-
-Where assignments are hard V is zero and nothing changes.
-
-References
-----------
-.. [1] Thouless, D. J., Anderson, P. W. and Palmer, R. G. (1977). Solution of 'Solvable model of a
-   spin glass'. Philosophical Magazine 35(3).
+(likewise of the rows) the means solve :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`. The gains
+and the likelihood are in docs/blocks.md. Where assignments are hard V is zero and nothing changes.
 """
 
 from __future__ import annotations
@@ -49,24 +36,12 @@ _LEAST_LEFT = 1e-3
 
 @dataclass(frozen=True)
 class TapCorrection:
-    """Blocks of soft plans with the reaction of rows and columns.
-
-    Attributes
-    ----------
-    means : array of shape (n_row_clusters, n_column_clusters)
-        Means of the blocks.
-    explained : float
-        Sum of squares that they explain.
-    noise : float
-        Variance around them.
-    overlaps : tuple of arrays of shape (n_clusters, n_clusters)
-        What clusters share of the points' weights, for rows and for columns (S).
-    """
+    """Blocks of soft plans with the reaction of rows and columns."""
 
     means: np.ndarray
-    explained: float
+    explained: float  # sum of squares that the means explain
     noise: float
-    overlaps: tuple[np.ndarray, np.ndarray]
+    overlaps: tuple[np.ndarray, np.ndarray]  # S of rows and of columns
 
     @property
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +63,7 @@ def soft_sweep(
     tol: float = 1e-3,
     balanced: bool = False,
 ) -> Blocks:
-    """Sweep softly until little moves; then with the reaction, where it is noticeable."""
+    """Sweep softly until little moves; then in shorter steps with the reaction, if noticeable."""
     settled = settle(problem, blocks, max_iter, tol, balanced)
     if balanced or not reacts(problem, settled):
         return settled

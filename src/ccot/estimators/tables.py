@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ccot.blocks.columns import read_column, read_levels, recognise
+from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.tables import TablePreparation, prepare_table
-from ccot.blocks.units import differ_in_unit
 from ccot.describe import Column, portray_sides
 from ccot.estimators.base import InductiveCoclustering
 from ccot.io.anndata import from_anndata

@@ -14,15 +14,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.families import FAMILIES
-from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_blocks
+from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_matrix
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.preparation import Preparation
 from ccot.blocks.reproducibility import Reproducibility
-from ccot.blocks.sampled import fit_lopsided, is_lopsided
 from ccot.blocks.streaming import fit_block_source
 from ccot.blocks.table_fit import TableCoclustering, fit_table
-from ccot.blocks.table_placement import TablePlacement
+from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import NUMBER_OF_CLUSTERS, is_read_by_row
@@ -269,8 +268,7 @@ class TransportCoclustering(TableInput):
             return fit_table(rows.table, rows.preparation, settings, run)
         if isinstance(rows, RowSource):
             return fit_block_source(rows, self.family, settings, run)
-        fit = fit_lopsided if is_lopsided(rows, settings) else fit_blocks
-        return fit(rows, self.family, settings, run)
+        return fit_matrix(rows, self.family, settings, run)
 
     @property
     def preparation_(self) -> Preparation | TablePreparation:
