@@ -110,7 +110,12 @@ def collect(
     times the share of halves in which it stays with its cluster.
     """
     problem = found.problem
-    again = BothSides(*map(describe, found.halves, blocks.labels))
+    again = BothSides(
+        *(
+            None if half is None else describe(half, labels)
+            for half, labels in zip(found.halves, blocks.labels, strict=True)
+        )
+    )
     row, column = (
         Side(
             labels=blocks.labels[axis],

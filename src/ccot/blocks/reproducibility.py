@@ -32,7 +32,7 @@ _FEWEST_SPLITS, _MOST_SPLITS, _CELLS = (3, 2), 8, 2**23
 # Halves of fewer columns or rows tell nothing.
 _LEAST_COLUMNS, _LEAST_ROWS = 8, 16
 # What finer clusters and a jump of the merge costs weigh beside the agreement.
-_RESOLUTION, _JUMP = 0.3, 0.5
+WEIGHTS = 0.4, 1.5
 _LEAST_AGREEMENT = 1e-3
 # Sweeps of the finest clusters of a half: more of them follow its noise.
 _SWEEPS = 1
@@ -66,15 +66,17 @@ class Halves:
         nearest = int(np.argmin(np.abs(self.numbers - number)))
         return replace(self, labels=self.labels[:, nearest : nearest + 1])
 
-    def scores(self, jumps: Mapping[int, float]) -> dict[int, float]:
-        """Return log R(k) + 0.3 log log k + 0.5 J(k) for numbers k with a jump J of merge costs.
+    def scores(
+        self, jumps: Mapping[int, float], weights: tuple[float, float] = WEIGHTS
+    ) -> dict[int, float]:
+        """Return log R(k) + 0.4 log log k + 1.5 J(k) for numbers k with a jump J of merge costs.
 
         R is the agreement that can be counted on: the mean less the standard deviation.
         """
         reliable = self.mean - self.agreement.std(axis=0)
         agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
         return {
-            int(k): float(level + _RESOLUTION * np.log(np.log(k)) + _JUMP * jumps[int(k)])
+            int(k): float(level + weights[0] * np.log(np.log(k)) + weights[1] * jumps[int(k)])
             for k, level in zip(self.numbers, agreement, strict=True)
             if int(k) in jumps
         }
@@ -185,12 +187,12 @@ def is_clear(halves: Halves) -> bool:
     return halves.highest() > CLEAR + np.nan_to_num(halves.expected)
 
 
-def describe(halves: Halves | None, labels: np.ndarray) -> Reproducibility | None:
+def describe(halves: Halves, labels: np.ndarray) -> Reproducibility | None:
     """Compare fitted clusters with those of the halves, which hold one number only.
 
-    Without halves, and for rows of which only a sample was searched, there is nothing to compare.
+    For rows of which only a sample was searched there is nothing to compare.
     """
-    if halves is None or halves.labels.shape[-1] != len(labels):
+    if halves.labels.shape[-1] != len(labels):
         return None
     found, stays = [], np.zeros(len(labels))
     for half in halves.labels[:, 0]:
