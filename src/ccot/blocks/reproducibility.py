@@ -185,12 +185,12 @@ def is_clear(halves: Halves) -> bool:
     return halves.highest() > CLEAR + np.nan_to_num(halves.expected)
 
 
-def describe(halves: Halves | None, labels: np.ndarray) -> Reproducibility | None:
+def describe(halves: Halves, labels: np.ndarray) -> Reproducibility | None:
     """Compare fitted clusters with those of the halves, which hold one number only.
 
-    Without halves, and for rows of which only a sample was searched, there is nothing to compare.
+    The halves of a sample of the rows have nothing to compare: None.
     """
-    if halves is None or halves.labels.shape[-1] != len(labels):
+    if halves.labels.shape[-1] != len(labels):
         return None
     found, stays = [], np.zeros(len(labels))
     for half in halves.labels[:, 0]:
