@@ -110,12 +110,8 @@ def collect(
     times the share of halves in which it stays with its cluster.
     """
     problem = found.problem
-    again = BothSides(
-        *(
-            None if half is None else describe(half, labels)
-            for half, labels in zip(found.halves, blocks.labels, strict=True)
-        )
-    )
+    pairs = zip(found.halves, blocks.labels, strict=True)
+    again = BothSides(*(None if half is None else describe(half, own) for half, own in pairs))
     row, column = (
         Side(
             labels=blocks.labels[axis],

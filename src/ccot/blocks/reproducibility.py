@@ -190,7 +190,7 @@ def is_clear(halves: Halves) -> bool:
 def describe(halves: Halves, labels: np.ndarray) -> Reproducibility | None:
     """Compare fitted clusters with those of the halves, which hold one number only.
 
-    For rows of which only a sample was searched there is nothing to compare.
+    The halves of a sample of the rows have nothing to compare: None.
     """
     if halves.labels.shape[-1] != len(labels):
         return None
