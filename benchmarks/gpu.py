@@ -74,8 +74,8 @@ def protocol(n_sets: int, n_draws: int, n_threads: int) -> dict:
                 draws = make_draws(matrix, n_draws)
                 solver = make_solver(matrix, draws)
                 if not seed:
-                    solver.partitions(draws, None, None)
-                total[name] += clock(solver.partitions, draws, None, None)
+                    solver.partitions(draws)
+                total[name] += clock(solver.partitions, draws)
         return total
 
     # The profiler slows the host down: a pass of its own.
@@ -120,10 +120,10 @@ def loops(n_loop: int) -> list[dict]:
 
         def own(n, solver=solver, draws=draws):
             for draw in draws[:n]:
-                solver.partitions(draw[None], None, None)
+                solver.partitions(draw[None])
 
-        pot(3), own(3), solver.partitions(draws, None, None)
-        batch = seconds(solver.partitions, draws, None, None) / len(draws)
+        pot(3), own(3), solver.partitions(draws)
+        batch = seconds(solver.partitions, draws) / len(draws)
         found.append(
             {
                 "set": name,

@@ -1,7 +1,6 @@
 import numpy as np
 
-from ccot.transport.extend import extend_scaling
-from ccot.transport.sinkhorn import sinkhorn
+from ccot.transport.sinkhorn import extend_scaling, sinkhorn
 
 
 def test_fitted_points_get_their_own_scaling_back():

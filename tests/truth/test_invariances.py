@@ -188,7 +188,7 @@ def test_ballots_know_rows_by_what_they_hold_not_by_where_they_stand(seed):
     whole = np.round(X * 2**20)
     whole[0, 0] -= whole.sum()
     one, other = (
-        DrawSolver.prepare(matrix, chosen, **how, **limits).partitions(chosen, None, None)
+        DrawSolver.prepare(matrix, chosen, **how, **limits).partitions(chosen)
         for matrix, chosen in ((whole, draws), (whole[p], place[draws]))
     )
     np.testing.assert_array_equal(p[other.members], one.members)

@@ -1,11 +1,9 @@
 """Checkpoints: a fit that was stopped goes on from its finished pieces.
 
 Begun again with the same data, parameters and seed, a fit comes to the same pieces in the same
-order: batches of draws, sweeps, updates. So it asks for each piece before it makes it, and those
-that were finished last time are read instead of made.
-
-The pieces are on a stack. One that is finished replaces those it was made of, and each state of a
-loop replaces the one before. :mod:`ccot.persistence.checkpoint_files` keeps the stack on disk.
+order: batches of draws, sweeps, updates. It asks for each piece before it makes it, and those that
+were finished last time are read. The pieces are on a stack: one that is finished replaces those it
+was made of, and each state of a loop replaces the one before.
 """
 
 from __future__ import annotations
@@ -33,26 +31,14 @@ SECONDS, SHARE, WAITING_BYTES = 5.0, 0.01, 2**26
 class CheckpointFolder(Checkpoint):
     """Keeps the finished pieces of one fit in a folder.
 
-    Parameters
-    ----------
-    folder : path-like
-        Where they are kept; made if it is not there.
-    about : mapping of str to str
-        What tells this fit from others: data, parameters, versions. Pieces of another one are not
-        taken, and only replaced if that one was finished.
-    types : mapping of str to type
-        Dataclasses and enums that the pieces may hold, by their names in the files.
-    rng : numpy.random.Generator
-        What the fit draws from. With every piece that is read it is set to the state it had when
-        the piece was made: a fit that goes on draws the same numbers, and leaves a generator of
-        the caller in the state in which a fit without interruption leaves it.
-    seeded : bool, default=True
-        Whether the user said how the generator begins; if not, a fit goes on with the kept one.
+    ``about`` tells this fit from others: data, parameters, versions. Pieces of another one are not
+    taken, and only replaced if that one was finished. With every piece that is read the generator
+    gets the state it had when the piece was made: a fit that goes on draws the same numbers. If
+    it is not ``seeded`` by the user, a fit goes on with the generator that was kept.
 
     Examples
     --------
     >>> import tempfile
-    >>> import numpy as np
     >>> def fit(kept):
     ...     return kept.fit(lambda: kept.piece("sum", lambda: print("adds up") or 42))
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,8 @@
 """Values in one file, without code: a zip archive of JSON and plain arrays.
 
 A tree of numbers, strings, tuples, dicts, arrays, sparse matrices and dataclasses is written as
-``model.json`` with one ``.npy`` member for every array. Only dataclasses and enums that the reader
-names come back as such; anything else in a file is refused. Members are stored, not compressed:
-what a file claims to hold cannot exceed what it is, so no file can unfold to more than its size.
+``model.json`` with one ``.npy`` member for every array. Only classes that the reader names come
+back as such. Members are stored, not compressed: no file can unfold to more than its size.
 """
 
 from __future__ import annotations

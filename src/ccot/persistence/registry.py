@@ -14,7 +14,9 @@ _UPGRADES: dict[type, Upgrade] = {}
 
 
 def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:
-    """Let a dataclass or enum be written to files under its own name.
+    """Let a dataclass or enum be written to files under its own name, and be read by former names.
+
+    ``upgrade`` takes the fields that a file holds and returns those that the class has now.
 
     Examples
     --------

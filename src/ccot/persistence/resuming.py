@@ -22,7 +22,7 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "POT")
 def open_checkpoint(
     estimator: Any, data: tuple[Any, ...], rng: np.random.Generator
 ) -> CheckpointFolder:
-    """Return the checkpoint of a fit."""
+    """Return the checkpoint of a fit; it refuses to go on with a different fit."""
     given = estimator.get_params(deep=False)
     code = [name for name, value in given.items() if callable(value) and name != "verbose"]
     if code:

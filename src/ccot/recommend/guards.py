@@ -82,14 +82,7 @@ class RequireToken:
 class CountRequests:
     """Counts requests and their seconds by path and status, for Prometheus.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What answers.
-    paths : collection of str
-        Paths that are counted by name; all others are ``other``, so that their number is bounded.
-    counts : RequestCounts
-        Where counts are kept.
+    Paths that are not among those given are counted as ``other``, so that their number is bounded.
     """
 
     def __init__(self, app: Any, paths: frozenset[str], counts: "RequestCounts") -> None:

@@ -119,13 +119,7 @@ class OfUser(Message):
 
 @dataclass(frozen=True)
 class Requests:
-    """Types of the bodies that a recommender takes, with examples.
-
-    Attributes
-    ----------
-    label, recommend, explain : types
-        Bodies of the three questions.
-    """
+    """Types of the bodies of the three questions, with examples."""
 
     label: Any
     recommend: Any

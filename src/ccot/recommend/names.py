@@ -34,13 +34,6 @@ def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ..
 class NameIndex:
     """The numbers that belong to names, and the names that look like an unknown one.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names; the number of each is its position.
-    what : str
-        What they are, for messages.
-
     Examples
     --------
     >>> films = NameIndex(("Fargo (1996)", "Alien (1979)"), "item")

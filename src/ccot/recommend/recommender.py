@@ -17,10 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 from ccot.estimators.transport import TransportCoclustering
 from ccot.persistence.pickles import VersionedPickle
 from ccot.recommend.names import as_names
-from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
-from ccot.recommend.sides import RatingSide, place_by_loss
+from ccot.recommend.ratings import (
+    VIEWS,
+    Offsets,
+    RatingSide,
+    as_ratings,
+    fit_offsets,
+    place_by_loss,
+    see,
+    sum_blocks,
+    unless_empty,
+)
 from ccot.recommend.values import UNASSIGNED, Explanation, Item, Neighbour, Recommendation, User
-from ccot.recommend.views import VIEWS, see, unless_empty
 from ccot.runtime.run import Progress, RandomState
 from ccot.runtime.types import Matrix, is_sparse
 

@@ -93,12 +93,13 @@ def make_app(
 ) -> FastAPI:
     """Return the service of one recommender.
 
+    It answers requests whose ``Host`` is among the hosts. With a token, all but ``/health`` and
+    ``/ready`` need ``Authorization: Bearer TOKEN``.
+
     Examples
     --------
     >>> import numpy as np
     >>> from fastapi.testclient import TestClient
-    >>> from ccot.recommend import BlockRecommender
-    >>> from ccot.recommend.service import make_app
     >>> taste = np.array([[5, 1], [1, 5]])[np.arange(40) % 2][:, np.arange(20) % 2]
     >>> client = TestClient(make_app(BlockRecommender(random_state=0).fit(taste)))
     >>> answer = client.post("/recommend", json={"ratings": {"0": 5, "1": 1}, "n": 2})

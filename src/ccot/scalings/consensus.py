@@ -1,29 +1,19 @@
 """From the labels of many draws to one vote.
 
-Draws need not agree on the number of clusters, and those that agree need not have them in the same
-order. The number found most often wins; the draws that found it are matched, cluster by cluster,
-with a reference partition of all points (linear assignment on shared members) and then vote.
+The number of clusters found most often wins. The draws that found it are matched, cluster by
+cluster, with a reference partition of all points, and then vote.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 
-@dataclass(frozen=True)
-class Vote:
-    """What a vote decided.
-
-    Attributes
-    ----------
-    labels : int array of shape (n_points,)
-        Cluster of every point, numbered as in the reference partition.
-    confidence : array of shape (n_points,)
-        Share of all draws of a point that found the winning number and put the point here.
-    """
+class Vote(NamedTuple):
+    """Clusters of all points, named as in the reference, and the share of draws behind each."""
 
     labels: np.ndarray
     confidence: np.ndarray
@@ -41,7 +31,6 @@ def winning_number(n_clusters: np.ndarray) -> int:
 
     Examples
     --------
-    >>> import numpy as np
     >>> winning_number(np.array([3, 4, 3, 2, 4]))
     3
     """
@@ -52,7 +41,10 @@ def winning_number(n_clusters: np.ndarray) -> int:
 def vote(
     members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
 ) -> Vote:
-    """Let draws vote on the cluster of every point."""
+    """Let the draws that agree on the number of clusters vote on the cluster of every point.
+
+    Points in no agreeing draw keep their label in the reference, a partition of all points.
+    """
     n_points, n_clusters = len(reference), int(reference.max()) + 1
     drawn = _count(members, n_points)
     if not agrees.all():
@@ -82,7 +74,6 @@ def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -
 
     Examples
     --------
-    >>> import numpy as np
     >>> match_clusters(np.array([[1, 1, 0, 2]]), np.array([[0, 0, 1, 2]]), 3)
     array([[0, 0, 1, 2]])
     """

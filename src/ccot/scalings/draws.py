@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,13 +18,11 @@ from sklearn.utils import gen_batches
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import Backend, choose_backend, in_parts_that_fit, one_blas_thread
 from ccot.runtime.types import Matrix, is_sparse
-from ccot.scalings.costs import CrossedCosts, SquareCosts, join_costs, square_costs, typical_cost
+from ccot.scalings.costs import CrossedCosts, SquareCosts, square_costs, typical_cost
 from ccot.scalings.jumps import find_scaling_jumps
-from ccot.scalings.partition import Steps, join_steps, label_steps
 from ccot.scalings.sampling import CROSSINGS, are_crossings
-from ccot.scalings.steps import StepPlacement
-from ccot.transport.extend import extend_scaling
-from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
+from ccot.scalings.steps import StepPlacement, Steps, join, label_steps
+from ccot.transport.sinkhorn import Scalings, extend_scaling, join_scalings, sinkhorn
 
 # float32 is used up to this range of the log kernel, in nats, and down to this tolerance.
 _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
@@ -45,19 +42,7 @@ _CELLS_AT_ONCE = 2**19
 @stored("Ballots")
 @dataclass(frozen=True)
 class DrawPartitions:
-    """The partitions found by draws.
-
-    Attributes
-    ----------
-    members : int array of shape (n_draws, size)
-        The rows in each draw.
-    row, column : Steps
-        Partitions of the drawn rows and of all columns.
-    n_iter : int array of shape (n_draws,)
-        Sinkhorn iterations.
-    converged : boolean array of shape (n_draws,)
-        Draws whose transport converged.
-    """
+    """The partitions of the drawn rows, ``members``, and of all columns, one for each draw."""
 
     members: np.ndarray
     row: Steps
@@ -66,32 +51,12 @@ class DrawPartitions:
     converged: np.ndarray
 
 
-def join_partitions(partitions: Sequence[DrawPartitions]) -> DrawPartitions:
-    """Return the partitions of several batches of draws as one batch."""
-    return DrawPartitions(
-        members=np.concatenate([ballot.members for ballot in partitions]),
-        row=join_steps([ballot.row for ballot in partitions]),
-        column=join_steps([ballot.column for ballot in partitions]),
-        n_iter=np.concatenate([ballot.n_iter for ballot in partitions]),
-        converged=np.concatenate([ballot.converged for ballot in partitions]),
-    )
-
-
 @stored()
 @dataclass(frozen=True)
 class DrawPlacement(StepPlacement):
-    """Labels new points by their costs to the other side of one solved draw.
+    """Labels new points by their costs to the other side of one solved draw, the anchors.
 
-    Attributes
-    ----------
-    anchors : array or sparse matrix of shape (size, size)
-        Points of the other side, one a row.
-    log_anchor_scaling : array of shape (size,)
-        Their scalings.
-    members : int array of shape (size,) or None
-        Coordinates of an unseen point that went into the draw; None: all of them.
-    offset, scale : float
-        As in :class:`DrawSolver`.
+    ``members`` are the coordinates of a new point that went into the draw; None: all of them.
     """
 
     anchors: Matrix
@@ -119,26 +84,15 @@ class DrawPlacement(StepPlacement):
         return scaling + _squared_norms(points) / 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DrawSolver:
     r"""Solves draws of one matrix.
 
-    Attributes
-    ----------
-    matrix : ndarray or CSR matrix
-        The matrix as it is.
-    products : array or CSR matrix
-        The same, shifted and scaled, in the precision of the products, on the device. A shift does
-        not change the partitions and spares the arithmetic large numbers; a sparse matrix is not
-        shifted. The scale is such that the exponent of the kernel, the paper's
-        :math:`-\lambda M`, is minus half the squared distance: then it is the plain product of a
-        draw with itself, up to norms.
-    offset, scale : float
-        The shift and the scale.
-    precision : str
-        Precision of the products: ``"float32"`` where the kernel's range allows it.
-    resolution : float
-        Differences of log scalings up to this are rounding.
+    ``products`` is the matrix, shifted and scaled, in the precision of the products, on the device.
+    A shift does not change the partitions and spares the arithmetic large numbers; a sparse matrix
+    is not shifted. The scale is such that the exponent of the kernel, the paper's
+    :math:`-\lambda M`, is minus half the squared distance: then it is the plain product of a draw
+    with itself, up to norms. Differences of log scalings up to ``resolution`` are rounding.
     """
 
     matrix: Matrix
@@ -152,6 +106,8 @@ class DrawSolver:
     max_iter: int
     tol: float
     n_jobs: int | None
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
 
     @classmethod
     def prepare(
@@ -162,7 +118,7 @@ class DrawSolver:
         reg: float,
         scale_cost: str | None,
         device: str | None,
-        **how: Any,
+        **options: Any,
     ) -> DrawSolver:
         """Scale the matrix, and convert ``reg`` to lambda by the costs of the first draws."""
         if is_sparse(matrix):
@@ -178,36 +134,33 @@ class DrawSolver:
         scale = largest / float(np.sqrt(factor))
         spread = factor * float(np.max(highest - lowest))
         extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
-        single = spread < _FLOAT32_RANGE and how["tol"] >= _FLOAT32_TOL
+        single = spread < _FLOAT32_RANGE and options["tol"] >= _FLOAT32_TOL
         precision = "float32" if single else "float64"
         backend = choose_backend(device)
+        if is_sparse(matrix):
+            products = matrix / scale
+        else:
+            products = backend.send(_shifted_in_parts(matrix, offset, scale, precision))
         return cls(
             matrix=matrix,
-            products=(
-                matrix / scale
-                if is_sparse(matrix)
-                else backend.send(_shifted_in_parts(matrix, offset, scale, precision))
-            ),
+            products=products,
             offset=offset,
             scale=scale,
             precision=precision,
             resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
             backend=backend,
-            **how,
+            **options,
         )
 
-    def partitions(
-        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
-    ) -> DrawPartitions:
+    def partitions(self, draws: np.ndarray) -> DrawPartitions:
         """Solve draws by joblib's active backend, threads by default, and read their steps."""
-        numbers = (n_row_clusters, n_column_clusters)
         tasks = self.tasks(draws, effective_n_jobs(self.n_jobs))
         if self._shares_memory():
             run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-            return join_partitions(run(delayed(self.cast)(task, *numbers) for task in tasks))
+            return join(run(delayed(self.solve_task)(task) for task in tasks))
         run = Parallel(n_jobs=self.n_jobs)
-        partitions = run(delayed(solve_alone)(*self._apart(task), *numbers) for task in tasks)
-        return replace(join_partitions(partitions), members=draws)
+        partitions = run(delayed(solve_alone)(*self._for_other_process(task)) for task in tasks)
+        return replace(join(partitions), members=draws)
 
     def _shares_memory(self) -> bool:
         """Return True if the workers share the memory of the matrix; on a GPU they always do."""
@@ -235,7 +188,7 @@ class DrawSolver:
         dense_here = self.backend.device is None and not is_sparse(self.matrix)
         return dense_here and draws.shape[1] in _CROSSED_SIZES and are_crossings(draws)
 
-    def _apart(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
+    def _for_other_process(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
         """Return what another process needs: the rows of some draws, and the draws among these."""
         rows, places = np.unique(np.concatenate(chunks), return_inverse=True)
         some = self.products[rows]
@@ -243,12 +196,10 @@ class DrawSolver:
         draws = np.split(places.reshape(-1, chunks[0].shape[1]), edges)
         return replace(self, matrix=some, products=some), draws
 
-    def cast(
-        self, chunks: list[np.ndarray], n_row_clusters: int | None, n_column_clusters: int | None
-    ) -> DrawPartitions:
+    def solve_task(self, chunks: list[np.ndarray]) -> DrawPartitions:
         """Solve the draws of one task and read the steps of their scalings."""
         answer = join_scalings(self._solve_chunks(chunks))
-        row, column = self._steps(answer, n_row_clusters, n_column_clusters)
+        row, column = self._steps(answer)
         return DrawPartitions(
             members=np.concatenate(chunks),
             row=row,
@@ -309,24 +260,22 @@ class DrawSolver:
         send = self.backend.send
         if is_sparse(self.matrix):
             dtype = precision or self.precision
-            costs = join_costs([square_costs(self.products[draw], dtype) for draw in draws])
+            costs = join([square_costs(self.products[draw], dtype) for draw in draws])
             return SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
         if precision is None:
             return square_costs(self.products[send(draws.astype(np.int32))])
         squares = _shifted(self.matrix[draws], self.offset, self.scale)
         return square_costs(send(squares.astype(precision, copy=False)))
 
-    def _steps(
-        self, answer: Scalings, n_row_clusters: int | None, n_column_clusters: int | None
-    ) -> tuple[Steps, Steps]:
+    def _steps(self, answer: Scalings) -> tuple[Steps, Steps]:
         """Return the steps of rows and of columns, computed on the device of the scalings."""
         fetch = self.backend.fetch if self.detector == "authors" else lambda array: array
         log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
-        if n_row_clusters != n_column_clusters:
-            return self._read(log_row, n_row_clusters), self._read(log_column, n_column_clusters)
-        xp = array_namespace(log_row)
-        both, n_draws = self._read(xp.concat([log_row, log_column]), n_row_clusters), len(log_row)
-        return both[:n_draws], both[n_draws:]
+        n_rows, n_columns = self.n_row_clusters, self.n_column_clusters
+        if n_rows != n_columns:
+            return self._read(log_row, n_rows), self._read(log_column, n_columns)
+        both = self._read(array_namespace(log_row).concat([log_row, log_column]), n_rows)
+        return both[: len(log_row)], both[len(log_row) :]
 
     def _read(self, log_scaling: Any, n_clusters: int | None) -> Steps:
         xp = array_namespace(log_scaling)
@@ -349,24 +298,19 @@ class DrawSolver:
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, without thresholds."""
         answer = self.solve(draw[None], "float64")
-        log_row, log_column = (
-            self.backend.fetch(log_scaling)[0]
-            for log_scaling in (answer.log_row, answer.log_column)
-        )
-        square = _shifted(self.matrix[draw], self.offset, self.scale)
-        common = (self.offset, self.scale)
+        log_row, log_column = map(self.backend.fetch, (answer.log_row[0], answer.log_column[0]))
+        common = self.offset, self.scale
+        square = _shifted(self.matrix[draw], *common)
         return (
             DrawPlacement(square.T, log_column, None, *common, width=len(draw)),
             DrawPlacement(square, log_row, draw, *common, width=self.matrix.shape[0]),
         )
 
 
-def solve_alone(
-    solver: DrawSolver, chunks: list[np.ndarray], *numbers: int | None
-) -> DrawPartitions:
-    """Solve the draws of one task in another process; see :meth:`DrawSolver.cast`."""
+def solve_alone(solver: DrawSolver, chunks: list[np.ndarray]) -> DrawPartitions:
+    """Solve the draws of one task in another process."""
     with one_blas_thread():
-        return solver.cast(chunks, *numbers)
+        return solver.solve_task(chunks)
 
 
 def _shifted(points: Matrix, offset: float, scale: float) -> Matrix:
@@ -390,10 +334,7 @@ def _squared_norms(points: Matrix) -> np.ndarray:
 
 
 def _cost_range(square: Matrix) -> tuple[float, float, float]:
-    """Return the typical cost of a draw, and the smallest and largest of its cross products.
-
-    Some of the rows are enough to go by.
-    """
+    """Return the typical cost of a draw and the range of its products, by some of its rows."""
     some = square[:: max(1, square.shape[0] // _ROWS_TO_LOOK_AT)]
     cross = some @ square
     cross = cross.toarray() if is_sparse(cross) else cross

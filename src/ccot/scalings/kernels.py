@@ -19,9 +19,9 @@ _FAR_FROM_ORIGIN = 1e3
 
 
 def mean_distance(points: Any) -> float:
-    """Return the mean of all pairwise Euclidean distances, those of points to themselves included.
+    """Return the mean of all pairwise Euclidean distances, the bandwidth of the paper's kernel.
 
-    This is the bandwidth of the paper's Gaussian kernel.
+    Distances of points to themselves are included.
 
     Examples
     --------
@@ -46,10 +46,9 @@ def squared_distances(points: Any, anchors: Any) -> np.ndarray:
 
 
 def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
-    """Shift points and anchors that lie far from the origin to it; sparse ones stay where they are.
+    """Shift points and anchors that lie far from the origin to it; sparse ones stay.
 
-    Products of points are quick to compute, but squared norms leave nothing of the distances far
-    from the origin.
+    Squared norms leave nothing of the distances far from the origin.
     """
     if sp.issparse(points) or sp.issparse(anchors):
         return points, anchors
@@ -60,7 +59,7 @@ def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
 
 
 def gaussian_kernel(points: Any, anchors: Any, bandwidth: float) -> np.ndarray:
-    r"""Return :math:`e^{-\|x - y\|^2 / (2 \sigma^2)}` for all pairs."""
+    r"""Return :math:`e^{-\|x - y\|^2 / (2 \sigma^2)}` for all pairs; 1 if the bandwidth is zero."""
     if bandwidth == 0:
         return np.ones((points.shape[0], anchors.shape[0]))
     return np.exp(-squared_distances(points, anchors) / (2 * bandwidth**2))
@@ -74,13 +73,10 @@ def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) 
 
 
 def own_similarity(points: Any, kernel: KernelSpec) -> tuple[np.ndarray, float]:
-    """Return the similarities of points to one another, and the bandwidth of the Gaussian kernel.
-
-    Distances serve both, so they are computed once. The bandwidth of other kernels is 0.
+    """Return the similarities of points to one another, and the bandwidth; 0 if not Gaussian.
 
     Examples
     --------
-    >>> import numpy as np
     >>> own_similarity(np.array([[0.0], [2.0]]), "rbf")[1]
     1.0
     """
@@ -94,6 +90,9 @@ def nystrom(
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return features of points whose inner products are about their similarities [1]_.
 
+    ``chosen`` are the landmarks among the points. Returns weights, which turn similarities to
+    landmarks into features; the bandwidth, 0 if not Gaussian; and the features.
+
     References
     ----------
     .. [1] Williams, C. and Seeger, M. (2000). Using the Nyström method to speed up kernel
@@ -105,22 +104,13 @@ def nystrom(
         similar, bandwidth = similarity(points, points[chosen], kernel, 0.0), 0.0
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
     kept = values > _WEAKEST * values.max()
-    scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    weights = vectors * scale
+    weights = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
     return weights, bandwidth, similar @ weights
 
 
 @dataclass(frozen=True)
 class LogGaussian:
-    r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out.
-
-    Attributes
-    ----------
-    points : array or sparse matrix of shape (n, k)
-        The points.
-    bandwidth : float
-        The width.
-    """
+    r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out."""
 
     points: Any
     bandwidth: float

@@ -1,8 +1,8 @@
 """CCOT of matrices with many rows: a pool of rows votes, the others are labelled.
 
-Squares are drawn from a pool of rows, which is fitted like a small matrix. All other rows are
-labelled by the steps of the reference draw in closed form, part by part. The matrix is read twice
-and is never in memory; the cost beyond these two passes does not depend on the number of rows.
+All rows outside the pool are labelled by the steps of the reference draw in closed form, part by
+part. The matrix is read twice and is never in memory; the cost beyond that does not depend on the
+number of rows.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from ccot.runtime.spilled import SpilledArray
 from ccot.runtime.types import Matrix
 from ccot.scalings.ccot import CCOTSettings, Prepare, fit_ccot
 from ccot.scalings.draws import DrawPlacement, DrawSolver
-from ccot.scalings.partition import StepLaw, place
 from ccot.scalings.sampling import pool_size
-from ccot.scalings.steps import StepCoclustering, StepPlacement, StepSide
+from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, find_step
 from ccot.sources import RowSource
 from ccot.sources.executors import Executor, ThreadExecutor, get_executor
 
@@ -123,17 +122,7 @@ def _join(parts: Sequence[PlacedRows]) -> PlacedRows:
 
 @dataclass(frozen=True)
 class _Added:
-    """The result of all rows that were added to a side.
-
-    Attributes
-    ----------
-    sizes : array of shape (n_clusters,)
-        How many there are in each cluster.
-    sums : array of shape (n_clusters, n_columns)
-        Sums of these.
-    n_outside : int
-        How many have a scaling on none of the steps.
-    """
+    """The rows that were added to a side: numbers and sums by cluster, and those on no step."""
 
     sizes: np.ndarray
     sums: np.ndarray
@@ -142,22 +131,21 @@ class _Added:
 
 def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Added]:
     """Add labelled rows to a side."""
-    columns = [SpilledArray(old.dtype) for old in (side.labels, side.confidence, side.log_scaling)]
-    for array, old in zip(columns, (side.labels, side.confidence, side.log_scaling), strict=True):
-        array.append(old)
+    names = "labels", "confidence", "log_scaling"
+    columns = {name: SpilledArray(getattr(side, name).dtype) for name in names}
+    for name, array in columns.items():
+        array.append(getattr(side, name))
     below, sizes, sums, n_outside = side.jumps, np.zeros(1), np.zeros(1), 0
     for part in parts:
-        news = (part.labels, part.confidence, part.log_scaling)
-        for array, new in zip(columns, news, strict=True):
-            array.append(new)
+        for name, array in columns.items():
+            array.append(getattr(part, name))
         # Counted here, because reading the array again would bring all of it into memory.
         sizes = sizes + np.bincount(part.labels, minlength=side.n_clusters)
         below, n_outside = below + part.below, n_outside + part.n_outside
         # In the order of the parts, so that sums do not depend on how parts were joined.
         sums = reduce(add, part.sums, sums)
-    labels, confidence, log_scaling = (array.close() for array in columns)
-    side = replace(side, labels=labels, confidence=confidence, log_scaling=log_scaling, jumps=below)
-    return side, _Added(sizes, sums, n_outside)
+    values = {name: array.close() for name, array in columns.items()}
+    return replace(side, **values, jumps=below), _Added(sizes, sums, n_outside)
 
 
 def _means(added: _Added, column: StepSide) -> np.ndarray:
@@ -169,7 +157,10 @@ def _means(added: _Added, column: StepSide) -> np.ndarray:
 def add_rows(
     found: StepCoclustering, source: RowSource, run: Run
 ) -> tuple[StepCoclustering, float]:
-    """Label new rows and include them in the block means."""
+    """Label new rows and include them in the block means; earlier labels stay as they are.
+
+    Also returns the share of the new rows whose scaling is on none of the steps.
+    """
     assert found.block_means is not None
     executor = get_executor(source, run)
     old_sizes = found.row.sizes()
@@ -220,16 +211,8 @@ def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
 class PlacedRows:
     """Labels of rows by the steps of a reference draw.
 
-    Attributes
-    ----------
-    labels, confidence, log_scaling : arrays of shape (n_rows,)
-        As in :class:`~ccot.coclustering.StepSide`.
-    sums : array of shape (n_parts, n_clusters, n_columns)
-        Sums of the rows of each cluster, in each of the parts they were read in.
-    below : int array of shape (n_clusters - 1,)
-        How many scalings lie below each threshold.
-    n_outside : int
-        How many scalings are on none of the steps.
+    ``sums`` has the sums of each cluster in each of the parts that the rows were read in, ``below``
+    the numbers of scalings below each threshold, ``n_outside`` the number on none of the steps.
     """
 
     labels: np.ndarray
@@ -242,17 +225,7 @@ class PlacedRows:
 
 @dataclass(frozen=True)
 class RowPlacer:
-    """Labels rows that are in no draw, with a confidence.
-
-    Attributes
-    ----------
-    placement : StepPlacement
-        The reference draw.
-    law : StepLaw
-        Its steps.
-    agreement : float
-        Share of the draws that found this number of clusters.
-    """
+    """Labels rows that are in no draw; ``agreement`` is the share of draws behind the number."""
 
     placement: StepPlacement
     law: StepLaw
@@ -265,14 +238,14 @@ class RowPlacer:
         assert isinstance(placement, StepPlacement)
         # For very many values a sample is enough.
         values = side.log_scaling[:: -(-len(side.log_scaling) // _VALUES_FOR_LAW)].astype(float)
-        labels = place(values, placement.thresholds)
+        labels = find_step(values, placement.thresholds)
         law = StepLaw.of(values, labels, side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
     def place_part(self, rows: Matrix, known: Known) -> PlacedRows:
         """Label the rows of a part; those in the pool keep their vote."""
         scaling = self.placement.scaling(rows)
-        labels = place(scaling, self.placement.thresholds)
+        labels = find_step(scaling, self.placement.thresholds)
         confidence = self.agreement * self.law.posterior(scaling, labels)
         below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
         labels[known.positions], confidence[known.positions] = known.labels, known.confidence

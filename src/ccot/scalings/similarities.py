@@ -1,8 +1,8 @@
 """Similarities of one side of a matrix: of all pairs, or to a few landmarks.
 
-All pairs of n points take memory of n^2. Landmarks replace them if that is too much: the
-features of a point are its similarities to some of the points, weighted so that inner products of
-features approximate similarities (Nyström's method), and everything is linear in n.
+All pairs of n points take memory of n^2. If that is too much, the features of a point are its
+similarities to some of the points, the landmarks, weighted so that inner products of features
+approximate similarities (Nyström's method), and everything is linear in n.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ccot.scalings.kernels import (
     similarity,
 )
 from ccot.scalings.steps import StepPlacement
-from ccot.transport.extend import extend_scaling
 from ccot.transport.low_rank import LowRankKernel
+from ccot.transport.sinkhorn import extend_scaling
 
 # kernel_rank="auto": sides of at most this many points keep all their similarities, and larger
 # ones get this many landmarks.
@@ -36,17 +36,7 @@ AUTO_FULL, AUTO_RANK = 4096, 256
 @stored()
 @dataclass(frozen=True)
 class Similarities:
-    """Similarities of all pairs of points, and how to compute those of new points to them.
-
-    Attributes
-    ----------
-    matrix : array of shape (n, n)
-        Similarities of all pairs.
-    points : ndarray or sparse matrix of shape (n, k), or None
-        The points; None where the similarities themselves were given.
-    kernel, bandwidth
-        As in :func:`ccot.scalings.kernels.similarity`.
-    """
+    """Similarities of all pairs of points; ``points`` is None if the similarities were given."""
 
     matrix: np.ndarray
     points: Matrix | None
@@ -63,11 +53,6 @@ class Similarities:
     def given(cls, matrix: np.ndarray) -> Similarities:
         """Return given similarities in this form."""
         return cls(matrix, None, "precomputed", 0.0)
-
-    @property
-    def width(self) -> int:
-        """Number of values of a new point: coordinates or similarities."""
-        return (self.matrix if self.points is None else self.points).shape[1]
 
     def check_logarithm(self) -> None:
         """Refuse similarities that have no logarithm."""
@@ -105,7 +90,7 @@ class Similarities:
             similarities=self,
             potential=potential,
             n_points=len(self.matrix),
-            width=self.width,
+            width=(self.matrix if self.points is None else self.points).shape[1],
             **solved,
         )
 
@@ -117,17 +102,7 @@ class Similarities:
 @stored()
 @dataclass(frozen=True)
 class Landmarks:
-    """Features of points by their similarities to a few.
-
-    Attributes
-    ----------
-    points : ndarray or sparse matrix of shape (rank, k)
-        The few.
-    weights : array of shape (rank, rank)
-        Similarities to landmarks times these are features.
-    kernel, bandwidth
-        As in :func:`ccot.scalings.kernels.similarity`.
-    """
+    """Features of points: similarities to a few points, the landmarks, times weights."""
 
     points: Matrix
     weights: np.ndarray
@@ -146,17 +121,7 @@ class Landmarks:
 
 @dataclass(frozen=True)
 class LowRankSimilarities:
-    """Similarities of many points, as inner products of their features.
-
-    Attributes
-    ----------
-    points : ndarray or sparse matrix of shape (n, k)
-        The points.
-    landmarks : Landmarks
-        What the features are made with.
-    factor : array of shape (n, rank)
-        The features.
-    """
+    """Similarities of many points, as inner products of their features, ``factor``."""
 
     points: Matrix
     landmarks: Landmarks
@@ -217,18 +182,10 @@ AnySimilarities = Similarities | LowRankSimilarities
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class KernelPlacement(StepPlacement):
-    """Labels new points by their similarities to the fitted ones.
+    """Labels new points by their similarities to the fitted ones, or by features.
 
-    Attributes
-    ----------
-    similarities : Similarities or Landmarks
-        Similarities of unseen points, or features of them.
-    potential : tuple of arrays
-        Matrices whose product with these is the potential of the points.
-    n_points : int
-        Number of fitted points.
-    shift, log_support_scaling, reg
-        As in :class:`ccot.transport.gromov.Alignment`.
+    Their product with the matrices of ``potential`` is the potential of the points; ``shift`` and
+    ``reg`` are those of the alignment.
     """
 
     similarities: Similarities | Landmarks
@@ -277,9 +234,10 @@ def check_memory(
     needed = bytes_needed(shape, n_support, rank)
     if free is None or needed <= free:
         return
-    way_out = 'kernel_rank="auto"' if n_support is not None and rank is None else "n_support=100"
-    if n_support is not None and rank is not None:
-        way_out = f"n_support below {n_support} or kernel_rank below {rank}"
+    way_out = "n_support=100"
+    if n_support is not None:
+        fewer = f"n_support below {n_support} or kernel_rank below {rank}"
+        way_out = 'kernel_rank="auto"' if rank is None else fewer
     raise MemoryError(
         f"CCOTGW on {shape[0]} rows and {shape[1]} columns needs about {needed / 1e9:.1f} GB "
         f"({needed} bytes), and {free / 1e9:.1f} GB are free: pass {way_out}, which makes time "
