@@ -176,3 +176,18 @@ def test_a_single_step_reaches_as_far_as_it_is_wide():
     law = StepLaw.of(np.array([2.0, 4.0]), np.array([0, 0]), 1)
     values = np.array([-0.1, 0.1, 3.0, 5.9, 6.1])
     np.testing.assert_array_equal(law.stands_on_none(values), [True, False, False, False, True])
+
+
+def test_a_small_vector_by_hand():
+    order, mask = np.argsort([[3.0, 0.1, 3.1, 0.0]], axis=1), np.array([[False, True, False]])
+    labels = label_steps(order, mask, mask.astype(float)).labels
+    np.testing.assert_array_equal(labels, [[1, 0, 1, 0]])
+    np.testing.assert_array_equal(thresholds(np.array([0.0, 1.0, 5.0, 6.0]), np.array([2])), [3.0])
+    np.testing.assert_array_equal(
+        find_step(np.array([0.2, 7.0, 2.5]), np.array([1.0, 5.0])), [0, 2, 1]
+    )
+    law = StepLaw.of(np.array([0.0, 1.0, 5.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+    outside = law.stands_on_none(np.array([-2.0, -0.9, 1.5, 3.0, 5.5, 7.5]))
+    np.testing.assert_array_equal(outside, [True, False, False, True, False, True])
+    clear = step_posterior(np.array([0.0, 0.1, 9.0, 9.1]), np.array([0, 0, 1, 1]))
+    np.testing.assert_allclose(clear, 1.0, atol=1e-3)

@@ -23,15 +23,6 @@ def write_atomically(
 
     Nobody but the owner can read a new file that is ``private``. One that is replaced never
     becomes readable to more users than before.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with write_atomically(Path(folder, "a.txt"), "w") as file:
-    ...         _ = file.write("all or nothing")
-    ...     Path(folder, "a.txt").read_text()
-    'all or nothing'
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

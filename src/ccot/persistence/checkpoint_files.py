@@ -193,15 +193,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _differences(there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Say in which way another fit is not this one.
-
-    Examples
-    --------
-    >>> _differences({"reg": "0.2", "tol": "1"}, {"reg": "0.5", "tol": "1"})
-    'reg=0.2 instead of 0.5'
-    >>> _differences({"data": "e01f"}, {"data": "77ab"})
-    'other data'
-    """
+    """Say in which way another fit is not this one."""
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     return ", ".join(
         "other data" if name == "data" else f"{name}={there.get(name)} instead of {here.get(name)}"

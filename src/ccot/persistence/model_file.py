@@ -85,9 +85,6 @@ def _array_name(number: int) -> str:
     return f"arrays/{number}.npy"
 
 
-# Writing --------------------------------------------------------------------------------------
-
-
 class _Writer:
     """Turns values into JSON, and collects the arrays that JSON refers to."""
 
@@ -155,9 +152,6 @@ class _Writer:
         }
 
 
-# Reading --------------------------------------------------------------------------------------
-
-
 class _Reader:
     """Turns JSON back into values of known types."""
 
@@ -188,7 +182,9 @@ class _Reader:
                 self._room -= sum(part.nbytes for part in parts)
                 if self._room < 0:
                     raise _Damage("more sparse matrices than fit into its size")
-                return _sparse(f"{kind}_{style}", parts, (n, d))
+                matrix = getattr(sp, f"{kind}_{style}")(parts, shape=(n, d))
+                check_sparse(matrix)
+                return matrix
             case {"enum": str(name), "name": str(member)}:
                 return self._type(name)[member]  # type: ignore[index]
             case {"type": str(name), "fields": dict(content)}:
@@ -217,12 +213,6 @@ def _read_array(content: bytes) -> np.ndarray:
         raise _Damage(f"an array of type {dtype}")
     flat = np.frombuffer(content, dtype, offset=body)
     return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
-
-
-def _sparse(name: str, parts: tuple[np.ndarray, ...], shape: tuple[int, int]) -> Any:
-    matrix = getattr(sp, name)(parts, shape=shape)
-    check_sparse(matrix)
-    return matrix
 
 
 def _dataclass(known: type, content: dict[str, Any]) -> Any:
@@ -266,9 +256,6 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
-# Refusing -------------------------------------------------------------------------------------
-
-
 class _Damage(Exception):
     """What is wrong inside a file."""
 
@@ -292,10 +279,8 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
             raise _Damage(f"{member.filename} compressed or encrypted")
-    for sizes in zip(
-        *((member.file_size, member.compress_size) for member in members), strict=True
-    ):
-        if sum(sizes) > path.stat().st_size:
+    for size in ("file_size", "compress_size"):
+        if sum(getattr(member, size) for member in members) > path.stat().st_size:
             raise _Damage("more than fits into its size")
 
 

@@ -74,7 +74,7 @@ class RequireToken:
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
                 headers = {"WWW-Authenticate": "Bearer"}
-                await _refuse(401, "a token is needed", scope, receive, send, headers)
+                await _refuse(401, "a token is needed", scope, receive, send, headers=headers)
                 return
         await self._app(scope, receive, send)
 
@@ -109,15 +109,7 @@ class CountRequests:
 
 
 class RequestCounts:
-    """Numbers and durations of requests, since the process started.
-
-    Examples
-    --------
-    >>> counts = RequestCounts()
-    >>> counts.add("/label", 200, 0.25)
-    >>> "ccot_request_seconds_sum 0.25" in counts.text()
-    True
-    """
+    """Numbers and durations of requests, since the process started."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
@@ -150,13 +142,5 @@ class RequestCounts:
         return "\n".join(lines) + "\n"
 
 
-async def _refuse(
-    status: int,
-    reason: str,
-    scope: Any,
-    receive: Any,
-    send: Any,
-    headers: dict[str, str] | None = None,
-) -> None:
-    answer = AsciiResponse({"detail": reason}, status_code=status, headers=headers)
-    await answer(scope, receive, send)
+async def _refuse(status: int, reason: str, *asgi: Any, headers: Any = None) -> None:
+    await AsciiResponse({"detail": reason}, status_code=status, headers=headers)(*asgi)

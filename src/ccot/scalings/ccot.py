@@ -66,8 +66,8 @@ def fit_ccot(
     """
     if settings.reg == "cv":
         path = choose_reg(short_fit(settings, run), matrix, run, REG_GRID)
-        settings = replace(settings, reg=path.best)
-        return replace(fit_ccot(matrix, settings, run, prepare), reg_path=path)
+        found = fit_ccot(matrix, replace(settings, reg=path.best), run, prepare)
+        return replace(found, reg_path=path)
     if matrix.shape[0] < matrix.shape[1]:
         return fit_ccot(matrix.T, settings.transposed(), run, prepare).transposed()
     with one_blas_thread():
@@ -84,11 +84,10 @@ def _draw_squares(
     shape: tuple[int, int], settings: CCOTSettings, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Yield batches of draws; after each batch the vote is checked."""
-    crossed = settings.n_samplings != "auto" and worth_crossing(
-        shape, settings.sampling, int(settings.n_samplings)
-    )
-    indices = draw_indices(*shape, settings.sampling, rng, crossed)
-    for n_draws in _rounds(*shape, settings.n_samplings):
+    number, sampling = settings.n_samplings, settings.sampling
+    crossed = number != "auto" and worth_crossing(shape, sampling, int(number))
+    indices = draw_indices(*shape, sampling, rng, crossed)
+    for n_draws in _auto_rounds(*shape) if number == "auto" else [int(number)]:
         yield np.array(list(islice(indices, n_draws)))
 
 
@@ -129,20 +128,13 @@ def short_fit(settings: CCOTSettings, run: Run) -> Callable[[Matrix, float], Ste
     return fit
 
 
-def _rounds(n_rows: int, n_columns: int, n_samplings: int | str) -> Iterator[int]:
-    """Yield the number of draws of each round; the vote is checked after each."""
-    if n_samplings != "auto":
-        yield int(n_samplings)
-        return
-    per_pass = math.ceil(n_rows / n_columns)
+def _auto_rounds(n_rows: int, n_columns: int) -> Iterator[int]:
+    """Yield the number of draws of each round."""
     done = 0
     while done < AUTO_CEILING:
         passes = max(done, AUTO_FLOOR // 2)
-        yield passes * per_pass
+        yield passes * math.ceil(n_rows / n_columns)
         done += passes
-
-
-# Solving draws in batches ---------------------------------------------------------------------
 
 
 def _solve_draws(
@@ -195,9 +187,6 @@ def _solve_anywhere(solver: DrawSolver, draws: np.ndarray, n_jobs: int | None) -
         )
     with parallel_config("threading", n_jobs=effective_n_jobs(n_jobs)):
         return solver.partitions(draws)
-
-
-# The vote -------------------------------------------------------------------------------------
 
 
 def decide(matrix: Matrix, solver: DrawSolver, partitions: DrawPartitions) -> StepCoclustering:

@@ -27,13 +27,7 @@ def number_shares(n_clusters: np.ndarray) -> dict[int, float]:
 
 
 def winning_number(n_clusters: np.ndarray) -> int:
-    """Return the number found most often, the smaller one in a tie.
-
-    Examples
-    --------
-    >>> winning_number(np.array([3, 4, 3, 2, 4]))
-    3
-    """
+    """Return the number found most often, the smaller one in a tie."""
     shares = number_shares(n_clusters)
     return max(shares, key=lambda number: (shares[number], -number))
 
@@ -70,13 +64,7 @@ def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) ->
 
 
 def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Rename the clusters of each draw so that they share most members with the reference.
-
-    Examples
-    --------
-    >>> match_clusters(np.array([[1, 1, 0, 2]]), np.array([[0, 0, 1, 2]]), 3)
-    array([[0, 0, 1, 2]])
-    """
+    """Rename the clusters of each draw so that they share most members with the reference."""
     n_draws = len(labels)
     cell = (np.arange(n_draws)[:, None] * n_clusters + labels) * n_clusters + reference
     shared = _count(cell, n_draws * n_clusters**2).reshape(n_draws, n_clusters, n_clusters)

@@ -155,33 +155,24 @@ class DrawSolver:
     def partitions(self, draws: np.ndarray) -> DrawPartitions:
         """Solve draws by joblib's active backend, threads by default, and read their steps."""
         tasks = self.tasks(draws, effective_n_jobs(self.n_jobs))
-        if self._shares_memory():
+        # On a GPU the workers share the memory of the matrix in any case.
+        active, _ = get_active_backend(prefer="threads")
+        if self.backend.device is not None or getattr(active, "supports_sharedmem", False):
             run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
             return join(run(delayed(self.solve_task)(task) for task in tasks))
         run = Parallel(n_jobs=self.n_jobs)
         partitions = run(delayed(solve_alone)(*self._for_other_process(task)) for task in tasks)
         return replace(join(partitions), members=draws)
 
-    def _shares_memory(self) -> bool:
-        """Return True if the workers share the memory of the matrix; on a GPU they always do."""
-        backend, _ = get_active_backend(prefer="threads")
-        shared = getattr(backend, "supports_sharedmem", False)
-        return self.backend.device is not None or shared
-
     def tasks(self, draws: np.ndarray, n_workers: int) -> list[list[np.ndarray]]:
         """Split draws into tasks of equal size; the chunks do not depend on the number of tasks."""
-        at_once = self._at_once(draws)
         crossed = self._shares_products(draws[: len(CROSSINGS)])
-        chunk_size = len(CROSSINGS) if crossed else at_once
+        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
+        chunk_size = len(CROSSINGS) if crossed else max(1, self.backend.chunk_bytes // bytes_each)
         chunks = [draws[part] for part in gen_batches(len(draws), chunk_size)]
         n_tasks = min(len(chunks), n_workers * -(-len(chunks) // (n_workers * _CHUNKS_A_TASK)))
         edges = np.linspace(0, len(chunks), n_tasks + 1).astype(int)
         return [chunks[start:stop] for start, stop in pairwise(edges)]
-
-    def _at_once(self, draws: np.ndarray) -> int:
-        """Return the number of draws in a chunk of kernels."""
-        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
-        return max(1, self.backend.chunk_bytes // bytes_each)
 
     def _shares_products(self, draws: np.ndarray) -> bool:
         """Return True if draws are crossings for which sharing products is faster."""
@@ -235,7 +226,17 @@ class DrawSolver:
 
     def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
         """Return the scalings of rows and columns of draws, on the device."""
-        return self._scale(self._costs(draws, precision))
+        send = self.backend.send
+        if is_sparse(self.matrix):
+            dtype = precision or self.precision
+            costs = join([square_costs(self.products[draw], dtype) for draw in draws])
+            costs = SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
+        elif precision is None:
+            costs = square_costs(self.products[send(draws.astype(np.int32))])
+        else:
+            squares = _shifted(self.matrix[draws], self.offset, self.scale)
+            costs = square_costs(send(squares.astype(precision, copy=False)))
+        return self._scale(costs)
 
     def _scale(self, costs: SquareCosts) -> Scalings:
         """Return the scalings of rows and columns; the memory of the products is overwritten."""
@@ -255,17 +256,6 @@ class DrawSolver:
             log_row=answer.log_row + costs.row_norms / 2,
             log_column=answer.log_column + costs.column_norms / 2,
         )
-
-    def _costs(self, draws: np.ndarray, precision: str | None) -> SquareCosts:
-        send = self.backend.send
-        if is_sparse(self.matrix):
-            dtype = precision or self.precision
-            costs = join([square_costs(self.products[draw], dtype) for draw in draws])
-            return SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
-        if precision is None:
-            return square_costs(self.products[send(draws.astype(np.int32))])
-        squares = _shifted(self.matrix[draws], self.offset, self.scale)
-        return square_costs(send(squares.astype(precision, copy=False)))
 
     def _steps(self, answer: Scalings) -> tuple[Steps, Steps]:
         """Return the steps of rows and of columns, computed on the device of the scalings."""

@@ -169,9 +169,6 @@ def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
     return mask
 
 
-# The multiscale detector ---------------------------------------------------------------------
-
-
 def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
     """Return minus log10 of the bound on the probability of a false jump, for each gap."""
     xp = array_namespace(values)
@@ -237,9 +234,6 @@ def _is_peak(heights: Array) -> Array:
     peak[:, 1:] &= heights[:, 1:] >= heights[:, :-1]
     peak[:, :-1] &= heights[:, 1:] <= heights[:, :-1]
     return peak
-
-
-# The authors' detector -----------------------------------------------------------------------
 
 
 def _authors(batch: np.ndarray) -> np.ndarray:

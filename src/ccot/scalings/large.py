@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,8 +91,8 @@ def _place_all_rows(
         return parts if checkpoint is NO_CHECKPOINT else _in_runs(parts, checkpoint.patience)
 
     runs = checkpoint.series("rows", len(source.parts), rest, lambda run: len(run.sums))
-    row, added = _append(no_rows, runs)
-    return row, _means(added, voted.column)
+    row, sizes, sums, _ = _append(no_rows, runs)
+    return row, _means(sizes, sums, voted.column)
 
 
 def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRows]:
@@ -110,27 +110,16 @@ def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRow
 
 
 def _join(parts: Sequence[PlacedRows]) -> PlacedRows:
-    return PlacedRows(
-        labels=np.concatenate([part.labels for part in parts]),
-        confidence=np.concatenate([part.confidence for part in parts]),
-        log_scaling=np.concatenate([part.log_scaling for part in parts]),
-        sums=np.concatenate([part.sums for part in parts]),
-        below=np.sum([part.below for part in parts], axis=0),
-        n_outside=sum(part.n_outside for part in parts),
-    )
+    names = "labels", "confidence", "log_scaling", "sums"
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    below = np.sum([part.below for part in parts], axis=0)
+    return PlacedRows(**joined, below=below, n_outside=sum(part.n_outside for part in parts))
 
 
-@dataclass(frozen=True)
-class _Added:
-    """The rows that were added to a side: numbers and sums by cluster, and those on no step."""
-
-    sizes: np.ndarray
-    sums: np.ndarray
-    n_outside: int
-
-
-def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Added]:
-    """Add labelled rows to a side."""
+def _append(
+    side: StepSide, parts: Iterable[PlacedRows]
+) -> tuple[StepSide, np.ndarray, np.ndarray, int]:
+    """Add labelled rows to a side; return their numbers and sums by cluster, and those outside."""
     names = "labels", "confidence", "log_scaling"
     columns = {name: SpilledArray(getattr(side, name).dtype) for name in names}
     for name, array in columns.items():
@@ -145,12 +134,12 @@ def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Add
         # In the order of the parts, so that sums do not depend on how parts were joined.
         sums = reduce(add, part.sums, sums)
     values = {name: array.close() for name, array in columns.items()}
-    return replace(side, **values, jumps=below), _Added(sizes, sums, n_outside)
+    return replace(side, **values, jumps=below), sizes, sums, n_outside
 
 
-def _means(added: _Added, column: StepSide) -> np.ndarray:
+def _means(sizes: np.ndarray, sums: np.ndarray, column: StepSide) -> np.ndarray:
     by_column = np.eye(column.n_clusters)[column.labels]
-    sums, cells = added.sums @ by_column, np.outer(added.sizes, by_column.sum(axis=0))
+    sums, cells = sums @ by_column, np.outer(sizes, by_column.sum(axis=0))
     return np.divide(sums, cells, out=np.full(cells.shape, np.nan), where=cells > 0)
 
 
@@ -162,44 +151,33 @@ def add_rows(
     Also returns the share of the new rows whose scaling is on none of the steps.
     """
     assert found.block_means is not None
-    executor = get_executor(source, run)
-    old_sizes = found.row.sizes()
-    placer = RowPlacer.of(found.row)
+    executor, placer = get_executor(source, run), RowPlacer.of(found.row)
     with one_blas_thread():
-        parts = executor.each_part(placer.place_part, [Known.none()] * len(source.parts))
-        row, added = _append(found.row, parts)
-    new_means = np.nan_to_num(_means(added, found.column))
-    weight = (added.sizes / np.maximum(old_sizes + added.sizes, 1))[:, None]
+        parts = executor.each_part(placer.place_part, [None] * len(source.parts))
+        row, sizes, sums, n_outside = _append(found.row, parts)
+    new_means = np.nan_to_num(_means(sizes, sums, found.column))
+    weight = (sizes / np.maximum(found.row.sizes() + sizes, 1))[:, None]
     means = np.where(weight == 1, new_means, (1 - weight) * found.block_means + weight * new_means)
     column = found.column
     column = replace(column, placement=replace(column.placement, width=len(row.labels)))
     grown = replace(found, row=row, column=column, block_means=means)
-    return grown, added.n_outside / source.shape[0]
+    return grown, n_outside / source.shape[0]
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """Rows of a part that are in the pool: their positions in the part, and the vote."""
 
     positions: np.ndarray
     labels: np.ndarray
     confidence: np.ndarray
 
-    @classmethod
-    def none(cls) -> Known:
-        """Return the value for a part without rows of the pool."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-
 
 def _known(voted: StepSide, pool: np.ndarray, part: slice) -> Known:
     inside = slice(*np.searchsorted(pool, (part.start, part.stop)))
     # Rows in no agreeing draw have no votes: they are labelled like rows outside the pool.
-    voted_on = voted.confidence[inside] > 0
-    return Known(
-        pool[inside][voted_on] - part.start,
-        voted.labels[inside][voted_on],
-        voted.confidence[inside][voted_on],
-    )
+    some = voted.confidence[inside] > 0
+    values = pool[inside] - part.start, voted.labels[inside], voted.confidence[inside]
+    return Known(*(value[some] for value in values))
 
 
 def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
@@ -242,13 +220,14 @@ class RowPlacer:
         law = StepLaw.of(values, labels, side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
-    def place_part(self, rows: Matrix, known: Known) -> PlacedRows:
+    def place_part(self, rows: Matrix, known: Known | None) -> PlacedRows:
         """Label the rows of a part; those in the pool keep their vote."""
         scaling = self.placement.scaling(rows)
         labels = find_step(scaling, self.placement.thresholds)
         confidence = self.agreement * self.law.posterior(scaling, labels)
         below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
-        labels[known.positions], confidence[known.positions] = known.labels, known.confidence
+        if known is not None:
+            labels[known.positions], confidence[known.positions] = known.labels, known.confidence
         return PlacedRows(
             labels=labels.astype(np.int32),
             confidence=confidence.astype(np.float32),

@@ -39,12 +39,6 @@ def draw_indices(
     draw. ``"uniform"`` makes independent draws, as the paper does. ``crossed`` yields all crossings
     of a pair of squares, then those of the next pair. If all points are drawn, the first draw has
     the given order, and later ones pair rows and columns anew.
-
-    Examples
-    --------
-    >>> draws = draw_indices(6, 3, "cover", np.random.default_rng(0))
-    >>> sorted(np.concatenate([next(draws), next(draws)]).tolist())
-    [0, 1, 2, 3, 4, 5]
     """
     if crossed:
         for first, second in _parents(n_points, size, rng):
@@ -90,29 +84,14 @@ def _parents(
 
 
 def strips(size: int) -> list[slice]:
-    """Return the strips of a square of this many rows, as equal as possible.
-
-    Examples
-    --------
-    >>> [(strip.start, strip.stop) for strip in strips(12)]
-    [(0, 3), (3, 6), (6, 8), (8, 10), (10, 12)]
-    """
+    """Return the strips of a square of this many rows, as equal as possible."""
     least, more = divmod(size, N_STRIPS)
     edges = [place * least + min(place, more) for place in range(N_STRIPS + 1)]
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return all crossings of two draws.
-
-    Examples
-    --------
-    >>> cross(np.array([0, 1, 2, 3, 4]), np.array([5, 6, 7, 8, 9]))[:4]
-    array([[0, 1, 2, 3, 4],
-           [0, 1, 2, 3, 9],
-           [0, 1, 2, 8, 4],
-           [0, 1, 2, 8, 9]])
-    """
+    """Return all crossings of two draws."""
     return np.where(is_second(len(first)), second, first)
 
 
@@ -128,13 +107,7 @@ def are_crossings(draws: np.ndarray) -> bool:
 
 
 def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
-    """Return the number of rows in the pool of a matrix with many rows.
-
-    Examples
-    --------
-    >>> pool_size((600, 300)), pool_size((10**8, 100)), pool_size((10**8, 100), n_samplings=5)
-    (600, 65536, 500)
-    """
+    """Return the number of rows in the pool of a matrix with many rows."""
     n_rows, size = shape
     most = max(POOL_DRAWS * size, min(POOL_ROWS, POOL_CELLS // size))
     if n_rows <= most:

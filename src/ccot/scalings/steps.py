@@ -135,15 +135,7 @@ def join(batches: Sequence[T]) -> T:
 
 
 def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
-    """Label points by their step, given what sorts each vector and the jumps in sorted order.
-
-    Examples
-    --------
-    >>> order = np.argsort([[3.0, 0.1, 3.1, 0.0]], axis=1)
-    >>> mask = np.array([[False, True, False]])
-    >>> label_steps(order, mask, mask.astype(float)).labels
-    array([[1, 0, 1, 0]])
-    """
+    """Label points by their step, given what sorts each vector and the jumps in sorted order."""
     xp = array_namespace(order)
     sorted_labels = xp.concat(
         [xp.zeros_like(order[:, :1]), xp.cumulative_sum(xp.astype(mask, order.dtype), axis=1)],
@@ -160,24 +152,12 @@ def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
 
 
 def thresholds(sorted_values: np.ndarray, jumps: np.ndarray) -> np.ndarray:
-    """Return the values halfway up the jumps, given by how many values lie before each.
-
-    Examples
-    --------
-    >>> thresholds(np.array([0.0, 1.0, 5.0, 6.0]), np.array([2]))
-    array([3.])
-    """
+    """Return the values halfway up the jumps, given by how many values lie before each."""
     return (sorted_values[jumps] + sorted_values[jumps - 1]) / 2
 
 
 def find_step(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Return the step on which each value falls.
-
-    Examples
-    --------
-    >>> find_step(np.array([0.2, 7.0, 2.5]), np.array([1.0, 5.0]))
-    array([0, 2, 1])
-    """
+    """Return the step on which each value falls."""
     return np.searchsorted(thresholds, values)
 
 
@@ -220,12 +200,6 @@ class StepLaw:
 
         A step ends where a quarter of the jump beside it is climbed. The outermost steps reach as
         far outwards as inwards; a single one, as far as it is wide.
-
-        Examples
-        --------
-        >>> law = StepLaw.of(np.array([0.0, 1.0, 5.0, 6.0]), np.array([0, 0, 1, 1]), 2)
-        >>> law.stands_on_none(np.array([-2.0, -0.9, 1.5, 3.0, 5.5, 7.5]))
-        array([ True, False, False,  True, False,  True])
         """
         taken = self.size > 0
         lowest, highest = self.lowest[taken], self.highest[taken]
@@ -237,11 +211,5 @@ class StepLaw:
 
 
 def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the posterior probability of each value's step, if every step is normal.
-
-    Examples
-    --------
-    >>> step_posterior(np.array([0.0, 0.1, 9.0, 9.1]), np.array([0, 0, 1, 1])).round(3)
-    array([1., 1., 1., 1.])
-    """
+    """Return the posterior probability of each value's step, if every step is normal."""
     return StepLaw.of(values, labels, int(labels.max()) + 1).posterior(values, labels)

@@ -122,20 +122,27 @@ class Alignment:
         return (self.potential,)
 
 
+@stored()
 @dataclass(frozen=True)
-class Barycentre:
-    """The barycentre of several similarities.
+class Update:
+    """The state after an update of a barycentre, complete for the next update.
 
-    ``alignments`` are those of the last update, with the support before it; ``couplings`` make the
-    support after it. ``objective`` is the weighted sum of the alignments' values at each update.
+    Alignments are with the support before it, couplings make the next support. The objective is the
+    weighted sum of the alignments' values, of this update and all before it.
     """
 
-    alignments: tuple[Alignment, ...]
+    alignments: tuple[Alignment, ...] = ()
+    couplings: tuple[Any, ...] = ()
+    objective: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barycentre(Update):
+    """The last update, its similarities and their weights."""
+
     kernels: tuple[Array, ...]
     weights: tuple[float, ...]
-    couplings: tuple[Array, ...]
     loss: str
-    objective: tuple[float, ...]
     status: Status
 
     @cached_property
@@ -144,19 +151,6 @@ class Barycentre:
         rule = LOSSES[self.loss]
         mean = _weighted_mean(self.kernels, self.couplings, self.weights, rule)
         return rule.average(mean.dense() if isinstance(mean, LowRank) else mean)
-
-
-@stored()
-@dataclass(frozen=True)
-class Update:
-    """The state after an update of a barycentre, complete for the next update.
-
-    ``couplings`` make the next support; ``objective`` is of this update and all before it.
-    """
-
-    alignments: tuple[Alignment, ...] = ()
-    couplings: tuple[Any, ...] = ()
-    objective: tuple[float, ...] = ()
 
 
 def gromov_barycentre(
@@ -220,8 +214,8 @@ def gromov_barycentre(
             break
     converged = at_rest and all(a.status is Status.CONVERGED for a in last.alignments)
     status = Status.CONVERGED if converged else Status.MAX_ITER
-    given = tuple(kernels), tuple(weights)
-    return Barycentre(last.alignments, *given, last.couplings, loss, last.objective, status)
+    given = {"kernels": tuple(kernels), "weights": tuple(weights), "loss": loss, "status": status}
+    return Barycentre(**vars(last), **given)
 
 
 def _align(

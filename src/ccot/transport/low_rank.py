@@ -83,7 +83,7 @@ class LowRankKernel:
 
 @dataclass(frozen=True)
 class Plan:
-    """The result of :func:`transport_product`; the entropy is that of ``T (log T - 1)``, summed."""
+    """The result of :func:`transport_product`; ``negative_entropy`` sums ``T (log T - 1)``."""
 
     log_row: Array
     log_column: Array
@@ -107,8 +107,8 @@ def transport_product(
         return None
     top = xp.max(start)
     masses = 1 / kernel.shape[0], 1 / kernel.shape[1]
-    start = xp.exp(start - top)
-    row, column, _, _, status = scale(_NarrowKernel(kernel), start, masses, max_iter, tol)
+    narrow = _NarrowKernel(kernel.left, kernel.right)
+    row, column, _, _, status = scale(narrow, xp.exp(start - top), masses, max_iter, tol)
     coupling = LowRank(kernel.left * row[:, None], kernel.right * column[:, None])
     log_row, log_column = xp.log(row), xp.log(column)
     row_sums = coupling.left @ xp.sum(coupling.right, axis=0)
@@ -176,22 +176,18 @@ def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
     )
 
 
-@dataclass(frozen=True)
-class _NarrowKernel:
+class _NarrowKernel(LowRank):
     """A product as a Gibbs kernel whose factors need no logarithms."""
 
-    product: LowRank
     never_drifts = True
+    row_sums = LowRank.__matmul__
 
     @property
     def xp(self) -> Any:
-        return array_namespace(self.product.left)
-
-    def row_sums(self, column: Array) -> Array:
-        return self.product.left @ (self.product.right.T @ column)
+        return array_namespace(self.left)
 
     def column_sums(self, row: Array) -> Array:
-        return self.product.right @ (self.product.left.T @ row)
+        return self.right @ (self.left.T @ row)
 
     def keep(self, row: Array, column: Array) -> tuple[Array, Array]:
         return row, column

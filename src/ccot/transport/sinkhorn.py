@@ -133,15 +133,8 @@ class _Kernel:
         # Points without mass have no influence, so their entries may be any finite number.
         self._kernel = self.xp.exp(self.xp.clip(shifted, None, self._top))
 
-    def log_row_sums(self, log_column: Array) -> Array:
-        """Return ``log sum_j exp(log_kernel_ij + log_column_j)``."""
-        return self._log_sums(log_column[..., None, :], axis=-1)
-
-    def log_column_sums(self, log_row: Array) -> Array:
-        """Return ``log sum_i exp(log_kernel_ij + log_row_i)``."""
-        return self._log_sums(log_row[..., :, None], axis=-2)
-
-    def _log_sums(self, log_factor: Array, axis: int) -> Array:
+    def log_sums(self, log_factor: Array, axis: int) -> Array:
+        """Return ``log sum exp(log_kernel + log_factor)`` of the rows (-1) or columns (-2)."""
         xp = self.xp
         terms = self._log_kernel + self.narrow(log_factor)
         top = xp.max(terms, axis=axis, keepdims=True)
@@ -192,14 +185,6 @@ def sinkhorn(
     ----------
     .. [1] Cuturi, M. (2013). Sinkhorn distances: lightspeed computation of optimal transport.
        Advances in Neural Information Processing Systems 26.
-
-    Examples
-    --------
-    >>> cost = np.array([[0.0, 1.0], [2.0, 0.5]])
-    >>> answer = sinkhorn(-cost, tol=1e-12)
-    >>> coupling = np.exp(answer.log_row[:, None] - cost + answer.log_column)
-    >>> coupling.sum(axis=0), coupling.sum(axis=1)
-    (array([0.5, 0.5]), array([0.5, 0.5]))
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
     masses = (
@@ -273,11 +258,6 @@ def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass:
 
     A solved problem gives every possible point a scaling in closed form: one more row scaling,
     :math:`\log \alpha(x) = \log a - \log \sum_j \beta_j e^{-\lambda c(x, y_j)}`.
-
-    Examples
-    --------
-    >>> extend_scaling(np.zeros((1, 4)), np.zeros(4), mass=4.0)
-    array([0.])
     """
     terms = log_kernel + log_anchor_scaling
     top = terms.max(axis=-1, keepdims=True)
@@ -299,11 +279,11 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
     xp = kernel.xp
     if log_row is None:
         return xp.ones_like(kernel.narrow(kernel.log_row))
-    log_row = log_row + xp.zeros_like(kernel.log_row)
-    row = kernel.narrow(xp.exp(log_row - kernel.log_row))
+    start: Array = log_row + xp.zeros_like(kernel.log_row)
+    row = kernel.narrow(xp.exp(start - kernel.log_row))
     if kernel.is_close(row) and kernel.is_close(1 / row):
         return row
-    kernel.absorb(log_row, -kernel.log_column_sums(log_row))
+    kernel.absorb(start, -kernel.log_sums(start[..., :, None], axis=-2))
     return xp.ones_like(row)
 
 
@@ -317,8 +297,8 @@ def _iterate_in_logs(
     xp = kernel.xp
     log_row_mass = _masses(log_row_mass, kernel.log_row)
     log_column_mass = _masses(log_column_mass, kernel.log_column)
-    log_column_sums = kernel.log_column_sums(log_row)
-    log_row_sums = kernel.log_row_sums(log_column_mass - log_column_sums)
+    log_column_sums = kernel.log_sums(log_row[..., :, None], axis=-2)
+    log_row_sums = kernel.log_sums((log_column_mass - log_column_sums)[..., None, :], axis=-1)
     absorbed_row = xp.where(log_row_mass > _LEAST_ABSORBED, log_row_mass, _LEAST_ABSORBED)
     absorbed_column = xp.where(log_column_mass > _LEAST_ABSORBED, log_column_mass, _LEAST_ABSORBED)
     kernel.absorb(absorbed_row - log_row_sums, absorbed_column - log_column_sums)
