@@ -91,8 +91,8 @@ class _Writer:
     def __init__(self, types: Mapping[str, type]) -> None:
         self._names = {known: name for name, known in types.items()}
         self.arrays: list[np.ndarray] = []
-        self._known: dict[int, int] = {}
-        self._kept: list[np.ndarray] = []
+        # Where each array is; with the array itself, so that no other one gets its id.
+        self._known: dict[int, tuple[int, np.ndarray]] = {}
 
     def encode(self, value: Any) -> Any:
         """Return a JSON value."""
@@ -135,11 +135,9 @@ class _Writer:
             raise ModelFileError(f"an array of type {array.dtype} cannot be saved")
         # An array that several values share is written once, and shared again when read.
         if id(array) not in self._known:
-            self._known[id(array)] = len(self.arrays)
-            self._kept.append(array)
-            little = array.dtype.newbyteorder("<")
-            self.arrays.append(array.astype(little, copy=False))
-        return {"array": self._known[id(array)]}
+            self._known[id(array)] = len(self.arrays), array
+            self.arrays.append(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        return {"array": self._known[id(array)][0]}
 
     def _sparse(self, matrix: Any) -> Any:
         kind = matrix.format if matrix.format in ("csr", "csc") else "csr"

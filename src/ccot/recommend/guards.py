@@ -124,17 +124,16 @@ class RequestCounts:
     def text(self) -> str:
         """Return the counts in Prometheus' text format."""
         total = self._requests.total()
-        lines = ["# TYPE ccot_requests_total counter"]
-        lines += [
+        requests = (
             f'ccot_requests_total{{path="{path}",status="{status}"}} {number}'
             for (path, status), number in sorted(self._requests.items())
-        ]
-        lines.append("# TYPE ccot_request_seconds histogram")
-        lines += [
-            f'ccot_request_seconds_bucket{{le="{bound}"}} {self._within[bound]}'
-            for bound in _BUCKETS
-        ]
-        lines += [
+        )
+        within = (f'ccot_request_seconds_bucket{{le="{b}"}} {self._within[b]}' for b in _BUCKETS)
+        lines = [
+            "# TYPE ccot_requests_total counter",
+            *requests,
+            "# TYPE ccot_request_seconds histogram",
+            *within,
             f'ccot_request_seconds_bucket{{le="+Inf"}} {total}',
             f"ccot_request_seconds_sum {self._seconds:.6g}",
             f"ccot_request_seconds_count {total}",

@@ -41,8 +41,7 @@ class BlockTable:
 def as_ratings(X: Any) -> sp.csr_array:
     """Return ratings as a sparse array whose stored entries are the ratings, zeros among them."""
     if sp.issparse(X):
-        checked = check_array(X, accept_sparse="csr", dtype=np.float64)
-        ratings = sp.csr_array(checked)
+        ratings = sp.csr_array(check_array(X, accept_sparse="csr", dtype=np.float64))
         ratings.sum_duplicates()
     else:
         dense = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -87,8 +86,7 @@ def sum_blocks(
         return np.pad(flat.reshape(shape), (0, 1))
 
     size = table(None)
-    total = table(values)
-    mean = np.divide(total, size, out=np.full(size.shape, np.nan), where=size > 0)
+    mean = np.divide(table(values), size, out=np.full(size.shape, np.nan), where=size > 0)
     return BlockTable(_ratio(table(left), size + shrinkage), mean, size.astype(np.int64))
 
 

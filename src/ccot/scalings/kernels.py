@@ -76,11 +76,22 @@ def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) 
     return np.asarray(pairwise_kernels(points, anchors, metric=kernel), dtype=np.float64)
 
 
-def own_similarity(points: Any, kernel: KernelSpec) -> tuple[np.ndarray, float]:
-    """Return the similarities of points to one another, and the bandwidth; 0 if not Gaussian."""
+def own_similarity(
+    points: Any, kernel: KernelSpec, anchors: Any = None
+) -> tuple[np.ndarray, float]:
+    """Return the similarities of points to one another, or to some of them, and the bandwidth.
+
+    This is the mean distance; 0 if the kernel is not Gaussian.
+    """
+    anchors = points if anchors is None else anchors
     if kernel != "rbf":
-        return similarity(points, points, kernel, 0.0), 0.0
-    return _gaussian(squared_distances(points, points))
+        return similarity(points, anchors, kernel, 0.0), 0.0
+    squares = squared_distances(points, anchors)
+    bandwidth = float(np.mean(np.sqrt(squares)))
+    if bandwidth == 0:
+        return np.ones_like(squares), 0.0
+    squares *= -1 / (2 * bandwidth**2)
+    return np.exp(squares, out=squares), bandwidth
 
 
 def nystrom(
@@ -96,10 +107,7 @@ def nystrom(
     .. [1] Williams, C. and Seeger, M. (2000). Using the Nyström method to speed up kernel
        machines. Advances in Neural Information Processing Systems 13.
     """
-    if kernel == "rbf":
-        similar, bandwidth = _gaussian(squared_distances(points, points[chosen]))
-    else:
-        similar, bandwidth = similarity(points, points[chosen], kernel, 0.0), 0.0
+    similar, bandwidth = own_similarity(points, kernel, points[chosen])
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
     kept = values > _WEAKEST * values.max()
     weights = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
@@ -122,15 +130,6 @@ class LogGaussian:
         inner = points @ (points.T @ other)
         both = norms[:, None] * other.sum(axis=0) + norms @ other
         return (inner - both / 2) / self.bandwidth**2
-
-
-def _gaussian(squares: np.ndarray) -> tuple[np.ndarray, float]:
-    """Turn squared distances into similarities, in place; the bandwidth is the mean distance."""
-    bandwidth = float(np.mean(np.sqrt(squares)))
-    if bandwidth == 0:
-        return np.ones_like(squares), 0.0
-    squares *= -1 / (2 * bandwidth**2)
-    return np.exp(squares, out=squares), bandwidth
 
 
 @stored()

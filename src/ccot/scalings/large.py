@@ -77,13 +77,8 @@ def _place_all_rows(
 ) -> tuple[StepSide, np.ndarray]:
     """Return the side of all rows, and the block means."""
     placer = RowPlacer.of(voted.row)
-    no_rows = replace(
-        voted.row,
-        labels=np.empty(0, np.int32),
-        confidence=np.empty(0, np.float32),
-        log_scaling=np.empty(0, np.float32),
-        jumps=np.zeros_like(voted.row.jumps),
-    )
+    nothing = dict.fromkeys(("confidence", "log_scaling"), np.empty(0, np.float32))
+    nothing |= {"labels": np.empty(0, np.int32), "jumps": np.zeros_like(voted.row.jumps)}
 
     def rest(n_kept: int) -> Iterator[PlacedRows]:
         known = (_known(voted.row, pool, part) for part in source.parts[n_kept:])
@@ -91,7 +86,7 @@ def _place_all_rows(
         return parts if checkpoint is NO_CHECKPOINT else _in_runs(parts, checkpoint.patience)
 
     runs = checkpoint.series("rows", len(source.parts), rest, lambda run: len(run.sums))
-    row, sizes, sums, _ = _append(no_rows, runs)
+    row, sizes, sums, _ = _append(replace(voted.row, **nothing), runs)
     return row, _means(sizes, sums, voted.column)
 
 
