@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.datasets import load_simulated, make_latent_blocks
-from ccot.scalings.draws import DrawSolver
+from ccot.scalings.draws import CCOTSettings, DrawSolver
 from ccot.scalings.sampling import draw_indices
 from ccot.scalings.steps import join
 
@@ -17,16 +17,7 @@ def make_draws(shape, n_draws, seed=0, crossed=False):
 
 
 def make_solver(matrix, draws, **changes):
-    how = {
-        "reg": 0.2,
-        "scale_cost": "median",
-        "device": None,
-        "detector": "multiscale",
-        "max_iter": 1000,
-        "tol": 1e-6,
-        "n_jobs": None,
-    }
-    return DrawSolver.prepare(matrix, draws, **(how | changes))
+    return DrawSolver.prepare(matrix, draws, CCOTSettings(**changes))
 
 
 @pytest.fixture

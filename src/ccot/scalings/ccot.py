@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -18,7 +18,7 @@ from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import Run, no_progress
 from ccot.runtime.types import Matrix
 from ccot.scalings.consensus import number_shares, vote, winning_number
-from ccot.scalings.draws import DrawPartitions, DrawPlacement, DrawSolver
+from ccot.scalings.draws import CCOTSettings, DrawPartitions, DrawPlacement, DrawSolver
 from ccot.scalings.regularisation import choose_reg
 from ccot.scalings.sampling import draw_indices, worth_crossing
 from ccot.scalings.steps import StepCoclustering, Steps, StepSide, join, read_steps
@@ -33,27 +33,6 @@ REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
 _CV_PASSES = 8
 
 Prepare = Callable[..., DrawSolver]
-
-
-@dataclass(frozen=True)
-class CCOTSettings:
-    """Parameters of :func:`fit_ccot`; :class:`ccot.CCOT` explains them."""
-
-    n_row_clusters: int | None = None
-    n_column_clusters: int | None = None
-    reg: float | str = 0.2
-    scale_cost: str | None = "median"
-    n_samplings: int | str = "auto"
-    sampling: str = "cover"
-    detector: str = "multiscale"
-    max_iter: int = 1000
-    tol: float = 1e-6
-    device: str | None = None
-
-    def transposed(self) -> CCOTSettings:
-        """Return the same settings for the transposed matrix."""
-        n_rows, n_columns = self.n_row_clusters, self.n_column_clusters
-        return replace(self, n_row_clusters=n_columns, n_column_clusters=n_rows)
 
 
 def fit_ccot(
@@ -73,9 +52,7 @@ def fit_ccot(
     with one_blas_thread():
         draws = _draw_squares(matrix.shape, settings, run.rng)
         first = next(draws)
-        names = {field.name for field in fields(CCOTSettings)} - {"n_samplings", "sampling"}
-        options = {name: getattr(settings, name) for name in names}
-        solver = prepare(matrix, first, **options, n_jobs=run.n_jobs)
+        solver = prepare(matrix, first, settings, run.n_jobs)
         found = _vote_until_stable(matrix, solver, first, draws, settings, run)
         return replace(found, block_means=block_means(matrix, found.row, found.column))
 
@@ -223,7 +200,8 @@ def _vote_on_side(
 ) -> StepSide:
     """Return the side of a reference draw with the labels that the agreeing draws vote for."""
     n_clusters = winning_number(steps.n_clusters)
-    reference = read_steps(placement.scaling(points), solver.detector, n_clusters, placement)
+    detector = solver.settings.detector
+    reference = read_steps(placement.scaling(points), detector, n_clusters, placement)
     labels, confidence = vote(members, steps.labels, agrees, reference.labels)
     shares = number_shares(steps.n_clusters)
     return replace(reference, labels=labels, confidence=confidence, number_votes=shares)

@@ -17,13 +17,13 @@ _TASKS_A_THREAD = 4
 
 
 def prepare_on_dask(
-    executor: DaskExecutor, matrix: Matrix, draws: np.ndarray, **options: Any
+    executor: DaskExecutor, matrix: Matrix, draws: np.ndarray, *options: Any
 ) -> DaskDrawSolver:
     """Return a solver of draws of the rows that the executor gathered last."""
-    local = DrawSolver.prepare(matrix, draws, **options)
+    local = DrawSolver.prepare(matrix, draws, *options)
     # Computed again on the cluster from the rows held there: the same numbers, no transfer.
     remote = executor.client.submit(
-        DrawSolver.prepare, executor.gathered, draws[:4], **options, pure=False
+        DrawSolver.prepare, executor.gathered, draws[:4], *options, pure=False
     )
     same = {field.name: getattr(local, field.name) for field in fields(DrawSolver)}
     return DaskDrawSolver(**same, client=executor.client, remote=remote)

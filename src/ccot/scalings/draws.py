@@ -39,6 +39,27 @@ _ROWS_TO_LOOK_AT = 64
 _CELLS_AT_ONCE = 2**19
 
 
+@dataclass(frozen=True)
+class CCOTSettings:
+    """Parameters of a fit; :class:`ccot.CCOT` explains them."""
+
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    reg: float | str = 0.2
+    scale_cost: str | None = "median"
+    n_samplings: int | str = "auto"
+    sampling: str = "cover"
+    detector: str = "multiscale"
+    max_iter: int = 1000
+    tol: float = 1e-6
+    device: str | None = None
+
+    def transposed(self) -> CCOTSettings:
+        """Return the same settings for the transposed matrix."""
+        n_rows, n_columns = self.n_row_clusters, self.n_column_clusters
+        return replace(self, n_row_clusters=n_columns, n_column_clusters=n_rows)
+
+
 @stored("Ballots")
 @dataclass(frozen=True)
 class DrawPartitions:
@@ -102,23 +123,12 @@ class DrawSolver:
     precision: str
     resolution: float
     backend: Backend
-    detector: str
-    max_iter: int
-    tol: float
+    settings: CCOTSettings
     n_jobs: int | None
-    n_row_clusters: int | None = None
-    n_column_clusters: int | None = None
 
     @classmethod
     def prepare(
-        cls,
-        matrix: Matrix,
-        draws: np.ndarray,
-        *,
-        reg: float,
-        scale_cost: str | None,
-        device: str | None,
-        **options: Any,
+        cls, matrix: Matrix, draws: np.ndarray, settings: CCOTSettings, n_jobs: int | None = None
     ) -> DrawSolver:
         """Scale the matrix, and convert ``reg`` to lambda by the costs of the first draws."""
         if is_sparse(matrix):
@@ -129,14 +139,14 @@ class DrawSolver:
             largest = max(float(matrix.max()) - offset, offset - float(matrix.min())) or 1.0
         squares = [_shifted(matrix[draw], offset, largest) for draw in draws[:4]]
         typical, lowest, highest = np.array([_cost_range(square) for square in squares]).T
-        unit = 1 / largest**2 if scale_cost is None else float(np.median(typical))
-        factor = 2 / (reg * unit)
+        unit = 1 / largest**2 if settings.scale_cost is None else float(np.median(typical))
+        factor = 2 / (float(settings.reg) * unit)
         scale = largest / float(np.sqrt(factor))
         spread = factor * float(np.max(highest - lowest))
         extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
-        single = spread < _FLOAT32_RANGE and options["tol"] >= _FLOAT32_TOL
+        single = spread < _FLOAT32_RANGE and settings.tol >= _FLOAT32_TOL
         precision = "float32" if single else "float64"
-        backend = choose_backend(device)
+        backend = choose_backend(settings.device)
         if is_sparse(matrix):
             products = matrix / scale
         else:
@@ -149,7 +159,8 @@ class DrawSolver:
             precision=precision,
             resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
             backend=backend,
-            **options,
+            settings=settings,
+            n_jobs=n_jobs,
         )
 
     def partitions(self, draws: np.ndarray) -> DrawPartitions:
@@ -196,7 +207,7 @@ class DrawSolver:
             row=row,
             column=column,
             n_iter=self.backend.fetch(answer.n_iter),
-            converged=self.backend.fetch(answer.error) <= self.tol,
+            converged=self.backend.fetch(answer.error) <= self.settings.tol,
         )
 
     def _solve_chunks(self, chunks: list[np.ndarray]) -> list[Scalings]:
@@ -243,8 +254,8 @@ class DrawSolver:
         xp = array_namespace(costs.row_norms)
         answer = sinkhorn(
             costs.cross,
-            max_iter=self.max_iter,
-            tol=self.tol,
+            max_iter=self.settings.max_iter,
+            tol=self.settings.tol,
             check_every=1 if self.backend.device is None else _CHECK_EVERY,
             overwrite=True,
             # The inequality of Cauchy and Schwarz bounds the products.
@@ -259,9 +270,10 @@ class DrawSolver:
 
     def _steps(self, answer: Scalings) -> tuple[Steps, Steps]:
         """Return the steps of rows and of columns, computed on the device of the scalings."""
-        fetch = self.backend.fetch if self.detector == "authors" else lambda array: array
+        on_host = self.settings.detector == "authors"
+        fetch = self.backend.fetch if on_host else lambda array: array
         log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
-        n_rows, n_columns = self.n_row_clusters, self.n_column_clusters
+        n_rows, n_columns = self.settings.n_row_clusters, self.settings.n_column_clusters
         if n_rows != n_columns:
             return self._read(log_row, n_rows), self._read(log_column, n_columns)
         both = self._read(array_namespace(log_row).concat([log_row, log_column]), n_rows)
@@ -273,7 +285,7 @@ class DrawSolver:
         vector = xp.arange(order.shape[0], device=array_device(order))[:, None]
         jumps = find_scaling_jumps(
             log_scaling[vector, order],
-            self.detector,
+            self.settings.detector,
             n_jumps=None if n_clusters is None else n_clusters - 1,
             resolution=self.resolution,
         )
