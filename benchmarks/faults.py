@@ -34,7 +34,6 @@ from ccot.cli import app
 from ccot.cli.errors import INTERRUPTED
 from ccot.datasets import make_latent_blocks
 from ccot.persistence import checkpoint
-from ccot.persistence import resuming as resume
 from ccot.sources import FunctionSource
 
 NAME = "faults"
@@ -157,7 +156,7 @@ def command(data: Any, folder: Path | None, out: Path, begun: Any) -> None:
 def start(target: Callable[..., None], *arguments: Any) -> tuple[Any, float]:
     """Start a process; return it and the moment its fit began."""
     context = mp.get_context("forkserver")
-    context.set_forkserver_preload(["ccot.persistence.resuming", "ccot.datasets"])
+    context.set_forkserver_preload(["ccot.persistence.checkpoint", "ccot.datasets"])
     told, begun = context.Pipe(duplex=False)
     process = context.Process(target=target, args=(*arguments, begun, SECONDS_BETWEEN_WRITES))
     process.start()
@@ -282,7 +281,7 @@ def fit_timed(name: str, folder: Path, answer: Any) -> None:
         return path
 
     # What a fit does for its checkpoint: know its data, keep pieces, and the whole at the end.
-    timed(resume, "open_checkpoint")
+    timed(checkpoint, "open_checkpoint")
     timed(checkpoint.CheckpointFolder, "_keep")
     timed(checkpoint.CheckpointFolder, "_close")
     write = checkpoint.write_values

@@ -20,7 +20,7 @@ from benchmarks.record import store
 from ccot import CCOT, CCOTGW
 from ccot.datasets import load_simulated
 from ccot.metrics import error_rate
-from ccot.scalings.draws import DrawSolver
+from ccot.scalings.draws import CCOTSettings, DrawSolver
 from ccot.scalings.sampling import draw_indices
 from ccot.transport.sinkhorn import sinkhorn
 
@@ -42,10 +42,7 @@ def make_draws(matrix: np.ndarray, n_draws: int) -> np.ndarray:
 
 
 def make_solver(matrix: np.ndarray, draws: np.ndarray, device: str | None = "cuda") -> DrawSolver:
-    return DrawSolver.prepare(
-        matrix, draws, reg=REG, scale_cost="median", device=device, detector="multiscale",
-        max_iter=1000, tol=1e-6, n_jobs=None,
-    )  # fmt: skip
+    return DrawSolver.prepare(matrix, draws, CCOTSettings(reg=REG, device=device))
 
 
 def fit(name: str, seed: int, n_draws: int, device: str | None) -> CCOT:
@@ -74,8 +71,8 @@ def protocol(n_sets: int, n_draws: int, n_threads: int) -> dict:
                 draws = make_draws(matrix, n_draws)
                 solver = make_solver(matrix, draws)
                 if not seed:
-                    solver.partitions(draws, None, None)
-                total[name] += clock(solver.partitions, draws, None, None)
+                    solver.partitions(draws)
+                total[name] += clock(solver.partitions, draws)
         return total
 
     # The profiler slows the host down: a pass of its own.
@@ -120,10 +117,10 @@ def loops(n_loop: int) -> list[dict]:
 
         def own(n, solver=solver, draws=draws):
             for draw in draws[:n]:
-                solver.partitions(draw[None], None, None)
+                solver.partitions(draw[None])
 
-        pot(3), own(3), solver.partitions(draws, None, None)
-        batch = seconds(solver.partitions, draws, None, None) / len(draws)
+        pot(3), own(3), solver.partitions(draws)
+        batch = seconds(solver.partitions, draws) / len(draws)
         found.append(
             {
                 "set": name,

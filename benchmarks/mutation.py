@@ -41,7 +41,7 @@ GROUPS = {
         ["scalings/consensus.py"],
         ["scalings/test_consensus.py", "property/test_consensus_properties.py"],
     ),
-    "partition": (["scalings/partition.py"], ["scalings/test_partition.py"]),
+    "steps": (["scalings/steps.py"], ["scalings/test_steps.py"]),
     "jumps": (
         ["scalings/jumps.py"],
         [
@@ -55,7 +55,7 @@ GROUPS = {
         ["scalings/test_costs.py", "scalings/test_sampling.py"],
     ),
     "gromov": (
-        ["transport/gromov.py", "transport/losses.py"],
+        ["transport/gromov.py"],
         [
             "transport/test_gromov.py",
             "golden/test_ccot_gw_golden.py::test_every_intermediate_is_the_authors[small_s0_g1_l2]",
@@ -63,12 +63,16 @@ GROUPS = {
         ],
     ),
     "low_rank": (
-        ["transport/low_rank.py", "transport/extend.py"],
-        ["transport/test_low_rank.py", "transport/test_extend.py"],
+        ["transport/low_rank.py"],
+        ["transport/test_low_rank.py"],
     ),
     "sinkhorn": (
         ["transport/sinkhorn.py"],
-        ["transport/test_sinkhorn.py", "property/test_sinkhorn_properties.py"],
+        [
+            "transport/test_sinkhorn.py",
+            "transport/test_extend.py",
+            "property/test_sinkhorn_properties.py",
+        ],
     ),
     "families": (["blocks/families.py"], ["blocks/test_families.py", "blocks/test_problem.py"]),
     "hierarchy": (["blocks/hierarchy.py"], ["blocks/test_hierarchy.py", "blocks/test_scale.py"]),

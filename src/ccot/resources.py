@@ -20,8 +20,8 @@ from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.memory import free_bytes
 from ccot.runtime.spilled import MEMORY_BYTES
 from ccot.scalings.ccot import AUTO_CEILING, AUTO_FLOOR
+from ccot.scalings.kernels import bytes_needed, rank_of
 from ccot.scalings.large import pool_size
-from ccot.scalings.similarities import bytes_needed, rank_of
 
 METHODS = ("ccot", "ccot-gw", "transport")
 # Labels, confidence and scalings: what is more than this is kept in files.

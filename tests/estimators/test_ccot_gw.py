@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from ccot import CCOTGW, load_model
 from ccot.datasets import load_simulated
 from ccot.metrics import coclustering_error, error_rate
-from ccot.scalings import similarities
+from ccot.scalings import kernels
 from ccot.scalings.ccot_gw import REG_GRID
 from ccot.scalings.kernels import gaussian_kernel, mean_distance
 
@@ -166,17 +166,17 @@ def test_landmarks_are_seeded_and_leave_a_number_of_support_points_free(blocks):
 
 
 def test_large_sides_get_landmarks_by_themselves(blocks, monkeypatch):
-    monkeypatch.setattr(similarities, "AUTO_FULL", 100)
-    monkeypatch.setattr(similarities, "AUTO_RANK", 12)
+    monkeypatch.setattr(kernels, "AUTO_FULL", 100)
+    monkeypatch.setattr(kernels, "AUTO_RANK", 12)
     model = CCOTGW(n_support=20, random_state=0).fit(blocks.data)
-    assert isinstance(model._coclustering.row.placement.similarities, similarities.Landmarks)
+    assert isinstance(model._coclustering.row.placement.similarities, kernels.Landmarks)
     assert error_rate(blocks.row_labels, model.row_labels_) == 0
     full = CCOTGW().fit(blocks.data)
-    assert isinstance(full._coclustering.row.placement.similarities, similarities.Similarities)
+    assert isinstance(full._coclustering.row.placement.similarities, kernels.Similarities)
 
 
 def test_what_does_not_fit_into_memory_is_refused_first(blocks, monkeypatch):
-    monkeypatch.setattr(similarities, "free_bytes", lambda: 300_000)
+    monkeypatch.setattr(kernels, "free_bytes", lambda: 300_000)
     with pytest.raises(MemoryError, match=r"120 rows and 60 columns .* pass n_support=100"):
         CCOTGW().fit(blocks.data)
     CCOTGW(n_support=10, kernel_rank=10, random_state=0).fit(blocks.data)

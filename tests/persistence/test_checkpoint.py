@@ -14,7 +14,8 @@ import pytest
 
 from ccot.persistence import checkpoint
 from ccot.persistence.checkpoint import CheckpointFolder
-from ccot.persistence.checkpoint_files import Piece
+from ccot.persistence.checkpoint_files import Piece, _differences
+from ccot.persistence.digest import digest
 from ccot.persistence.model_file import read_values, write_values
 from tests.faults import no_room
 
@@ -358,3 +359,24 @@ def test_really_killed_it_goes_on_where_it_was(tmp_path):
     again = Fit(tmp_path / "kept")
     np.testing.assert_array_equal(again.run(), ANSWER)
     assert 0 < again.n_steps < N_STEPS
+
+
+def test_a_piece_is_made_once(tmp_path):
+    made = []
+
+    def fit():
+        kept = CheckpointFolder(tmp_path, {"data": "a"}, {}, np.random.default_rng(0))
+        kept.pause = 0.0
+        return kept.fit(lambda: kept.piece("sum", lambda: made.append(1) or 42))
+
+    assert (fit(), fit(), len(made)) == (42, 42, 1)
+
+
+def test_differences_of_fits_are_named():
+    said = _differences({"reg": "0.2", "tol": "1"}, {"reg": "0.5", "tol": "1"})
+    assert said == "reg=0.2 instead of 0.5"
+    assert _differences({"data": "e01f"}, {"data": "77ab"}) == "other data"
+
+
+def test_digests_tell_matrices_from_one_another():
+    assert digest(np.eye(2)) == digest(np.eye(2)) != digest(-np.eye(2))

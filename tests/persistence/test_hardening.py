@@ -220,3 +220,10 @@ def test_pickles_of_another_version_are_refused(models, monkeypatch):
                 pickle.UnpicklingError, match=r"pickled by ccot .* write it by save"
             ):
                 pickle.loads(stored)
+
+
+def test_a_file_is_written_as_a_whole(tmp_path):
+    with write_atomically(tmp_path / "a.txt", "w") as file:
+        file.write("all or nothing")
+        assert not (tmp_path / "a.txt").exists()
+    assert (tmp_path / "a.txt").read_text() == "all or nothing"

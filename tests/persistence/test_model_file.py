@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.persistence.model_file import VERSION, ModelFileError, read_values, write_values
+from ccot.persistence.registry import stored, stored_types
 
 
 class Colour(Enum):
@@ -251,3 +252,12 @@ def test_no_damaged_byte_goes_unnoticed(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(ModelFileError):
             read(path)
+
+
+def test_classes_are_known_by_their_names_and_former_ones():
+    @stored("Dot")
+    @dataclass(frozen=True)
+    class PointOnPaper:
+        x: float
+
+    assert stored_types()["Dot"] is stored_types()["PointOnPaper"] is PointOnPaper

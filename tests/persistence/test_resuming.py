@@ -200,7 +200,7 @@ def test_another_fit_is_refused(tmp_path, stop_after):
 def test_other_versions_are_other_fits(tmp_path, stop_after, monkeypatch):
     model = CCOT(random_state=0, checkpoint=tmp_path)
     stopped(model, crisp().data, stop_after)
-    monkeypatch.setattr("ccot.persistence.resuming.__version__", "99")
+    monkeypatch.setattr("ccot.persistence.checkpoint.__version__", "99")
     with pytest.raises(ValueError, match=r"ccot=.* instead of 99"):
         model.fit(crisp().data)
 

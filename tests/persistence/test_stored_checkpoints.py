@@ -9,7 +9,7 @@ import pytest
 
 from ccot import CCOT, CCOTGW
 from ccot.datasets import make_latent_blocks
-from ccot.persistence import resuming
+from ccot.persistence import checkpoint
 from ccot.persistence.checkpoint_files import Piece
 from ccot.persistence.model_file import read_values
 from ccot.persistence.registry import stored_types
@@ -46,8 +46,8 @@ def test_a_fit_goes_on_from_it(name, tmp_path, monkeypatch):
     folder = shutil.copytree(FOLDER / name, tmp_path / name)
     about = json.loads((folder / "checkpoint.json").read_text())["about"]
     # Another version of a library may compute other digits; here only names matter.
-    monkeypatch.setattr(resuming, "version", about.get)
-    monkeypatch.setattr(resuming, "__version__", about["ccot"])
+    monkeypatch.setattr(checkpoint, "version", about.get)
+    monkeypatch.setattr(checkpoint, "__version__", about["ccot"])
     monkeypatch.setattr(draws, "_CHUNKS_A_TASK", 1)
     monkeypatch.setattr(sampling, "POOL_ROWS", 40)
     model, data = FITS[name]

@@ -18,6 +18,7 @@ from ccot import TransportCoclustering
 from ccot.cli import app as command
 from ccot.recommend import BlockRecommender
 from ccot.recommend import server as serving
+from ccot.recommend.guards import RequestCounts
 from ccot.recommend.names import NameIndex, UnknownNameError
 from ccot.recommend.service import make_app
 
@@ -242,3 +243,22 @@ def test_workers_end_with_their_parent_and_do_not_wait_for_half_a_request(model,
     finally:
         process.kill()
         process.wait()
+
+
+def test_names_are_found_and_misspelt_ones_suggested():
+    films = NameIndex(("Fargo (1996)", "Alien (1979)"), "item")
+    assert films.find("Alien (1979)") == 1
+    assert films.similar("Aliens 1979") == ["Alien (1979)"]
+
+
+def test_requests_are_counted_in_seconds():
+    counts = RequestCounts()
+    counts.add("/label", 200, 0.25)
+    assert "ccot_request_seconds_sum 0.25" in counts.text()
+
+
+def test_items_of_the_visitors_taste_are_recommended():
+    taste = np.array([[5, 1], [1, 5]])[np.arange(40) % 2][:, np.arange(20) % 2]
+    client = client_of(BlockRecommender(random_state=0).fit(taste))
+    answer = client.post("/recommend", json={"ratings": {"0": 5, "1": 1}, "n": 2})
+    assert [best["item"] for best in answer.json()["recommendations"]] == ["2", "4"]

@@ -123,3 +123,9 @@ def test_a_vote_for_the_empty_cluster_counts_more_than_the_reference():
     winner, votes = np.array([0, 0, 0]), np.array([[3, 0], [2, 1], [3, 0]])
     _fill_empty(winner, votes, reference=np.array([0, 0, 1]))
     np.testing.assert_array_equal(winner, [0, 1, 0])
+
+
+def test_small_votes_by_hand():
+    assert winning_number(np.array([3, 4, 3, 2, 4])) == 3
+    matched = match_clusters(np.array([[1, 1, 0, 2]]), np.array([[0, 0, 1, 2]]), 3)
+    np.testing.assert_array_equal(matched, [[0, 0, 1, 2]])

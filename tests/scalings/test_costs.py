@@ -4,8 +4,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from ccot.scalings.costs import CrossedCosts, join_costs, square_costs, typical_cost
+from ccot.scalings.costs import CrossedCosts, square_costs, typical_cost
 from ccot.scalings.sampling import cross
+from ccot.scalings.steps import join
 from tests.scalings.full_costs import full_costs
 
 
@@ -117,7 +118,7 @@ def test_norms_are_double_whatever_the_precision_of_the_draws(kind):
 
 def test_costs_of_several_batches_are_joined():
     squares = make_squares(5)
-    joined = join_costs([square_costs(squares[:2]), square_costs(squares[2:])])
+    joined = join([square_costs(squares[:2]), square_costs(squares[2:])])
     whole = square_costs(squares)
     for name in ("row_norms", "column_norms", "cross"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))

@@ -6,8 +6,9 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.datasets import load_simulated, make_latent_blocks
-from ccot.scalings.draws import DrawSolver, join_partitions
+from ccot.scalings.draws import CCOTSettings, DrawSolver
 from ccot.scalings.sampling import draw_indices
+from ccot.scalings.steps import join
 
 
 def make_draws(shape, n_draws, seed=0, crossed=False):
@@ -16,16 +17,7 @@ def make_draws(shape, n_draws, seed=0, crossed=False):
 
 
 def make_solver(matrix, draws, **changes):
-    how = {
-        "reg": 0.2,
-        "scale_cost": "median",
-        "device": None,
-        "detector": "multiscale",
-        "max_iter": 1000,
-        "tol": 1e-6,
-        "n_jobs": None,
-    }
-    return DrawSolver.prepare(matrix, draws, **(how | changes))
+    return DrawSolver.prepare(matrix, draws, CCOTSettings(**changes))
 
 
 @pytest.fixture
@@ -40,9 +32,9 @@ def test_single_precision_gives_the_labels_of_double(name, seed):
     draws = make_draws(matrix.shape, 10, seed)
     solver = make_solver(matrix, draws)
     assert solver.precision == "float32"
-    fast = solver.partitions(draws, None, None)
+    fast = solver.partitions(draws)
     double = (matrix - solver.offset) / solver.scale
-    slow = replace(solver, precision="float64", products=double).partitions(draws, None, None)
+    slow = replace(solver, precision="float64", products=double).partitions(draws)
     for one, other in ((fast.row, slow.row), (fast.column, slow.column)):
         np.testing.assert_array_equal(one.n_clusters, other.n_clusters)
         np.testing.assert_array_equal(one.labels, other.labels)
@@ -96,8 +88,7 @@ def test_sparse_and_dense_draws_give_the_same_partitions(blocks):
     matrix = np.where(blocks.data > 1.5, blocks.data, 0.0)
     draws = make_draws(matrix.shape, 6)
     dense, sparse = (
-        make_solver(given, draws).partitions(draws, None, None)
-        for given in (matrix, sp.csr_array(matrix))
+        make_solver(given, draws).partitions(draws) for given in (matrix, sp.csr_array(matrix))
     )
     np.testing.assert_array_equal(dense.row.labels, sparse.row.labels)
     np.testing.assert_array_equal(dense.column.labels, sparse.column.labels)
@@ -106,8 +97,8 @@ def test_sparse_and_dense_draws_give_the_same_partitions(blocks):
 @pytest.mark.parametrize("change", [lambda x: x + 1000, lambda x: -3 * x, lambda x: 1e120 * x])
 def test_shift_and_scale_of_the_matrix_change_nothing(blocks, change):
     draws = make_draws(blocks.data.shape, 6)
-    one = make_solver(blocks.data, draws).partitions(draws, None, None)
-    other = make_solver(change(blocks.data), draws).partitions(draws, None, None)
+    one = make_solver(blocks.data, draws).partitions(draws)
+    other = make_solver(change(blocks.data), draws).partitions(draws)
     np.testing.assert_array_equal(one.row.labels, other.row.labels)
     np.testing.assert_array_equal(one.column.labels, other.column.labels)
 
@@ -116,11 +107,11 @@ def test_chunks_and_threads_change_no_bit(blocks):
     draws = make_draws(blocks.data.shape, 40)
     solver = make_solver(blocks.data, draws)
     small = replace(solver, backend=replace(solver.backend, chunk_bytes=1), n_jobs=2)
-    whole, parts = (one.partitions(draws, None, None) for one in (solver, small))
+    whole, parts = (one.partitions(draws) for one in (solver, small))
     np.testing.assert_array_equal(whole.row.labels, parts.row.labels)
     np.testing.assert_array_equal(whole.n_iter, parts.n_iter)
-    first, second = (solver.partitions(part, None, None) for part in (draws[:15], draws[15:]))
-    joined = join_partitions([first, second])
+    first, second = (solver.partitions(part) for part in (draws[:15], draws[15:]))
+    joined = join([first, second])
     for name in ("members", "n_iter", "converged"):
         np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
     np.testing.assert_array_equal(joined.column.labels, whole.column.labels)
@@ -132,9 +123,9 @@ def test_crossings_that_share_products_give_what_each_gives_alone(name):
     draws = make_draws(matrix.shape, 72, crossed=True)
     solver = make_solver(matrix, draws)
     assert [len(chunk) for task in solver.tasks(draws, 1) for chunk in task] == [32, 32, 8]
-    shared = solver.partitions(draws, None, None)
+    shared = solver.partitions(draws)
     # One draw at a time has nobody to share with.
-    alone = join_partitions([solver.partitions(draw[None], None, None) for draw in draws])
+    alone = join([solver.partitions(draw[None]) for draw in draws])
     for one, other in ((shared.row, alone.row), (shared.column, alone.column)):
         np.testing.assert_array_equal(one.n_clusters, other.n_clusters)
         np.testing.assert_array_equal(one.labels, other.labels)
@@ -142,7 +133,8 @@ def test_crossings_that_share_products_give_what_each_gives_alone(name):
 
 def test_numbers_asked_for_are_found_in_every_draw(blocks):
     draws = make_draws(blocks.data.shape, 5)
-    partitions = make_solver(blocks.data, draws).partitions(draws, 4, 2)
+    numbers = {"n_row_clusters": 4, "n_column_clusters": 2}
+    partitions = make_solver(blocks.data, draws, **numbers).partitions(draws)
     assert (partitions.row.n_clusters == 4).all()
     assert (partitions.column.n_clusters == 2).all()
     assert all(len(np.unique(labels)) == 4 for labels in partitions.row.labels)

@@ -11,6 +11,7 @@ from ccot.scalings.kernels import (
     nystrom,
     own_similarity,
     similarity,
+    squared_distances,
 )
 from tests.golden.cases import RUN_NAMES, load_run
 
@@ -122,3 +123,9 @@ def test_logarithm_of_the_gaussian_kernel_multiplies_like_it(make):
     expected = np.log(gaussian_kernel(points, points, 1.7)) @ other
     np.testing.assert_allclose(LogGaussian(make(points), 1.7) @ other, expected, rtol=1e-10)
     assert not (LogGaussian(make(points), 0.0) @ other).any()
+
+
+def test_two_points_by_hand():
+    assert mean_distance([[0.0], [2.0]]) == 1.0
+    np.testing.assert_array_equal(squared_distances([[1e9], [1e9 + 2]], [[1e9 - 1]]), [[1], [9]])
+    assert own_similarity(np.array([[0.0], [2.0]]), "rbf")[1] == 1.0

@@ -3,7 +3,15 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from ccot.scalings.sampling import CROSSINGS, SAMPLINGS, are_crossings, cross, draw_indices
+from ccot.scalings.sampling import (
+    CROSSINGS,
+    SAMPLINGS,
+    are_crossings,
+    cross,
+    draw_indices,
+    pool_size,
+    strips,
+)
 
 
 def make_draws(n_points, size, sampling, n_draws, seed=0):
@@ -119,3 +127,17 @@ def test_other_draws_are_not_taken_for_crossings():
     assert not are_crossings(draws[: len(CROSSINGS) - 1])
     assert not are_crossings(draws[1 : len(CROSSINGS) + 1])
     assert not are_crossings(draws[8 : 8 + len(CROSSINGS)])
+
+
+def test_crossings_by_hand():
+    expected = [[0, 1, 2, 3, 4], [0, 1, 2, 3, 9], [0, 1, 2, 8, 4], [0, 1, 2, 8, 9]]
+    np.testing.assert_array_equal(cross(np.arange(5), np.arange(5, 10))[:4], expected)
+
+
+def test_strips_and_pools_by_hand():
+    cuts = [(strip.start, strip.stop) for strip in strips(12)]
+    assert cuts == [(0, 3), (3, 6), (6, 8), (8, 10), (10, 12)]
+    sizes = pool_size((600, 300)), pool_size((10**8, 100)), pool_size((10**8, 100), n_samplings=5)
+    assert sizes == (600, 65536, 500)
+    draws = draw_indices(6, 3, "cover", np.random.default_rng(0))
+    assert sorted(np.concatenate([next(draws), next(draws)]).tolist()) == [0, 1, 2, 3, 4, 5]

@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 
-from ccot.scalings.similarities import (
+from ccot.scalings.kernels import (
     AUTO_FULL,
     AUTO_RANK,
+    Landmarks,
     LowRankSimilarities,
-    Similarities,
     bytes_needed,
     check_memory,
+    compare_points,
     free_bytes,
+    nystrom,
     rank_of,
 )
 
@@ -56,8 +58,9 @@ def test_free_memory_is_less_than_all_and_more_than_none():
 
 def test_landmarks_of_all_points_give_all_similarities():
     points = np.random.default_rng(0).normal(size=(30, 4))
-    few = LowRankSimilarities.between(points, "rbf", 30, np.random.default_rng(1))
-    full = Similarities.between(points, "rbf")
+    weights, bandwidth, factor = nystrom(points, np.arange(30), "rbf")
+    few = LowRankSimilarities(points, Landmarks(points, weights, "rbf", bandwidth), factor)
+    full = compare_points(points, "rbf", None, np.random.default_rng(1))
     np.testing.assert_allclose(few.degrees(), full.degrees(), atol=1e-9)
     np.testing.assert_allclose(few.features() @ few.features().T, full.matrix, atol=1e-8)
     chosen = np.array([3, 7, 20])

@@ -1,7 +1,6 @@
 import numpy as np
 
-from ccot.transport.extend import extend_scaling
-from ccot.transport.sinkhorn import sinkhorn
+from ccot.transport.sinkhorn import extend_scaling, sinkhorn
 
 
 def test_fitted_points_get_their_own_scaling_back():
@@ -27,3 +26,7 @@ def test_a_batch_gives_what_its_members_give():
     together = extend_scaling(log_kernel, log_anchor_scaling, 0.5)
     alone = [extend_scaling(member, log_anchor_scaling, 0.5) for member in log_kernel]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+def test_points_of_no_cost_to_all_anchors_share_the_mass():
+    np.testing.assert_array_equal(extend_scaling(np.zeros((1, 4)), np.zeros(4), mass=4.0), [0.0])

@@ -383,3 +383,11 @@ def test_joined_answers_are_those_of_the_joined_batch():
     assert joined.status is whole.status is Status.MAX_ITER
     easy = sinkhorn(log_kernel[1:])
     assert join_scalings([easy]).status is Status.CONVERGED
+
+
+def test_a_small_problem_by_hand():
+    cost = np.array([[0.0, 1.0], [2.0, 0.5]])
+    answer = sinkhorn(-cost, tol=1e-12)
+    coupling = np.exp(answer.log_row[:, None] - cost + answer.log_column)
+    np.testing.assert_allclose(coupling.sum(axis=0), 0.5)
+    np.testing.assert_allclose(coupling.sum(axis=1), 0.5)

@@ -22,7 +22,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from ccot.baselines import TwoSidedKMeans, TwoSidedNMF
 from ccot.metrics import coclustering_ari, coclustering_error, coclustering_nmi, error_rate
 from ccot.scalings.kernels import gaussian_kernel, mean_distance, own_similarity
-from ccot.transport.extend import extend_scaling
+from ccot.transport.sinkhorn import extend_scaling
 from tests.truth.problems import examples, seeds
 
 # Random problems may stop at their limit of iterations; what is compared holds there too.

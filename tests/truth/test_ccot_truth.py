@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from ccot import CCOT
 from ccot.runtime.backends import choose_backend
 from ccot.scalings.costs import CrossedCosts
-from ccot.scalings.draws import DrawSolver
+from ccot.scalings.draws import CCOTSettings, DrawSolver
 from ccot.scalings.sampling import cross
 from tests.scalings.full_costs import full_costs
 from tests.truth.oracles import scale_exactly, scale_in_logs
@@ -78,17 +78,8 @@ def test_every_draw_of_a_batch_is_solved_for_its_own_costs(device, tol, seed, re
     size = int(rng.integers(5, 30))
     X = rng.normal(size=(3 * size, size)) + 3 * rng.integers(0, 2, (3 * size, 1))
     draws = np.array([rng.choice(len(X), size, replace=False) for _ in range(6)])
-    solver = DrawSolver.prepare(
-        X,
-        draws,
-        reg=reg,
-        scale_cost="median",
-        device=device,
-        detector="multiscale",
-        max_iter=3000,
-        tol=tol,
-        n_jobs=None,
-    )
+    settings = CCOTSettings(reg=reg, device=device, max_iter=3000, tol=tol)
+    solver = DrawSolver.prepare(X, draws, settings)
     answer = solver.solve(draws)
     fetch = choose_backend(device).fetch
     # The scale is such that the exponent of the kernel is minus half the squared distance.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, detect_jumps
 from ccot.metrics import error_rate
-from ccot.scalings.draws import DrawSolver
+from ccot.scalings.draws import CCOTSettings, DrawSolver
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS
 from tests.truth.problems import examples, seeds
 
@@ -182,13 +182,11 @@ def test_ballots_know_rows_by_what_they_hold_not_by_where_they_stand(seed):
     p = rng.permutation(len(X))
     draws = np.array([rng.choice(len(X), 8, replace=False) for _ in range(5)])
     place = np.argsort(p)
-    how = {"reg": 0.2, "scale_cost": "median", "device": None, "detector": "multiscale"}
-    limits = {"max_iter": 1000, "tol": 1e-6, "n_jobs": None}
     # The mean of a matrix depends on the order of its rows in the last bit; let it be zero.
     whole = np.round(X * 2**20)
     whole[0, 0] -= whole.sum()
     one, other = (
-        DrawSolver.prepare(matrix, chosen, **how, **limits).partitions(chosen, None, None)
+        DrawSolver.prepare(matrix, chosen, CCOTSettings()).partitions(chosen)
         for matrix, chosen in ((whole, draws), (whole[p], place[draws]))
     )
     np.testing.assert_array_equal(p[other.members], one.members)

@@ -19,7 +19,7 @@ from ccot.io.layout import TextOptions, check_drop
 from ccot.io.matrix import named_matrix, unique_names
 from ccot.io.mixed import as_matrix
 from ccot.io.read import Chosen, read_any
-from ccot.scalings.similarities import free_bytes
+from ccot.runtime.memory import free_bytes
 from ccot.sources import ParquetSource, RowSource, as_source
 
 # A fit holds its matrix up to this often; one of which so many do not fit is read row by row.

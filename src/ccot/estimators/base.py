@@ -323,7 +323,7 @@ class InductiveCoclustering(BaseCoclustering):
         if self.checkpoint is None:
             return run
         # Few fits keep checkpoints: what reads and writes them is loaded for those alone.
-        from ccot.persistence.resuming import open_checkpoint
+        from ccot.persistence.checkpoint import open_checkpoint
 
         return replace(run, checkpoint=open_checkpoint(self, data, rng))
 

@@ -16,8 +16,7 @@ from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseStepCoclustering
 from ccot.runtime.run import Progress, RandomState
 from ccot.scalings.ccot_gw import CCOTGWSettings, fit_ccot_gw, fit_similarities
 from ccot.scalings.jumps import DETECTORS
-from ccot.scalings.kernels import KernelSpec
-from ccot.scalings.similarities import Similarities, check_memory, rank_of
+from ccot.scalings.kernels import KernelSpec, Similarities, check_memory, rank_of
 from ccot.transport.gromov import LOSSES, Limits
 
 

@@ -21,15 +21,8 @@ def write_atomically(
 ) -> Iterator[IO]:
     """Open a file for writing that takes its name only when all was written.
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with write_atomically(Path(folder, "a.txt"), "w") as file:
-    ...         _ = file.write("all or nothing")
-    ...     Path(folder, "a.txt").read_text()
-    'all or nothing'
+    Nobody but the owner can read a new file that is ``private``. One that is replaced never
+    becomes readable to more users than before.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +52,7 @@ def write_atomically(
 
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder and claim it, so that no two processes write to it."""
+    """Make a folder and claim it until the process ends, so that no other one writes to it."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:

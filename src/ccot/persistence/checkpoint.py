@@ -1,26 +1,30 @@
 """Checkpoints: a fit that was stopped goes on from its finished pieces.
 
 Begun again with the same data, parameters and seed, a fit comes to the same pieces in the same
-order: batches of draws, sweeps, updates. So it asks for each piece before it makes it, and those
-that were finished last time are read instead of made.
-
-The pieces are on a stack. One that is finished replaces those it was made of, and each state of a
-loop replaces the one before. :mod:`ccot.persistence.checkpoint_files` keeps the stack on disk.
+order: batches of draws, sweeps, updates. It asks for each piece before it makes it, and those that
+were finished last time are read. The pieces are on a stack: one that is finished replaces those it
+was made of, and each state of a loop replaces the one before.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ccot._version import __version__
 from ccot.persistence.checkpoint_files import Piece, PieceFiles, claimed, clear, count_bytes, warn
+from ccot.persistence.digest import digest
 from ccot.persistence.model_file import ModelFileError
+from ccot.persistence.registry import stored_types
 from ccot.runtime.run import Checkpoint
 
 T = TypeVar("T")
@@ -28,41 +32,18 @@ T = TypeVar("T")
 # Written not more often than every so many seconds, nor for more than such a share of the time;
 # sooner only where several pieces that wait take more memory than this.
 SECONDS, SHARE, WAITING_BYTES = 5.0, 0.01, 2**26
+# The same fit with other numbers of workers, or with more to say, comes to the same result.
+_WITHOUT_EFFECT = ("checkpoint", "n_jobs", "random_state", "verbose")
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "POT")
 
 
 class CheckpointFolder(Checkpoint):
     """Keeps the finished pieces of one fit in a folder.
 
-    Parameters
-    ----------
-    folder : path-like
-        Where they are kept; made if it is not there.
-    about : mapping of str to str
-        What tells this fit from others: data, parameters, versions. Pieces of another one are not
-        taken, and only replaced if that one was finished.
-    types : mapping of str to type
-        Dataclasses and enums that the pieces may hold, by their names in the files.
-    rng : numpy.random.Generator
-        What the fit draws from. With every piece that is read it is set to the state it had when
-        the piece was made: a fit that goes on draws the same numbers, and leaves a generator of
-        the caller in the state in which a fit without interruption leaves it.
-    seeded : bool, default=True
-        Whether the user said how the generator begins; if not, a fit goes on with the kept one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> def fit(kept):
-    ...     return kept.fit(lambda: kept.piece("sum", lambda: print("adds up") or 42))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for _ in range(2):
-    ...         kept = CheckpointFolder(folder, {"data": "a"}, {}, np.random.default_rng(0))
-    ...         kept.pause = 0.0
-    ...         print(fit(kept))
-    adds up
-    42
-    42
+    ``about`` tells this fit from others: data, parameters, versions. Pieces of another one are not
+    taken, and only replaced if that one was finished. With every piece that is read the generator
+    gets the state it had when the piece was made: a fit that goes on draws the same numbers. If
+    it is not ``seeded`` by the user, a fit goes on with the generator that was kept.
     """
 
     def __init__(
@@ -88,8 +69,6 @@ class CheckpointFolder(Checkpoint):
         self._full = False
         self._written = time.monotonic()
 
-    # What a fit asks for ----------------------------------------------------------------------
-
     def fit(self, make: Callable[[], T]) -> T:
         """Return what the fit as a whole comes to."""
         with claimed(self.folder):
@@ -110,8 +89,7 @@ class CheckpointFolder(Checkpoint):
         if self._has(name):
             return self._take()
         height = self._height
-        with self._making(name):
-            value = make()
+        value = self._make(name, make)
         self._keep(height, name, value)
         return value
 
@@ -139,21 +117,17 @@ class CheckpointFolder(Checkpoint):
             state = self._take()
             yield state
         while True:
-            with self._making(name):
-                state = step(state)
+            state = self._make(name, step, state)
             self._keep(height, name, state)
             yield state
 
-    @contextmanager
-    def _making(self, name: str) -> Iterator[None]:
-        """Let the pieces that are asked for be parts of another one."""
+    def _make(self, name: str, make: Callable[..., T], *state: T) -> T:
+        """Make a piece; pieces that are asked for meanwhile are parts of it."""
         self._inside.append(name)
         try:
-            yield
+            return make(*state)
         finally:
             self._inside.pop()
-
-    # The stack --------------------------------------------------------------------------------
 
     def _has(self, name: str) -> bool:
         """Tell whether the next piece that is kept has this name."""
@@ -220,3 +194,37 @@ class CheckpointFolder(Checkpoint):
         elif finished and not self._full:
             with suppress(OSError):
                 self._files.write_header(finished=True, generator=self._kept_generator)
+
+
+def open_checkpoint(
+    estimator: Any, data: tuple[Any, ...], rng: np.random.Generator
+) -> CheckpointFolder:
+    """Return the checkpoint of a fit; it refuses to go on with a different fit."""
+    given = estimator.get_params(deep=False)
+    code = [name for name, value in given.items() if callable(value) and name != "verbose"]
+    if code:
+        raise ValueError(
+            f"{code[0]} is a function, and a checkpoint holds no code: use one of its named "
+            "choices, or leave checkpoint=None"
+        )
+    digests = [one.digest() if hasattr(one, "digest") else digest(one) for one in data]
+    about = {
+        "estimator": type(estimator).__name__,
+        **{name: str(value) for name, value in given.items() if name not in _WITHOUT_EFFECT},
+        "random_state": _seed(given["random_state"], rng),
+        "data": sha256(" ".join(digests).encode()).hexdigest(),
+        "ccot": __version__,
+        **{name: version(name) for name in _LIBRARIES},
+    }
+    if given.get("device") is not None:
+        about["torch"] = version("torch")
+    seeded = given["random_state"] is not None
+    return CheckpointFolder(given["checkpoint"], about, stored_types(), rng, seeded=seeded)
+
+
+def _seed(random_state: Any, rng: np.random.Generator) -> str:
+    """Return what tells where a generator began."""
+    if random_state is None or isinstance(random_state, int | np.integer):
+        return str(random_state)
+    state = json.dumps(rng.bit_generator.state, default=np.ndarray.tolist)
+    return f"a generator at {sha256(state.encode()).hexdigest()[:12]}"

@@ -1,8 +1,7 @@
 """The folder of a checkpoint: a header, and files that each hold a run of finished pieces.
 
-A file is written beside its place and moved there whole. Its name says how high on the stack it
-begins: what is as high or higher in earlier files is out of date. Whatever moment a process is
-killed at, the files make a stack that the fit once had.
+A file's name says how high on the stack it begins: what is as high or higher in earlier files is
+out of date. Whatever moment a process is killed at, the files make a stack that the fit once had.
 """
 
 from __future__ import annotations
@@ -31,22 +30,10 @@ _KIND = {"format": "ccot-checkpoint", "version": 1}
 
 @dataclass(frozen=True)
 class Piece:
-    """A finished piece of a fit.
+    """A finished piece of a fit, with the state of the generator when it was finished.
 
-    Attributes
-    ----------
-    name : str
-        What it is, after the names of those it is a part of.
-    height : int
-        Its index on the stack.
-    value : object
-        The piece itself.
-    generator : dict
-        State of the generator when it was finished.
-    n_bytes : int
-        Memory of its arrays.
-    devices : tuple of str
-        Devices of PyTorch that its arrays are on, "" for those of NumPy; empty if all are.
+    Its name follows the names of those it is a part of; ``height`` is its index on the stack.
+    ``devices`` are those of PyTorch that its arrays are on, "" for NumPy; empty if all are NumPy's.
     """
 
     name: str
@@ -77,17 +64,7 @@ class _File:
 
 
 class PieceFiles:
-    """The files of one fit.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Where they are; made if it is not there.
-    about : mapping of str to str
-        What tells this fit from others.
-    types : mapping of str to type
-        Dataclasses and enums that the pieces may hold, by their names in the files.
-    """
+    """The files of one fit."""
 
     def __init__(self, folder: Path, about: Mapping[str, str], types: Mapping[str, type]) -> None:
         self.folder, self._about = folder, dict(about)
@@ -216,15 +193,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _differences(there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Say in which way another fit is not this one.
-
-    Examples
-    --------
-    >>> _differences({"reg": "0.2", "tol": "1"}, {"reg": "0.5", "tol": "1"})
-    'reg=0.2 instead of 0.5'
-    >>> _differences({"data": "e01f"}, {"data": "77ab"})
-    'other data'
-    """
+    """Say in which way another fit is not this one."""
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     return ", ".join(
         "other data" if name == "data" else f"{name}={there.get(name)} instead of {here.get(name)}"

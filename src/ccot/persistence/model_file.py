@@ -1,9 +1,8 @@
 """Values in one file, without code: a zip archive of JSON and plain arrays.
 
 A tree of numbers, strings, tuples, dicts, arrays, sparse matrices and dataclasses is written as
-``model.json`` with one ``.npy`` member for every array. Only dataclasses and enums that the reader
-names come back as such; anything else in a file is refused. Members are stored, not compressed:
-what a file claims to hold cannot exceed what it is, so no file can unfold to more than its size.
+``model.json`` with one ``.npy`` member for every array. Only classes that the reader names come
+back as such. Members are stored, not compressed: no file can unfold to more than its size.
 """
 
 from __future__ import annotations
@@ -86,17 +85,14 @@ def _array_name(number: int) -> str:
     return f"arrays/{number}.npy"
 
 
-# Writing --------------------------------------------------------------------------------------
-
-
 class _Writer:
     """Turns values into JSON, and collects the arrays that JSON refers to."""
 
     def __init__(self, types: Mapping[str, type]) -> None:
         self._names = {known: name for name, known in types.items()}
         self.arrays: list[np.ndarray] = []
-        self._known: dict[int, int] = {}
-        self._kept: list[np.ndarray] = []
+        # Where each array is; with the array itself, so that no other one gets its id.
+        self._known: dict[int, tuple[int, np.ndarray]] = {}
 
     def encode(self, value: Any) -> Any:
         """Return a JSON value."""
@@ -139,11 +135,9 @@ class _Writer:
             raise ModelFileError(f"an array of type {array.dtype} cannot be saved")
         # An array that several values share is written once, and shared again when read.
         if id(array) not in self._known:
-            self._known[id(array)] = len(self.arrays)
-            self._kept.append(array)
-            little = array.dtype.newbyteorder("<")
-            self.arrays.append(array.astype(little, copy=False))
-        return {"array": self._known[id(array)]}
+            self._known[id(array)] = len(self.arrays), array
+            self.arrays.append(array.astype(array.dtype.newbyteorder("<"), copy=False))
+        return {"array": self._known[id(array)][0]}
 
     def _sparse(self, matrix: Any) -> Any:
         kind = matrix.format if matrix.format in ("csr", "csc") else "csr"
@@ -154,9 +148,6 @@ class _Writer:
             "shape": list(matrix.shape),
             "parts": [self._array(part) for part in (matrix.data, matrix.indices, matrix.indptr)],
         }
-
-
-# Reading --------------------------------------------------------------------------------------
 
 
 class _Reader:
@@ -189,7 +180,9 @@ class _Reader:
                 self._room -= sum(part.nbytes for part in parts)
                 if self._room < 0:
                     raise _Damage("more sparse matrices than fit into its size")
-                return _sparse(f"{kind}_{style}", parts, (n, d))
+                matrix = getattr(sp, f"{kind}_{style}")(parts, shape=(n, d))
+                check_sparse(matrix)
+                return matrix
             case {"enum": str(name), "name": str(member)}:
                 return self._type(name)[member]  # type: ignore[index]
             case {"type": str(name), "fields": dict(content)}:
@@ -218,12 +211,6 @@ def _read_array(content: bytes) -> np.ndarray:
         raise _Damage(f"an array of type {dtype}")
     flat = np.frombuffer(content, dtype, offset=body)
     return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
-
-
-def _sparse(name: str, parts: tuple[np.ndarray, ...], shape: tuple[int, int]) -> Any:
-    matrix = getattr(sp, name)(parts, shape=shape)
-    check_sparse(matrix)
-    return matrix
 
 
 def _dataclass(known: type, content: dict[str, Any]) -> Any:
@@ -267,9 +254,6 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, kind) if isinstance(kind, type) else True
 
 
-# Refusing -------------------------------------------------------------------------------------
-
-
 class _Damage(Exception):
     """What is wrong inside a file."""
 
@@ -293,10 +277,8 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
             raise _Damage(f"{member.filename} compressed or encrypted")
-    for sizes in zip(
-        *((member.file_size, member.compress_size) for member in members), strict=True
-    ):
-        if sum(sizes) > path.stat().st_size:
+    for size in ("file_size", "compress_size"):
+        if sum(getattr(member, size) for member in members) > path.stat().st_size:
             raise _Damage("more than fits into its size")
 
 

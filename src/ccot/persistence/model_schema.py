@@ -57,8 +57,7 @@ def check_fitted(fitted: Mapping[str, Any], size: int) -> None:
 def _check_array(name: str, value: Any, shape: tuple[int, ...]) -> None:
     right = isinstance(value, np.ndarray) and value.shape == shape
     _require(right, name, f"must be an array of shape {shape}")
-    texts = name in _TEXTS
-    kinds = "OU" if texts else "iu" if name.endswith("labels_") else "f"
+    kinds = "OU" if name in _TEXTS else "iu" if name.endswith("labels_") else "f"
     _require(value.dtype.kind in kinds, name, f"must not be of type {value.dtype}")
 
 
@@ -118,9 +117,8 @@ def _counts(values: list[Any]) -> Iterator[tuple[str, int]]:
 
 
 def _is_integers(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu" and (
-        value.size > 0
-    )  # fmt: skip
+    is_vector = isinstance(value, np.ndarray) and value.ndim == 1 and value.size > 0
+    return is_vector and value.dtype.kind in "iu"
 
 
 def _is_count(value: Any) -> bool:

@@ -14,17 +14,9 @@ _UPGRADES: dict[type, Upgrade] = {}
 
 
 def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:
-    """Let a dataclass or enum be written to files under its own name.
+    """Let a dataclass or enum be written to files under its own name, and be read by former names.
 
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> @stored("Dot")
-    ... @dataclass(frozen=True)
-    ... class Point:
-    ...     x: float
-    >>> stored_types()["Dot"] is stored_types()["Point"] is Point
-    True
+    ``upgrade`` takes the fields that a file holds and returns those that the class has now.
     """
 
     def register(kind: Kind) -> Kind:

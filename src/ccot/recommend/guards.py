@@ -74,7 +74,7 @@ class RequireToken:
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
                 headers = {"WWW-Authenticate": "Bearer"}
-                await _refuse(401, "a token is needed", scope, receive, send, headers)
+                await _refuse(401, "a token is needed", scope, receive, send, headers=headers)
                 return
         await self._app(scope, receive, send)
 
@@ -82,14 +82,7 @@ class RequireToken:
 class CountRequests:
     """Counts requests and their seconds by path and status, for Prometheus.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What answers.
-    paths : collection of str
-        Paths that are counted by name; all others are ``other``, so that their number is bounded.
-    counts : RequestCounts
-        Where counts are kept.
+    Paths that are not among those given are counted as ``other``, so that their number is bounded.
     """
 
     def __init__(self, app: Any, paths: frozenset[str], counts: "RequestCounts") -> None:
@@ -116,15 +109,7 @@ class CountRequests:
 
 
 class RequestCounts:
-    """Numbers and durations of requests, since the process started.
-
-    Examples
-    --------
-    >>> counts = RequestCounts()
-    >>> counts.add("/label", 200, 0.25)
-    >>> "ccot_request_seconds_sum 0.25" in counts.text()
-    True
-    """
+    """Numbers and durations of requests, since the process started."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
@@ -139,17 +124,16 @@ class RequestCounts:
     def text(self) -> str:
         """Return the counts in Prometheus' text format."""
         total = self._requests.total()
-        lines = ["# TYPE ccot_requests_total counter"]
-        lines += [
+        requests = (
             f'ccot_requests_total{{path="{path}",status="{status}"}} {number}'
             for (path, status), number in sorted(self._requests.items())
-        ]
-        lines.append("# TYPE ccot_request_seconds histogram")
-        lines += [
-            f'ccot_request_seconds_bucket{{le="{bound}"}} {self._within[bound]}'
-            for bound in _BUCKETS
-        ]
-        lines += [
+        )
+        within = (f'ccot_request_seconds_bucket{{le="{b}"}} {self._within[b]}' for b in _BUCKETS)
+        lines = [
+            "# TYPE ccot_requests_total counter",
+            *requests,
+            "# TYPE ccot_request_seconds histogram",
+            *within,
             f'ccot_request_seconds_bucket{{le="+Inf"}} {total}',
             f"ccot_request_seconds_sum {self._seconds:.6g}",
             f"ccot_request_seconds_count {total}",
@@ -157,13 +141,5 @@ class RequestCounts:
         return "\n".join(lines) + "\n"
 
 
-async def _refuse(
-    status: int,
-    reason: str,
-    scope: Any,
-    receive: Any,
-    send: Any,
-    headers: dict[str, str] | None = None,
-) -> None:
-    answer = AsciiResponse({"detail": reason}, status_code=status, headers=headers)
-    await answer(scope, receive, send)
+async def _refuse(status: int, reason: str, *asgi: Any, headers: Any = None) -> None:
+    await AsciiResponse({"detail": reason}, status_code=status, headers=headers)(*asgi)

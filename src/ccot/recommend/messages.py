@@ -4,7 +4,6 @@
 # rating may be is known only when the model is.
 # pyright: reportInvalidTypeForm=false
 import json
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import Body
@@ -117,23 +116,11 @@ class OfUser(Message):
     user: Name
 
 
-@dataclass(frozen=True)
-class Requests:
-    """Types of the bodies that a recommender takes, with examples.
+def request_types(low: float, high: float, user: str, item: str) -> tuple[Any, Any, Any]:
+    """Return the types of the bodies of the questions: label, recommend, explain.
 
-    Attributes
-    ----------
-    label, recommend, explain : types
-        Bodies of the three questions.
+    Ratings lie between ``low`` and ``high``; user and item are named in examples.
     """
-
-    label: Any
-    recommend: Any
-    explain: Any
-
-
-def request_types(low: float, high: float, user: str, item: str) -> Requests:
-    """Return the types of the bodies, given the scale of the ratings and names for examples."""
     Rating = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False)]
     Rated = Annotated[
         dict[Name, Rating],
@@ -166,10 +153,10 @@ def request_types(low: float, high: float, user: str, item: str) -> Requests:
         named: Any = {str(k): {"value": example} for k, example in enumerate(examples)}
         return Annotated[kinds, Body(openapi_examples=named)]
 
-    return Requests(
-        label=body(OfVisitor | OfUser),
-        recommend=body(VisitorWish | UserWish),
-        explain=body(VisitorQuestion | UserQuestion, item=item),
+    return (
+        body(OfVisitor | OfUser),
+        body(VisitorWish | UserWish),
+        body(VisitorQuestion | UserQuestion, item=item),
     )
 
 

@@ -32,23 +32,7 @@ def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ..
 
 
 class NameIndex:
-    """The numbers that belong to names, and the names that look like an unknown one.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names; the number of each is its position.
-    what : str
-        What they are, for messages.
-
-    Examples
-    --------
-    >>> films = NameIndex(("Fargo (1996)", "Alien (1979)"), "item")
-    >>> films.find("Alien (1979)")
-    1
-    >>> films.similar("Aliens 1979")
-    ['Alien (1979)']
-    """
+    """The numbers that belong to names, and the names that look like an unknown one."""
 
     def __init__(self, names: Sequence[str], what: str) -> None:
         self._names, self._what = names, what

@@ -54,7 +54,7 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
 
     Raises
     ------
-    ccot.persistence.model_file.ModelFileError
+    ccot.io.ModelFileError
         If the file is damaged or holds no recommender.
 
     Examples

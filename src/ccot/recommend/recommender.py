@@ -17,10 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 from ccot.estimators.transport import TransportCoclustering
 from ccot.persistence.pickles import VersionedPickle
 from ccot.recommend.names import as_names
-from ccot.recommend.offsets import Offsets, as_ratings, fit_offsets, sum_blocks
-from ccot.recommend.sides import RatingSide, place_by_loss
+from ccot.recommend.ratings import (
+    VIEWS,
+    RatingSide,
+    as_ratings,
+    fit_offsets,
+    place_by_loss,
+    see,
+    sum_blocks,
+    unless_empty,
+)
 from ccot.recommend.values import UNASSIGNED, Explanation, Item, Neighbour, Recommendation, User
-from ccot.recommend.views import VIEWS, see, unless_empty
 from ccot.runtime.run import Progress, RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -36,56 +43,45 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
 
     .. math:: \mu + b_u + c_i + e_{z(u) w(i)},
 
-    the mean of all ratings, offsets of user and item (regularised least squares), and what the
-    block of their clusters adds: the mean of what the offsets leave in it, shrunk towards 0. With
-    nothing shrunk this is the model of [1]_, block mean plus what user and item deviate from
-    theirs.
-
-    Recommended are the items that most of the user's group liked.
+    the mean of all ratings, offsets of user and item (regularised least squares), and the mean of
+    what the offsets leave in the block of their clusters, shrunk towards 0. With nothing shrunk
+    this is the model of [1]_. Recommended are the items that most of the user's group liked.
 
     Parameters
     ----------
     coclustering : estimator or None, default=None
-        A co-clustering of users and items, fitted or not; None:
-        :class:`~ccot.TransportCoclustering` with 30 starts, which finds its own numbers.
+        Fitted or not; None: :class:`~ccot.TransportCoclustering` with 30 starts.
     view : {"zeros", "likes", "nan"}, default="zeros"
-        How the co-clustering sees ratings, at the fit and when a new user comes: the ratings, 0
-        where there is none (as in the paper); 1 for every liked item and 0 elsewhere; the
-        ratings, NaN where there is none. Zeros tell most about who has rated little; likes predict
-        a little better. For a fitted co-clustering, say what it was fitted to.
+        How the co-clustering sees ratings: with 0 where there is none (as in the paper); as 1 for
+        every liked item and 0 elsewhere; with NaN where there is none. Zeros tell most about who
+        has rated little; likes predict a little better. For a fitted co-clustering, say what it
+        was fitted to.
     like : float or None, default=None
         Ratings from this one up mean that the item was liked; None: from their median up.
     user_shrinkage, item_shrinkage : float, default=5, 3
         Offsets are sums over the number of ratings plus this.
-    block_shrinkage : float, default=30
-        The same for effects of blocks.
-    liking_shrinkage : float, default=10
-        The same for the share of a group who liked an item, shrunk towards that of all users.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the co-clustering that is made where none is given.
-    verbose : int or callable, default=0
-        As in this co-clustering: print progress, or a callable that gets it.
+    block_shrinkage, liking_shrinkage : float, default=30, 10
+        The same for effects of blocks, and for the share of a group who liked an item, which is
+        shrunk towards that of all users.
+    random_state, verbose
+        As in the co-clustering that is made where none is given.
 
     Attributes
     ----------
     coclustering_ : estimator
-        The fitted co-clustering.
+        The fitted one.
     user_labels_, item_labels_ : ndarray of int
         Clusters; -1 for users and items in which the co-clustering sees nothing.
     block_means_ : ndarray of shape (n_user_clusters, n_item_clusters)
         Mean rating of each block; NaN where there is none.
-    mean_ : float
-        Mean of all ratings.
-    user_offsets_, item_offsets_ : ndarray
-        Offsets.
+    mean_, user_offsets_, item_offsets_ : float, ndarray, ndarray
+        Mean of all ratings, and what users and items add to it.
     like_ : float
         Smallest rating that means liking.
     rating_range_ : tuple of float
         Smallest and largest rating.
-    ratings_ : csr_array of shape (n_users, n_items)
-        The ratings.
-    user_names_, item_names_ : tuple of str
-        Names.
+    ratings_, user_names_, item_names_ : csr_array, tuple of str, tuple of str
+        The ratings, and the names of rows and columns.
 
     References
     ----------
@@ -111,10 +107,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         "coclustering": [HasMethods(["fit"]), None],
         "view": [StrOptions(set(VIEWS))],
         "like": [Real, None],
-        "user_shrinkage": _POSITIVE,
-        "item_shrinkage": _POSITIVE,
-        "block_shrinkage": _POSITIVE,
-        "liking_shrinkage": _POSITIVE,
+        **{f"{of}_shrinkage": _POSITIVE for of in ("user", "item", "block", "liking")},
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose", callable],
     }
@@ -164,7 +157,6 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Returns
         -------
         BlockRecommender
-            This object.
         """
         self._validate_params()
         ratings = as_ratings(X)
@@ -176,7 +168,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         seen = self._seen(ratings)
         self.user_labels_ = unless_empty(self.coclustering_.row_labels_, seen)
         self.item_labels_ = unless_empty(self.coclustering_.column_labels_, seen.T)
-        self._learn(ratings, fit_offsets(ratings, self.user_shrinkage, self.item_shrinkage))
+        self._learn(ratings)
         return self
 
     def predict(self, user: Any, item: Any) -> Any:
@@ -184,10 +176,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
 
         Parameters
         ----------
-        user : int, array of int, or User
-            Numbers of rows of the fitted matrix, or a new user.
-        item : int, array of int, or Item
-            Numbers of columns, or a new item.
+        user, item : int, array of int, User or Item
+            Numbers of rows and columns of the fitted matrix, or a new user or item.
 
         Returns
         -------
@@ -214,13 +204,12 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         exclude_seen : bool, default=True
             Leave out what the user has rated.
         by : {"liking", "rating"}, default="liking"
-            By the share of the user's group who liked the item, or by predicted rating. The second
+            By the share of the user's group who liked the item, or by predicted rating, which
             brings up what few people know.
 
         Returns
         -------
         list of Recommendation
-            Items with predicted rating and liking.
         """
         check_is_fitted(self)
         if by not in ("liking", "rating"):
@@ -246,17 +235,14 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
 
         Parameters
         ----------
-        user : int or User
-            Number of a row of the fitted matrix, or a new user.
-        item : int or Item
-            Number of a column, or a new item.
+        user, item : int, User or Item
+            Numbers of a row and a column of the fitted matrix, or a new user or item.
         n_neighbours : int, default=5
             At most so many members of the user's group who rated the item are named.
 
         Returns
         -------
         Explanation
-            Prediction, its parts, the block and its mean, neighbours.
         """
         rating = float(self.predict(user, item))
         user_label, user_offset = self._place_and_offset(user, 0)
@@ -279,10 +265,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
 
         Parameters
         ----------
-        items : sequence of int
-            Numbers of the columns of the rated items; may be empty.
-        ratings : sequence of float
-            Their ratings.
+        items, ratings : sequences of int and float
+            Numbers of the columns of the rated items, and their ratings; may be empty.
 
         Returns
         -------
@@ -296,10 +280,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
 
         Parameters
         ----------
-        users : sequence of int
-            Numbers of the rows of the users who rated it; may be empty.
-        ratings : sequence of float
-            Their ratings.
+        users, ratings : sequences of int and float
+            Numbers of the rows of the users who rated it, and their ratings; may be empty.
 
         Returns
         -------
@@ -314,12 +296,11 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         path : path-like
-            The file; replaced if it is there, and only by a complete one.
+            The file, which will hold the ratings; replaced only by a complete one.
 
         Returns
         -------
         pathlib.Path
-            The file. It holds the ratings.
         """
         check_is_fitted(self)
         from ccot.recommend.persist import save_recommender
@@ -352,9 +333,10 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
     def _seen(self, ratings: sp.csr_array) -> Matrix:
         return see(ratings, self.view, self.like_)
 
-    def _learn(self, ratings: sp.csr_array, offsets: Offsets) -> None:
-        """Set everything that follows from ratings, offsets and labels."""
+    def _learn(self, ratings: sp.csr_array) -> None:
+        """Set everything that follows from ratings and labels."""
         self.ratings_, self._by_item = ratings, sp.csc_array(ratings)
+        offsets = fit_offsets(ratings, self.user_shrinkage, self.item_shrinkage)
         self.mean_ = offsets.mean
         self.user_offsets_, self.item_offsets_ = offsets.user, offsets.item
         labels = self.coclustering_.row_labels_, self.coclustering_.column_labels_
@@ -439,9 +421,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         mine[rated[given >= self.like_]] = 1.0
         shared = self._likes[raters] @ mine
         order = np.lexsort((raters, -shared))
-        return [
-            Neighbour(int(raters[k]), float(ratings[k]), int(shared[k])) for k in order.tolist()
-        ]
+        return [Neighbour(int(raters[k]), float(ratings[k]), int(shared[k])) for k in order]
 
 
 def _stored(matrix: Any, index: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,18 +28,11 @@ _PREFIX = "CCOT_SERVE_"
 
 @dataclass(frozen=True)
 class Service:
-    """What is served, and to whom.
+    """What is served, and to whom, as the environment of a worker holds it.
 
-    Attributes
-    ----------
-    model : str
-        Model file of a recommender.
-    hosts : str
-        Names by which the service may be called, with commas between them; ``*`` allows all.
-    token_file : str
-        File that holds the token requests must bring; empty: none is needed.
-    parent : str
-        Process whose end ends the workers; empty: none.
+    ``hosts`` are names by which the service may be called, with commas between them; ``*`` allows
+    all. No token is needed if there is no file of one; ``parent`` is the process whose end ends the
+    workers.
     """
 
     model: str
@@ -83,7 +76,7 @@ class LimitedProtocol(H11Protocol):
 def run_service(
     service: Service, *, host: str, port: int, workers: int = 1, log_level: str = "warning"
 ) -> None:
-    """Serve until the process is asked to end."""
+    """Serve until the process is asked to end; an address that is taken is a ValueError."""
     _check_address(host, port)
     if workers > 1:
         service = replace(service, parent=str(os.getpid()))

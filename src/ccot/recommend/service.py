@@ -93,20 +93,12 @@ def make_app(
 ) -> FastAPI:
     """Return the service of one recommender.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fastapi.testclient import TestClient
-    >>> from ccot.recommend import BlockRecommender
-    >>> from ccot.recommend.service import make_app
-    >>> taste = np.array([[5, 1], [1, 5]])[np.arange(40) % 2][:, np.arange(20) % 2]
-    >>> client = TestClient(make_app(BlockRecommender(random_state=0).fit(taste)))
-    >>> answer = client.post("/recommend", json={"ratings": {"0": 5, "1": 1}, "n": 2})
-    >>> [best["item"] for best in answer.json()["recommendations"]]
-    ['2', '4']
+    It answers requests whose ``Host`` is among the hosts. With a token, all but ``/health`` and
+    ``/ready`` need ``Authorization: Bearer TOKEN``.
     """
     answers, counts = _Answers(model), RequestCounts()
-    bodies = request_types(*model.rating_range_, model.user_names_[0], model.item_names_[0])
+    examples = model.user_names_[0], model.item_names_[0]
+    Labelled, Wished, Questioned = request_types(*model.rating_range_, *examples)
     app = FastAPI(
         title="ccot recommender",
         version=__version__,
@@ -120,17 +112,17 @@ def make_app(
     app.state.ready = True
 
     @app.post("/label", response_model=Label, responses=ERRORS)
-    async def label(asked: bodies.label) -> Any:
+    async def label(asked: Labelled) -> Any:
         """Return the group of a user."""
         return AsciiResponse(await answers.label(asked))
 
     @app.post("/recommend", response_model=Recommendations, responses=ERRORS)
-    async def recommend(asked: bodies.recommend) -> Any:
+    async def recommend(asked: Wished) -> Any:
         """Return items that the user has not rated, best first."""
         return AsciiResponse(await answers.recommend(asked))
 
     @app.post("/explain", response_model=Explained, responses=ERRORS)
-    async def explain(asked: bodies.explain) -> Any:
+    async def explain(asked: Questioned) -> Any:
         """Return the predicted rating of an item and where it comes from."""
         return AsciiResponse(await answers.explain(asked))
 

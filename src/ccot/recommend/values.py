@@ -76,10 +76,8 @@ class Neighbour:
 
     Attributes
     ----------
-    user : int
-        Number of the user.
-    rating : float
-        Their rating.
+    user, rating : int, float
+        Number of the user, and their rating.
     shared : int
         Number of items both liked.
     """
@@ -101,10 +99,8 @@ class Explanation:
         Mean of all ratings, what user and item add, what their block adds.
     block : tuple of int
         Clusters of user and item; -1 where unknown.
-    block_mean : float
-        Plain mean of the ratings in the block; NaN where there are none.
-    block_size : int
-        Number of ratings in it.
+    block_mean, block_size : float, int
+        Plain mean of the ratings in the block, NaN where there are none, and their number.
     neighbours : tuple of Neighbour
         Members of the user's group who rated the item; those who share most likes first.
     """

@@ -7,9 +7,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
@@ -19,11 +18,10 @@ from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import Run, no_progress
 from ccot.runtime.types import Matrix
 from ccot.scalings.consensus import number_shares, vote, winning_number
-from ccot.scalings.draws import DrawPartitions, DrawSolver, join_partitions
-from ccot.scalings.partition import Steps
+from ccot.scalings.draws import CCOTSettings, DrawPartitions, DrawPlacement, DrawSolver
 from ccot.scalings.regularisation import choose_reg
 from ccot.scalings.sampling import draw_indices, worth_crossing
-from ccot.scalings.steps import StepCoclustering, StepSide, read_steps
+from ccot.scalings.steps import StepCoclustering, Steps, StepSide, join, read_steps
 from ccot.transport.sinkhorn import Status
 
 # Draws are solved in batches of at most about this many seconds if progress is reported.
@@ -37,30 +35,6 @@ _CV_PASSES = 8
 Prepare = Callable[..., DrawSolver]
 
 
-@dataclass(frozen=True)
-class CCOTSettings:
-    """Parameters of :func:`fit_ccot`; :class:`ccot.CCOT` explains them."""
-
-    n_row_clusters: int | None = None
-    n_column_clusters: int | None = None
-    reg: float | str = 0.2
-    scale_cost: str | None = "median"
-    n_samplings: int | str = "auto"
-    sampling: str = "cover"
-    detector: str = "multiscale"
-    max_iter: int = 1000
-    tol: float = 1e-6
-    device: str | None = None
-
-    def transposed(self) -> CCOTSettings:
-        """Return the same settings for the transposed matrix."""
-        numbers = {
-            "n_row_clusters": self.n_column_clusters,
-            "n_column_clusters": self.n_row_clusters,
-        }
-        return replace(self, **numbers)
-
-
 def fit_ccot(
     matrix: Matrix, settings: CCOTSettings, run: Run, prepare: Prepare = DrawSolver.prepare
 ) -> StepCoclustering:
@@ -71,32 +45,26 @@ def fit_ccot(
     """
     if settings.reg == "cv":
         path = choose_reg(short_fit(settings, run), matrix, run, REG_GRID)
-        settings = replace(settings, reg=path.best)
-        return replace(fit_ccot(matrix, settings, run, prepare), reg_path=path)
+        found = fit_ccot(matrix, replace(settings, reg=path.best), run, prepare)
+        return replace(found, reg_path=path)
     if matrix.shape[0] < matrix.shape[1]:
         return fit_ccot(matrix.T, settings.transposed(), run, prepare).transposed()
     with one_blas_thread():
         draws = _draw_squares(matrix.shape, settings, run.rng)
         first = next(draws)
-        solver = prepare(matrix, first, **_solver_options(settings), n_jobs=run.n_jobs)
+        solver = prepare(matrix, first, settings, run.n_jobs)
         found = _vote_until_stable(matrix, solver, first, draws, settings, run)
         return replace(found, block_means=block_means(matrix, found.row, found.column))
-
-
-def _solver_options(settings: CCOTSettings) -> dict[str, Any]:
-    names = "reg", "scale_cost", "device", "detector", "max_iter", "tol"
-    return {name: getattr(settings, name) for name in names}
 
 
 def _draw_squares(
     shape: tuple[int, int], settings: CCOTSettings, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
     """Yield batches of draws; after each batch the vote is checked."""
-    crossed = settings.n_samplings != "auto" and worth_crossing(
-        shape, settings.sampling, int(settings.n_samplings)
-    )
-    indices = draw_indices(*shape, settings.sampling, rng, crossed)
-    for n_draws in _rounds(*shape, settings.n_samplings):
+    number, sampling = settings.n_samplings, settings.sampling
+    crossed = number != "auto" and worth_crossing(shape, sampling, int(number))
+    indices = draw_indices(*shape, sampling, rng, crossed)
+    for n_draws in _auto_rounds(*shape) if number == "auto" else [int(number)]:
         yield np.array(list(islice(indices, n_draws)))
 
 
@@ -111,14 +79,15 @@ def _vote_until_stable(
     """Return the vote of the draws, with more draws until no label changes."""
     # "auto" makes at least two rounds of draws.
     expected = len(first) * (2 if settings.n_samplings == "auto" else 1)
-    partitions = [_solve_draws(solver, first, settings, run, 0, expected)]
-    found = decide(matrix, solver, join_partitions(partitions))
+    partitions = [_solve_draws(solver, first, run, 0, expected)]
+    found = decide(matrix, solver, partitions[0])
     for draws in more:
         run.progress(_in_words(found))
         n_done = found.n_draws
-        partitions.append(_solve_draws(solver, draws, settings, run, n_done, n_done + len(draws)))
-        previous, found = found, decide(matrix, solver, join_partitions(partitions))
-        if _agree(previous.row, found.row) and _agree(previous.column, found.column):
+        partitions.append(_solve_draws(solver, draws, run, n_done, n_done + len(draws)))
+        previous, found = found, decide(matrix, solver, join(partitions))
+        sides = (previous.row, found.row), (previous.column, found.column)
+        if all(np.array_equal(old.labels, new.labels) for old, new in sides):
             break
     run.progress(_in_words(found))
     return replace(found, reg=float(settings.reg))
@@ -136,48 +105,35 @@ def short_fit(settings: CCOTSettings, run: Run) -> Callable[[Matrix, float], Ste
     return fit
 
 
-def _rounds(n_rows: int, n_columns: int, n_samplings: int | str) -> Iterator[int]:
-    """Yield the number of draws of each round; the vote is checked after each."""
-    if n_samplings != "auto":
-        yield int(n_samplings)
-        return
-    per_pass = math.ceil(n_rows / n_columns)
+def _auto_rounds(n_rows: int, n_columns: int) -> Iterator[int]:
+    """Yield the number of draws of each round."""
     done = 0
     while done < AUTO_CEILING:
         passes = max(done, AUTO_FLOOR // 2)
-        yield passes * per_pass
+        yield passes * math.ceil(n_rows / n_columns)
         done += passes
 
 
-# Solving draws in batches ---------------------------------------------------------------------
-
-
 def _solve_draws(
-    solver: DrawSolver,
-    draws: np.ndarray,
-    settings: CCOTSettings,
-    run: Run,
-    n_done: int,
-    expected: int,
+    solver: DrawSolver, draws: np.ndarray, run: Run, n_done: int, expected: int
 ) -> DrawPartitions:
     """Solve draws and read their steps; those that a checkpoint holds are not solved again."""
-
-    def rest(n_kept: int) -> Iterator[DrawPartitions]:
-        return _solve_in_batches(solver, draws[n_kept:], settings, run)
-
-    batches = run.checkpoint.series("draws", len(draws), rest, lambda one: len(one.members))
+    batches = run.checkpoint.series(
+        "draws",
+        len(draws),
+        lambda n_kept: _solve_in_batches(solver, draws[n_kept:], run),
+        lambda batch: len(batch.members),
+    )
     run.progress("draws", n_done, expected)
     partitions = []
     for batch in batches:
         partitions.append(batch)
         n_done += len(batch.members)
         run.progress("draws", n_done, expected)
-    return join_partitions(partitions)
+    return join(partitions)
 
 
-def _solve_in_batches(
-    solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings, run: Run
-) -> Iterator[DrawPartitions]:
+def _solve_in_batches(solver: DrawSolver, draws: np.ndarray, run: Run) -> Iterator[DrawPartitions]:
     """Solve draws in batches, short enough for checkpoints and progress.
 
     A batch ends where a chunk does, so that nothing depends on how draws are batched.
@@ -189,19 +145,16 @@ def _solve_in_batches(
         size = effective_n_jobs(run.n_jobs) * sum(map(len, solver.tasks(draws, 1)[0]))
     while len(draws):
         begun = time.monotonic()
-        yield _solve_anywhere(solver, draws[:size], settings, run)
+        yield _solve_anywhere(solver, draws[:size], run.n_jobs)
         draws = draws[size:]
         if time.monotonic() - begun < limit / 2:
             size *= 2
 
 
-def _solve_anywhere(
-    solver: DrawSolver, draws: np.ndarray, settings: CCOTSettings, run: Run
-) -> DrawPartitions:
+def _solve_anywhere(solver: DrawSolver, draws: np.ndarray, n_jobs: int | None) -> DrawPartitions:
     """Solve draws by the workers of the solver, or by threads of this process if these are lost."""
-    numbers = settings.n_row_clusters, settings.n_column_clusters
     try:
-        return solver.partitions(draws, *numbers)
+        return solver.partitions(draws)
     except BrokenProcessPool:
         warnings.warn(
             "a worker process was lost, perhaps for lack of memory: its draws are solved by "
@@ -209,51 +162,27 @@ def _solve_anywhere(
             RuntimeWarning,
             stacklevel=2,
         )
-    with parallel_config("threading", n_jobs=effective_n_jobs(run.n_jobs)):
-        return solver.partitions(draws, *numbers)
-
-
-# The vote -------------------------------------------------------------------------------------
+    with parallel_config("threading", n_jobs=effective_n_jobs(n_jobs)):
+        return solver.partitions(draws)
 
 
 def decide(matrix: Matrix, solver: DrawSolver, partitions: DrawPartitions) -> StepCoclustering:
     """Return the vote of the draws: on the numbers of clusters, then on the label of each point."""
-    row_agrees = partitions.row.n_clusters == winning_number(partitions.row.n_clusters)
-    column_agrees = partitions.column.n_clusters == winning_number(partitions.column.n_clusters)
+    sides = partitions.row, partitions.column
+    agrees = [steps.n_clusters == winning_number(steps.n_clusters) for steps in sides]
     # Prefer a draw that found both numbers, and of these the one with the clearest steps.
-    clarity = np.minimum(partitions.row.weakest, partitions.column.weakest)
-    both = row_agrees & column_agrees
-    row_draw = np.lexsort((clarity, both, row_agrees))[-1]
-    column_draw = np.lexsort((clarity, both, column_agrees))[-1]
+    clarity = np.minimum(*(steps.weakest for steps in sides))
+    both = agrees[0] & agrees[1]
+    row_draw, column_draw = (np.lexsort((clarity, both, one))[-1] for one in agrees)
     row_placement, column_placement = solver.placements(partitions.members[row_draw])
     if column_draw != row_draw:
         _, column_placement = solver.placements(partitions.members[column_draw])
     all_columns = np.broadcast_to(np.arange(matrix.shape[1]), partitions.members.shape)
-    row_side = _vote_on_side(
-        read_steps(
-            row_placement.scaling(matrix),
-            solver.detector,
-            winning_number(partitions.row.n_clusters),
-            row_placement,
-        ),
-        partitions.members,
-        partitions.row,
-        row_agrees,
-    )
-    column_side = _vote_on_side(
-        read_steps(
-            column_placement.scaling(matrix.T),
-            solver.detector,
-            winning_number(partitions.column.n_clusters),
-            column_placement,
-        ),
-        all_columns,
-        partitions.column,
-        column_agrees,
-    )
+    row = _vote_on_side(matrix, row_placement, solver, partitions.members, sides[0], agrees[0])
+    column = _vote_on_side(matrix.T, column_placement, solver, all_columns, sides[1], agrees[1])
     return StepCoclustering(
-        row=row_side,
-        column=column_side,
+        row=row,
+        column=column,
         n_draws=len(partitions.members),
         n_iter=int(partitions.n_iter.max()),
         share_converged=float(partitions.converged.mean()),
@@ -262,20 +191,20 @@ def decide(matrix: Matrix, solver: DrawSolver, partitions: DrawPartitions) -> St
 
 
 def _vote_on_side(
-    reference: StepSide, members: np.ndarray, steps: Steps, agrees: np.ndarray
+    points: Matrix,
+    placement: DrawPlacement,
+    solver: DrawSolver,
+    members: np.ndarray,
+    steps: Steps,
+    agrees: np.ndarray,
 ) -> StepSide:
-    """Return the reference draw's side with the labels that the agreeing draws vote for."""
-    decision = vote(members, steps.labels, agrees, reference.labels)
-    return replace(
-        reference,
-        labels=decision.labels,
-        confidence=decision.confidence,
-        number_votes=number_shares(steps.n_clusters),
-    )
-
-
-def _agree(one: StepSide, other: StepSide) -> bool:
-    return np.array_equal(one.labels, other.labels)
+    """Return the side of a reference draw with the labels that the agreeing draws vote for."""
+    n_clusters = winning_number(steps.n_clusters)
+    detector = solver.settings.detector
+    reference = read_steps(placement.scaling(points), detector, n_clusters, placement)
+    labels, confidence = vote(members, steps.labels, agrees, reference.labels)
+    shares = number_shares(steps.n_clusters)
+    return replace(reference, labels=labels, confidence=confidence, number_votes=shares)
 
 
 def _in_words(found: StepCoclustering) -> str:

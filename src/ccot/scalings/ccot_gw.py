@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,9 +10,8 @@ from ccot.coclustering import block_means
 from ccot.runtime.backends import Backend, choose_backend
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix
-from ccot.scalings.kernels import KernelSpec
+from ccot.scalings.kernels import AnySimilarities, KernelSpec, Similarities, compare_points
 from ccot.scalings.regularisation import choose_reg
-from ccot.scalings.similarities import AnySimilarities, Similarities, compare_points
 from ccot.scalings.steps import StepCoclustering, StepSide, read_steps
 from ccot.transport.gromov import Alignment, Limits, gromov_barycentre
 from ccot.transport.sinkhorn import Status
@@ -42,25 +40,19 @@ class CCOTGWSettings:
 def fit_ccot_gw(matrix: Matrix, settings: CCOTGWSettings, run: Run) -> StepCoclustering:
     """Co-cluster by the barycentre of row and column similarities (Algorithm 2 of the paper)."""
     if settings.reg == "cv":
-        path = choose_reg(_short_fit(settings, run), matrix, run, REG_GRID)
-        settings = replace(settings, reg=path.best)
-        return replace(fit_ccot_gw(matrix, settings, run), reg_path=path)
+
+        def fit(part: Matrix, reg: float) -> StepCoclustering:
+            n_support = settings.n_support and min(settings.n_support, part.shape[0])
+            return fit_ccot_gw(part, replace(settings, reg=reg, n_support=n_support), run.quiet())
+
+        path = choose_reg(fit, matrix, run, REG_GRID)
+        return replace(fit_ccot_gw(matrix, replace(settings, reg=path.best), run), reg_path=path)
     rows, columns = (
         compare_points(points, settings.kernel, settings.kernel_rank, run.rng)
         for points in (matrix, matrix.T)
     )
     found = fit_similarities(rows, columns, settings, run)
     return replace(found, block_means=block_means(matrix, found.row, found.column))
-
-
-def _short_fit(settings: CCOTGWSettings, run: Run) -> Callable[[Matrix, float], StepCoclustering]:
-    """Return a fit of a part of the matrix at a given regularisation."""
-
-    def fit(part: Matrix, reg: float) -> StepCoclustering:
-        n_support = settings.n_support and min(settings.n_support, part.shape[0])
-        return fit_ccot_gw(part, replace(settings, reg=reg, n_support=n_support), run.quiet())
-
-    return fit
 
 
 def fit_similarities(
@@ -96,13 +88,12 @@ def fit_similarities(
         f"barycentre after {len(answer.objective)} updates: {row.n_clusters} x "
         f"{column.n_clusters} clusters"
     )
-    converged = answer.status is Status.CONVERGED
     return StepCoclustering(
         row=row,
         column=column,
         n_iter=len(answer.objective),
         n_draws=1,
-        share_converged=float(converged),
+        share_converged=float(answer.status is Status.CONVERGED),
         status=answer.status,
         reg=float(settings.reg),
     )

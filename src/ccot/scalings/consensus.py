@@ -1,29 +1,19 @@
 """From the labels of many draws to one vote.
 
-Draws need not agree on the number of clusters, and those that agree need not have them in the same
-order. The number found most often wins; the draws that found it are matched, cluster by cluster,
-with a reference partition of all points (linear assignment on shared members) and then vote.
+The number of clusters found most often wins. The draws that found it are matched, cluster by
+cluster, with a reference partition of all points, and then vote.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 
-@dataclass(frozen=True)
-class Vote:
-    """What a vote decided.
-
-    Attributes
-    ----------
-    labels : int array of shape (n_points,)
-        Cluster of every point, numbered as in the reference partition.
-    confidence : array of shape (n_points,)
-        Share of all draws of a point that found the winning number and put the point here.
-    """
+class Vote(NamedTuple):
+    """Clusters of all points, named as in the reference, and the share of draws behind each."""
 
     labels: np.ndarray
     confidence: np.ndarray
@@ -37,14 +27,7 @@ def number_shares(n_clusters: np.ndarray) -> dict[int, float]:
 
 
 def winning_number(n_clusters: np.ndarray) -> int:
-    """Return the number found most often, the smaller one in a tie.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> winning_number(np.array([3, 4, 3, 2, 4]))
-    3
-    """
+    """Return the number found most often, the smaller one in a tie."""
     shares = number_shares(n_clusters)
     return max(shares, key=lambda number: (shares[number], -number))
 
@@ -52,7 +35,10 @@ def winning_number(n_clusters: np.ndarray) -> int:
 def vote(
     members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
 ) -> Vote:
-    """Let draws vote on the cluster of every point."""
+    """Let the draws that agree on the number of clusters vote on the cluster of every point.
+
+    Points in no agreeing draw keep their label in the reference, a partition of all points.
+    """
     n_points, n_clusters = len(reference), int(reference.max()) + 1
     drawn = _count(members, n_points)
     if not agrees.all():
@@ -78,14 +64,7 @@ def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) ->
 
 
 def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Rename the clusters of each draw so that they share most members with the reference.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> match_clusters(np.array([[1, 1, 0, 2]]), np.array([[0, 0, 1, 2]]), 3)
-    array([[0, 0, 1, 2]])
-    """
+    """Rename the clusters of each draw so that they share most members with the reference."""
     n_draws = len(labels)
     cell = (np.arange(n_draws)[:, None] * n_clusters + labels) * n_clusters + reference
     shared = _count(cell, n_draws * n_clusters**2).reshape(n_draws, n_clusters, n_clusters)

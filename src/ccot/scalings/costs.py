@@ -12,7 +12,7 @@ solver sees the cross term alone and the norms are added to the logarithms of it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,15 +26,7 @@ from ccot.scalings.sampling import CROSSINGS, N_STRIPS, is_second, strips
 
 @dataclass(frozen=True)
 class SquareCosts:
-    """Costs of a batch of square draws, in three parts.
-
-    Attributes
-    ----------
-    row_norms, column_norms : arrays of shape (n_draws, size)
-        Squared norms of rows and columns, float64.
-    cross : array of shape (n_draws, size, size)
-        The products ``D @ D``.
-    """
+    """Costs of a batch of square draws: squared norms in float64, and the products ``D @ D``."""
 
     row_norms: Array
     column_norms: Array
@@ -42,7 +34,7 @@ class SquareCosts:
 
 
 def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) -> SquareCosts:
-    """Compute the row-column costs of a batch of squares."""
+    """Compute the row-column costs of a batch of squares, or of one sparse square."""
     if sp.issparse(squares):
         squared = squares.multiply(squares)
         row_norms = np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(1, -1)
@@ -71,13 +63,6 @@ class CrossedCosts:
     rows times the rows opposite these columns. Both come from one of two squares, so four products
     for each strip of columns serve all crossings: as much arithmetic as four of them. The sums over
     the first two strips of columns, and over the last three, are shared as well.
-
-    Parameters
-    ----------
-    size : int
-        Rows of a square.
-    dtype : dtype
-        Precision of the products.
     """
 
     def __init__(self, size: int, dtype: Any) -> None:
@@ -92,7 +77,6 @@ class CrossedCosts:
         self._products, self._two = products, two
         # First the square of the rows, then the squares opposite them, strip by strip.
         self._left, self._right = left, right
-        # The square that each strip comes from, those from the second on.
         self._cross = cross
 
     def __call__(self, squares: np.ndarray) -> Iterator[SquareCosts]:
@@ -131,15 +115,6 @@ class CrossedCosts:
                 left = self._left[parent, first, which[0], None, None, None, strip]
                 right = self._right[parent, *which[1:], strip]
                 np.add(left, right, out=self._cross[*which, strip])
-
-
-def join_costs(parts: Sequence[SquareCosts]) -> SquareCosts:
-    """Return the costs of several batches of draws as one batch."""
-    return SquareCosts(
-        row_norms=np.concatenate([part.row_norms for part in parts]),
-        column_norms=np.concatenate([part.column_norms for part in parts]),
-        cross=np.concatenate([part.cross for part in parts]),
-    )
 
 
 def typical_cost(cost: np.ndarray) -> float:

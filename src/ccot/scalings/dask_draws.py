@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ccot.runtime.types import Matrix
-from ccot.scalings.draws import DrawPartitions, DrawSolver, join_partitions, solve_alone
+from ccot.scalings.draws import DrawPartitions, DrawSolver, solve_alone
+from ccot.scalings.steps import join
 from ccot.sources.dask_executor import Client, DaskExecutor, Future
 
 # Tasks for each thread of the cluster and round of draws: several, since workers differ in speed.
@@ -16,13 +17,13 @@ _TASKS_A_THREAD = 4
 
 
 def prepare_on_dask(
-    executor: DaskExecutor, matrix: Matrix, draws: np.ndarray, **options: Any
+    executor: DaskExecutor, matrix: Matrix, draws: np.ndarray, *options: Any
 ) -> DaskDrawSolver:
     """Return a solver of draws of the rows that the executor gathered last."""
-    local = DrawSolver.prepare(matrix, draws, **options)
+    local = DrawSolver.prepare(matrix, draws, *options)
     # Computed again on the cluster from the rows held there: the same numbers, no transfer.
     remote = executor.client.submit(
-        DrawSolver.prepare, executor.gathered, draws[:4], **options, pure=False
+        DrawSolver.prepare, executor.gathered, draws[:4], *options, pure=False
     )
     same = {field.name: getattr(local, field.name) for field in fields(DrawSolver)}
     return DaskDrawSolver(**same, client=executor.client, remote=remote)
@@ -30,27 +31,16 @@ def prepare_on_dask(
 
 @dataclass(frozen=True)
 class DaskDrawSolver(DrawSolver):
-    """A solver of draws whose batches are solved by the workers.
-
-    Attributes
-    ----------
-    client : distributed.Client
-        The client.
-    remote : Future
-        The same solver on the cluster.
-    """
+    """A solver whose batches are solved by the workers, which hold the same solver, ``remote``."""
 
     client: Client
     remote: Future
 
-    def partitions(
-        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
-    ) -> DrawPartitions:
+    def partitions(self, draws: np.ndarray) -> DrawPartitions:
         """Solve draws on the cluster and read the steps of their scalings."""
-        numbers = (n_row_clusters, n_column_clusters)
         n_workers = _TASKS_A_THREAD * max(1, sum(self.client.nthreads().values()))
         futures = [
-            self.client.submit(solve_alone, self.remote, task, *numbers, pure=False)
+            self.client.submit(solve_alone, self.remote, task, pure=False)
             for task in self.tasks(draws, n_workers)
         ]
-        return join_partitions(self.client.gather(futures))
+        return join(self.client.gather(futures))

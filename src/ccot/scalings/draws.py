@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -19,13 +18,11 @@ from sklearn.utils import gen_batches
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import Backend, choose_backend, in_parts_that_fit, one_blas_thread
 from ccot.runtime.types import Matrix, is_sparse
-from ccot.scalings.costs import CrossedCosts, SquareCosts, join_costs, square_costs, typical_cost
+from ccot.scalings.costs import CrossedCosts, SquareCosts, square_costs, typical_cost
 from ccot.scalings.jumps import find_scaling_jumps
-from ccot.scalings.partition import Steps, join_steps, label_steps
 from ccot.scalings.sampling import CROSSINGS, are_crossings
-from ccot.scalings.steps import StepPlacement
-from ccot.transport.extend import extend_scaling
-from ccot.transport.sinkhorn import Scalings, join_scalings, sinkhorn
+from ccot.scalings.steps import StepPlacement, Steps, join, label_steps
+from ccot.transport.sinkhorn import Scalings, extend_scaling, join_scalings, sinkhorn
 
 # float32 is used up to this range of the log kernel, in nats, and down to this tolerance.
 _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
@@ -42,22 +39,31 @@ _ROWS_TO_LOOK_AT = 64
 _CELLS_AT_ONCE = 2**19
 
 
+@dataclass(frozen=True)
+class CCOTSettings:
+    """Parameters of a fit; :class:`ccot.CCOT` explains them."""
+
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    reg: float | str = 0.2
+    scale_cost: str | None = "median"
+    n_samplings: int | str = "auto"
+    sampling: str = "cover"
+    detector: str = "multiscale"
+    max_iter: int = 1000
+    tol: float = 1e-6
+    device: str | None = None
+
+    def transposed(self) -> CCOTSettings:
+        """Return the same settings for the transposed matrix."""
+        n_rows, n_columns = self.n_row_clusters, self.n_column_clusters
+        return replace(self, n_row_clusters=n_columns, n_column_clusters=n_rows)
+
+
 @stored("Ballots")
 @dataclass(frozen=True)
 class DrawPartitions:
-    """The partitions found by draws.
-
-    Attributes
-    ----------
-    members : int array of shape (n_draws, size)
-        The rows in each draw.
-    row, column : Steps
-        Partitions of the drawn rows and of all columns.
-    n_iter : int array of shape (n_draws,)
-        Sinkhorn iterations.
-    converged : boolean array of shape (n_draws,)
-        Draws whose transport converged.
-    """
+    """The partitions of the drawn rows, ``members``, and of all columns, one for each draw."""
 
     members: np.ndarray
     row: Steps
@@ -66,32 +72,12 @@ class DrawPartitions:
     converged: np.ndarray
 
 
-def join_partitions(partitions: Sequence[DrawPartitions]) -> DrawPartitions:
-    """Return the partitions of several batches of draws as one batch."""
-    return DrawPartitions(
-        members=np.concatenate([ballot.members for ballot in partitions]),
-        row=join_steps([ballot.row for ballot in partitions]),
-        column=join_steps([ballot.column for ballot in partitions]),
-        n_iter=np.concatenate([ballot.n_iter for ballot in partitions]),
-        converged=np.concatenate([ballot.converged for ballot in partitions]),
-    )
-
-
 @stored()
 @dataclass(frozen=True)
 class DrawPlacement(StepPlacement):
-    """Labels new points by their costs to the other side of one solved draw.
+    """Labels new points by their costs to the other side of one solved draw, the anchors.
 
-    Attributes
-    ----------
-    anchors : array or sparse matrix of shape (size, size)
-        Points of the other side, one a row.
-    log_anchor_scaling : array of shape (size,)
-        Their scalings.
-    members : int array of shape (size,) or None
-        Coordinates of an unseen point that went into the draw; None: all of them.
-    offset, scale : float
-        As in :class:`DrawSolver`.
+    ``members`` are the coordinates of a new point that went into the draw; None: all of them.
     """
 
     anchors: Matrix
@@ -119,26 +105,15 @@ class DrawPlacement(StepPlacement):
         return scaling + _squared_norms(points) / 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DrawSolver:
     r"""Solves draws of one matrix.
 
-    Attributes
-    ----------
-    matrix : ndarray or CSR matrix
-        The matrix as it is.
-    products : array or CSR matrix
-        The same, shifted and scaled, in the precision of the products, on the device. A shift does
-        not change the partitions and spares the arithmetic large numbers; a sparse matrix is not
-        shifted. The scale is such that the exponent of the kernel, the paper's
-        :math:`-\lambda M`, is minus half the squared distance: then it is the plain product of a
-        draw with itself, up to norms.
-    offset, scale : float
-        The shift and the scale.
-    precision : str
-        Precision of the products: ``"float32"`` where the kernel's range allows it.
-    resolution : float
-        Differences of log scalings up to this are rounding.
+    ``products`` is the matrix, shifted and scaled, in the precision of the products, on the device.
+    A shift does not change the partitions and spares the arithmetic large numbers; a sparse matrix
+    is not shifted. The scale is such that the exponent of the kernel, the paper's
+    :math:`-\lambda M`, is minus half the squared distance: then it is the plain product of a draw
+    with itself, up to norms. Differences of log scalings up to ``resolution`` are rounding.
     """
 
     matrix: Matrix
@@ -148,21 +123,12 @@ class DrawSolver:
     precision: str
     resolution: float
     backend: Backend
-    detector: str
-    max_iter: int
-    tol: float
+    settings: CCOTSettings
     n_jobs: int | None
 
     @classmethod
     def prepare(
-        cls,
-        matrix: Matrix,
-        draws: np.ndarray,
-        *,
-        reg: float,
-        scale_cost: str | None,
-        device: str | None,
-        **how: Any,
+        cls, matrix: Matrix, draws: np.ndarray, settings: CCOTSettings, n_jobs: int | None = None
     ) -> DrawSolver:
         """Scale the matrix, and convert ``reg`` to lambda by the costs of the first draws."""
         if is_sparse(matrix):
@@ -173,69 +139,58 @@ class DrawSolver:
             largest = max(float(matrix.max()) - offset, offset - float(matrix.min())) or 1.0
         squares = [_shifted(matrix[draw], offset, largest) for draw in draws[:4]]
         typical, lowest, highest = np.array([_cost_range(square) for square in squares]).T
-        unit = 1 / largest**2 if scale_cost is None else float(np.median(typical))
-        factor = 2 / (reg * unit)
+        unit = 1 / largest**2 if settings.scale_cost is None else float(np.median(typical))
+        factor = 2 / (float(settings.reg) * unit)
         scale = largest / float(np.sqrt(factor))
         spread = factor * float(np.max(highest - lowest))
         extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
-        single = spread < _FLOAT32_RANGE and how["tol"] >= _FLOAT32_TOL
+        single = spread < _FLOAT32_RANGE and settings.tol >= _FLOAT32_TOL
         precision = "float32" if single else "float64"
-        backend = choose_backend(device)
+        backend = choose_backend(settings.device)
+        if is_sparse(matrix):
+            products = matrix / scale
+        else:
+            products = backend.send(_shifted_in_parts(matrix, offset, scale, precision))
         return cls(
             matrix=matrix,
-            products=(
-                matrix / scale
-                if is_sparse(matrix)
-                else backend.send(_shifted_in_parts(matrix, offset, scale, precision))
-            ),
+            products=products,
             offset=offset,
             scale=scale,
             precision=precision,
             resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
             backend=backend,
-            **how,
+            settings=settings,
+            n_jobs=n_jobs,
         )
 
-    def partitions(
-        self, draws: np.ndarray, n_row_clusters: int | None, n_column_clusters: int | None
-    ) -> DrawPartitions:
+    def partitions(self, draws: np.ndarray) -> DrawPartitions:
         """Solve draws by joblib's active backend, threads by default, and read their steps."""
-        numbers = (n_row_clusters, n_column_clusters)
         tasks = self.tasks(draws, effective_n_jobs(self.n_jobs))
-        if self._shares_memory():
+        # On a GPU the workers share the memory of the matrix in any case.
+        active, _ = get_active_backend(prefer="threads")
+        if self.backend.device is not None or getattr(active, "supports_sharedmem", False):
             run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-            return join_partitions(run(delayed(self.cast)(task, *numbers) for task in tasks))
+            return join(run(delayed(self.solve_task)(task) for task in tasks))
         run = Parallel(n_jobs=self.n_jobs)
-        partitions = run(delayed(solve_alone)(*self._apart(task), *numbers) for task in tasks)
-        return replace(join_partitions(partitions), members=draws)
-
-    def _shares_memory(self) -> bool:
-        """Return True if the workers share the memory of the matrix; on a GPU they always do."""
-        backend, _ = get_active_backend(prefer="threads")
-        shared = getattr(backend, "supports_sharedmem", False)
-        return self.backend.device is not None or shared
+        partitions = run(delayed(solve_alone)(*self._for_other_process(task)) for task in tasks)
+        return replace(join(partitions), members=draws)
 
     def tasks(self, draws: np.ndarray, n_workers: int) -> list[list[np.ndarray]]:
         """Split draws into tasks of equal size; the chunks do not depend on the number of tasks."""
-        at_once = self._at_once(draws)
         crossed = self._shares_products(draws[: len(CROSSINGS)])
-        chunk_size = len(CROSSINGS) if crossed else at_once
+        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
+        chunk_size = len(CROSSINGS) if crossed else max(1, self.backend.chunk_bytes // bytes_each)
         chunks = [draws[part] for part in gen_batches(len(draws), chunk_size)]
         n_tasks = min(len(chunks), n_workers * -(-len(chunks) // (n_workers * _CHUNKS_A_TASK)))
         edges = np.linspace(0, len(chunks), n_tasks + 1).astype(int)
         return [chunks[start:stop] for start, stop in pairwise(edges)]
-
-    def _at_once(self, draws: np.ndarray) -> int:
-        """Return the number of draws in a chunk of kernels."""
-        bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
-        return max(1, self.backend.chunk_bytes // bytes_each)
 
     def _shares_products(self, draws: np.ndarray) -> bool:
         """Return True if draws are crossings for which sharing products is faster."""
         dense_here = self.backend.device is None and not is_sparse(self.matrix)
         return dense_here and draws.shape[1] in _CROSSED_SIZES and are_crossings(draws)
 
-    def _apart(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
+    def _for_other_process(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
         """Return what another process needs: the rows of some draws, and the draws among these."""
         rows, places = np.unique(np.concatenate(chunks), return_inverse=True)
         some = self.products[rows]
@@ -243,18 +198,16 @@ class DrawSolver:
         draws = np.split(places.reshape(-1, chunks[0].shape[1]), edges)
         return replace(self, matrix=some, products=some), draws
 
-    def cast(
-        self, chunks: list[np.ndarray], n_row_clusters: int | None, n_column_clusters: int | None
-    ) -> DrawPartitions:
+    def solve_task(self, chunks: list[np.ndarray]) -> DrawPartitions:
         """Solve the draws of one task and read the steps of their scalings."""
         answer = join_scalings(self._solve_chunks(chunks))
-        row, column = self._steps(answer, n_row_clusters, n_column_clusters)
+        row, column = self._steps(answer)
         return DrawPartitions(
             members=np.concatenate(chunks),
             row=row,
             column=column,
             n_iter=self.backend.fetch(answer.n_iter),
-            converged=self.backend.fetch(answer.error) <= self.tol,
+            converged=self.backend.fetch(answer.error) <= self.settings.tol,
         )
 
     def _solve_chunks(self, chunks: list[np.ndarray]) -> list[Scalings]:
@@ -284,15 +237,25 @@ class DrawSolver:
 
     def solve(self, draws: np.ndarray, precision: str | None = None) -> Scalings:
         """Return the scalings of rows and columns of draws, on the device."""
-        return self._scale(self._costs(draws, precision))
+        send = self.backend.send
+        if is_sparse(self.matrix):
+            dtype = precision or self.precision
+            costs = join([square_costs(self.products[draw], dtype) for draw in draws])
+            costs = SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
+        elif precision is None:
+            costs = square_costs(self.products[send(draws.astype(np.int32))])
+        else:
+            squares = _shifted(self.matrix[draws], self.offset, self.scale)
+            costs = square_costs(send(squares.astype(precision, copy=False)))
+        return self._scale(costs)
 
     def _scale(self, costs: SquareCosts) -> Scalings:
         """Return the scalings of rows and columns; the memory of the products is overwritten."""
         xp = array_namespace(costs.row_norms)
         answer = sinkhorn(
             costs.cross,
-            max_iter=self.max_iter,
-            tol=self.tol,
+            max_iter=self.settings.max_iter,
+            tol=self.settings.tol,
             check_every=1 if self.backend.device is None else _CHECK_EVERY,
             overwrite=True,
             # The inequality of Cauchy and Schwarz bounds the products.
@@ -305,28 +268,16 @@ class DrawSolver:
             log_column=answer.log_column + costs.column_norms / 2,
         )
 
-    def _costs(self, draws: np.ndarray, precision: str | None) -> SquareCosts:
-        send = self.backend.send
-        if is_sparse(self.matrix):
-            dtype = precision or self.precision
-            costs = join_costs([square_costs(self.products[draw], dtype) for draw in draws])
-            return SquareCosts(send(costs.row_norms), send(costs.column_norms), send(costs.cross))
-        if precision is None:
-            return square_costs(self.products[send(draws.astype(np.int32))])
-        squares = _shifted(self.matrix[draws], self.offset, self.scale)
-        return square_costs(send(squares.astype(precision, copy=False)))
-
-    def _steps(
-        self, answer: Scalings, n_row_clusters: int | None, n_column_clusters: int | None
-    ) -> tuple[Steps, Steps]:
+    def _steps(self, answer: Scalings) -> tuple[Steps, Steps]:
         """Return the steps of rows and of columns, computed on the device of the scalings."""
-        fetch = self.backend.fetch if self.detector == "authors" else lambda array: array
+        on_host = self.settings.detector == "authors"
+        fetch = self.backend.fetch if on_host else lambda array: array
         log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
-        if n_row_clusters != n_column_clusters:
-            return self._read(log_row, n_row_clusters), self._read(log_column, n_column_clusters)
-        xp = array_namespace(log_row)
-        both, n_draws = self._read(xp.concat([log_row, log_column]), n_row_clusters), len(log_row)
-        return both[:n_draws], both[n_draws:]
+        n_rows, n_columns = self.settings.n_row_clusters, self.settings.n_column_clusters
+        if n_rows != n_columns:
+            return self._read(log_row, n_rows), self._read(log_column, n_columns)
+        both = self._read(array_namespace(log_row).concat([log_row, log_column]), n_rows)
+        return both[: len(log_row)], both[len(log_row) :]
 
     def _read(self, log_scaling: Any, n_clusters: int | None) -> Steps:
         xp = array_namespace(log_scaling)
@@ -334,7 +285,7 @@ class DrawSolver:
         vector = xp.arange(order.shape[0], device=array_device(order))[:, None]
         jumps = find_scaling_jumps(
             log_scaling[vector, order],
-            self.detector,
+            self.settings.detector,
             n_jumps=None if n_clusters is None else n_clusters - 1,
             resolution=self.resolution,
         )
@@ -349,24 +300,19 @@ class DrawSolver:
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, without thresholds."""
         answer = self.solve(draw[None], "float64")
-        log_row, log_column = (
-            self.backend.fetch(log_scaling)[0]
-            for log_scaling in (answer.log_row, answer.log_column)
-        )
-        square = _shifted(self.matrix[draw], self.offset, self.scale)
-        common = (self.offset, self.scale)
+        log_row, log_column = map(self.backend.fetch, (answer.log_row[0], answer.log_column[0]))
+        common = self.offset, self.scale
+        square = _shifted(self.matrix[draw], *common)
         return (
             DrawPlacement(square.T, log_column, None, *common, width=len(draw)),
             DrawPlacement(square, log_row, draw, *common, width=self.matrix.shape[0]),
         )
 
 
-def solve_alone(
-    solver: DrawSolver, chunks: list[np.ndarray], *numbers: int | None
-) -> DrawPartitions:
-    """Solve the draws of one task in another process; see :meth:`DrawSolver.cast`."""
+def solve_alone(solver: DrawSolver, chunks: list[np.ndarray]) -> DrawPartitions:
+    """Solve the draws of one task in another process."""
     with one_blas_thread():
-        return solver.cast(chunks, *numbers)
+        return solver.solve_task(chunks)
 
 
 def _shifted(points: Matrix, offset: float, scale: float) -> Matrix:
@@ -390,10 +336,7 @@ def _squared_norms(points: Matrix) -> np.ndarray:
 
 
 def _cost_range(square: Matrix) -> tuple[float, float, float]:
-    """Return the typical cost of a draw, and the smallest and largest of its cross products.
-
-    Some of the rows are enough to go by.
-    """
+    """Return the typical cost of a draw and the range of its products, by some of its rows."""
     some = square[:: max(1, square.shape[0] // _ROWS_TO_LOOK_AT)]
     cross = some @ square
     cross = cross.toarray() if is_sparse(cross) else cross

@@ -1,25 +1,10 @@
 r"""Positions of jumps in sorted values.
 
-Two detectors. ``"authors"`` is the one of the paper's published code, kept for fidelity.
-``"multiscale"`` is the paper's idea with a test of significance. Both look for places where
-
-.. math:: F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|
-
-has a local maximum, on the sorted values and on coarser and coarser averages of them
-(:math:`\alpha^{n/2}_i = (\alpha^n_{2i} + \alpha^n_{2i+1}) / 2`), and want a chain of such maxima
-from fine to coarse. The multiscale detector asks at every link of the chain whether the gap could
-have come about by chance.
-
-The test
---------
-Where values are drawn from a smooth density, the gaps between neighbours around a place are, to
-first order, independent and exponential with a common mean. The chance that a gap ``x`` exceeds
-by its size the sum ``s`` of ``w`` neighbouring gaps on one side is then
-``p = (1 + x / s) ** -w``. Windows of ``2 * 2 ** k`` and ``3 * 2 ** k`` gaps are looked at at
-link ``k``, fewer where the end of the vector is nearer, the smallest ``p`` of each side is
-kept, and the larger of the two sides counts, so that a change of density alone is no jump.
-Multiplied by the number of gaps and of windows this bounds the probability of any false jump in
-the vector (Bonferroni); a jump is accepted where the bound is below ``level``.
+``"authors"`` is the detector of the paper's published code. ``"multiscale"`` is the paper's idea
+with a test of significance. Both look for local maxima of
+:math:`F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|` on the sorted values and on
+coarser and coarser averages of them, and want a chain of such maxima from fine to coarse. The page
+on the method explains the test.
 """
 
 from __future__ import annotations
@@ -40,15 +25,10 @@ LEVEL = 0.02
 
 @dataclass(frozen=True)
 class Jumps:
-    """Jumps in a batch of sorted vectors.
+    """Jumps in a batch of sorted vectors of shape (..., n); both arrays are of shape (..., n - 1).
 
-    Attributes
-    ----------
-    mask : boolean array of shape (..., n - 1)
-        True where a jump lies between a value and the next one.
-    strength : array of shape (..., n - 1)
-        How strong the evidence for a jump is: minus the decimal logarithm of the bound on a false
-        alarm for ``"multiscale"``, the height relative to the range for ``"authors"``.
+    ``strength`` is minus the decimal logarithm of the bound on a false alarm (``"multiscale"``), or
+    the height relative to the range (``"authors"``).
     """
 
     mask: Array
@@ -89,15 +69,13 @@ def detect_jumps(
         Values in ascending order; for scaling vectors, their logarithms.
     method : {"multiscale", "authors"}, default="multiscale"
         ``"multiscale"`` accepts only jumps that stand out against the spacing of the values
-        around them; it finds clusters down to a few values, at the ends too, and does not change
-        when the values are shifted or scaled. ``"authors"`` does what the paper's published code
-        does: it has no test of significance, and never cuts close to the ends.
+        around them; it finds clusters down to a few values, at the ends too. ``"authors"`` does
+        what the paper's published code does: no test of significance, no cuts close to the ends.
     n_jumps : int, optional
         Return exactly this many jumps, the strongest, significant or not.
     level : float, default=0.02
-        Bound on the probability of a false jump anywhere in a vector without structure
-        (``"multiscale"`` only). The bound is loose: samples of smooth laws show a jump far less
-        often.
+        Bound, a loose one, on the probability of a false jump anywhere in a vector without
+        structure (``"multiscale"`` only).
     return_strength : bool, default=False
         Also return the strength of every jump.
 
@@ -143,7 +121,10 @@ def find_jumps(
     level: float = LEVEL,
     resolution: float | None = None,
 ) -> Jumps:
-    """Find the jumps in a batch of sorted vectors at once."""
+    """Find the jumps in a batch of sorted vectors at once, PyTorch only by ``"multiscale"``.
+
+    Gaps up to ``resolution`` are rounding; by default it is what float64 resolves.
+    """
     _check_request(values.shape[-1], method, n_jumps)
     xp = array_namespace(values)
     batch = xp.reshape(values, (-1, values.shape[-1]))
@@ -152,7 +133,8 @@ def find_jumps(
         resolution = 64 * float(np.finfo(np.float64).eps) * largest
     gaps = batch[:, 1:] - batch[:, :-1]
     if method == "authors":
-        mask, strength = _authors(batch), gaps / _positive(np.ptp(batch, axis=-1))[:, None]
+        extent = np.maximum(np.ptp(batch, axis=-1), np.finfo(np.float64).tiny)
+        mask, strength = _authors(batch), gaps / extent[:, None]
     else:
         strength = _evidence(batch, gaps, resolution)
         mask = strength >= -math.log10(level)
@@ -162,17 +144,16 @@ def find_jumps(
     return Jumps(xp.reshape(mask, shape), xp.reshape(strength, shape))
 
 
-def find_scaling_jumps(sorted_log_scaling: Array, method: str, **how: Any) -> Jumps:
-    """Find the jumps in sorted scalings given by their logarithms.
+def find_scaling_jumps(sorted_log_scaling: Array, method: str, **options: Any) -> Jumps:
+    """Find the jumps in sorted scalings given by their logarithms; options as of `find_jumps`.
 
     The authors' detector looks at the scalings themselves, the other one at the logarithms:
-    scalings may differ by hundreds of orders of magnitude, and then all steps but the last one
-    vanish. Parameters are those of :func:`find_jumps`.
+    where scalings differ by many orders of magnitude, all steps but the last one vanish.
     """
     if method == "authors":
         top = sorted_log_scaling[..., -1:]
-        return find_jumps(np.exp(sorted_log_scaling - top), method, **how)
-    return find_jumps(sorted_log_scaling, method, **how)
+        return find_jumps(np.exp(sorted_log_scaling - top), method, **options)
+    return find_jumps(sorted_log_scaling, method, **options)
 
 
 def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
@@ -186,9 +167,6 @@ def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
     mask = gaps < -1
     mask[vector, order[:, gaps.shape[1] - n_jumps :]] = True
     return mask
-
-
-# The multiscale detector ---------------------------------------------------------------------
 
 
 def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
@@ -210,9 +188,7 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
             (kept,) = xp.nonzero(
                 _pick(peak, vector, place >> link) | _pick(peak, vector, (place + 1) >> link)
             )
-            chained, vector, place, gap = (
-                xp.take(of, kept) for of in (chained, vector, place, gap)
-            )
+            chained, vector, place, gap = (xp.take(x, kept) for x in (chained, vector, place, gap))
         for side, log_chance in zip((-1, 1), log_chances, strict=True):
             near = vector * n_values + place + (side > 0)
             edge = xp.take(flat, near)
@@ -260,18 +236,10 @@ def _is_peak(heights: Array) -> Array:
     return peak
 
 
-def _positive(numbers: np.ndarray) -> np.ndarray:
-    return np.maximum(numbers, np.finfo(np.float64).tiny)
-
-
-# The authors' detector -----------------------------------------------------------------------
-
-
 def _authors(batch: np.ndarray) -> np.ndarray:
     mask = np.zeros((len(batch), batch.shape[-1] - 1), dtype=bool)
     for row, values in zip(mask, batch, strict=True):
-        positions = _authors_positions(values)
-        row[positions - 1] = True
+        row[_authors_positions(values) - 1] = True
     return mask
 
 

@@ -1,4 +1,9 @@
-"""Similarities between rows, and between columns, and their bandwidths."""
+"""Similarities of the rows, or of the columns, of a matrix: of all pairs, or to a few landmarks.
+
+All pairs of n points take memory of n^2. If that is too much, the features of a point are its
+similarities to some of the points, the landmarks, weighted so that inner products of features
+approximate similarities (Nyström's method), and everything is linear in n.
+"""
 
 from __future__ import annotations
 
@@ -10,46 +15,44 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
+from ccot.persistence.registry import stored
+from ccot.runtime.backends import Backend
+from ccot.runtime.memory import free_bytes
+from ccot.runtime.types import Matrix, is_sparse
+from ccot.scalings.steps import StepPlacement
+from ccot.transport.low_rank import LowRankKernel
+from ccot.transport.sinkhorn import extend_scaling
+
 KernelSpec = str | Callable[..., Any]
 
 # Eigenvalues of the landmark similarities below this times the largest are rounding errors.
 _WEAKEST = 1e-10
 # Points are centred if their distance from the origin is this many times their spread.
 _FAR_FROM_ORIGIN = 1e3
+# kernel_rank="auto": sides of at most this many points keep all their similarities, and larger
+# ones get this many landmarks.
+AUTO_FULL, AUTO_RANK = 4096, 256
 
 
 def mean_distance(points: Any) -> float:
-    """Return the mean of all pairwise Euclidean distances, those of points to themselves included.
+    """Return the mean of all pairwise Euclidean distances, the bandwidth of the paper's kernel.
 
-    This is the bandwidth of the paper's Gaussian kernel.
-
-    Examples
-    --------
-    >>> mean_distance([[0.0], [2.0]])
-    1.0
+    Distances of points to themselves are included.
     """
     return float(np.mean(np.sqrt(squared_distances(points, points))))
 
 
 def squared_distances(points: Any, anchors: Any) -> np.ndarray:
-    """Return the squared Euclidean distances of all pairs, wherever the points lie.
-
-    Examples
-    --------
-    >>> squared_distances([[1e9], [1e9 + 2]], [[1e9 - 1]])
-    array([[1.],
-           [9.]])
-    """
+    """Return the squared Euclidean distances of all pairs, wherever the points lie."""
     own = anchors is points
     points, anchors = near_origin(points, anchors)
     return euclidean_distances(points, None if own else anchors, squared=True)
 
 
 def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
-    """Shift points and anchors that lie far from the origin to it; sparse ones stay where they are.
+    """Shift points and anchors that lie far from the origin to it; sparse ones stay.
 
-    Products of points are quick to compute, but squared norms leave nothing of the distances far
-    from the origin.
+    Squared norms leave nothing of the distances far from the origin.
     """
     if sp.issparse(points) or sp.issparse(anchors):
         return points, anchors
@@ -60,7 +63,7 @@ def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
 
 
 def gaussian_kernel(points: Any, anchors: Any, bandwidth: float) -> np.ndarray:
-    r"""Return :math:`e^{-\|x - y\|^2 / (2 \sigma^2)}` for all pairs."""
+    r"""Return :math:`e^{-\|x - y\|^2 / (2 \sigma^2)}` for all pairs; 1 if the bandwidth is zero."""
     if bandwidth == 0:
         return np.ones((points.shape[0], anchors.shape[0]))
     return np.exp(-squared_distances(points, anchors) / (2 * bandwidth**2))
@@ -73,20 +76,22 @@ def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) 
     return np.asarray(pairwise_kernels(points, anchors, metric=kernel), dtype=np.float64)
 
 
-def own_similarity(points: Any, kernel: KernelSpec) -> tuple[np.ndarray, float]:
-    """Return the similarities of points to one another, and the bandwidth of the Gaussian kernel.
+def own_similarity(
+    points: Any, kernel: KernelSpec, anchors: Any = None
+) -> tuple[np.ndarray, float]:
+    """Return the similarities of points to one another, or to some of them, and the bandwidth.
 
-    Distances serve both, so they are computed once. The bandwidth of other kernels is 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> own_similarity(np.array([[0.0], [2.0]]), "rbf")[1]
-    1.0
+    This is the mean distance; 0 if the kernel is not Gaussian.
     """
+    anchors = points if anchors is None else anchors
     if kernel != "rbf":
-        return similarity(points, points, kernel, 0.0), 0.0
-    return _gaussian(squared_distances(points, points))
+        return similarity(points, anchors, kernel, 0.0), 0.0
+    squares = squared_distances(points, anchors)
+    bandwidth = float(np.mean(np.sqrt(squares)))
+    if bandwidth == 0:
+        return np.ones_like(squares), 0.0
+    squares *= -1 / (2 * bandwidth**2)
+    return np.exp(squares, out=squares), bandwidth
 
 
 def nystrom(
@@ -94,33 +99,24 @@ def nystrom(
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return features of points whose inner products are about their similarities [1]_.
 
+    ``chosen`` are the landmarks among the points. Returns weights, which turn similarities to
+    landmarks into features; the bandwidth, 0 if not Gaussian; and the features.
+
     References
     ----------
     .. [1] Williams, C. and Seeger, M. (2000). Using the Nyström method to speed up kernel
        machines. Advances in Neural Information Processing Systems 13.
     """
-    if kernel == "rbf":
-        similar, bandwidth = _gaussian(squared_distances(points, points[chosen]))
-    else:
-        similar, bandwidth = similarity(points, points[chosen], kernel, 0.0), 0.0
+    similar, bandwidth = own_similarity(points, kernel, points[chosen])
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
     kept = values > _WEAKEST * values.max()
-    scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    weights = vectors * scale
+    weights = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
     return weights, bandwidth, similar @ weights
 
 
 @dataclass(frozen=True)
 class LogGaussian:
-    r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out.
-
-    Attributes
-    ----------
-    points : array or sparse matrix of shape (n, k)
-        The points.
-    bandwidth : float
-        The width.
-    """
+    r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out."""
 
     points: Any
     bandwidth: float
@@ -136,10 +132,226 @@ class LogGaussian:
         return (inner - both / 2) / self.bandwidth**2
 
 
-def _gaussian(squares: np.ndarray) -> tuple[np.ndarray, float]:
-    """Turn squared distances into similarities, in place; the bandwidth is the mean distance."""
-    bandwidth = float(np.mean(np.sqrt(squares)))
-    if bandwidth == 0:
-        return np.ones_like(squares), 0.0
-    squares *= -1 / (2 * bandwidth**2)
-    return np.exp(squares, out=squares), bandwidth
+@stored()
+@dataclass(frozen=True)
+class Similarities:
+    """Similarities of all pairs of points; ``points`` is None if the similarities were given."""
+
+    matrix: np.ndarray
+    points: Matrix | None
+    kernel: KernelSpec
+    bandwidth: float
+
+    @classmethod
+    def given(cls, matrix: np.ndarray) -> Similarities:
+        """Return given similarities in this form."""
+        return cls(matrix, None, "precomputed", 0.0)
+
+    def check_logarithm(self) -> None:
+        """Refuse similarities that have no logarithm."""
+        if self.matrix.min() < 0:
+            raise ValueError(
+                'loss="kl" compares similarities by their logarithms, but some are negative: '
+                'use loss="square" or a non-negative kernel'
+            )
+
+    def operator(self, backend: Backend, loss: str) -> Any:
+        """Return the similarities as a matrix on the device, to be used in products."""
+        return backend.send(self.matrix)
+
+    def degrees(self) -> np.ndarray:
+        """Return the mean similarity of every point."""
+        return self.matrix.mean(axis=1)
+
+    def among(self, chosen: np.ndarray | None) -> np.ndarray:
+        """Return the similarities of some of the points, or of all, to one another."""
+        return self.matrix if chosen is None else self.matrix[np.ix_(chosen, chosen)]
+
+    def to(self, points: Matrix) -> np.ndarray:
+        """Return the similarities of new points to these."""
+        if self.points is None:
+            return points
+        return similarity(points, self.points, self.kernel, self.bandwidth)
+
+    def largest(self, similar: np.ndarray) -> np.ndarray:
+        """Return a bound on the similarities to each of the points."""
+        return np.abs(similar).max(axis=0)
+
+    def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
+        """Return the placement of unseen points, given the factors of the potential."""
+        return KernelPlacement(
+            similarities=self,
+            potential=potential,
+            n_points=len(self.matrix),
+            width=(self.matrix if self.points is None else self.points).shape[1],
+            **solved,
+        )
+
+    def features(self) -> np.ndarray:
+        """Return what :meth:`to` gives for the points themselves."""
+        return self.matrix
+
+
+@stored()
+@dataclass(frozen=True)
+class Landmarks:
+    """Features of points: similarities to a few points, the landmarks, times weights."""
+
+    points: Matrix
+    weights: np.ndarray
+    kernel: KernelSpec
+    bandwidth: float
+
+    def to(self, points: Matrix) -> np.ndarray:
+        """Return the features of points."""
+        return similarity(points, self.points, self.kernel, self.bandwidth) @ self.weights
+
+    def largest(self, features: np.ndarray) -> np.ndarray:
+        """Return a bound on the terms that are summed to each of the features."""
+        own = similarity(self.points, self.points, self.kernel, self.bandwidth)
+        return np.abs(own).max() * np.abs(self.weights).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class LowRankSimilarities:
+    """Similarities of many points, as inner products of their features, ``factor``."""
+
+    points: Matrix
+    landmarks: Landmarks
+    factor: np.ndarray
+
+    def check_logarithm(self) -> None:
+        """Refuse similarities whose logarithms are not known."""
+        if self.landmarks.kernel != "rbf":
+            raise ValueError(
+                'loss="kl" compares similarities by their logarithms, which landmarks give for '
+                'kernel="rbf" only: use that, loss="square" or kernel_rank=None'
+            )
+
+    def operator(self, backend: Backend, loss: str) -> LowRankKernel:
+        """Return the similarities as a matrix on the device, to be used in products."""
+        logarithm = None
+        if loss == "kl":
+            points, _ = near_origin(self.points, self.landmarks.points)
+            if backend.device is not None and is_sparse(points):
+                points = points.toarray()
+            logarithm = LogGaussian(backend.send(points), self.landmarks.bandwidth)
+        return LowRankKernel(backend.send(self.factor), logarithm)
+
+    def degrees(self) -> np.ndarray:
+        """Return the mean similarity of every point."""
+        return self.factor @ self.factor.mean(axis=0)
+
+    def among(self, chosen: np.ndarray | None) -> np.ndarray:
+        """Return the similarities of some of the points, or of all, to one another."""
+        few = self.points if chosen is None else self.points[chosen]
+        return similarity(few, few, self.landmarks.kernel, self.landmarks.bandwidth)
+
+    def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
+        """Return the placement of new points, which needs the landmarks alone."""
+        return KernelPlacement(
+            similarities=self.landmarks,
+            potential=(self.factor.T @ potential[0], *potential[1:]),
+            n_points=len(self.factor),
+            width=self.points.shape[1],
+            **solved,
+        )
+
+    def features(self) -> np.ndarray:
+        """Return the features of the fitted points."""
+        return self.factor
+
+
+AnySimilarities = Similarities | LowRankSimilarities
+
+
+@stored()
+@dataclass(frozen=True, kw_only=True)
+class KernelPlacement(StepPlacement):
+    """Labels new points by their similarities to the fitted ones, or by features.
+
+    Their product with the matrices of ``potential`` is the potential of the points; ``shift`` and
+    ``reg`` are those of the alignment.
+    """
+
+    similarities: Similarities | Landmarks
+    potential: tuple[np.ndarray, ...]
+    n_points: int
+    shift: float
+    log_support_scaling: np.ndarray
+    reg: float
+
+    def scaling(self, points: Matrix) -> np.ndarray:
+        """Return the logarithms of the points' scalings."""
+        return self.scale(self.similarities.to(points))
+
+    def scale(self, similar: np.ndarray) -> np.ndarray:
+        """Return the logarithms of scalings of points with these similarities to the fitted."""
+        for factor in self.potential:
+            similar = similar @ factor
+        log_kernel = (similar + self.shift) / self.reg
+        return extend_scaling(log_kernel, self.log_support_scaling, 1 / self.n_points)
+
+    def rounding(self, similar: np.ndarray) -> float:
+        """Return a bound on the rounding errors of :meth:`scale`, whose products may cancel."""
+        largest = self.similarities.largest(similar)
+        for factor in self.potential:
+            largest = largest @ np.abs(factor)
+        return 16 * float(np.finfo(np.float64).eps * (1 + largest.max() / self.reg))
+
+
+def rank_of(
+    kernel_rank: int | str | None, n_support: int | None, shape: tuple[int, int]
+) -> int | None:
+    """Return the number of landmarks of a side, or None for all similarities.
+
+    ``"auto"`` takes landmarks only where a small support was asked for and a side is large.
+    """
+    if not isinstance(kernel_rank, str):
+        return kernel_rank
+    return AUTO_RANK if n_support is not None and max(shape) > AUTO_FULL else None
+
+
+def check_memory(
+    shape: tuple[int, int], n_support: int | None, rank: int | None, free: int | None = None
+) -> None:
+    """Raise an error if the similarities will not fit into memory."""
+    free = free_bytes() if free is None else free
+    needed = bytes_needed(shape, n_support, rank)
+    if free is None or needed <= free:
+        return
+    way_out = "n_support=100"
+    if n_support is not None:
+        fewer = f"n_support below {n_support} or kernel_rank below {rank}"
+        way_out = 'kernel_rank="auto"' if rank is None else fewer
+    raise MemoryError(
+        f"CCOTGW on {shape[0]} rows and {shape[1]} columns needs about {needed / 1e9:.1f} GB "
+        f"({needed} bytes), and {free / 1e9:.1f} GB are free: pass {way_out}, which makes time "
+        "and memory linear in rows and columns"
+    )
+
+
+def bytes_needed(shape: tuple[int, int], n_support: int | None, rank: int | None) -> int:
+    """Return an estimate of the memory that similarities and couplings take."""
+    support = shape[0] if n_support is None else n_support
+    sides = [
+        # Similarities, and the distances they are computed from.
+        2 * size * (size if rank is None or size <= rank else rank)
+        # A coupling, its logarithm, its cost and its potential.
+        + 4 * size * support
+        for size in shape
+    ]
+    return 8 * (sum(sides) + support**2)
+
+
+def compare_points(
+    points: Matrix, kernel: KernelSpec, rank: int | None, rng: np.random.Generator
+) -> AnySimilarities:
+    """Return the similarities of all pairs of points, or by random landmarks if there are many."""
+    if rank is None or points.shape[0] <= rank:
+        matrix, bandwidth = own_similarity(points, kernel)
+        return Similarities(matrix, points, kernel, bandwidth)
+    chosen = np.sort(rng.choice(points.shape[0], rank, replace=False))
+    weights, bandwidth, factor = nystrom(points, chosen, kernel)
+    landmarks = Landmarks(points[chosen], weights, kernel, bandwidth)
+    return LowRankSimilarities(points, landmarks, factor)

@@ -1,8 +1,8 @@
 """CCOT of matrices with many rows: a pool of rows votes, the others are labelled.
 
-Squares are drawn from a pool of rows, which is fitted like a small matrix. All other rows are
-labelled by the steps of the reference draw in closed form, part by part. The matrix is read twice
-and is never in memory; the cost beyond these two passes does not depend on the number of rows.
+All rows outside the pool are labelled by the steps of the reference draw in closed form, part by
+part. The matrix is read twice and is never in memory; the cost beyond that does not depend on the
+number of rows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from ccot.runtime.spilled import SpilledArray
 from ccot.runtime.types import Matrix
 from ccot.scalings.ccot import CCOTSettings, Prepare, fit_ccot
 from ccot.scalings.draws import DrawPlacement, DrawSolver
-from ccot.scalings.partition import StepLaw, place
 from ccot.scalings.sampling import pool_size
-from ccot.scalings.steps import StepCoclustering, StepPlacement, StepSide
+from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, find_step
 from ccot.sources import RowSource
 from ccot.sources.executors import Executor, ThreadExecutor, get_executor
 
@@ -78,13 +77,8 @@ def _place_all_rows(
 ) -> tuple[StepSide, np.ndarray]:
     """Return the side of all rows, and the block means."""
     placer = RowPlacer.of(voted.row)
-    no_rows = replace(
-        voted.row,
-        labels=np.empty(0, np.int32),
-        confidence=np.empty(0, np.float32),
-        log_scaling=np.empty(0, np.float32),
-        jumps=np.zeros_like(voted.row.jumps),
-    )
+    nothing = dict.fromkeys(("confidence", "log_scaling"), np.empty(0, np.float32))
+    nothing |= {"labels": np.empty(0, np.int32), "jumps": np.zeros_like(voted.row.jumps)}
 
     def rest(n_kept: int) -> Iterator[PlacedRows]:
         known = (_known(voted.row, pool, part) for part in source.parts[n_kept:])
@@ -92,8 +86,8 @@ def _place_all_rows(
         return parts if checkpoint is NO_CHECKPOINT else _in_runs(parts, checkpoint.patience)
 
     runs = checkpoint.series("rows", len(source.parts), rest, lambda run: len(run.sums))
-    row, added = _append(no_rows, runs)
-    return row, _means(added, voted.column)
+    row, sizes, sums, _ = _append(replace(voted.row, **nothing), runs)
+    return row, _means(sizes, sums, voted.column)
 
 
 def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRows]:
@@ -111,104 +105,74 @@ def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRow
 
 
 def _join(parts: Sequence[PlacedRows]) -> PlacedRows:
-    return PlacedRows(
-        labels=np.concatenate([part.labels for part in parts]),
-        confidence=np.concatenate([part.confidence for part in parts]),
-        log_scaling=np.concatenate([part.log_scaling for part in parts]),
-        sums=np.concatenate([part.sums for part in parts]),
-        below=np.sum([part.below for part in parts], axis=0),
-        n_outside=sum(part.n_outside for part in parts),
-    )
+    names = "labels", "confidence", "log_scaling", "sums"
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    below = np.sum([part.below for part in parts], axis=0)
+    return PlacedRows(**joined, below=below, n_outside=sum(part.n_outside for part in parts))
 
 
-@dataclass(frozen=True)
-class _Added:
-    """The result of all rows that were added to a side.
-
-    Attributes
-    ----------
-    sizes : array of shape (n_clusters,)
-        How many there are in each cluster.
-    sums : array of shape (n_clusters, n_columns)
-        Sums of these.
-    n_outside : int
-        How many have a scaling on none of the steps.
-    """
-
-    sizes: np.ndarray
-    sums: np.ndarray
-    n_outside: int
-
-
-def _append(side: StepSide, parts: Iterable[PlacedRows]) -> tuple[StepSide, _Added]:
-    """Add labelled rows to a side."""
-    columns = [SpilledArray(old.dtype) for old in (side.labels, side.confidence, side.log_scaling)]
-    for array, old in zip(columns, (side.labels, side.confidence, side.log_scaling), strict=True):
-        array.append(old)
+def _append(
+    side: StepSide, parts: Iterable[PlacedRows]
+) -> tuple[StepSide, np.ndarray, np.ndarray, int]:
+    """Add labelled rows to a side; return their numbers and sums by cluster, and those outside."""
+    names = "labels", "confidence", "log_scaling"
+    columns = {name: SpilledArray(getattr(side, name).dtype) for name in names}
+    for name, array in columns.items():
+        array.append(getattr(side, name))
     below, sizes, sums, n_outside = side.jumps, np.zeros(1), np.zeros(1), 0
     for part in parts:
-        news = (part.labels, part.confidence, part.log_scaling)
-        for array, new in zip(columns, news, strict=True):
-            array.append(new)
+        for name, array in columns.items():
+            array.append(getattr(part, name))
         # Counted here, because reading the array again would bring all of it into memory.
         sizes = sizes + np.bincount(part.labels, minlength=side.n_clusters)
         below, n_outside = below + part.below, n_outside + part.n_outside
         # In the order of the parts, so that sums do not depend on how parts were joined.
         sums = reduce(add, part.sums, sums)
-    labels, confidence, log_scaling = (array.close() for array in columns)
-    side = replace(side, labels=labels, confidence=confidence, log_scaling=log_scaling, jumps=below)
-    return side, _Added(sizes, sums, n_outside)
+    values = {name: array.close() for name, array in columns.items()}
+    return replace(side, **values, jumps=below), sizes, sums, n_outside
 
 
-def _means(added: _Added, column: StepSide) -> np.ndarray:
+def _means(sizes: np.ndarray, sums: np.ndarray, column: StepSide) -> np.ndarray:
     by_column = np.eye(column.n_clusters)[column.labels]
-    sums, cells = added.sums @ by_column, np.outer(added.sizes, by_column.sum(axis=0))
+    sums, cells = sums @ by_column, np.outer(sizes, by_column.sum(axis=0))
     return np.divide(sums, cells, out=np.full(cells.shape, np.nan), where=cells > 0)
 
 
 def add_rows(
     found: StepCoclustering, source: RowSource, run: Run
 ) -> tuple[StepCoclustering, float]:
-    """Label new rows and include them in the block means."""
+    """Label new rows and include them in the block means; earlier labels stay as they are.
+
+    Also returns the share of the new rows whose scaling is on none of the steps.
+    """
     assert found.block_means is not None
-    executor = get_executor(source, run)
-    old_sizes = found.row.sizes()
-    placer = RowPlacer.of(found.row)
+    executor, placer = get_executor(source, run), RowPlacer.of(found.row)
     with one_blas_thread():
-        parts = executor.each_part(placer.place_part, [Known.none()] * len(source.parts))
-        row, added = _append(found.row, parts)
-    new_means = np.nan_to_num(_means(added, found.column))
-    weight = (added.sizes / np.maximum(old_sizes + added.sizes, 1))[:, None]
+        parts = executor.each_part(placer.place_part, [None] * len(source.parts))
+        row, sizes, sums, n_outside = _append(found.row, parts)
+    new_means = np.nan_to_num(_means(sizes, sums, found.column))
+    weight = (sizes / np.maximum(found.row.sizes() + sizes, 1))[:, None]
     means = np.where(weight == 1, new_means, (1 - weight) * found.block_means + weight * new_means)
     column = found.column
     column = replace(column, placement=replace(column.placement, width=len(row.labels)))
     grown = replace(found, row=row, column=column, block_means=means)
-    return grown, added.n_outside / source.shape[0]
+    return grown, n_outside / source.shape[0]
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(NamedTuple):
     """Rows of a part that are in the pool: their positions in the part, and the vote."""
 
     positions: np.ndarray
     labels: np.ndarray
     confidence: np.ndarray
 
-    @classmethod
-    def none(cls) -> Known:
-        """Return the value for a part without rows of the pool."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-
 
 def _known(voted: StepSide, pool: np.ndarray, part: slice) -> Known:
     inside = slice(*np.searchsorted(pool, (part.start, part.stop)))
     # Rows in no agreeing draw have no votes: they are labelled like rows outside the pool.
-    voted_on = voted.confidence[inside] > 0
-    return Known(
-        pool[inside][voted_on] - part.start,
-        voted.labels[inside][voted_on],
-        voted.confidence[inside][voted_on],
-    )
+    some = voted.confidence[inside] > 0
+    values = pool[inside] - part.start, voted.labels[inside], voted.confidence[inside]
+    return Known(*(value[some] for value in values))
 
 
 def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
@@ -220,16 +184,8 @@ def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
 class PlacedRows:
     """Labels of rows by the steps of a reference draw.
 
-    Attributes
-    ----------
-    labels, confidence, log_scaling : arrays of shape (n_rows,)
-        As in :class:`~ccot.coclustering.StepSide`.
-    sums : array of shape (n_parts, n_clusters, n_columns)
-        Sums of the rows of each cluster, in each of the parts they were read in.
-    below : int array of shape (n_clusters - 1,)
-        How many scalings lie below each threshold.
-    n_outside : int
-        How many scalings are on none of the steps.
+    ``sums`` has the sums of each cluster in each of the parts that the rows were read in, ``below``
+    the numbers of scalings below each threshold, ``n_outside`` the number on none of the steps.
     """
 
     labels: np.ndarray
@@ -242,17 +198,7 @@ class PlacedRows:
 
 @dataclass(frozen=True)
 class RowPlacer:
-    """Labels rows that are in no draw, with a confidence.
-
-    Attributes
-    ----------
-    placement : StepPlacement
-        The reference draw.
-    law : StepLaw
-        Its steps.
-    agreement : float
-        Share of the draws that found this number of clusters.
-    """
+    """Labels rows that are in no draw; ``agreement`` is the share of draws behind the number."""
 
     placement: StepPlacement
     law: StepLaw
@@ -265,17 +211,18 @@ class RowPlacer:
         assert isinstance(placement, StepPlacement)
         # For very many values a sample is enough.
         values = side.log_scaling[:: -(-len(side.log_scaling) // _VALUES_FOR_LAW)].astype(float)
-        labels = place(values, placement.thresholds)
+        labels = find_step(values, placement.thresholds)
         law = StepLaw.of(values, labels, side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
-    def place_part(self, rows: Matrix, known: Known) -> PlacedRows:
+    def place_part(self, rows: Matrix, known: Known | None) -> PlacedRows:
         """Label the rows of a part; those in the pool keep their vote."""
         scaling = self.placement.scaling(rows)
-        labels = place(scaling, self.placement.thresholds)
+        labels = find_step(scaling, self.placement.thresholds)
         confidence = self.agreement * self.law.posterior(scaling, labels)
         below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
-        labels[known.positions], confidence[known.positions] = known.labels, known.confidence
+        if known is not None:
+            labels[known.positions], confidence[known.positions] = known.labels, known.confidence
         return PlacedRows(
             labels=labels.astype(np.int32),
             confidence=confidence.astype(np.float32),

@@ -1,10 +1,9 @@
 """Choice of the regularisation by the reproducibility of the partitions.
 
-The paper sets its regularisation by cross-validation and does not say how. Here the matrix is cut
-into halves, once by rows and once by columns; each half is co-clustered, and labels the points of
-the other half by the closed form. Partitions are compared by the information they share in nats,
-corrected for chance: a single cluster scores 0, and of two partitions that are reproduced equally
-well the finer one scores more.
+The matrix is cut into halves, once by rows and once by columns; each half is co-clustered, and
+labels the points of the other half by the closed form. Partitions are compared by the information
+they share in nats, corrected for chance: a single cluster scores 0, and of two partitions that are
+reproduced equally well the finer one scores more.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Fit = Callable[[Matrix, float], StepCoclustering]
 def choose_reg(
     fit: Fit, matrix: Matrix, run: Run, grid: Sequence[float], n_splits: int = 2
 ) -> RegPath:
-    """Choose a regularisation by the reproducibility of the partitions."""
+    """Choose a regularisation; each split halves the matrix in both directions."""
     n_rows, n_columns = matrix.shape
     if min(n_rows, n_columns) < _SMALLEST:
         raise ValueError(
@@ -57,7 +56,7 @@ def _halves(n_points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 def _reproduced(
     fit: Fit, matrix: Matrix, reg: float, rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]
 ) -> list[float]:
-    """Yield comparisons of halves by rows, then by columns; each compares rows and columns."""
+    """Return comparisons of halves by rows, then by columns; each compares rows and columns."""
     upper, lower = (fit(matrix[half], reg) for half in rows)
     left, right = (fit(matrix[:, half], reg) for half in columns)
     return [

@@ -1,11 +1,9 @@
 """Which rows go into each square draw.
 
-CCOT compares rows with columns, so both must have the same length. When a matrix has more rows
-than columns, as many rows as there are columns are drawn repeatedly, until every row was drawn.
-The order within a draw matters too: it decides which row is paired with which column.
-
-Many draws cost less as crossings. Two squares are cut into strips of rows; a crossing takes each
-strip from one or the other. All crossings of two squares share the products of their strips.
+When a matrix has more rows than columns, as many rows as there are columns are drawn repeatedly.
+The order within a draw decides which row is paired with which column. Many draws cost less as
+crossings: two squares are cut into strips of rows, a crossing takes each strip from one or the
+other, and all crossings share the products of their strips.
 """
 
 from __future__ import annotations
@@ -17,12 +15,12 @@ import numpy as np
 
 SAMPLINGS = ("cover", "uniform")
 N_STRIPS = 5
-# Strip p of crossing k comes from the first of two squares or the second: CROSSINGS[k, p].
 # The pool of rows that vote: its largest number of rows and of entries, and the smallest number of
 # draws that it must have rows for.
 POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
 # Draws are crossings if every row is drawn more often than this.
 CROSSED_FROM = 64
+# Strip p of crossing k comes from the first of two squares or the second: CROSSINGS[k, p].
 CROSSINGS = np.arange(2**N_STRIPS)[:, None] >> np.arange(N_STRIPS)[::-1] & 1
 
 
@@ -33,20 +31,14 @@ def worth_crossing(shape: tuple[int, int], sampling: str, n_draws: int) -> bool:
 
 
 def draw_indices(
-    n_points: int,
-    size: int,
-    sampling: str,
-    rng: np.random.Generator,
-    crossed: bool = False,
+    n_points: int, size: int, sampling: str, rng: np.random.Generator, crossed: bool = False
 ) -> Iterator[np.ndarray]:
     """Yield ordered draws of ``size`` of ``n_points`` points, without end.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> draws = draw_indices(6, 3, "cover", np.random.default_rng(0))
-    >>> sorted(np.concatenate([next(draws), next(draws)]).tolist())
-    [0, 1, 2, 3, 4, 5]
+    ``"cover"`` cuts random permutations into blocks: every row is drawn equally often, up to one
+    draw. ``"uniform"`` makes independent draws, as the paper does. ``crossed`` yields all crossings
+    of a pair of squares, then those of the next pair. If all points are drawn, the first draw has
+    the given order, and later ones pair rows and columns anew.
     """
     if crossed:
         for first, second in _parents(n_points, size, rng):
@@ -92,30 +84,14 @@ def _parents(
 
 
 def strips(size: int) -> list[slice]:
-    """Return the strips of a square of this many rows, as equal as possible.
-
-    Examples
-    --------
-    >>> [(strip.start, strip.stop) for strip in strips(12)]
-    [(0, 3), (3, 6), (6, 8), (8, 10), (10, 12)]
-    """
+    """Return the strips of a square of this many rows, as equal as possible."""
     least, more = divmod(size, N_STRIPS)
     edges = [place * least + min(place, more) for place in range(N_STRIPS + 1)]
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def cross(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return all crossings of two draws.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cross(np.array([0, 1, 2, 3, 4]), np.array([5, 6, 7, 8, 9]))[:4]
-    array([[0, 1, 2, 3, 4],
-           [0, 1, 2, 3, 9],
-           [0, 1, 2, 8, 4],
-           [0, 1, 2, 8, 9]])
-    """
+    """Return all crossings of two draws."""
     return np.where(is_second(len(first)), second, first)
 
 
@@ -131,13 +107,7 @@ def are_crossings(draws: np.ndarray) -> bool:
 
 
 def pool_size(shape: tuple[int, int], n_samplings: int | str = "auto") -> int:
-    """Return the number of rows in the pool of a matrix with many rows.
-
-    Examples
-    --------
-    >>> pool_size((600, 300)), pool_size((10**8, 100)), pool_size((10**8, 100), n_samplings=5)
-    (600, 65536, 500)
-    """
+    """Return the number of rows in the pool of a matrix with many rows."""
     n_rows, size = shape
     most = max(POOL_DRAWS * size, min(POOL_ROWS, POOL_CELLS // size))
     if n_rows <= most:

@@ -1,27 +1,26 @@
-"""Clusters that are the steps of a scaling vector, and the labels of new points."""
+"""Clusters that are the steps of scaling vectors: labels, thresholds, and labels of new points."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from ccot.coclustering import Coclustering, Matrix, Placement, Side
 from ccot.persistence.registry import stored
+from ccot.runtime.types import Array
 from ccot.scalings.jumps import find_scaling_jumps
-from ccot.scalings.partition import label_steps, place, step_posterior, thresholds
 from ccot.transport.sinkhorn import Status
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepPlacement(Placement):
-    """Labels new points by the steps of a fitted scaling.
-
-    Attributes
-    ----------
-    thresholds : array of shape (n_clusters - 1,)
-        Log scalings halfway up the jumps.
-    """
+    """Labels new points by the steps of a scaling; thresholds are halfway up its jumps."""
 
     thresholds: np.ndarray = field(default_factory=lambda: np.empty(0))
 
@@ -31,7 +30,7 @@ class StepPlacement(Placement):
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the steps of the points."""
-        return place(self.scaling(points), self.thresholds)
+        return find_step(self.scaling(points), self.thresholds)
 
 
 @stored()
@@ -39,14 +38,8 @@ class StepPlacement(Placement):
 class StepSide(Side):
     """A side whose clusters are the steps of a scaling vector, numbered from the lowest.
 
-    Attributes
-    ----------
-    number_votes : dict of int to float
-        Share of draws that found each number of clusters.
-    log_scaling : array of shape (n,)
-        Logarithms of the scalings whose steps are the clusters.
-    jumps, jump_strength : arrays of shape (n_clusters - 1,)
-        How many sorted scalings lie before each jump, and how strong it is.
+    ``number_votes`` are the shares of draws that found each number of clusters; ``jumps`` says how
+    many sorted scalings lie before each jump.
     """
 
     number_votes: dict[int, float]
@@ -58,16 +51,9 @@ class StepSide(Side):
 @stored()
 @dataclass(frozen=True)
 class RegPath:
-    """The scores of cross-validation.
+    """The scores of cross-validation: for each ``reg``, the information shared in comparisons.
 
-    Attributes
-    ----------
-    reg : tuple of float
-        The values tried.
-    scores : array of shape (n_reg, n_comparisons)
-        Information shared by the partitions of each comparison.
-    best : float
-        The value with the highest mean score; the largest one in a tie.
+    ``best`` has the highest mean score; in a tie it is the largest value.
     """
 
     reg: tuple[float, ...]
@@ -78,21 +64,7 @@ class RegPath:
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class StepCoclustering(Coclustering):
-    """A co-clustering by the steps of scaling vectors.
-
-    Attributes
-    ----------
-    n_draws : int
-        Draws made; 1 where nothing is drawn.
-    share_converged : float
-        Share of the transport problems that converged.
-    status : Status
-        The same in words, with advice.
-    reg : float
-        The regularisation used.
-    reg_path : RegPath or None
-        What it was chosen from.
-    """
+    """A co-clustering by the steps of scaling vectors; ``n_draws`` is 1 if nothing is drawn."""
 
     row: StepSide
     column: StepSide
@@ -132,3 +104,112 @@ def read_steps(
         jump_strength=jumps.strength[jumps.mask],
         placement=replace(placement, thresholds=thresholds(ranked, positions)),
     )
+
+
+@stored()
+@dataclass(frozen=True)
+class Steps:
+    """Partitions read off a batch of scaling vectors; labels count the steps from the lowest.
+
+    Labels are of shape (n_draws, n_points). ``weakest`` is the strength of the weakest accepted
+    jump of each vector, infinite if there is none.
+    """
+
+    labels: Array
+    n_clusters: Array
+    weakest: Array
+
+    def __getitem__(self, vectors: slice) -> Steps:
+        return Steps(self.labels[vectors], self.n_clusters[vectors], self.weakest[vectors])
+
+
+def join(batches: Sequence[T]) -> T:
+    """Return several batches as one: dataclasses whose fields are arrays or such dataclasses."""
+
+    def joined(parts: list[Any]) -> Any:
+        return join(parts) if is_dataclass(parts[0]) else array_namespace(*parts).concat(parts)
+
+    first: Any = batches[0]
+    names = [field.name for field in fields(first)]
+    return replace(first, **{k: joined([getattr(one, k) for one in batches]) for k in names})
+
+
+def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
+    """Label points by their step, given what sorts each vector and the jumps in sorted order."""
+    xp = array_namespace(order)
+    sorted_labels = xp.concat(
+        [xp.zeros_like(order[:, :1]), xp.cumulative_sum(xp.astype(mask, order.dtype), axis=1)],
+        axis=1,
+    )
+    vector = xp.arange(order.shape[0], device=device(order))[:, None]
+    labels = xp.empty_like(sorted_labels)
+    labels[vector, order] = sorted_labels
+    if not mask.shape[1]:
+        weakest = xp.full_like(sorted_labels[:, 0], xp.inf, dtype=xp.float64)
+    else:
+        weakest = xp.min(xp.where(mask, strength, xp.inf), axis=1)
+    return Steps(labels=labels, n_clusters=sorted_labels[:, -1] + 1, weakest=weakest)
+
+
+def thresholds(sorted_values: np.ndarray, jumps: np.ndarray) -> np.ndarray:
+    """Return the values halfway up the jumps, given by how many values lie before each."""
+    return (sorted_values[jumps] + sorted_values[jumps - 1]) / 2
+
+
+def find_step(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Return the step on which each value falls."""
+    return np.searchsorted(thresholds, values)
+
+
+@dataclass(frozen=True)
+class StepLaw:
+    """Steps as normal distributions, and where they begin and end; a step may have no values."""
+
+    size: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    @classmethod
+    def of(cls, values: np.ndarray, labels: np.ndarray, n_steps: int) -> StepLaw:
+        """Return the steps of labelled values."""
+        size = np.bincount(labels, minlength=n_steps)
+        some = np.maximum(size, 1)
+        mean = np.bincount(labels, values, n_steps) / some
+        variance = np.bincount(labels, (values - mean[labels]) ** 2, n_steps) / some
+        # A step of one value or of equal ones has no spread: a part of the overall spread is used.
+        floor = (1e-6 * np.ptp(values)) ** 2 + np.finfo(np.float64).tiny
+        variance = np.maximum(variance, np.maximum(floor, 1e-3 * variance.max()))
+        lowest, highest = np.full(n_steps, np.inf), np.full(n_steps, -np.inf)
+        np.minimum.at(lowest, labels, values)
+        np.maximum.at(highest, labels, values)
+        return cls(size, mean, variance, lowest, highest)
+
+    def posterior(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return the probability of each value's own step, given those of all."""
+        log_size = np.where(self.size > 0, np.log(np.maximum(self.size, 1)), -np.inf)
+        log_density = log_size - np.log(self.variance) / 2
+        log_density = log_density - (values[:, None] - self.mean) ** 2 / (2 * self.variance)
+        log_density -= log_density.max(axis=1, keepdims=True)
+        density = np.exp(log_density, out=log_density)
+        return density[np.arange(len(values)), labels] / density.sum(axis=1)
+
+    def stands_on_none(self, values: np.ndarray) -> np.ndarray:
+        """Return which values lie near the middle of a jump, or equally far outside of all steps.
+
+        A step ends where a quarter of the jump beside it is climbed. The outermost steps reach as
+        far outwards as inwards; a single one, as far as it is wide.
+        """
+        taken = self.size > 0
+        lowest, highest = self.lowest[taken], self.highest[taken]
+        reach = (lowest[1:] - highest[:-1]) / 4
+        ends = reach if len(reach) else highest - lowest
+        nearest_below = np.searchsorted(lowest - np.append(ends[:1], reach), values, "right") - 1
+        top = (highest + np.append(reach, ends[-1:]))[np.maximum(nearest_below, 0)]
+        return (nearest_below < 0) | (values > top)
+
+
+def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the posterior probability of each value's step, if every step is normal."""
+    return StepLaw.of(values, labels, int(labels.max()) + 1).posterior(values, labels)

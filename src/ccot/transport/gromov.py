@@ -1,27 +1,20 @@
 r"""Entropic Gromov-Wasserstein alignment and the barycentre of two similarity matrices.
 
-An alignment couples the points of a similarity ``K`` with the points of a support ``S`` so that
-similar pairs meet similar pairs:
+An alignment couples the points of a similarity ``K`` with those of a support ``S``:
 
 .. math:: \min_T \sum_{ijkl} L(K_{ij}, S_{kl}) T_{ik} T_{jl} - \lambda E(T).
 
 With :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)` each step is one entropic transport with the
-linear cost :math:`-h_1(K) T h_2(S)`; the terms that depend on one index only do not change the
-coupling and are left out, as the paper's authors do. (A solver that keeps them returns the same
-couplings and other scaling vectors.) The barycentre alternates between alignments of all
-similarities with the current support and the support that is best for these alignments.
-
-Where there is entropy enough, couplings and costs are kept as products of thin matrices (see
-:mod:`ccot.transport.low_rank`): the same numbers for a fraction of the work. Exact refinement and
-little entropy need them written out.
-
-Arrays may come from any library with the array API; the exact refinement is POT's and NumPy's.
+linear cost :math:`-h_1(K) T h_2(S)`. Terms that depend on one index only do not change the coupling
+and are left out, as the paper's authors do; with them the scaling vectors would be others. With
+entropy enough, couplings and costs are kept as products of thin matrices
+(:mod:`ccot.transport.low_rank`): the same numbers for a fraction of the work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -31,29 +24,67 @@ from array_api_compat import array_namespace, device
 from ccot.persistence.registry import stored
 from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, Run
 from ccot.runtime.types import Array
-from ccot.transport.losses import LOSSES, Loss
 from ccot.transport.low_rank import LowRank, LowRankKernel, join_low_rank, transport_product
 from ccot.transport.sinkhorn import Status, sinkhorn
+
+_TINY_IN_COST = 1e-15
+_TINY_IN_UPDATE = 1e-10
+
+AnyMatrix = Array | LowRank
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss that splits into products, :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)`.
+
+    ``h1`` is the identity in both losses offered, so alignments are linear in ``K``. ``average``
+    maps weighted means of ``forward(K)`` to the next support, whose ``h2`` are these means
+    themselves: the best one for the square loss; for KL, as the authors have it, the best one for
+    the divergence taken the other way round. ``mean_f1`` and ``low_rank_forward`` are for
+    similarities of low rank.
+    """
+
+    f1: Callable[[Array], Array]
+    f2: Callable[[Array], Array]
+    h2: Callable[[Array], Array]
+    forward: Callable[[Array], Array]
+    average: Callable[[Array], Array]
+    mean_f1: Callable[[LowRankKernel], float]
+    low_rank_forward: Callable[[LowRankKernel], Any]
+
+
+def _log(array: Array) -> Array:
+    return array_namespace(array).log(array)
+
+
+LOSSES = {
+    "square": Loss(
+        f1=lambda a: a**2 / 2,
+        f2=lambda b: b**2 / 2,
+        h2=lambda b: b,
+        forward=lambda a: a,
+        average=lambda m: m,
+        mean_f1=lambda kernel: kernel.mean_square() / 2,
+        low_rank_forward=lambda kernel: kernel,
+    ),
+    "kl": Loss(
+        f1=lambda a: a * _log(a + _TINY_IN_COST) - a,
+        f2=lambda b: b,
+        h2=lambda b: _log(b + _TINY_IN_COST),
+        forward=lambda a: _log(a + _TINY_IN_UPDATE),
+        average=lambda m: array_namespace(m).exp(m),
+        mean_f1=lambda kernel: kernel.mean_entropy() - kernel.mean(),
+        low_rank_forward=lambda kernel: kernel.logarithm,
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When the three nested loops of a barycentre stop.
+    """When the three nested loops of a barycentre stop: updates, linearisations, Sinkhorn.
 
-    Attributes
-    ----------
-    max_updates : int
-        Updates of the barycentre.
-    max_gromov_iter : int
-        Linearisations of each alignment.
-    max_iter : int
-        Sinkhorn iterations of each linearisation.
-    tol : float
-        Gain, relative to the first value, below which updates and linearisations stop.
-    sinkhorn_tol : float
-        Marginal error at which Sinkhorn stops.
-    min_rounds : int
-        Updates and linearisations made at least; the authors' program makes three.
+    Updates and linearisations stop at a gain below ``tol``, relative to the first value, but after
+    ``min_rounds``; the authors' program makes three. Sinkhorn stops at a marginal error.
     """
 
     max_updates: int = 10
@@ -69,33 +100,17 @@ class Limits:
 class Alignment:
     """A coupling of data points and support points, with what made it.
 
-    The coupling is ``exp(log_row + log_kernel + log_column)`` with
-    ``log_kernel = (K @ potential + shift) / reg``: linear in ``K``, so that unseen points can be
-    scaled with their similarities to the data.
-
-    Attributes
-    ----------
-    log_row : array of shape (n,)
-        Logarithm of the scaling on the data side.
-    log_column : array of shape (n_support,)
-        Logarithm of the scaling on the support side.
-    potential : array or LowRank of shape (n, n_support)
-        The coupling of the previous linearisation times ``h2`` of the support.
-    shift : float
-        Smallest entry of the linear cost where it is written out; 0 where it is a product.
-    coupling : array or LowRank of shape (n, n_support)
-        The coupling itself.
-    value : float
-        The objective of the last linearisation.
-    status : Status
-        Whether the last Sinkhorn converged.
+    The coupling is ``exp(log_row + log_kernel + log_column)``, where
+    ``log_kernel = (K @ potential + shift) / reg`` is linear in ``K``: new points can be scaled by
+    their similarities to the data. The potential is the coupling of the previous linearisation
+    times ``h2`` of the support; the shift is 0 if the cost is a product.
     """
 
     log_row: Array
     log_column: Array
-    potential: Array | LowRank
+    potential: AnyMatrix
     shift: float
-    coupling: Array | LowRank
+    coupling: AnyMatrix
     value: float
     status: Status
 
@@ -107,30 +122,27 @@ class Alignment:
         return (self.potential,)
 
 
+@stored()
 @dataclass(frozen=True)
-class Barycentre:
-    """The barycentre of several similarities.
+class Update:
+    """The state after an update of a barycentre, complete for the next update.
 
-    Attributes
-    ----------
-    alignments : tuple of Alignment
-        Entropic alignments of the last update, made with the support before it.
-    kernels, weights, couplings : tuples
-        The similarities, their weights, and the couplings that update the barycentre last.
-    loss : str
-        How similarities were compared.
-    objective : tuple of float
-        Weighted sum of the alignments' values at each update.
-    status : Status
-        Whether the updates came to rest and every Sinkhorn of the last one converged.
+    Alignments are with the support before it, couplings make the next support. The objective is the
+    weighted sum of the alignments' values, of this update and all before it.
     """
 
-    alignments: tuple[Alignment, ...]
+    alignments: tuple[Alignment, ...] = ()
+    couplings: tuple[Any, ...] = ()
+    objective: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Barycentre(Update):
+    """The last update, its similarities and their weights."""
+
     kernels: tuple[Array, ...]
     weights: tuple[float, ...]
-    couplings: tuple[Array, ...]
     loss: str
-    objective: tuple[float, ...]
     status: Status
 
     @cached_property
@@ -139,26 +151,6 @@ class Barycentre:
         rule = LOSSES[self.loss]
         mean = _weighted_mean(self.kernels, self.couplings, self.weights, rule)
         return rule.average(mean.dense() if isinstance(mean, LowRank) else mean)
-
-
-@stored()
-@dataclass(frozen=True)
-class Update:
-    """The state after an update of a barycentre, complete for the next update.
-
-    Attributes
-    ----------
-    alignments : tuple of Alignment
-        Entropic alignments with the support before it.
-    couplings : tuple of arrays or Products
-        Those that make the next support.
-    objective : tuple of float
-        Of this update and all before it.
-    """
-
-    alignments: tuple[Alignment, ...] = ()
-    couplings: tuple[Any, ...] = ()
-    objective: tuple[float, ...] = ()
 
 
 def gromov_barycentre(
@@ -176,6 +168,9 @@ def gromov_barycentre(
 
     .. math:: \min_{S, T_s} \sum_s \varepsilon_s \Gamma_{S, K_s}(T_s) - \lambda E(T_s)
 
+    Alignments with the current support alternate with the support that is best for them.
+    ``exact_refinement`` first continues every coupling by exact transport, as the authors do.
+
     References
     ----------
     .. [1] Peyré, G., Cuturi, M. and Solomon, J. (2016). Gromov-Wasserstein averaging of kernel and
@@ -187,7 +182,7 @@ def gromov_barycentre(
     constants = [_mean_f1(kernel, rule) for kernel in kernels]
 
     def update(last: Update) -> Update:
-        side: Array | LowRank
+        side: AnyMatrix
         support, side = start, rule.h2(start)
         if last.couplings:
             side = _weighted_mean(kernels, last.couplings, weights, rule)
@@ -219,20 +214,13 @@ def gromov_barycentre(
             break
     converged = at_rest and all(a.status is Status.CONVERGED for a in last.alignments)
     status = Status.CONVERGED if converged else Status.MAX_ITER
-    return Barycentre(
-        last.alignments,
-        tuple(kernels),
-        tuple(weights),
-        last.couplings,
-        loss,
-        last.objective,
-        status,
-    )
+    given = {"kernels": tuple(kernels), "weights": tuple(weights), "loss": loss, "status": status}
+    return Barycentre(**vars(last), **given)
 
 
 def _align(
     kernel: Array | LowRankKernel,
-    side: Array | LowRank,
+    side: AnyMatrix,
     constant: float,
     reg: float,
     limits: Limits,
@@ -252,13 +240,10 @@ def _align(
         if before is not None:
             log_row, potential = before.log_row, _potential(before.coupling, side)
         cost = _linear_cost(kernel, potential)
-        step = _solve_product(cost, reg, log_row, limits) if products else None
-        step = step or _solve_written(cost, reg, log_row, limits)
-        value = constant + step.value
-        alignment = Alignment(
-            step.log_row, step.log_column, potential, step.shift, step.coupling, value, step.status
-        )
-        return alignment, (*values, value)
+        given = cost, potential, reg, log_row, limits
+        found = (_solve_product(*given) if products else None) or _solve_written(*given)
+        value = constant + found.value
+        return replace(found, value=value), (*values, value)
 
     states = checkpoint.loop("linearisation", (None, ()), linearise)
     return next(last for last, values in states if last and _is_over(values, limits))
@@ -267,19 +252,9 @@ def _align(
 _Linearised = tuple[Alignment | None, tuple[float, ...]]
 
 
-@dataclass(frozen=True)
-class _Step:
-    """The coupling of one linearisation; ``value`` leaves out terms that are constant."""
-
-    log_row: Array
-    log_column: Array
-    shift: float
-    coupling: Array | LowRank
-    value: float
-    status: Status
-
-
-def _solve_written(cost: Array | LowRank, reg: float, log_row: Array, limits: Limits) -> _Step:
+def _solve_written(
+    cost: AnyMatrix, potential: AnyMatrix, reg: float, log_row: Array, limits: Limits
+) -> Alignment:
     """Solve one linearisation with full matrices."""
     written: Array = cost.dense() if isinstance(cost, LowRank) else cost
     xp = array_namespace(written)
@@ -292,12 +267,13 @@ def _solve_written(cost: Array | LowRank, reg: float, log_row: Array, limits: Li
     coupling = xp.astype(xp.exp(log_coupling), written.dtype)
     entropy = -float(xp.sum(coupling * (log_coupling - 1)))
     value = float(xp.sum(written * coupling)) - reg * entropy
-    return _Step(scalings.log_row, scalings.log_column, shift, coupling, value, scalings.status)
+    scaled = scalings.log_row, scalings.log_column
+    return Alignment(*scaled, potential, shift, coupling, value, scalings.status)
 
 
 def _solve_product(
-    cost: Array | LowRank, reg: float, log_row: Array, limits: Limits
-) -> _Step | None:
+    cost: AnyMatrix, potential: AnyMatrix, reg: float, log_row: Array, limits: Limits
+) -> Alignment | None:
     """Solve one linearisation with low-rank products; None if their rank is not low."""
     if not isinstance(cost, LowRank):
         return None
@@ -306,16 +282,17 @@ def _solve_product(
     if plan is None:
         return None
     value = cost.inner(plan.coupling) + reg * plan.negative_entropy
-    return _Step(plan.log_row, plan.log_column, 0.0, plan.coupling, value, plan.status)
+    scaled = plan.log_row, plan.log_column
+    return Alignment(*scaled, potential, 0.0, plan.coupling, value, plan.status)
 
 
-def _linear_cost(kernel: Array | LowRankKernel, potential: Array | LowRank) -> Array | LowRank:
+def _linear_cost(kernel: Array | LowRankKernel, potential: AnyMatrix) -> AnyMatrix:
     if isinstance(potential, LowRank):
         return LowRank(-(kernel @ potential.left), potential.right)
     return -(kernel @ potential)
 
 
-def _potential(coupling: Array | LowRank, side: Array | LowRank) -> Array | LowRank:
+def _potential(coupling: AnyMatrix, side: AnyMatrix) -> AnyMatrix:
     if isinstance(coupling, LowRank):
         return LowRank(coupling.left, side @ coupling.right)
     # A support is symmetric.
@@ -358,14 +335,14 @@ def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:
     return float(array_namespace(kernel).mean(rule.f1(kernel)))
 
 
-def _mean_f2(support: Array, side: Array | LowRank, rule: Loss) -> float:
+def _mean_f2(support: Array, side: AnyMatrix, rule: Loss) -> float:
     """Return the mean of ``f2`` of the support, or of that whose ``h2`` are given by a product."""
     if isinstance(side, LowRank):
         support = rule.average(side.dense())
     return float(array_namespace(support).mean(rule.f2(support)))
 
 
-def _column_means(side: Array | LowRank) -> Array:
+def _column_means(side: AnyMatrix) -> Array:
     if isinstance(side, LowRank):
         return side.right @ array_namespace(side.left).mean(side.left, axis=0)
     return array_namespace(side).mean(side, axis=0)
@@ -373,10 +350,10 @@ def _column_means(side: Array | LowRank) -> Array:
 
 def _weighted_mean(
     kernels: Sequence[Array | LowRankKernel],
-    couplings: Sequence[Array | LowRank],
+    couplings: Sequence[AnyMatrix],
     weights: Sequence[float],
     rule: Loss,
-) -> Array | LowRank:
+) -> AnyMatrix:
     """Return ``h2`` of the support that is best for these couplings."""
     parts = []
     for weight, kernel, coupling in zip(weights, kernels, couplings, strict=True):

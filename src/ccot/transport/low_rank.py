@@ -1,13 +1,9 @@
 r"""Matrices kept as products of thin ones: couplings, costs and similarities of low rank.
 
 With much entropy the exponent of a Gibbs kernel varies little once whatever depends on one index
-only has been taken out, and
-
-.. math:: e^{\sum_k x_k y_k} = \prod_k \sum_p \frac{x_k^p \, y_k^p}{p!}
-
-needs few terms to be exact to rounding. All a Gromov-Wasserstein barycentre asks of couplings and
-costs are products and sums, so neither is ever written out: a step costs O(n^2 r) instead of
-O(n^3), and O(n r) where the similarities are of low rank themselves.
+only has been taken out, and :math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` needs few
+terms to be exact to rounding. A step then costs O(n^2 r) instead of O(n^3), and O(n r) where the
+similarities are of low rank themselves.
 """
 
 from __future__ import annotations
@@ -31,13 +27,7 @@ _WIDEST = 300.0
 @stored("Product")
 @dataclass(frozen=True)
 class LowRank:
-    """The matrix ``left @ right.T``.
-
-    Attributes
-    ----------
-    left, right : arrays of shape (n, r) and (m, r)
-        The factors.
-    """
+    """The matrix ``left @ right.T``."""
 
     left: Array
     right: Array
@@ -62,15 +52,7 @@ class LowRank:
 
 @dataclass(frozen=True)
 class LowRankKernel:
-    """The similarity ``factor @ factor.T``.
-
-    Attributes
-    ----------
-    factor : array of shape (n, rank)
-        Features whose inner products are the similarities.
-    logarithm : matrix or None
-        Something that multiplies like the logarithms of the similarities; the KL loss needs it.
-    """
+    """The similarity ``factor @ factor.T``; ``logarithm`` multiplies like its logarithm, for KL."""
 
     factor: Array
     logarithm: Any = None
@@ -101,19 +83,7 @@ class LowRankKernel:
 
 @dataclass(frozen=True)
 class Plan:
-    """The result of :func:`transport_product`, with the terms of its objective.
-
-    Attributes
-    ----------
-    log_row, log_column : arrays of shape (n,) and (m,)
-        Logarithms of the scalings of ``exp(-cost / reg)``.
-    coupling : LowRank
-        The coupling.
-    negative_entropy : float
-        Sum of ``T (log T - 1)``.
-    status : Status
-        Whether the scalings converged.
-    """
+    """The result of :func:`transport_product`; ``negative_entropy`` sums ``T (log T - 1)``."""
 
     log_row: Array
     log_column: Array
@@ -125,7 +95,10 @@ class Plan:
 def transport_product(
     log_kernel: LowRank, log_row_start: Array, max_iter: int, tol: float
 ) -> Plan | None:
-    """Solve an entropic transport between uniform masses whose kernel's logarithm is a product."""
+    """Solve an entropic transport between uniform masses whose kernel's logarithm is a product.
+
+    None if the kernel spans too much to be of low rank.
+    """
     xp = array_namespace(log_kernel.left)
     row_part, column_part, centred = _centre(log_kernel)
     kernel = _exponential(centred, max_rank=min(log_kernel.shape) // 4)
@@ -134,8 +107,8 @@ def transport_product(
         return None
     top = xp.max(start)
     masses = 1 / kernel.shape[0], 1 / kernel.shape[1]
-    factors = scale(_NarrowKernel(kernel), xp.exp(start - top), masses, max_iter, tol)
-    row, column = factors.row, factors.column
+    narrow = _NarrowKernel(kernel.left, kernel.right)
+    row, column, _, _, status = scale(narrow, xp.exp(start - top), masses, max_iter, tol)
     coupling = LowRank(kernel.left * row[:, None], kernel.right * column[:, None])
     log_row, log_column = xp.log(row), xp.log(column)
     row_sums = coupling.left @ xp.sum(coupling.right, axis=0)
@@ -146,7 +119,7 @@ def transport_product(
         log_column - top - column_part,
         coupling,
         float(mean_log) + coupling.inner(centred),
-        factors.status,
+        status,
     )
 
 
@@ -203,22 +176,18 @@ def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
     )
 
 
-@dataclass(frozen=True)
-class _NarrowKernel:
+class _NarrowKernel(LowRank):
     """A product as a Gibbs kernel whose factors need no logarithms."""
 
-    product: LowRank
     never_drifts = True
+    row_sums = LowRank.__matmul__
 
     @property
     def xp(self) -> Any:
-        return array_namespace(self.product.left)
-
-    def row_sums(self, column: Array) -> Array:
-        return self.product.left @ (self.product.right.T @ column)
+        return array_namespace(self.left)
 
     def column_sums(self, row: Array) -> Array:
-        return self.product.right @ (self.product.left.T @ row)
+        return self.right @ (self.left.T @ row)
 
     def keep(self, row: Array, column: Array) -> tuple[Array, Array]:
         return row, column

@@ -1,14 +1,11 @@
-r"""Entropic optimal transport by Sinkhorn's iteration, for batches of full kernels.
+"""Entropic optimal transport by Sinkhorn's iteration, for batches of full kernels.
 
 The problem is ``min <M, P> - (1 / lambda) E(P)`` over couplings ``P`` of two given marginals; its
 solution is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The input is ``log_kernel = -lambda M``.
-Terms that depend on one index only can be left out of the kernel and added to the logarithm of the
-scaling afterwards.
 
 An iteration is two products with a kernel into which potentials have been absorbed. If a factor
-becomes so large or small that the kernel might overflow or underflow, the iteration is made in the
-log domain and its potentials are absorbed. This has the speed of plain scaling and the range of the
-log domain.
+might make the kernel overflow or underflow, the iteration is made in the log domain and its
+potentials are absorbed: the speed of plain scaling with the range of the log domain.
 """
 
 from __future__ import annotations
@@ -44,16 +41,7 @@ class Status(Enum):
 class Scalings:
     """The result of :func:`sinkhorn`; leading axes are those of the kernel's batch.
 
-    Attributes
-    ----------
-    log_row, log_column : arrays of shape (..., n) and (..., m)
-        Logarithms of the scaling vectors.
-    n_iter : array of shape (...)
-        Iterations used by each problem of the batch.
-    error : array of shape (...)
-        The larger of the L1 errors of both marginals, each taken just before it is set right.
-    status : Status
-        Whether every problem of the batch converged.
+    ``error`` is the larger L1 error of both marginals, each taken just before it is set right.
     """
 
     log_row: Array
@@ -145,15 +133,8 @@ class _Kernel:
         # Points without mass have no influence, so their entries may be any finite number.
         self._kernel = self.xp.exp(self.xp.clip(shifted, None, self._top))
 
-    def log_row_sums(self, log_column: Array) -> Array:
-        """Return ``log sum_j exp(log_kernel_ij + log_column_j)``."""
-        return self._log_sums(log_column[..., None, :], axis=-1)
-
-    def log_column_sums(self, log_row: Array) -> Array:
-        """Return ``log sum_i exp(log_kernel_ij + log_row_i)``."""
-        return self._log_sums(log_row[..., :, None], axis=-2)
-
-    def _log_sums(self, log_factor: Array, axis: int) -> Array:
+    def log_sums(self, log_factor: Array, axis: int) -> Array:
+        """Return ``log sum exp(log_kernel + log_factor)`` of the rows (-1) or columns (-2)."""
         xp = self.xp
         terms = self._log_kernel + self.narrow(log_factor)
         top = xp.max(terms, axis=axis, keepdims=True)
@@ -192,24 +173,18 @@ def sinkhorn(
     overwrite: bool = False,
     reach: float = math.inf,
 ) -> Scalings:
-    r"""Scale a batch of Gibbs kernels to given marginals.
+    """Scale a batch of Gibbs kernels of shape (..., n, m) to given marginals, or to uniform ones.
 
     Finds ``alpha, beta`` such that ``diag(alpha) exp(log_kernel) diag(beta)`` has the given row
-    and column sums [1]_: each iteration sets the columns right, then the rows.
+    and column sums [1]_: each iteration sets the columns right, then the rows. Products have the
+    precision of the kernel, vectors are in float64. Errors are looked at every ``check_every``
+    iterations, since on a GPU that costs more than an iteration. ``overwrite`` lets the memory
+    of the kernel be used; ``reach`` is a known bound on the magnitude of its logarithms.
 
     References
     ----------
     .. [1] Cuturi, M. (2013). Sinkhorn distances: lightspeed computation of optimal transport.
        Advances in Neural Information Processing Systems 26.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cost = np.array([[0.0, 1.0], [2.0, 0.5]])
-    >>> answer = sinkhorn(-cost, tol=1e-12)
-    >>> coupling = np.exp(answer.log_row[:, None] - cost + answer.log_column)
-    >>> coupling.sum(axis=0), coupling.sum(axis=1)
-    (array([0.5, 0.5]), array([0.5, 0.5]))
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
     masses = (
@@ -221,20 +196,10 @@ def sinkhorn(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
         factors = scale(kernel, row, masses, max_iter, tol, check_every, log_masses)
-        log_row, log_column = kernel.read(factors.row, factors.column)
-    error = kernel.xp.astype(factors.error, kernel.xp.float64)
-    return Scalings(log_row, log_column, factors.n_iter, error, factors.status)
-
-
-@dataclass(frozen=True)
-class Factors:
-    """The answer of :func:`scale`: factors as the kernel keeps them, iterations and errors."""
-
-    row: Array
-    column: Array
-    n_iter: Array
-    error: Array
-    status: Status
+        row, column, n_iter, error, status = factors
+        log_row, log_column = kernel.read(row, column)
+    error = kernel.xp.astype(error, kernel.xp.float64)
+    return Scalings(log_row, log_column, n_iter, error, status)
 
 
 def scale(
@@ -245,8 +210,12 @@ def scale(
     tol: float,
     check_every: int = 1,
     log_masses: tuple[Array | None, Array | None] = (None, None),
-) -> Factors:
-    """Return the factors that scale a kernel: columns, then rows, until both marginals hold."""
+) -> tuple[Array, Array, Array, Array, Status]:
+    """Return the factors that scale a kernel: columns, then rows, until both marginals hold.
+
+    Factors are as the kernel keeps them, of every problem of the batch those at which it converged;
+    then come iterations, errors and status.
+    """
     xp, (row_mass, column_mass) = kernel.xp, masses
     kept, running = None, True
     column_sums = kernel.column_sums(row)
@@ -281,19 +250,27 @@ def scale(
             if last or not bool(xp.any(running)):
                 break
     assert kept is not None, "max_iter is at least 1"
-    row, column, n_iter, error = kept
-    return Factors(
-        row, column, n_iter, error, Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED
-    )
+    return *kept, Status.MAX_ITER if bool(xp.any(running)) else Status.CONVERGED
+
+
+def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass: float):
+    r"""Scale new points, of this mass each, against anchors whose scaling is known.
+
+    A solved problem gives every possible point a scaling in closed form: one more row scaling,
+    :math:`\log \alpha(x) = \log a - \log \sum_j \beta_j e^{-\lambda c(x, y_j)}`.
+    """
+    terms = log_kernel + log_anchor_scaling
+    top = terms.max(axis=-1, keepdims=True)
+    terms -= top
+    return math.log(mass) - top[..., 0] - np.log(np.exp(terms, out=terms).sum(axis=-1))
 
 
 def _choose(running: Array, now: Sequence[Array], earlier: Sequence[Array]) -> tuple[Array, ...]:
     """Return the current results of problems still running, and the kept results of others."""
     xp = array_namespace(running)
-    pairs = zip(now, earlier, strict=True)
     return tuple(
         xp.where(running if new.ndim == running.ndim else running[..., None], new, old)
-        for new, old in pairs
+        for new, old in zip(now, earlier, strict=True)
     )
 
 
@@ -302,11 +279,11 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
     xp = kernel.xp
     if log_row is None:
         return xp.ones_like(kernel.narrow(kernel.log_row))
-    log_row = log_row + xp.zeros_like(kernel.log_row)
-    row = kernel.narrow(xp.exp(log_row - kernel.log_row))
+    start: Array = log_row + xp.zeros_like(kernel.log_row)
+    row = kernel.narrow(xp.exp(start - kernel.log_row))
     if kernel.is_close(row) and kernel.is_close(1 / row):
         return row
-    kernel.absorb(log_row, -kernel.log_column_sums(log_row))
+    kernel.absorb(start, -kernel.log_sums(start[..., :, None], axis=-2))
     return xp.ones_like(row)
 
 
@@ -320,8 +297,8 @@ def _iterate_in_logs(
     xp = kernel.xp
     log_row_mass = _masses(log_row_mass, kernel.log_row)
     log_column_mass = _masses(log_column_mass, kernel.log_column)
-    log_column_sums = kernel.log_column_sums(log_row)
-    log_row_sums = kernel.log_row_sums(log_column_mass - log_column_sums)
+    log_column_sums = kernel.log_sums(log_row[..., :, None], axis=-2)
+    log_row_sums = kernel.log_sums((log_column_mass - log_column_sums)[..., None, :], axis=-1)
     absorbed_row = xp.where(log_row_mass > _LEAST_ABSORBED, log_row_mass, _LEAST_ABSORBED)
     absorbed_column = xp.where(log_column_mass > _LEAST_ABSORBED, log_column_mass, _LEAST_ABSORBED)
     kernel.absorb(absorbed_row - log_row_sums, absorbed_column - log_column_sums)

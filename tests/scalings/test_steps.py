@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from ccot.scalings.partition import (
+from ccot.scalings.steps import (
     StepLaw,
-    join_steps,
+    find_step,
+    join,
     label_steps,
-    place,
     step_posterior,
     thresholds,
 )
@@ -41,7 +41,7 @@ def test_batches_are_joined_in_order():
     values = np.random.default_rng(0).normal(size=(5, 9))
     jumps = [[1], [2], [3, 4], [], [8]]
     whole = make_steps(values, jumps)
-    joined = join_steps([make_steps(values[:2], jumps[:2]), make_steps(values[2:], jumps[2:])])
+    joined = join([make_steps(values[:2], jumps[:2]), make_steps(values[2:], jumps[2:])])
     np.testing.assert_array_equal(joined.labels, whole.labels)
     np.testing.assert_array_equal(joined.n_clusters, whole.n_clusters)
     assert joined.weakest.shape == (5,)
@@ -68,13 +68,13 @@ def test_placing_the_values_themselves_gives_their_labels():
     positions = np.array([7, 21, 49])
     cuts = thresholds(np.sort(values), positions)
     labels = make_steps(values[None], [positions]).labels[0]
-    np.testing.assert_array_equal(place(values, cuts), labels)
-    np.testing.assert_array_equal(place(np.array([-99.0, 99.0]), cuts), [0, 3])
+    np.testing.assert_array_equal(find_step(values, cuts), labels)
+    np.testing.assert_array_equal(find_step(np.array([-99.0, 99.0]), cuts), [0, 3])
 
 
 def test_one_cluster_has_no_thresholds():
     cuts = thresholds(np.arange(4.0), np.empty(0, dtype=np.int64))
-    np.testing.assert_array_equal(place(np.array([-1e9, 0, 1e9]), cuts), [0, 0, 0])
+    np.testing.assert_array_equal(find_step(np.array([-1e9, 0, 1e9]), cuts), [0, 0, 0])
 
 
 def test_posterior_is_that_of_a_normal_mixture():
@@ -141,7 +141,7 @@ def test_posterior_is_how_often_a_value_is_placed_right():
         size=5000
     )
     cuts = np.array([1.3, 4.2])
-    labels = place(values, cuts)
+    labels = find_step(values, cuts)
     posterior = StepLaw.of(values, labels, 3).posterior(values, labels)
     assert posterior.mean() == pytest.approx((labels == truth).mean(), abs=0.03)
     doubtful = posterior < 0.8
@@ -176,3 +176,18 @@ def test_a_single_step_reaches_as_far_as_it_is_wide():
     law = StepLaw.of(np.array([2.0, 4.0]), np.array([0, 0]), 1)
     values = np.array([-0.1, 0.1, 3.0, 5.9, 6.1])
     np.testing.assert_array_equal(law.stands_on_none(values), [True, False, False, False, True])
+
+
+def test_a_small_vector_by_hand():
+    order, mask = np.argsort([[3.0, 0.1, 3.1, 0.0]], axis=1), np.array([[False, True, False]])
+    labels = label_steps(order, mask, mask.astype(float)).labels
+    np.testing.assert_array_equal(labels, [[1, 0, 1, 0]])
+    np.testing.assert_array_equal(thresholds(np.array([0.0, 1.0, 5.0, 6.0]), np.array([2])), [3.0])
+    np.testing.assert_array_equal(
+        find_step(np.array([0.2, 7.0, 2.5]), np.array([1.0, 5.0])), [0, 2, 1]
+    )
+    law = StepLaw.of(np.array([0.0, 1.0, 5.0, 6.0]), np.array([0, 0, 1, 1]), 2)
+    outside = law.stands_on_none(np.array([-2.0, -0.9, 1.5, 3.0, 5.5, 7.5]))
+    np.testing.assert_array_equal(outside, [True, False, False, True, False, True])
+    clear = step_posterior(np.array([0.0, 0.1, 9.0, 9.1]), np.array([0, 0, 1, 1]))
+    np.testing.assert_allclose(clear, 1.0, atol=1e-3)
