@@ -147,12 +147,12 @@ class BoundedTexts:
 
     def __init__(self, size: int) -> None:
         self._size, self._n_characters = size, 0
-        self._known: dict[str, str] = {}
+        self._known: dict[Any, Any] = {}
 
-    def shared(self, texts: Iterable[str]) -> list[str]:
-        """Return the same texts; those that were here before are the same objects."""
+    def shared(self, texts: Iterable[Any]) -> list[Any]:
+        """Return the same texts, or None; those that were here before are the same objects."""
         known = [self._known.setdefault(text, text) for text in texts]
-        self._n_characters += sum(len(a) for a, b in zip(known, texts, strict=True) if a is b)
+        self._n_characters += sum(len(a or "") for a, b in zip(known, texts, strict=True) if a is b)
         check_held(self._n_characters, self._size, "the names", "shorten them, or leave them out")
         return known
 

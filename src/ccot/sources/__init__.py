@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.binary import damage_explained
+from ccot.io.binary import damage_explained, map_array
 from ccot.io.matrix import InputError, check_regular
-from ccot.io.npy import map_array
 from ccot.io.zarr_folder import ZarrFolder
 from ccot.sources.backed import BackedSource, is_backed
 from ccot.sources.base import RowSource

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.matrix import InputError
-from ccot.io.parquet import ParquetTable, parquet_reader
+from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
 from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
@@ -89,8 +89,8 @@ class ParquetSource(RowSource):
     ) -> None:
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         reader = parquet_reader()
-        self._tables = [ParquetTable(file, reader) for file in files]
-        groups: list[tuple[ParquetTable, int]] = []
+        self._tables = [ArrowTable(file, reader) for file in files]
+        groups: list[tuple[ArrowTable, int]] = []
         for table in self._tables:
             columns, self._index = table.matrix_columns(index_col, drop)
             if groups and columns != self.column_names:

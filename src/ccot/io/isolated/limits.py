@@ -1,7 +1,8 @@
-"""Limits that a process sets itself before it reads a file that is not trusted."""
+"""Limits on what is read of a file that is not trusted, and on the process that reads it."""
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 import time
@@ -60,3 +61,28 @@ def _set(kind: int, limit: int) -> None:
     _, most = resource.getrlimit(kind)
     limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(kind, (limit, most))
+
+
+class LimitedStream(io.RawIOBase):
+    """A stream of which no more than so many bytes are read; then it raises the refusal."""
+
+    def __init__(self, stream: Any, limit: int, refusal: Exception) -> None:
+        self._stream, self._left, self._refusal = stream, limit, refusal
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return how much."""
+        content = self._stream.read1(len(buffer))
+        self._left -= len(content)
+        if self._left < 0:
+            raise self._refusal
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        """Close the stream below."""
+        self._stream.close()
+        super().close()
