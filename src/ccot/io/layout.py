@@ -66,29 +66,19 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text table is laid out."""
+    """How a table is laid out: places of columns, and the options with what was found out."""
 
-    delimiter: str
-    decimal: str
+    options: ReadOptions
     header: tuple[str, ...] | None
     index: int | None
     width: int
     dropped: frozenset[int] = frozenset()
-    index_asked: bool = False
     holds_words: bool = False
-    notes: tuple[str, ...] = ()
-    source: str = ""
-
-    @property
-    def removed(self) -> list[int]:
-        """Places of the columns that hold no values, the last one first."""
-        own = set() if self.index is None else {self.index}
-        return sorted(self.dropped | own, reverse=True)
 
     @property
     def kept(self) -> list[int]:
         """Places of the columns that hold values."""
-        removed = set(self.removed)
+        removed = {self.index, *self.dropped}
         return [place for place in range(self.width) if place not in removed]
 
     @property
@@ -103,16 +93,16 @@ class Layout:
 
     def describe(self) -> str:
         """Say in words how the table is read."""
-        names = {"\t": "tab", " ": "space"}
+        options, names = self.options, {"\t": "tab", " ": "space"}
         heading = ", with a header" if self.header else ", without a header"
         index = "no row names"
         if self.index is not None:
             index = f"row names from column {self._shown(self.index)}"
-        cells = f"text, delimiter {names.get(self.delimiter, repr(self.delimiter))}"
-        if self.decimal != ".":
-            cells += f", decimal {self.decimal!r}"
-        if self.source:
-            cells, heading = self.source, "" if self.header else heading
+        cells = f"text, delimiter {names.get(options.delimiter or '', repr(options.delimiter))}"
+        if options.decimal != ".":
+            cells += f", decimal {options.decimal!r}"
+        if options.source:
+            cells, heading = options.source, "" if self.header else heading
         left_out = ""
         if len(self.dropped) > FEW:
             left_out = f", {len(self.dropped)} columns left out"
@@ -175,13 +165,7 @@ class Cells:
 
 
 def guess_delimiter(head: Sequence[str]) -> str:
-    """Return the delimiter that cuts all lines into equally many cells, two at least.
-
-    Examples
-    --------
-    >>> guess_delimiter(["a;b", "1,5;2,5"])
-    ';'
-    """
+    """Return the delimiter that cuts all lines into equally many cells, two at least."""
     widths = {
         delimiter: [len(row) for row in Cells(iter(head), delimiter, complete=False)]
         for delimiter in _DELIMITERS
@@ -200,13 +184,7 @@ def guess_delimiter(head: Sequence[str]) -> str:
 
 
 def guess_decimal(sample: Sequence[list[str]]) -> str:
-    """Return a comma where cells are numbers with one, and a point otherwise.
-
-    Examples
-    --------
-    >>> guess_decimal([["a", "b"], ["1,5", "2"]]), guess_decimal([["1.5", "2"]])
-    (',', '.')
-    """
+    """Return a comma where cells are numbers with one, and a point otherwise."""
     commas = points = False
     for cell in (cell.strip() for row in sample for cell in row):
         # 1,234 may be a thousand and more: it is no sign of decimal commas.
@@ -217,38 +195,44 @@ def guess_decimal(sample: Sequence[list[str]]) -> str:
 
 def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
     """Find header and row names by looking at the first rows; the decimal point must be known."""
-    delimiter, decimal = options.delimiter or ",", options.decimal or "."
+    decimal = options.decimal or "."
     first, rest = sample[0], sample[1:]
     width = len(rest[0]) if rest else len(first)
     if width < 2:
         other = guess_delimiter([row[0] for row in sample if row])
         fitting = f" {other!r}" if other in sample[-1][0] else ""
         raise InputError(
-            f"only one column was found with the delimiter {delimiter!r}: pass "
+            f"only one column was found with the delimiter {options.delimiter or ','!r}: pass "
             f"--delimiter{fitting}, or --long for lists of cells"
         )
-    has_header, notes = options.header, options.notes
+    has_header = options.header
     if has_header is None:
         _check_title(sample, decimal)
         shorter = len(first) == width - 1
         known = not set(options.known).isdisjoint(cell.strip() for cell in first)
-        has_header, doubt = (True, "") if shorter or known else _heads(first, rest, decimal)
-        notes += (doubt,) if doubt else ()
+        has_header, doubt = (True, ()) if shorter or known else _heads(first, rest, decimal)
+        options = replace(options, notes=options.notes + doubt)
     header = tuple(cell.strip() for cell in first) if has_header else None
     if header is not None and len(header) == width - 1:
         header = ("", *header)
+    width = max(width, len(header or ()))
     body = rest if has_header else sample
-    dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
-    index = _find_index(header, body, width, options)
-    index = None if index in dropped else index
-    _check_header(header, dropped)
-    layout = Layout(
-        delimiter, decimal, header, index, width, dropped,
-        index_asked=options.index_col is not None, notes=notes, source=options.source,
-    )  # fmt: skip
+    layout = place_columns(_find_index(header, body, options), header, width, options)
+    _check_header(header, layout.dropped)
     kept = layout.kept
     cells = (row[place] for row in body for place in kept if place < len(row))
     return replace(layout, holds_words=not all(is_number(cell, decimal) for cell in cells))
+
+
+def place_columns(
+    index: int | None, header: tuple[str, ...] | None, width: int, options: ReadOptions
+) -> Layout:
+    """Return a layout; the index is that of row names if the options ask for none."""
+    asked = options.index_col
+    if asked is not None:
+        index = None if asked is False else find_column(asked, header, width, "--index-col")
+    dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
+    return Layout(options, header, None if index in dropped else index, width, dropped)
 
 
 def _check_title(sample: Sequence[list[str]], decimal: str) -> None:
@@ -279,24 +263,26 @@ def _check_header(header: tuple[str, ...] | None, dropped: Collection[int]) -> N
         )
 
 
-def _heads(first: list[str], rest: Sequence[list[str]], decimal: str) -> tuple[bool, str]:
+def _heads(
+    first: list[str], rest: Sequence[list[str]], decimal: str
+) -> tuple[bool, tuple[str, ...]]:
     """Tell whether the first line is a header, and what to say if that is in doubt."""
     words = [place for place, cell in enumerate(first) if not is_number(cell, decimal)]
     if not rest:
-        return any(place > 0 for place in words), ""
+        return any(place > 0 for place in words), ()
     below = [
         {row[place].strip() for row in rest if place < len(row)} for place in range(len(first))
     ]
     above_numbers = any(all(is_number(cell, decimal) for cell in below[place]) for place in words)
     if above_numbers or first[0].strip().lower() in _INDEX_NAMES:
-        return True, ""
+        return True, ()
     if not words or any(first[place].strip() in below[place] for place in words):
-        return False, ""
+        return False, ()
     above = [cell.strip() for place, cell in enumerate(first) if place not in words]
     shown = f"the first line ({', '.join(first)[:40]}) is taken for"
     if not above or _heads_numbers(above, rest, decimal):
-        return True, f"{shown} a header: pass --no-header if it is a row"
-    return False, f"{shown} a row: pass --header if it names the columns"
+        return True, (f"{shown} a header: pass --no-header if it is a row",)
+    return False, (f"{shown} a row: pass --header if it names the columns",)
 
 
 def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) -> bool:
@@ -341,31 +327,18 @@ def _all_whole(numbers: Iterable[float]) -> bool:
 
 
 def _find_index(
-    header: tuple[str, ...] | None,
-    body: Sequence[list[str]],
-    width: int,
-    options: ReadOptions,
+    header: tuple[str, ...] | None, body: Sequence[list[str]], options: ReadOptions
 ) -> int | None:
-    asked, decimal = options.index_col, options.decimal or "."
-    if asked is False:
-        return None
-    if asked is not None:
-        return find_column(asked, header, width, "--index-col")
+    """Return the first column if it names rows."""
     if header is not None and header[0] in options.known:
         return None
-    if header is not None and header[0].lower() in _INDEX_NAMES:
-        return 0
-    return None if all(is_number(row[0], decimal) for row in body) else 0
+    named = header is not None and header[0].lower() in _INDEX_NAMES
+    decimal = options.decimal or "."
+    return 0 if named or not all(is_number(row[0], decimal) for row in body) else None
 
 
 def find_column(asked: Column, header: Sequence[str] | None, width: int, option: str) -> int:
-    """Return the position of a column given by name or position.
-
-    Examples
-    --------
-    >>> find_column("b", ["a", "b"], 2, "--index-col"), find_column("0", None, 2, "--index-col")
-    (1, 0)
-    """
+    """Return the position of a column given by name or position."""
     if header is not None and asked in header:
         return list(header).index(str(asked))
     place = int(asked) if str(asked).isdecimal() else -1
@@ -375,6 +348,19 @@ def find_column(asked: Column, header: Sequence[str] | None, width: int, option:
             f"{option} {asked} is no column: {known}; positions go from 0 to {width - 1}"
         )
     return place
+
+
+def long_places(
+    asked: bool | Sequence[Column], header: Sequence[str] | None, width: int, advice: str
+) -> list[int]:
+    """Return the places of row, column and, if there is one, value of a long table."""
+    wanted = list(range(min(width, 3))) if isinstance(asked, bool) else list(asked)
+    places = [find_column(column, header, width, "--long-columns") for column in wanted]
+    if len(places) not in (2, 3):
+        raise InputError(
+            f"a long table has a row, a column and a value{advice}--long-columns row,column,value"
+        )
+    return places
 
 
 def check_drop(drop: Sequence[Column], what: str) -> None:

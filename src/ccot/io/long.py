@@ -35,14 +35,6 @@ def collect_long(
     """Gather cells into a matrix; rows and columns in the order in which they first appear.
 
     ``counted``: the values are ones; ``size`` tells how many bytes were read so far.
-
-    Examples
-    --------
-    >>> cells = [("ann", "tea", 2.0), ("bob", "jam", 1.0)]
-    >>> table = collect_long(cells, ReadOptions(), counted=False, size=lambda: 20)
-    >>> table.values.toarray()
-    array([[2., 0.],
-           [0., 1.]])
     """
     unlisted, aggregate = options.unlisted, options.aggregate
     if unlisted not in UNLISTED:

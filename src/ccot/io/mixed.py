@@ -15,7 +15,6 @@ from ccot.io.layout import (
     DECIMAL_COMMA,
     MISSING,
     Layout,
-    ReadOptions,
     append_numbers,
     is_number,
     parse,
@@ -62,13 +61,7 @@ class _Codes(dict[str, int]):
 
 
 def as_text(number: float) -> str:
-    """Return a number as people write it; nothing where it is missing.
-
-    Examples
-    --------
-    >>> as_text(7.0), as_text(0.5), as_text(float("nan"))
-    ('7', '0.5', '')
-    """
+    """Return a number as people write it; nothing where it is missing."""
     if number != number:
         return ""
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
@@ -180,10 +173,10 @@ def gather(
 
 
 def finish(
-    columns: list[GrowingColumn], names: list[str] | None, layout: Layout, options: ReadOptions
+    columns: list[GrowingColumn], names: list[str] | None, layout: Layout
 ) -> NamedMatrix | Table:
     """Return what was gathered: a matrix if all columns hold numbers, else a table."""
-    notes = list(layout.notes)
+    options, notes = layout.options, []
     values: dict[str, np.ndarray] = {}
     unique_names((column.name for column in columns), "columns")
     if not options.tables:
@@ -203,46 +196,43 @@ def finish(
                 f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r}); "
                 "the numbers before are written without leading zeros"
             )
-    return settle(values, names, layout, options, notes)
+    return settle(values, names, layout, notes)
 
 
 def settle(
     values: dict[str, np.ndarray],
     names: list[str] | None,
     layout: Layout,
-    options: ReadOptions,
-    notes: Iterable[str],
+    notes: Iterable[str] = (),
 ) -> NamedMatrix | Table:
     """Return columns and row names as a matrix or a table; names that repeat are a column."""
-    how, notes = layout.describe(), list(notes)
+    notes = [*layout.options.notes, *notes]
     if names is not None and layout.index is not None and (again := most_repeated(names)):
         holds_words = any(column.dtype.kind != "f" for column in values.values())
-        notes += _as_column(again, len(names), layout, options.tables, holds_words)
+        notes += _as_column(again, len(names), layout, holds_words)
         title, cells = layout.title(layout.index), (name.strip() or None for name in names)
         values, names = {title: np.array(list(cells), dtype=object), **values}, None
-        how = replace(layout, index=None).describe()
-    for column in values.values():
-        if column.dtype.kind == "f":
-            check_values(column)
-    if all(column.dtype.kind == "f" for column in values.values()):
-        matrix = np.column_stack(list(values.values())) if values else np.empty((0, 0))
-        return named_matrix(matrix, names, layout.column_names, how, notes)
-    return Table(values, None if names is None else list(names), (how, *notes))
+        layout = replace(layout, index=None)
+    numbers = [column for column in values.values() if column.dtype.kind == "f"]
+    for column in numbers:
+        check_values(column)
+    if len(numbers) < len(values):
+        return Table(values, names, (layout.describe(), *notes))
+    matrix = np.column_stack(numbers) if values else np.empty((0, 0))
+    return named_matrix(matrix, names, layout.column_names, layout.describe(), notes)
 
 
-def _as_column(
-    again: Repeated, n_rows: int, layout: Layout, tables: bool, holds_words: bool
-) -> list[str]:
+def _as_column(again: Repeated, n_rows: int, layout: Layout, holds_words: bool) -> list[str]:
     """Return what to say where a first column repeats itself, and so names no rows; or refuse."""
     title = layout.title(layout.index or 0)[:40]
     what = f"olumn {title!r} cannot name the rows: {again.times} of them are {again.name[:40]!r}"
-    if layout.index_asked:
+    if layout.options.index_col is not None:
         raise InputError(f"C{what}. Use --index-col NAME, or leave it out to number the rows.")
     # Names of a matrix that are nearly unique are names with a mistake, no categories.
-    if not tables or (not holds_words and 2 * again.n_distinct > n_rows):
+    if not layout.options.tables or (not holds_words and 2 * again.n_distinct > n_rows):
         raise InputError(
-            f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and --drop "
-            f"{shlex.quote(title)} to leave the column out)."
+            f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and "
+            f"{drop_options([title])} to leave the column out)."
         )
     if 2 * again.n_distinct <= n_rows:
         return []

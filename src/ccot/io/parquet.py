@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.isolated.client import FilledArray, IsolatedReader
-from ccot.io.layout import Column, Layout, ReadOptions, check_drop, find_column
+from ccot.io.layout import Column, Layout, ReadOptions, check_drop, long_places, place_columns
 from ccot.io.long import collect_long
 from ccot.io.matrix import (
     BoundedTexts,
@@ -41,9 +41,7 @@ _DECLARED = ("date", "category", "ordered")
 class ArrowTable:
     """A Parquet or Feather file, read by another process, which may be there already.
 
-    ``names`` are its columns, ``n_rows`` counts its rows, and ``group_rows`` those of each row
-    group. ``kinds`` of columns are number, text, date, other, and of Feather category and ordered;
-    ``levels`` are those of ordered columns.
+    The kinds of columns are number, text, date and other, in Feather also category and ordered.
     """
 
     def __init__(
@@ -84,19 +82,12 @@ class ArrowTable:
                 )
         return columns, None if layout.index is None else self.names[layout.index]
 
-    def layout(self, options: ReadOptions, source: str = "") -> Layout:
+    def layout(self, options: ReadOptions) -> Layout:
         """Return which columns hold values, and which one row names: that of pandas, or text."""
-        names, asked = self.names, options.index_col
-        unique_names(names, "columns")
-        index = None
-        if asked is not None and asked is not False:
-            index = find_column(asked, names, len(names), "--index-col")
-        elif asked is None and self._index is not None and self._index not in options.known:
-            index = names.index(self._index)
-        dropped = frozenset(find_column(one, names, len(names), "--drop") for one in options.drop)
-        index = None if index in dropped else index
-        asked_for = asked is not None
-        return Layout("", ".", tuple(names), index, len(names), dropped, asked_for, source=source)
+        unique_names(self.names, "columns")
+        name = self._index
+        index = None if name is None or name in options.known else self.names.index(name)
+        return place_columns(index, tuple(self.names), len(self.names), options)
 
     def read(self, columns: Sequence[str], group: int | None = None) -> np.ndarray:
         """Return numeric columns, of one row group or of all."""
@@ -105,7 +96,9 @@ class ArrowTable:
         n_bytes = 8 * n_rows * len(columns)
         check_unfolded(n_bytes, self.path)
         values = np.empty((n_rows, len(columns)))
-        step = self._columns_at_once()
+        # Arrow holds pages of all columns that it reads together.
+        pages = _BUFFER_BYTES + min(_PAGE_BYTES, 24 * max(self.group_rows, default=0))
+        step = _ARROW_BYTES // pages
         for first in range(0, len(columns), step):
             part = FilledArray(values[:, first : first + step])
             names = list(columns[first : first + step])
@@ -113,11 +106,6 @@ class ArrowTable:
                 part.put(block)
             part.whole()
         return values
-
-    def _columns_at_once(self) -> int:
-        """Return how many columns Arrow may read together: it holds pages of all of them."""
-        most = max(self.group_rows, default=0)
-        return _ARROW_BYTES // (_BUFFER_BYTES + min(_PAGE_BYTES, 24 * most))
 
     def cells(self, name: str) -> np.ndarray:
         """Return a column of dates, or of texts."""
@@ -129,20 +117,16 @@ class ArrowTable:
             moments.put(part)
         return moments.whole().view("datetime64[us]")
 
-    def words(self, name: str) -> np.ndarray:
-        """Return a column as texts, None where there is none."""
+    def words(self, name: str, size: int = 0, held: int = 0) -> np.ndarray:
+        """Return a column as texts, None where there is none; see :meth:`row_names` for bytes."""
         n_bytes = self.n_rows * _TEXT_BYTES
         check_unfolded(n_bytes, self.path)
+        texts = BoundedTexts(max(n_bytes, size, self.path.stat().st_size))
         parts = [np.empty(0, dtype=object)]
-        for known, codes in self._texts(name, n_bytes, n_bytes):
+        for message, (_, codes) in self._ask(max(n_bytes, held), texts=[name]):
+            known = texts.shared(message["texts"][0])
             parts.append(np.array(known, dtype=object)[codes])
         return np.concatenate(parts)
-
-    def _texts(self, name: str, size: int, held: int) -> Iterator[tuple[list, np.ndarray]]:
-        """Yield texts, or None, and for each row which of them it is."""
-        texts = BoundedTexts(max(size, self.path.stat().st_size))
-        for message, (_, codes) in self._ask(held, texts=[name]):
-            yield texts.shared(message["texts"][0]), codes
 
     def row_names(self, index: str, n_columns: int) -> list[str]:
         """Return the row names, of a table with so many columns beside them."""
@@ -156,11 +140,7 @@ class ArrowTable:
             "leave the names out by --drop",
         )
         self._check_text(index)
-        names: list[str] = []
-        for known, codes in self._texts(index, n_bytes, held):
-            known = list(map(str, known))
-            names += [known[code] for code in codes.tolist()]
-        return list(unique_names(names, "rows") or ())
+        return list(unique_names(self.words(index, n_bytes, held), "rows") or ())
 
     def triples(self, columns: Sequence[str], n_bytes: int) -> Iterator[tuple[str, str, float]]:
         """Yield the cells of a long table: row, column and value, which is 1 if it is not there."""
@@ -170,8 +150,8 @@ class ArrowTable:
         texts = BoundedTexts(max(n_bytes, self.path.stat().st_size))
         for message, (values, *codes) in self._ask(4 * n_bytes, numbers=value, texts=named):
             known = ([str(text) for text in texts.shared(one)] for one in message["texts"])
-            cells = (map(one.__getitem__, code.tolist())
-                     for one, code in zip(known, codes, strict=True))  # fmt: skip
+            coded = zip(known, codes, strict=True)
+            cells = (map(one.__getitem__, code.tolist()) for one, code in coded)
             counts = values[:, 0] if value else np.ones(len(values))
             yield from zip(*cells, counts.tolist(), strict=True)
 
@@ -201,9 +181,9 @@ def read_parquet(path: Path, options: ReadOptions) -> NamedMatrix | Table:
     table = ArrowTable(path)
     if options.long is not False:
         check_drop(options.drop, "a long table")
-        return _read_long(table, _long_columns(table, options.long), options)
+        return _read_long(table, options)
     if options.tables:
-        return _as_table(table, options, "Parquet")
+        return _as_table(table, replace(options, source="Parquet"))
     columns, index = table.matrix_columns(options.index_col, options.drop)
     names = None
     if index is not None and table.n_rows * len(columns):
@@ -217,28 +197,20 @@ def read_feather(path: Path, options: ReadOptions) -> NamedMatrix | Table:
     if options.long is not False:
         raise InputError(f"{path}: --long reads text and Parquet: write it as Parquet")
     table = ArrowTable(path, parquet_reader("Feather"), feather=True)
-    found = _as_table(table, options, "Feather")
+    found = _as_table(table, replace(options, source="Feather"))
     if isinstance(found, Table) and not options.tables:
         refuse_table(found)
     return found
 
 
-def _long_columns(table: ArrowTable, asked: bool | Sequence[Column]) -> list[str]:
-    """Return the columns of rows, columns and, where there is one, values."""
+def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
     header = table.names
-    wanted = list(range(min(len(header), 3))) if isinstance(asked, bool) else list(asked)
-    places = [find_column(column, header, len(header), "--long-columns") for column in wanted]
-    if len(places) not in (2, 3):
+    places = long_places(options.long, header, len(header), ": pass ")
+    columns = [header[place] for place in places]
+    if len(columns) == 3 and not table.is_numeric(columns[2]):
         raise InputError(
-            "a long table has a row, a column and a value: pass --long-columns row,column,value"
+            f"column {columns[2]!r} is no number: pass --long-columns row,column,value"
         )
-    names = [header[place] for place in places]
-    if len(names) == 3 and not table.is_numeric(names[2]):
-        raise InputError(f"column {names[2]!r} is no number: pass --long-columns row,column,value")
-    return names
-
-
-def _read_long(table: ArrowTable, columns: list[str], options: ReadOptions) -> NamedMatrix:
     n_bytes = _LONG_BYTES * table.n_rows
     check_unfolded(n_bytes, table.path)
     size = max(table.path.stat().st_size, n_bytes)
@@ -246,9 +218,9 @@ def _read_long(table: ArrowTable, columns: list[str], options: ReadOptions) -> N
     return collect_long(triples, options, counted=len(columns) == 2, size=lambda: size)
 
 
-def _as_table(table: ArrowTable, options: ReadOptions, source: str) -> NamedMatrix | Table:
+def _as_table(table: ArrowTable, options: ReadOptions) -> NamedMatrix | Table:
     """Return a matrix if all columns hold numbers, else a table."""
-    layout = table.layout(options, source)
+    layout = table.layout(options)
     kept = layout.column_names or ()
     refuse_types({name: table.types[name] for name in kept if table.kinds[name] == "other"})
     numbers = [name for name in kept if table.is_numeric(name)]
@@ -257,7 +229,7 @@ def _as_table(table: ArrowTable, options: ReadOptions, source: str) -> NamedMatr
     names = None
     if layout.index is not None:
         names = list(map(str, table.words(table.names[layout.index])))
-    found = settle(values, names, layout, options, ())
+    found = settle(values, names, layout)
     if isinstance(found, NamedMatrix):
         return found
     kinds = {name: table.kinds[name] for name in kept if table.kinds[name] in _DECLARED}

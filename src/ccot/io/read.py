@@ -38,18 +38,9 @@ _MAGIC = {
     b"SQLite format 3": "sqlite",
 }
 _NAMES = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".mtx": "mtx",
-    ".h5ad": "h5ad",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
+    **{f".{kind}": kind for kind in ("npy", "npz", "mtx", "h5ad", "parquet", "feather", "xlsx")},
+    **{".pq": "parquet", ".arrow": "feather", ".xlsm": "xlsx"},
+    **{".sqlite": "sqlite", ".sqlite3": "sqlite"},
 }
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _JSON_STARTS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')

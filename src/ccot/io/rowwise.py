@@ -31,15 +31,7 @@ _SQLITE_STEPS, _SQLITE_BYTES, _SECONDS, _BYTES_A_SECOND = 1_000_000, 1 << 20, 30
 
 
 def cell_text(value: Any) -> str:
-    """Return a value as the text of a cell.
-
-    Examples
-    --------
-    >>> cell_text(2.0), cell_text(None), cell_text(True)
-    ('2', '', 'true')
-    >>> cell_text(datetime.datetime(2024, 1, 31))
-    '2024-01-31'
-    """
+    """Return a value as the text of a cell."""
     if value is None:
         return ""
     if isinstance(value, bool):

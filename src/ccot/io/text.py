@@ -21,11 +21,11 @@ from ccot.io.layout import (
     ReadOptions,
     append_numbers,
     check_drop,
-    find_column,
     find_layout,
     guess_decimal,
     guess_delimiter,
     is_number,
+    long_places,
     parse,
 )
 from ccot.io.long import collect_long
@@ -45,17 +45,7 @@ _EMPTY = "the input is empty: pass a table with at least two rows and columns"
 def read_text(
     lines: Iterator[str], options: ReadOptions, progress: Callable[[], None] = lambda: None
 ) -> NamedMatrix | Table:
-    """Read a table from lines of text; ``progress`` is called every few hundred rows.
-
-    Examples
-    --------
-    >>> table = read_text(iter(["gene,a,b", "x,1,2", "y,3,"]), ReadOptions())
-    >>> table.values
-    array([[ 1.,  2.],
-           [ 3., nan]])
-    >>> table.row_names, table.column_names
-    (('x', 'y'), ('a', 'b'))
-    """
+    """Read a table from lines of text; ``progress`` is called every few hundred rows."""
     head, complete = _head(lines)
     if not any(line.strip() for line in head):
         raise InputError(_EMPTY)
@@ -121,19 +111,19 @@ def _read_cells(
         return _read_long(cells, sample, options, progress)
     layout = find_layout(sample, options)
     sample.clear()  # where rows are few and long, it is most of the table
-    return _read_wide(cells, layout, options, progress)
+    return _read_wide(cells, layout, progress)
 
 
 def _read_wide(
-    cells: Cells | RowCells, layout: Layout, options: ReadOptions, progress: Callable[[], None]
+    cells: Cells | RowCells, layout: Layout, progress: Callable[[], None]
 ) -> NamedMatrix | Table:
     """Read numbers row by row; from the first word on, go on column by column."""
     values, names = array("d"), []
     rows = _rows(cells, layout, names, progress)
     first: list[str] | None = None
-    checked = 0
+    checked, decimal = 0, layout.options.decimal or "."
     while not layout.holds_words and (first := next(rows, None)) is not None:
-        if not append_numbers(values, first, layout.decimal):
+        if not append_numbers(values, first, decimal):
             break
         if len(values) + len(names) > checked:
             check_held(
@@ -147,24 +137,22 @@ def _read_wide(
     row_names = names if layout.index is not None else None
     if not layout.holds_words and first is None:
         if row_names is not None and most_repeated(row_names):
-            columns = dict(zip(layout.titles, matrix.T, strict=True))
-            return settle(columns, row_names, layout, options, layout.notes)
-        return named_matrix(matrix, row_names, layout.column_names, layout.describe(), layout.notes)
-    columns = [
-        GrowingColumn(title, layout.decimal, column)
-        for title, column in zip(layout.titles, matrix.T, strict=True)
-    ]
-    del matrix, values
+            return settle(dict(zip(layout.titles, matrix.T, strict=True)), row_names, layout)
+        how, notes = layout.describe(), layout.options.notes
+        return named_matrix(matrix, row_names, layout.column_names, how, notes)
+    numbers = zip(layout.titles, matrix.T, strict=True)
+    columns = [GrowingColumn(title, decimal, column) for title, column in numbers]
+    del matrix, values, numbers
     numbered = ((row, cells.line) for row in chain([first] if first else [], rows))
     gather(numbered, columns, lambda: cells.n_characters)
-    return finish(columns, row_names, layout, options)
+    return finish(columns, row_names, layout)
 
 
 def _rows(
     cells: Cells | RowCells, layout: Layout, names: list[str], progress: Callable[[], None]
 ) -> Iterator[list[str]]:
     """Return rows of values; the names of rows, if there are any, are added to a list."""
-    removed = layout.removed
+    removed = sorted({layout.index, *layout.dropped} - {None}, reverse=True)
     for row in _body(cells, layout.header is not None, progress):
         if len(row) != layout.width:
             raise InputError(
@@ -193,18 +181,13 @@ def _read_long(
     options: ReadOptions,
     progress: Callable[[], None],
 ) -> NamedMatrix:
-    first, width, asked = sample[0], max(len(row) for row in sample), options.long
-    wanted = list(range(min(width, 3))) if isinstance(asked, bool) else list(asked)
-    decimal, has_header = options.decimal or ".", options.header
+    first, width, decimal = sample[0], max(len(row) for row in sample), options.decimal or "."
+    has_header = options.header
     if has_header is None:
-        has_header = _long_has_header(first, wanted, decimal)
+        has_header = _long_has_header(first, options.long, width, decimal)
     header = [cell.strip() for cell in first] if has_header else None
-    places = [find_column(column, header, width, "--long-columns") for column in wanted]
-    if len(places) not in (2, 3):
-        raise InputError(
-            "a long table has a row, a column and a value in each line: pass --delimiter, or "
-            "--long-columns row,column,value"
-        )
+    advice = " in each line: pass --delimiter, or "
+    places = long_places(options.long, header, width, advice)
 
     def triples() -> Iterator[tuple[str, str, float]]:
         for row in _body(cells, has_header, progress):
@@ -220,8 +203,11 @@ def _read_long(
     return collect_long(triples(), options, counted=counted, size=lambda: cells.n_characters)
 
 
-def _long_has_header(first: list[str], wanted: Sequence[Column], decimal: str) -> bool:
+def _long_has_header(
+    first: list[str], asked: bool | Sequence[Column], width: int, decimal: str
+) -> bool:
     """Columns asked for by name need a header; a value that is no number is one; so are pairs."""
+    wanted = range(min(width, 3)) if isinstance(asked, bool) else asked
     if not all(str(column).isdecimal() for column in wanted) or len(wanted) < 3:
         return True
     value = int(wanted[2])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,20 +13,7 @@ from ccot.io.matrix import InputError, unfolding_limit
 
 
 class ZarrFolder:
-    """A Zarr array in a folder; its rows are read by another process.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The folder.
-
-    Attributes
-    ----------
-    shape, chunks : tuple of int
-        Of the array, and of its chunks.
-    dtype : numpy.dtype
-        Of its numbers.
-    """
+    """A Zarr array in a folder, with shape, chunks and dtype; another process reads its rows."""
 
     def __init__(self, path: Path) -> None:
         if find_spec("zarr") is None:
@@ -69,12 +55,9 @@ class ZarrFolder:
 def _folder_size(folder: Path) -> int:
     """Return the bytes of all files in a folder; refuse pipes and devices among them."""
     size = 0
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                size += _folder_size(Path(entry))
-            elif entry.is_file():
-                size += entry.stat().st_size
-            else:
-                raise InputError(f"{entry.path} is no regular file: remove it")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            size += path.stat().st_size
+        elif not path.is_dir():
+            raise InputError(f"{path} is no regular file: remove it")
     return size

@@ -1,11 +1,12 @@
-"""Rows of matrices that AnnData leaves in their file: dense ones in HDF5, sparse ones anywhere."""
+"""Rows of matrices that others keep: AnnData in its file, Dask in blocks."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
-from ccot.sources.base import PART_CELLS, Matrix, RowSource, even_parts, two_axes
+from ccot.sources.base import PART_CELLS, Matrix, RowSource, even_parts, stacked, two_axes
 from ccot.sources.memory import ArraySource
 
 # Few entries or none: a part of a sparse matrix has at most so many rows.
@@ -21,18 +22,20 @@ def is_backed(X: Any) -> bool:
 
 
 class BackedSource(RowSource):
-    """Rows of a matrix in an HDF5 or Zarr file, as in a backed AnnData.
+    """Rows of an ``h5py.Dataset`` or ``anndata.abc.CSRDataset``, as in a backed AnnData.
 
-    Parameters
-    ----------
-    stored : h5py.Dataset or anndata.abc.CSRDataset
-        The matrix; the file stays open as long as it is read.
+    The file stays open as long as it is read.
     """
 
     def __init__(self, stored: Any) -> None:
-        self.stored = stored
-        self.shape = two_axes(stored.shape)
-        self.parts = _parts(stored, self.shape)
+        self.stored, self.shape = stored, two_axes(stored.shape)
+        if not hasattr(stored, "format"):
+            self.parts = even_parts(*self.shape, multiple=(stored.chunks or (1,))[0])
+            return
+        # As many rows as hold about PART_CELLS entries.
+        entries_of_a_row = int(stored.group["indptr"][-1]) // max(self.shape[0], 1)
+        width = max(entries_of_a_row, PART_CELLS // _MOST_ROWS)
+        self.parts = even_parts(self.shape[0], width)
 
     @classmethod
     def of(cls, stored: Any) -> RowSource:
@@ -50,9 +53,25 @@ class BackedSource(RowSource):
         return self.stored[part]
 
 
-def _parts(stored: Any, shape: tuple[int, int]) -> tuple[slice, ...]:
-    if not hasattr(stored, "format"):
-        return even_parts(*shape, multiple=(stored.chunks or (1,))[0])
-    # As many rows as hold about PART_CELLS entries.
-    entries_of_a_row = int(stored.group["indptr"][-1]) // max(shape[0], 1)
-    return even_parts(shape[0], max(entries_of_a_row, PART_CELLS // _MOST_ROWS))
+class DaskSource(RowSource):
+    """Rows of a Dask array; a part is a block of rows."""
+
+    def __init__(self, array: Any) -> None:
+        if any(math.isnan(size) for size in array.shape):
+            raise ValueError("the Dask array does not know its shape: X.compute_chunk_sizes()")
+        # The columns of a row must be together; that is one more task a block, not more.
+        self.shape = two_axes(array.shape)
+        self.array = array if array.numblocks[1] == 1 else array.rechunk({1: -1})
+        self.parts = stacked(self.array.chunks[0])
+
+    def blocks(self) -> list[Any]:
+        """Return the blocks of rows that are not empty, one a part, as delayed values."""
+        blocks = self.array.to_delayed().ravel()
+        return [block for block, n in zip(blocks, self.array.chunks[0], strict=True) if n]
+
+    def _read(self, part: slice) -> Matrix:
+        return self.array[part].compute()
+
+    def transposed(self) -> DaskSource:
+        """Return the source of the columns."""
+        return DaskSource(self.array.T.rechunk({0: "auto", 1: -1}))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ccot.io.layout import Column
 from ccot.io.matrix import InputError
 from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
@@ -69,23 +70,12 @@ def map_source(mapped: np.memmap) -> RowSource:
 class ParquetSource(RowSource):
     """Rows of a Parquet file, or of all in a folder in the order of their names.
 
-    A part is a row group: that much must fit into memory, several times over.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file, or the folder.
-    index_col : str, int, False or None, default=None
-        Column of row names, as in :func:`ccot.io.read_matrix`.
-    drop : sequence of str or int, optional
-        Columns to leave out.
+    A part is a row group: that much must fit into memory, several times over. The options are as in
+    :func:`ccot.io.read_matrix`.
     """
 
     def __init__(
-        self,
-        path: Path,
-        index_col: str | int | bool | None = None,
-        drop: Sequence[str | int] = (),
+        self, path: Path, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
     ) -> None:
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         reader = parquet_reader()
@@ -97,11 +87,11 @@ class ParquetSource(RowSource):
                 raise InputError(f"{table.path} has other columns than {files[0]}")
             self.column_names = columns
             groups += [(table, group) for group in range(len(table.group_rows))]
-        heights = [table.group_rows[group] for table, group in groups]
-        self.parts = stacked(heights)
-        held = [group for group, height in zip(groups, heights, strict=True) if height]
+        held = [(table, group) for table, group in groups if table.group_rows[group]]
+        self.parts = stacked([table.group_rows[group] for table, group in held])
         self._groups = dict(zip((part.start for part in self.parts), held, strict=True))
-        self.shape = sum(heights), len(self.column_names or ())
+        n_rows = sum(table.n_rows for table in self._tables)
+        self.shape = n_rows, len(self.column_names or ())
 
     def _read(self, part: slice) -> np.ndarray:
         table, group = self._groups[part.start]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ccot.persistence.digest import digest
 from ccot.runtime.run import Progress, no_progress
-from ccot.sources.base import Matrix, RowSource, checked_rows, even_parts, two_axes
+from ccot.sources.base import Matrix, RowSource, checked_rows, even_parts, stacked, two_axes
 
 
 class ArraySource(RowSource):
@@ -44,8 +44,8 @@ class FunctionSource(RowSource):
     Parameters
     ----------
     make : callable
-        Takes the first row and the one after the last, returns these rows. Asked twice, it must
-        give the same rows; with ``n_jobs`` it is called from several threads.
+        Takes the first row and the one after the last, returns these rows, the same each time; with
+        ``n_jobs`` it is called from several threads.
     shape : tuple of int
         Numbers of rows and columns.
     part_rows : int, optional
@@ -75,9 +75,7 @@ class FunctionSource(RowSource):
     ) -> None:
         self.make, self.shape = make, two_axes(shape)
         step = part_rows or even_parts(*self.shape)[0].stop
-        self.parts = tuple(
-            slice(first, min(first + step, shape[0])) for first in range(0, shape[0], step)
-        )
+        self.parts = stacked([min(step, shape[0] - row) for row in range(0, shape[0], step)])
 
     def _read(self, part: slice) -> Matrix:
         return self.make(part.start, part.stop)

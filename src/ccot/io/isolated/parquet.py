@@ -7,7 +7,7 @@ stands in many rows is sent once for every batch.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ import pyarrow.types as types
 from ccot.io.isolated.worker import Answer
 
 _NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-_TEXTS = (types.is_string, types.is_large_string, types.is_string_view)
 # Cells that are read at once, and rows at least.
 _CELLS, _ROWS = 1 << 18, 1024
 # Bytes of a column that are read from the file at once.
@@ -38,20 +37,16 @@ sys.meta_path.insert(0, _NoPandas)  # type: ignore[arg-type]
 
 
 class _Table:
-    """What both formats have in common; ``first`` tells which first columns name rows."""
+    """What both formats have in common; ``names_rows`` tells whether the first column does so."""
 
-    about: dict[str, Any]
-
-    def _describe(self, schema: Any, kinds: list[str], first: bool, **more: Any) -> None:
+    def __init__(self, schema: Any, kinds: list[str], names_rows: bool, **more: Any) -> None:
         kept = (schema.pandas_metadata or {}).get("index_columns", [])
-        index = schema.names[0] if first else None
+        index = schema.names[0] if names_rows else None
         if len(kept) == 1 and kept[0] in schema.names:
             index = kept[0]
-        self.about = {"names": schema.names, "kinds": kinds, "index": index, "levels": {}}
-        self.about |= {"types": [_type(kind) for kind in schema.types], **more}
+        self.about = {"names": schema.names, "kinds": kinds, "index": index, **more}
 
-    def _batches(self, columns: list[str], n_rows: int, groups: Any) -> Iterator[Any]:
-        raise NotImplementedError
+    _batches: Callable[..., Iterator[Any]]
 
     def read(
         self,
@@ -85,14 +80,17 @@ class _Parquet(_Table):
         self._file: Any = pq.ParquetFile(
             path, metadata=about, read_dictionary=texts, buffer_size=_BUFFER
         )
-        kinds = [_kind(kind) for kind in self._file.schema_arrow.types]
-        self._describe(
-            self._file.schema_arrow,
+        schema = self._file.schema_arrow
+        kinds = [_kind(kind) for kind in schema.types]
+        super().__init__(
+            schema,
             kinds,
-            first=kinds[:1] not in ([], ["number"]),
+            names_rows=kinds[:1] not in ([], ["number"]),
+            types=[_type(kind) for kind in schema.types],
             n_rows=about.num_rows,
             group_rows=[group.num_rows for group in groups],
             unfolded=sum(group.total_byte_size for group in groups),
+            levels={},
         )
 
     def _batches(self, columns: list[str], n_rows: int, groups: Any) -> Iterator[Any]:
@@ -114,15 +112,15 @@ class _Feather(_Table):
                 if getattr(column.type, "ordered", False)
             }
         kinds = [_feather_kind(kind) for kind in schema.types]
-        self._describe(
+        super().__init__(
             schema,
             kinds,
-            first=kinds[:1] == ["text"] and any(test(schema.types[0]) for test in _TEXTS),
+            names_rows=kinds[:1] == ["text"] and _is_text(schema.types[0]),
+            types=[str(kind)[:40] for kind in schema.types],
             n_rows=sum(group_rows),
             group_rows=group_rows,
             unfolded=unfolded,
             levels=levels,
-            types=[str(kind)[:40] for kind in schema.types],
         )
 
     def _open(self, columns: Sequence[int] | None = None) -> Any:
@@ -185,10 +183,14 @@ def _kind(kind: Any) -> str:
 
 def _feather_kind(kind: Any) -> str:
     """Tell categories too, which the types of these files declare; no bytes are cells."""
-    if types.is_dictionary(kind) and any(test(kind.value_type) for test in _TEXTS):
+    if types.is_dictionary(kind) and _is_text(kind.value_type):
         return "ordered" if kind.ordered else "category"
-    cells = types.is_temporal(kind) or any(test(kind) for test in (*_NUMBERS, *_TEXTS))
+    cells = types.is_temporal(kind) or _is_text(kind) or _kind(kind) == "number"
     return _kind(kind) if cells else "other"
+
+
+def _is_text(kind: Any) -> bool:
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
 def _type(kind: Any) -> str:
