@@ -43,13 +43,11 @@ def _plain(cell: str) -> float:
 
 
 def _grouped(cell: str) -> float:
-    match = _PLAIN.fullmatch(cell) or _matched(_GROUPED, cell)
-    return float(re.sub(r"[^\d.+-]", "", match[0]))
+    return float(re.sub(r"[^\d.+-]", "", (_PLAIN.fullmatch(cell) or _matched(_GROUPED, cell))[0]))
 
 
 def _comma(cell: str) -> float:
-    text = re.sub(r"[^\d,+-]", "", _matched(_COMMA, cell)[0])
-    return float(text.replace(",", "."))
+    return float(re.sub(r"[^\d,+-]", "", _matched(_COMMA, cell)[0]).replace(",", "."))
 
 
 def _percent(cell: str) -> float:
@@ -59,9 +57,7 @@ def _percent(cell: str) -> float:
 def _money(cell: str) -> float:
     sign, after, before = _matched(_MONEY, cell).groups()
     amount = (after or before).strip()
-    value = next((read(amount) for read in (_grouped, _comma) if _reads(read, [amount])), None)
-    if value is None:
-        raise ValueError(cell)
+    value = _grouped(amount) if _reads(_grouped, [amount]) else _comma(amount)
     return -value if sign == "-" else value
 
 

@@ -6,7 +6,7 @@ import csv
 import re
 from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -166,17 +166,10 @@ class Cells:
 
 def guess_delimiter(head: Sequence[str]) -> str:
     """Return the delimiter that cuts all lines into equally many cells, two at least."""
-    widths = {
-        delimiter: [len(row) for row in Cells(iter(head), delimiter, complete=False)]
-        for delimiter in _DELIMITERS
-    }
+    widths = {d: [len(row) for row in Cells(iter(head), d, complete=False)] for d in _DELIMITERS}
     for delimiter, seen in widths.items():
         # R leaves the cell above the row names out.
-        if (
-            min(seen, default=0) > 1
-            and len(set(seen[1:])) <= 1
-            and seen[0] in (seen[-1], seen[-1] - 1)
-        ):
+        if min(seen, default=0) > 1 >= len(set(seen[1:])) and seen[-1] - seen[0] in (0, 1):
             return delimiter
     usual = {d: Counter(seen).most_common(1)[0][0] for d, seen in widths.items() if seen}
     usual.pop(" ", None)
@@ -270,9 +263,8 @@ def _heads(
     words = [place for place, cell in enumerate(first) if not is_number(cell, decimal)]
     if not rest:
         return any(place > 0 for place in words), ()
-    below = [
-        {row[place].strip() for row in rest if place < len(row)} for place in range(len(first))
-    ]
+    places = range(len(first))
+    below = [{row[place].strip() for row in rest if place < len(row)} for place in places]
     above_numbers = any(all(is_number(cell, decimal) for cell in below[place]) for place in words)
     if above_numbers or first[0].strip().lower() in _INDEX_NAMES:
         return True, ()
@@ -303,7 +295,8 @@ def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) ->
     heads = [parse(cell, decimal) for cell in above]
     body = [parse(cell, decimal) for row in rows for cell in row]
     largest = max((abs(number) for number in body), default=0.0)
-    return max(map(abs, heads)) > largest or _all_whole(heads) != _all_whole(body)
+    whole, whole_body = (all(map(float.is_integer, numbers)) for numbers in (heads, body))
+    return max(map(abs, heads)) > largest or whole != whole_body
 
 
 def _are_years(cells: list[str]) -> bool:
@@ -320,10 +313,6 @@ def _counts_up(cells: list[str]) -> bool:
 def _goes_up(cells: list[str], decimal: str) -> bool:
     numbers = [parse(cell, decimal) for cell in cells]
     return len(numbers) >= _MANY and all(before < after for before, after in pairwise(numbers))
-
-
-def _all_whole(numbers: Iterable[float]) -> bool:
-    return all(number.is_integer() for number in numbers)
 
 
 def _find_index(

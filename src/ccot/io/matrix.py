@@ -193,11 +193,9 @@ def unique_names(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | No
         return None
     names = tuple(map(str, names))
     if repeated := most_repeated(names):
-        remedy = (
-            "name another --index-col, or pass --index-col none to number them"
-            if what == "rows"
-            else "rename them, or pass --no-header"
-        )
+        remedy = "rename them, or pass --no-header"
+        if what == "rows":
+            remedy = "name another --index-col, or pass --index-col none to number them"
         raise InputError(f"{repeated.times} {what} are named {repeated.name[:40]!r}: {remedy}")
     return names
 

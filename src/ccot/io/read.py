@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ccot.io.binary import read_h5ad, read_matrix_market, read_npy, read_npz, unfolded
 from ccot.io.layout import Column, ReadOptions, check_drop
@@ -46,21 +46,21 @@ _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.g
 _JSON_STARTS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
 # What is no table, however it is called, and what to do about it.
 _OTHERS = {
-    b"\xd0\xcf\x11\xe0": "an old Excel file, or one with a password: save it as .xlsx or CSV",
-    b"FEA1": "a Feather file of version 1: write it again",
-    b"<stata_dta>": "a Stata file: export it as CSV or Parquet",
-    b"$FL": "an SPSS file: export it as CSV or Parquet",
-    b"RDX": "an R workspace: write the table by write.csv",
-    b"X\n": "an R object: write the table by write.csv",
-    b"\x80\x04\x95": "a pickle, which may run code: write the table by to_csv or to_parquet",
-    b"\x80\x05\x95": "a pickle, which may run code: write the table by to_csv or to_parquet",
-    b"%PDF": "a PDF: export the table as CSV",
-    b"\x89PNG": "a picture: pass a file of a known format",
-    b"<!doctype": "a web page, no table: download the file itself",
-    b"<html": "a web page, no table: download the file itself",
-    b"<?xml": "an XML file: save the table as CSV",
+    (b"\xd0\xcf\x11\xe0",): "an old Excel file, or one with a password: save it as .xlsx or CSV",
+    (b"fea1",): "a Feather file of version 1: write it again",
+    (b"<stata_dta>",): "a Stata file: export it as CSV or Parquet",
+    (b"$fl",): "an SPSS file: export it as CSV or Parquet",
+    (b"rdx",): "an R workspace: write the table by write.csv",
+    (b"x\n",): "an R object: write the table by write.csv",
+    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which may run code: write the table by to_csv "
+    "or to_parquet",
+    (b"%pdf",): "a PDF: export the table as CSV",
+    (b"\x89png",): "a picture: pass a file of a known format",
+    (b"<!doctype", b"<html"): "a web page, no table: download the file itself",
+    (b"<?xml",): "an XML file: save the table as CSV",
 }
 _START = 64
+_LINES_BETWEEN_REPORTS = 500
 
 
 def read_matrix(
@@ -99,7 +99,7 @@ def read_matrix(
     header : bool or None, default=None
         Whether a text table begins with the names of its columns; None: find out.
     encoding : str, default="utf-8-sig"
-        Encoding of a text table.
+        Of a text table.
     long : bool or sequence of str or int, default=False
         The table lists cells: row, column and value are its first three columns, or those named.
         With two columns, pairs are counted.
@@ -169,8 +169,7 @@ def read_table(
     Parameters
     ----------
     source, index_col, drop, delimiter, header, decimal, encoding, sheet, table, progress
-        As in :func:`read_matrix`. A first column of words whose words repeat themselves names no
-        rows: it is a column.
+        As in :func:`read_matrix`. A first column whose words repeat themselves names no rows.
     as_words : collection of str
         Columns that are kept as text although nearly all of their cells are numbers. In others, a
         few words among many numbers become gaps, and a note says so.
@@ -178,8 +177,7 @@ def read_table(
     Returns
     -------
     Table
-        ``columns`` by name, ``row_names``, and ``notes``: how the file was understood, then what
-        was doubtful.
+        The columns; its first note says how the file was understood.
 
     Raises
     ------
@@ -213,8 +211,9 @@ def read_any(
     progress: Callable[[float], None] | None = None,
 ) -> NamedMatrix | Table:
     """Read a matrix, or a table where ``options`` welcome words; see :func:`read_matrix`."""
+    tell = progress or (lambda share: None)
     if str(source) != "-":
-        return _read_file(Path(source), str(source), options, progress)
+        return _read_file(Path(source), str(source), options, tell)
     stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
     if _kind(stream.peek(_START)[:_START]) is None:
         return _read_lines(stream, "-", options, lambda: None)
@@ -223,20 +222,25 @@ def read_any(
         path = Path(folder, "stdin")
         with path.open("wb") as file:
             shutil.copyfileobj(stream, file)
-        return _read_file(path, "-", options, progress)
+        return _read_file(path, "-", options, tell)
 
 
 def _read_file(
-    path: Path, name: str, options: ReadOptions, progress: Callable[[float], None] | None
+    path: Path, name: str, options: ReadOptions, tell: Callable[[float], None]
 ) -> NamedMatrix | Table:
-    with _existing(path).open("rb") as file:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: pass a file in it")
+    if not path.exists():
+        raise InputError(f"there is no file {path}: check the path")
+    check_regular(path)
+    with path.open("rb") as file:
         kind = _kind(file.read(_START), path)
         file.seek(0)
         _check_name(path, kind)
         if kind is None or kind == "gz":
-            tell = _share_teller(file, path.stat().st_size, progress)
+            size = path.stat().st_size or 1
             raw = file if kind is None else unfolded(path, file)
-            return _read_lines(raw, name, options, tell)
+            return _read_lines(raw, name, options, lambda: tell(min(file.tell() / size, 1.0)))
     if kind in ("xlsx", "json", "sqlite"):
         return _read_rows(kind, path, name, options)
     if kind in ("parquet", "feather"):
@@ -252,10 +256,16 @@ def _read_file(
 def _read_lines(
     raw: Any, name: str, options: ReadOptions, tell: Callable[[], None]
 ) -> NamedMatrix | Table:
+    def reported() -> Iterator[str]:
+        for number, line in enumerate(lines):
+            if number % _LINES_BETWEEN_REPORTS == 0:
+                tell()
+            yield line
+
     with _decoded(name, options.encoding):
         lines = io.TextIOWrapper(raw, encoding=options.encoding, newline="")
         try:
-            return read_text(iter(lines), options, tell)
+            return read_text(reported(), options)
         finally:
             lines.detach()
 
@@ -308,25 +318,14 @@ def _check_name(path: Path, kind: str | None) -> None:
         )
 
 
-def _existing(path: Path) -> Path:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: pass a file in it")
-    if not path.exists():
-        raise InputError(f"there is no file {path}: check the path")
-    check_regular(path)
-    return path
-
-
 def _kind(start: bytes, path: Path | None = None) -> str | None:
     """Return what a file is by its first bytes; None: text, in rows or not."""
     for magic, other in _OTHERS.items():
-        if start.lower().startswith(magic.lower()):
+        if start.lower().startswith(magic):
             raise InputError(f"{path or 'the input'} is {other}")
     if start[8:12] == b"DUCK":
-        raise InputError(
-            f"{path or 'the input'} is a DuckDB database: write the table as Parquet (COPY t TO "
-            "'t.parquet')"
-        )
+        remedy = "write the table as Parquet (COPY t TO 't.parquet')"
+        raise InputError(f"{path or 'the input'} is a DuckDB database: {remedy}")
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
     if kind == "npz" and path is not None and _is_workbook(path):
         return "xlsx"
@@ -343,11 +342,3 @@ def _is_workbook(path: Path) -> bool:
             return "[Content_Types].xml" in archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         return path.suffix.lower() in (".xlsx", ".xlsm")
-
-
-def _share_teller(
-    raw: BinaryIO, size: int | None, progress: Callable[[float], None] | None
-) -> Callable[[], None]:
-    if progress is None or not size:
-        return lambda: None
-    return lambda: progress(min(raw.tell() / size, 1.0))

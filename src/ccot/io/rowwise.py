@@ -36,15 +36,14 @@ def cell_text(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, datetime.timedelta):
+        value = value / datetime.timedelta(days=1)
     if isinstance(value, float):
         return as_text(value)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        return value.date().isoformat()
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, datetime.timedelta):
-        return as_text(value / datetime.timedelta(days=1))
-    return str(value)
+        value = value.date()
+    is_moment = isinstance(value, datetime.date | datetime.time)
+    return value.isoformat() if is_moment else str(value)
 
 
 def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], int, ReadOptions]:
@@ -88,15 +87,13 @@ def _check_formulas(path: Path, sheet: Any) -> None:
 
 
 def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
-    width = 0
     with damage_explained(path, "Excel"):
         for values in sheet.iter_rows(values_only=True):
             row = list(map(cell_text, values))
             while row and not row[-1]:
                 row.pop()
             if row:
-                width = max(width, len(row))
-                yield row + [""] * (width - len(row))
+                yield row
 
 
 def json_rows(

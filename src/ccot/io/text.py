@@ -7,7 +7,7 @@ its matrix.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
@@ -35,17 +35,14 @@ from ccot.io.table import Table
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
-_ROWS_BETWEEN_REPORTS = 500
 _CELLS_BETWEEN_CHECKS = 2**9
 # A name as Python keeps it while a table is read, however short.
 _NAME_BYTES = 90
 _EMPTY = "the input is empty: pass a table with at least two rows and columns"
 
 
-def read_text(
-    lines: Iterator[str], options: ReadOptions, progress: Callable[[], None] = lambda: None
-) -> NamedMatrix | Table:
-    """Read a table from lines of text; ``progress`` is called every few hundred rows."""
+def read_text(lines: Iterator[str], options: ReadOptions) -> NamedMatrix | Table:
+    """Read a table from lines of text."""
     head, complete = _head(lines)
     if not any(line.strip() for line in head):
         raise InputError(_EMPTY)
@@ -58,7 +55,7 @@ def read_text(
             f"the first row does not end in line {len(head)}: check the file and its quotes"
         )
     cells = Cells(chain(head, lines), delimiter)
-    return _read_cells(cells, sample, replace(options, delimiter=delimiter), progress)
+    return _read_cells(cells, sample, replace(options, delimiter=delimiter))
 
 
 def read_rows(
@@ -71,7 +68,7 @@ def read_rows(
     width = max(map(len, sample))
     padded = (row + [""] * (width - len(row)) for row in chain(sample, rows))
     sample = [row + [""] * (width - len(row)) for row in sample]
-    return _read_cells(RowCells(padded, n_characters), sample, options, lambda: None)
+    return _read_cells(RowCells(padded, n_characters), sample, options)
 
 
 class RowCells:
@@ -99,27 +96,22 @@ def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
 
 
 def _read_cells(
-    cells: Cells | RowCells,
-    sample: list[list[str]],
-    options: ReadOptions,
-    progress: Callable[[], None],
+    cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions
 ) -> NamedMatrix | Table:
     """Read all rows, of which the first are the sample; that is emptied."""
     options = replace(options, decimal=options.decimal or guess_decimal(sample))
     if options.long is not False:
         check_drop(options.drop, "a long table")
-        return _read_long(cells, sample, options, progress)
+        return _read_long(cells, sample, options)
     layout = find_layout(sample, options)
     sample.clear()  # where rows are few and long, it is most of the table
-    return _read_wide(cells, layout, progress)
+    return _read_wide(cells, layout)
 
 
-def _read_wide(
-    cells: Cells | RowCells, layout: Layout, progress: Callable[[], None]
-) -> NamedMatrix | Table:
+def _read_wide(cells: Cells | RowCells, layout: Layout) -> NamedMatrix | Table:
     """Read numbers row by row; from the first word on, go on column by column."""
     values, names = array("d"), []
-    rows = _rows(cells, layout, names, progress)
+    rows = _rows(cells, layout, names)
     first: list[str] | None = None
     checked, decimal = 0, layout.options.decimal or "."
     while not layout.holds_words and (first := next(rows, None)) is not None:
@@ -148,12 +140,10 @@ def _read_wide(
     return finish(columns, row_names, layout)
 
 
-def _rows(
-    cells: Cells | RowCells, layout: Layout, names: list[str], progress: Callable[[], None]
-) -> Iterator[list[str]]:
+def _rows(cells: Cells | RowCells, layout: Layout, names: list[str]) -> Iterator[list[str]]:
     """Return rows of values; the names of rows, if there are any, are added to a list."""
     removed = sorted({layout.index, *layout.dropped} - {None}, reverse=True)
-    for row in _body(cells, layout.header is not None, progress):
+    for row in islice(cells, int(layout.header is not None), None):
         if len(row) != layout.width:
             raise InputError(
                 f"line {cells.line} has {len(row)} cells where {layout.width} are expected: "
@@ -166,20 +156,8 @@ def _rows(
         yield row
 
 
-def _body(
-    cells: Cells | RowCells, has_header: bool, progress: Callable[[], None]
-) -> Iterator[list[str]]:
-    for number, row in enumerate(islice(cells, int(has_header), None)):
-        if number % _ROWS_BETWEEN_REPORTS == 0:
-            progress()
-        yield row
-
-
 def _read_long(
-    cells: Cells | RowCells,
-    sample: Sequence[list[str]],
-    options: ReadOptions,
-    progress: Callable[[], None],
+    cells: Cells | RowCells, sample: Sequence[list[str]], options: ReadOptions
 ) -> NamedMatrix:
     first, width, decimal = sample[0], max(len(row) for row in sample), options.decimal or "."
     has_header = options.header
@@ -190,7 +168,7 @@ def _read_long(
     places = long_places(options.long, header, width, advice)
 
     def triples() -> Iterator[tuple[str, str, float]]:
-        for row in _body(cells, has_header, progress):
+        for row in islice(cells, int(has_header), None):
             if len(row) <= max(places):
                 raise InputError(
                     f"line {cells.line} has {len(row)} cells where at least {max(places) + 1} are "

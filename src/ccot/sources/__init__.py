@@ -13,13 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.binary import damage_explained, map_array
+from ccot.io.binary import ZarrFolder, damage_explained, map_array
 from ccot.io.matrix import InputError, check_regular
-from ccot.io.zarr_folder import ZarrFolder
-from ccot.sources.backed import BackedSource, DaskSource, is_backed
-from ccot.sources.base import RowSource
-from ccot.sources.files import NpySource, ParquetSource, ZarrSource, map_source
-from ccot.sources.memory import ArraySource, FunctionSource
+from ccot.sources.base import ArraySource, FunctionSource, RowSource
+from ccot.sources.files import (
+    BackedSource,
+    DaskSource,
+    NpySource,
+    ParquetSource,
+    ZarrSource,
+    is_backed,
+    map_source,
+)
 
 __all__ = [
     "ArraySource",

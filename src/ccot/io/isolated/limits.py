@@ -19,7 +19,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process soon after the one that started it has ended."""
+    """End this process soon after the one that started it; leave no core file where it crashes."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -27,19 +27,8 @@ def end_with_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def write_no_core() -> None:
-    """Leave no core file behind where a library crashes."""
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-
-
-def limit_time(seconds: int) -> None:
-    """Let the system end this process after so many more seconds of work."""
-    if resource is not None:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        _set(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
 
 
 def memory_taken() -> int:
@@ -50,9 +39,12 @@ def memory_taken() -> int:
     return int(usage.read_text().split()[0]) * resource.getpagesize()
 
 
-def limit_memory(taken: int, more: int) -> None:
-    """Let the system refuse this process more than it has taken and so many bytes."""
-    if taken:
+def limit(seconds: int, taken: int, more: int) -> None:
+    """Let the system end this process after so much work, and refuse it more memory than this."""
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _set(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
+    if taken and resource is not None:
         _set(resource.RLIMIT_AS, min(taken + more, 2**63 - 1))
 
 

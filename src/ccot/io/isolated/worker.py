@@ -36,14 +36,12 @@ def main(kind: str, parent: str) -> None:
     os.dup2(2, 1)
     threading.stack_size(1 << 20)
     limits.end_with_parent(int(parent))
-    limits.write_no_core()
     open_file = import_module(f"ccot.io.isolated.{kind}").open_file
     taken = limits.memory_taken()
     reader: Any = None
     for line in sys.stdin.buffer:
         question = json.loads(line)
-        limits.limit_time(question.pop("seconds"))
-        limits.limit_memory(taken, question.pop("memory"))
+        limits.limit(question.pop("seconds"), taken, question.pop("memory"))
         try:
             if "path" in question:
                 reader = open_file(**question)
