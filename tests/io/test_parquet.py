@@ -33,7 +33,7 @@ READER = parquet.parquet_reader()
 def one_process(monkeypatch):
     """Let one process read all files that it survives, to save the time of starting others."""
     for module in (parquet, files):
-        monkeypatch.setattr(module, "parquet_reader", lambda: READER)
+        monkeypatch.setattr(module, "parquet_reader", lambda *what: READER)
 
 
 def honest_table():

@@ -54,12 +54,13 @@ def damage_explained(path: Path, kind: str) -> Iterator[None]:
 
 def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
     """Open a gzip file, which may be open already; more than it may unfold to is not read."""
+    limit = unfolding_limit(path.stat().st_size)
     refusal = InputError(
-        f"{path} unfolds to very much more than its size, which may be a trap: if you trust it, "
-        "unpack it first"
+        f"{path} unfolds to more than {limit / 1e6:.3g} MB, which is very much more than its size "
+        "and may be a trap: if you trust it, unpack it first"
     )
     raw = gzip.open(path if file is None else file)  # noqa: SIM115
-    return io.BufferedReader(LimitedStream(raw, unfolding_limit(path.stat().st_size), refusal))
+    return io.BufferedReader(LimitedStream(raw, limit, refusal))
 
 
 def unpacked_size(archive: zipfile.ZipFile, path: Path) -> int:

@@ -139,31 +139,19 @@ class ArrowTable:
             f"a table of {self.n_rows} row names",
             "leave the names out by --drop",
         )
-        self._check_text(index)
-        return list(unique_names(self.words(index, n_bytes, held), "rows") or ())
-
-    def triples(self, columns: Sequence[str], n_bytes: int) -> Iterator[tuple[str, str, float]]:
-        """Yield the cells of a long table: row, column and value, which is 1 if it is not there."""
-        named, value = list(columns[:2]), list(columns[2:])
-        for name in named:
-            self._check_text(name)
-        texts = BoundedTexts(max(n_bytes, self.path.stat().st_size))
-        for message, (values, *codes) in self._ask(4 * n_bytes, numbers=value, texts=named):
-            known = ([str(text) for text in texts.shared(one)] for one in message["texts"])
-            coded = zip(known, codes, strict=True)
-            cells = (map(one.__getitem__, code.tolist()) for one, code in coded)
-            counts = values[:, 0] if value else np.ones(len(values))
-            yield from zip(*cells, counts.tolist(), strict=True)
+        return list(unique_names(self.words(self.checked(index), n_bytes, held), "rows") or ())
 
     def _ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
         return self.reader.read(self.path, n_bytes + self._described, **question)
 
-    def _check_text(self, name: str) -> None:
+    def checked(self, name: str) -> str:
+        """Return the name of a column, or refuse it if it holds neither text nor numbers."""
         if self.kinds[name] == "other":
             raise InputError(
                 f"column {name[:40]!r} is of type {self.types[name]}, neither text nor numbers: "
                 "leave it out by --drop, or name another --index-col"
             )
+        return name
 
 
 def parquet_reader(what: str = "Parquet") -> IsolatedReader:
@@ -176,46 +164,39 @@ def parquet_reader(what: str = "Parquet") -> IsolatedReader:
     return IsolatedReader("parquet", f"{what} file")
 
 
-def read_parquet(path: Path, options: ReadOptions) -> NamedMatrix | Table:
-    """Read a Parquet file: a long table, a matrix, or a table where words are welcome."""
-    table = ArrowTable(path)
+def read_arrow(path: Path, options: ReadOptions, what: str) -> NamedMatrix | Table:
+    """Read a Parquet or Feather file: a long table, a matrix, or a table if words are welcome."""
+    table = ArrowTable(path, parquet_reader(what), feather=what == "Feather")
     if options.long is not False:
         check_drop(options.drop, "a long table")
         return _read_long(table, options)
-    if options.tables:
-        return _as_table(table, replace(options, source="Parquet"))
+    if options.tables or what == "Feather":
+        found = _as_table(table, replace(options, source=what))
+        if isinstance(found, Table) and not options.tables:
+            refuse_table(found)
+        return found
     columns, index = table.matrix_columns(options.index_col, options.drop)
     names = None
     if index is not None and table.n_rows * len(columns):
         names = table.row_names(index, len(columns))
     how = "no row names" if index is None else f"row names from column {index!r}"
-    return named_matrix(table.read(columns), names, columns, f"Parquet, {how}")
-
-
-def read_feather(path: Path, options: ReadOptions) -> NamedMatrix | Table:
-    """Read a Feather file: a matrix if all columns hold numbers, else a table."""
-    if options.long is not False:
-        raise InputError(f"{path}: --long reads text and Parquet: write it as Parquet")
-    table = ArrowTable(path, parquet_reader("Feather"), feather=True)
-    found = _as_table(table, replace(options, source="Feather"))
-    if isinstance(found, Table) and not options.tables:
-        refuse_table(found)
-    return found
+    return named_matrix(table.read(columns), names, columns, f"{what}, {how}")
 
 
 def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
     header = table.names
     places = long_places(options.long, header, len(header), ": pass ")
-    columns = [header[place] for place in places]
-    if len(columns) == 3 and not table.is_numeric(columns[2]):
-        raise InputError(
-            f"column {columns[2]!r} is no number: pass --long-columns row,column,value"
-        )
+    named = [header[place] for place in places[:2]]
+    value = header[places[2]] if len(places) == 3 else None
+    if value is not None and not table.is_numeric(value):
+        raise InputError(f"column {value!r} is no number: pass --long-columns row,column,value")
     n_bytes = _LONG_BYTES * table.n_rows
     check_unfolded(n_bytes, table.path)
     size = max(table.path.stat().st_size, n_bytes)
-    triples = table.triples(columns, n_bytes)
-    return collect_long(triples, options, counted=len(columns) == 2, size=lambda: size)
+    rows, columns = (map(str, table.words(table.checked(name), n_bytes)) for name in named)
+    values = np.ones(table.n_rows) if value is None else table.read([value])[:, 0]
+    cells = zip(rows, columns, values.tolist(), strict=True)
+    return collect_long(cells, options, counted=value is None, size=lambda: size)
 
 
 def _as_table(table: ArrowTable, options: ReadOptions) -> NamedMatrix | Table:

@@ -21,7 +21,7 @@ from ccot.io.binary import read_h5ad, read_matrix_market, read_npy, read_npz, un
 from ccot.io.layout import Column, ReadOptions, check_drop
 from ccot.io.matrix import InputError, NamedMatrix, check_regular
 from ccot.io.mixed import as_table
-from ccot.io.parquet import read_feather, read_parquet
+from ccot.io.parquet import read_arrow
 from ccot.io.rowwise import json_rows, sheet_rows, sqlite_rows
 from ccot.io.table import Table
 from ccot.io.text import read_rows, read_text
@@ -244,7 +244,7 @@ def _read_file(
     if kind in ("xlsx", "json", "sqlite"):
         return _read_rows(kind, path, name, options)
     if kind in ("parquet", "feather"):
-        return (read_parquet if kind == "parquet" else read_feather)(path, options)
+        return read_arrow(path, options, kind.capitalize())
     check_drop(options.drop, f"a {kind} file")
     if options.long is not False:
         raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")

@@ -16,10 +16,6 @@ from ccot.io.isolated.worker import Answer, Refusal, blocks_of
 # Threads would take room of their own.
 _fast_matrix_market.PARALLELISM = 1
 _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
-_TOO_LONG = Refusal(
-    "it unfolds to very much more than its size, which may be a trap: if you trust it, unpack it "
-    "first"
-)
 
 
 class _Market:
@@ -38,7 +34,11 @@ class _Market:
     def _open(self) -> Any:
         file: BinaryIO = open(self._path, "rb")  # noqa: SIM115
         stream = gzip.GzipFile(fileobj=file) if self._path.endswith(".gz") else file
-        return io.BufferedReader(_Text(stream, self._limit, _TOO_LONG), 1 << 16)
+        refusal = Refusal(
+            f"it unfolds to more than {self._limit / 1e6:.3g} MB, which is very much more than its "
+            "size and may be a trap: if you trust it, unpack it first"
+        )
+        return io.BufferedReader(_Text(stream, self._limit, refusal), 1 << 16)
 
     def read(self) -> Iterator[Answer]:
         found = _fast_matrix_market.mmread(self._open())
