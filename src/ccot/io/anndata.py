@@ -61,6 +61,7 @@ def annotate(adata: Any, model: Any, key: str = "ccot", var_key: str | None = No
     >>> import anndata
     >>> from ccot import TransportCoclustering
     >>> from ccot.datasets import load_simulated
+    >>> from ccot.io.anndata import annotate, from_anndata
     >>> adata = anndata.AnnData(load_simulated("D3", random_state=0).data)
     >>> model = TransportCoclustering(random_state=0).fit(from_anndata(adata).values)
     >>> annotate(adata, model)

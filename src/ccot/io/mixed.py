@@ -11,14 +11,7 @@ from itertools import islice
 
 import numpy as np
 
-from ccot.io.layout import (
-    DECIMAL_COMMA,
-    MISSING,
-    Layout,
-    append_numbers,
-    is_number,
-    parse,
-)
+from ccot.io.layout import DECIMAL_COMMA, MISSING, Layout, append_numbers, is_number, parse
 from ccot.io.matrix import (
     InputError,
     NamedMatrix,
