@@ -34,8 +34,6 @@ _ARROW_BYTES, _PAGE_BYTES, _BUFFER_BYTES = 48 << 20, 4 << 20, 96 << 10
 _DESCRIBED = 5
 # Bytes of a cell of a long table: two places and a value.
 _LONG_BYTES = 24
-# Kinds of columns that a file declares.
-_DECLARED = ("date", "category", "ordered")
 
 
 class ArrowTable:
@@ -213,7 +211,9 @@ def _as_table(table: ArrowTable, options: ReadOptions) -> NamedMatrix | Table:
     found = settle(values, names, layout)
     if isinstance(found, NamedMatrix):
         return found
-    kinds = {name: table.kinds[name] for name in kept if table.kinds[name] in _DECLARED}
+    # What only Feather declares; dates of Parquet are told by their dtype.
+    declared = ("date", "category", "ordered") if options.source == "Feather" else ()
+    kinds = {name: table.kinds[name] for name in kept if table.kinds[name] in declared}
     kinds |= {name: "yes/no" for name in numbers if table.types[name] == "bool"}
     levels = {name: table.levels[name] for name in kept if name in table.levels}
     return replace(found, kinds=kinds, levels=levels)
