@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pickle
+import tracemalloc
 import zipfile
 import zlib
 from pathlib import Path
@@ -533,3 +534,52 @@ def test_h5ad_whose_names_are_all_the_same_long_text(tmp_path, peaks):
         names.id.write_direct_chunk((0,), bytes(raw[:16] * 3000))
     refused(path, "no readable h5ad|names|rows are named")
     assert max(peaks) < (200 << 20)
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    """The size that any file may unfold to."""
+    monkeypatch.setattr(matrix, "_ALWAYS", 1 << 20)
+    return 1 << 20
+
+
+def gzipped(path, n_bytes):
+    row = b"0." + b"0" * 97 + b",1\n"
+    path.write_bytes(gzip.compress(b"a,b\n" + row * (n_bytes // len(row))))
+    assert 100 * path.stat().st_size < n_bytes
+    return path
+
+
+def test_gzipped_text_of_more_than_100_times_is_read_up_to_a_limit(tmp_path, small_limit):
+    path = gzipped(tmp_path / "zeros.csv.gz", small_limit - 1000)
+    assert read_matrix(path).shape == ((small_limit - 1000) // 102, 2)
+
+
+def test_gzipped_text_beyond_the_limit_is_refused_in_bounded_memory(tmp_path, small_limit):
+    path = gzipped(tmp_path / "zeros.csv.gz", 2 * small_limit)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"more than 1\.05 MB, .* may be a trap: .* unpack it"):
+            read_matrix(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 * small_limit
+
+
+def test_feather_file_that_arrow_falls_over(tmp_path, monkeypatch):
+    frame = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    frame.to_feather(tmp_path / "a.feather")
+    assert read_matrix(tmp_path / "a.feather").values.tolist() == [[1, 3], [2, 4]]
+    fail = "import os; os.abort(); main(*"
+    monkeypatch.setattr(client, "_PROGRAM", client._PROGRAM.replace("main(*", fail, 1))
+    with pytest.raises(InputError, match=r"no readable Feather file .* fell over it"):
+        read_matrix(tmp_path / "a.feather")
+
+
+def test_feather_file_that_unfolds_to_far_more_than_its_size(tmp_path, small_limit):
+    pa, feather = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+    table = pa.table({"a": np.zeros(1 << 20), "b": np.zeros(1 << 20)})
+    feather.write_feather(table, str(tmp_path / "zeros.feather"), compression="zstd")
+    with pytest.raises(InputError, match="trap"):
+        read_matrix(tmp_path / "zeros.feather")

@@ -273,3 +273,32 @@ def test_numbers_of_all_formats_are_matrices(tmp_path):
     FRAME.to_feather(tmp_path / "a.feather")
     with pytest.raises(InputError, match=r"2 of 4 columns hold words .* --drop size --drop when"):
         read_matrix(tmp_path / "a.feather")
+
+
+def test_header_with_more_names_than_cells_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,c\n1,2\n3,4\n")
+    for read in (read_matrix, read_table):
+        with pytest.raises(InputError, match="line 2 has 2 cells where 3 are expected"):
+            read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("ending", ["feather", "parquet"])
+def test_columns_without_values_are_gaps_and_the_word_none_is_a_word(tmp_path, ending):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"x": [1.0, 2.0], "empty": pa.array([None, None]), "pain": ["None", None]})
+    path = tmp_path / f"a.{ending}"
+    if ending == "feather":
+        pytest.importorskip("pyarrow.feather").write_feather(table, str(path))
+    else:
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    columns = read_table(path).columns
+    assert np.isnan(columns["empty"]).all()
+    assert columns["pain"].tolist() == ["None", None]
+
+
+def test_long_feather_table(tmp_path):
+    frame = pd.DataFrame({"who": ["ann", "bob"], "what": ["tea", "jam"], "much": [2.0, 1.0]})
+    frame.to_feather(tmp_path / "a.feather")
+    table = read_matrix(tmp_path / "a.feather", long=True)
+    assert table.values.toarray().tolist() == [[2, 0], [0, 1]]
+    assert table.row_names == ("ann", "bob")

@@ -33,7 +33,7 @@ READER = parquet.parquet_reader()
 def one_process(monkeypatch):
     """Let one process read all files that it survives, to save the time of starting others."""
     for module in (parquet, files):
-        monkeypatch.setattr(module, "parquet_reader", lambda: READER)
+        monkeypatch.setattr(module, "parquet_reader", lambda *what: READER)
 
 
 def honest_table():
@@ -414,8 +414,8 @@ def test_an_honest_file_after_a_crash(tmp_path):
 
 def test_the_worker_ends_with_its_parent(tmp_path):
     program = (
-        "import os, sys; from ccot.io.parquet import ParquetTable; from pathlib import Path\n"
-        "table = ParquetTable(Path(sys.argv[1]))\n"
+        "import os, sys; from ccot.io.parquet import ArrowTable; from pathlib import Path\n"
+        "table = ArrowTable(Path(sys.argv[1]))\n"
         "print(table.reader._process._popen.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     pq.write_table(honest_table(), tmp_path / "a.parquet")

@@ -13,15 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ccot.io import InputError, read_matrix
-from ccot.io.layout import TextOptions
+from ccot.io.layout import ReadOptions
 from ccot.io.text import read_text
 
 VALUES = np.array([[1.5, -2.0, 0.0], [3.0, np.nan, 1e-3]])
 
 
 def read(text, **options):
-    long = {key: options.pop(key) for key in ("long", "unlisted", "aggregate") if key in options}
-    return read_text(iter(io.StringIO(text)), TextOptions(**options), **long)
+    return read_text(iter(io.StringIO(text)), ReadOptions(**options))
 
 
 def check(table, values, rows=None, columns=None):

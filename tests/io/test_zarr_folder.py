@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from ccot import CCOT
-from ccot.io import InputError, zarr_folder
+from ccot.io import InputError, binary
+from ccot.io.binary import ZarrFolder
 from ccot.io.isolated import client
-from ccot.io.zarr_folder import ZarrFolder
 from ccot.sources import as_source
 
 numcodecs = pytest.importorskip("numcodecs")
@@ -182,6 +182,6 @@ def test_a_forked_process_reads_on_its_own(folder):
 
 
 def test_without_zarr(folder, monkeypatch):
-    monkeypatch.setattr(zarr_folder, "find_spec", lambda name: None)
+    monkeypatch.setattr(binary, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'ccot\[zarr\]'"):
         as_source(folder)

@@ -15,10 +15,10 @@ import typer
 from ccot.cli.progress import ConsoleProgress, StepProgress
 from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.binary import damage_explained
-from ccot.io.layout import TextOptions, check_drop
+from ccot.io.layout import ReadOptions, check_drop
 from ccot.io.matrix import named_matrix, unique_names
 from ccot.io.mixed import as_matrix
-from ccot.io.read import Chosen, read_any
+from ccot.io.read import read_any
 from ccot.runtime.memory import free_bytes
 from ccot.sources import ParquetSource, RowSource, as_source
 
@@ -179,18 +179,24 @@ class Reading:
         long: Any = self.long
         if self.long_columns is not None:
             long = [name.strip() for name in self.long_columns.split(",")]
-        options = TextOptions(
+        options = ReadOptions(
             delimiter={"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter),
             header=self.header,
             index_col=self._index_col,
             decimal=self.decimal,
             drop=self.drop or (),
+            encoding=self.encoding,
+            long=long,
+            unlisted=self.unlisted,
+            aggregate=self.aggregate,
+            layer=self.layer,
+            sheet=self.sheet,
+            table=self.table,
             as_words=as_words,
             known=known,
             tables=True,
         )
-        chosen = Chosen(long, self.unlisted, self.aggregate, self.layer, self.sheet, self.table)
-        return read_any(source, options, chosen, self.encoding, news.share)
+        return read_any(source, options, news.share)
 
 
 def _keeps_rows(path: Path) -> bool:

@@ -71,12 +71,10 @@ def annotate(adata: Any, model: Any, key: str = "ccot", var_key: str | None = No
     check_is_fitted(model)
     import pandas as pd
 
-    for what, given, size in zip(
-        ("rows", "columns"), (model.row_labels_, model.column_labels_), adata.shape, strict=True
-    ):
-        if len(given) != size:
+    for side, size in zip(("row", "column"), adata.shape, strict=True):
+        if (n_labels := len(getattr(model, f"{side}_labels_"))) != size:
             raise ValueError(
-                f"the model has {len(given)} {what}, the data {size}: pass the data that the model "
+                f"the model has {n_labels} {side}s, the data {size}: pass the data that the model "
                 "was fitted to"
             )
     # First of all: a view becomes a copy when it is written to, and has other tables then.

@@ -1,17 +1,24 @@
-"""Arrays and sparse matrices from files."""
+"""Arrays and sparse matrices from files: NumPy, SciPy, Matrix Market, AnnData, Zarr."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import math
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ccot.io.isolated.client import FilledArray, IsolatedReader
+from ccot.io.isolated.limits import LimitedStream
 from ccot.io.matrix import (
+    BoundedTexts,
     InputError,
     NamedMatrix,
     check_held,
@@ -20,13 +27,15 @@ from ccot.io.matrix import (
     sorting_bytes,
     unfolding_limit,
 )
-from ccot.io.npy import map_array, read_header
 
-# Bytes that a value takes on its way from any sparse format to float64 in rows.
-_SPARSE_BYTES = 24
-# Bytes that an entry takes in a list of places and in the sparse matrix that comes of it, and
-# those of its text.
-_ENTRY_BYTES = 32
+# Bytes that a value takes on its way from any sparse format to float64 in rows; an entry in a list
+# of places, in the matrix that comes of it and in its text; and a name, however short it is.
+_SPARSE_BYTES, _ENTRY_BYTES, _NAME_BYTES = 24, 32, 220
+# How many bytes tell the length of a header of NumPy, and who reads it.
+_HEADERS = {
+    (1, 0): (2, np.lib.format.read_array_header_1_0),
+    (2, 0): (4, np.lib.format.read_array_header_2_0),
+}
 
 
 @contextmanager
@@ -43,6 +52,53 @@ def damage_explained(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
+def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
+    """Open a gzip file, which may be open already; more than it may unfold to is not read."""
+    limit = unfolding_limit(path.stat().st_size)
+    refusal = InputError(
+        f"{path} unfolds to more than {limit / 1e6:.3g} MB, which is very much more than its size "
+        "and may be a trap: if you trust it, unpack it first"
+    )
+    raw = gzip.open(path if file is None else file)  # noqa: SIM115
+    return io.BufferedReader(LimitedStream(raw, limit, refusal))
+
+
+def unpacked_size(archive: zipfile.ZipFile, path: Path) -> int:
+    """Return the bytes of what an archive holds, or refuse one that cannot hold so much."""
+    members = archive.infolist()
+    if sum(member.compress_size for member in members) > path.stat().st_size:
+        raise InputError(f"{path} announces more than it holds: download it again")
+    size = sum(member.file_size for member in members)
+    check_unfolded(size, path)
+    return size
+
+
+def map_array(path: Path) -> np.memmap:
+    """Map a file that holds an array."""
+    with path.open("rb") as file:
+        read_header(file, path.stat().st_size)
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def read_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype]:
+    """Read the header of an array, and compare it with the room that the array has."""
+    version = np.lib.format.read_magic(stream)
+    if version not in _HEADERS:
+        raise ValueError(f"an array of version {version} is not known")
+    n_digits, reader = _HEADERS[version]
+    digits = stream.read(n_digits)
+    length = int.from_bytes(digits, "little")
+    left = size - len(np.lib.format.MAGIC_PREFIX) - len(version) - n_digits - length
+    if left < 0:
+        raise ValueError("an array's header is longer than the file")
+    shape, fortran, dtype = reader(io.BytesIO(digits + stream.read(length)))
+    if any(axis < 0 for axis in shape):
+        raise ValueError(f"an array of shape {shape} cannot be")
+    if math.prod(shape) * dtype.itemsize > left:
+        raise ValueError("an array is shorter than it says")
+    return shape, fortran, dtype
+
+
 def read_npy(path: Path) -> NamedMatrix:
     """Read an array of NumPy."""
     with damage_explained(path, "NumPy"):
@@ -53,11 +109,7 @@ def read_npz(path: Path) -> NamedMatrix:
     """Read a sparse matrix of SciPy, or the only array of an archive of NumPy."""
     with damage_explained(path, "NPZ"):
         with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            if sum(member.compress_size for member in archive.infolist()) > path.stat().st_size:
-                raise InputError(f"{path} announces more than it holds: download it again")
-            size = sum(member.file_size for member in archive.infolist())
-            check_unfolded(size, path)
+            names, size = archive.namelist(), unpacked_size(archive, path)
             for member in archive.infolist():
                 with archive.open(member) as stream:
                     read_header(stream, member.file_size)
@@ -115,3 +167,101 @@ def read_matrix_market(path: Path) -> NamedMatrix:
 
 def _check_entries(n_bytes: int, n_entries: int, size: int) -> None:
     check_held(n_bytes, size, f"{n_entries} entries", "add up those that are listed more than once")
+
+
+def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
+    """Read the matrix of an ``.h5ad`` file, in another process."""
+    if find_spec("h5py") is None:
+        raise ImportError("h5ad files need h5py, which is not installed: pip install 'ccot[io]'")
+    reader = IsolatedReader("h5ad", "h5ad file")
+    about = reader.open(path, layer=layer)
+    n_bytes = _check_declared(about, path)
+    parts: dict[str, FilledArray] = {
+        name: FilledArray(np.empty(shape, np.float64 if name == "data" else kind))
+        for name, (shape, kind) in about["parts"].items()
+    }
+    texts = BoundedTexts(max(n_bytes, path.stat().st_size))
+    names: dict[str, list[str]] = {"obs": [], "var": []}
+    for message, arrays in reader.read(path, n_bytes, {"layer": layer}):
+        if "axis" in message:
+            names[message["axis"]] += texts.shared(message["names"])
+        else:
+            parts[message["part"]].put(arrays[0])
+    how = "AnnData" if layer is None else f"AnnData, layer {layer!r}"
+    with damage_explained(path, "h5ad"):
+        return named_matrix(_matrix(about, parts), names["obs"], names["var"], how)
+
+
+def _check_declared(about: dict[str, Any], path: Path) -> int:
+    """Hold the declared shapes against the file; return the bytes that the matrix takes."""
+    sizes = {name: math.prod(shape) for name, (shape, _) in about["parts"].items()}
+    n_rows = (about["shape"] or about["parts"]["data"][0] or [0])[0]
+    each = 8 if about["format"] == "dense" else 24
+    n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_rows)
+    check_unfolded(n_bytes, path)
+    check_held(
+        n_bytes + _NAME_BYTES * about["n_names"],
+        max(n_bytes, path.stat().st_size),
+        f"its {about['n_names']} short names",
+        "save the matrix alone, by scipy.sparse.save_npz or numpy.save",
+    )
+    return n_bytes + _NAME_BYTES * about["n_names"]
+
+
+def _matrix(about: dict[str, Any], parts: dict[str, FilledArray]) -> Any:
+    if about["format"] == "dense":
+        return parts["data"].whole()
+    make = sp.csr_array if about["format"] == "csr" else sp.csc_array
+    arrays = tuple(parts[name].whole() for name in ("data", "indices", "indptr"))
+    return make(arrays, shape=about["shape"])
+
+
+class ZarrFolder:
+    """A Zarr array in a folder, with shape, chunks and dtype; another process reads its rows."""
+
+    def __init__(self, path: Path) -> None:
+        if find_spec("zarr") is None:
+            raise ImportError(
+                "Zarr arrays need zarr, which is not installed: pip install 'ccot[zarr]'"
+            )
+        self.path, self._reader = path, IsolatedReader("zarr", "Zarr array")
+        size = _folder_size(path)
+        about = self._reader.open(path, 0)
+        if about["group"]:
+            raise ValueError(f"{path} is a group of arrays: pass the path of one of them")
+        self.shape = tuple(about["shape"])
+        self.chunks = tuple(about["chunks"])
+        self.dtype = np.dtype(about["dtype"])
+        self._chunk_bytes = self.dtype.itemsize * math.prod(self.chunks)
+        # What is not there is filled in: a chunk may be far larger than all that is stored.
+        if self._chunk_bytes > unfolding_limit(size):
+            raise InputError(
+                f"{path} has {size} bytes and chunks that would unfold to "
+                f"{self._chunk_bytes:.3g}, which may be a trap: if you trust it, write it again "
+                "in smaller chunks"
+            )
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        """Return a range of rows as they are stored."""
+        shape = rows.stop - rows.start, *self.shape[1:]
+        n_bytes = max(self.dtype.itemsize * math.prod(shape), self._chunk_bytes)
+        answers = self._reader.read(self.path, n_bytes, first=rows.start, last=rows.stop)
+        found = [array for _, arrays in answers for array in arrays]
+        if len(found) != 1 or found[0].shape != shape or found[0].dtype != self.dtype:
+            raise InputError(f"{self.path} holds other rows than it says: write it again")
+        return found[0]
+
+    def __reduce__(self) -> tuple[type[ZarrFolder], tuple[Path]]:
+        """Leave the process behind; the copy starts one of its own."""
+        return ZarrFolder, (self.path,)
+
+
+def _folder_size(folder: Path) -> int:
+    """Return the bytes of all files in a folder; refuse pipes and devices among them."""
+    size = 0
+    for path in folder.rglob("*"):
+        if path.is_file():
+            size += path.stat().st_size
+        elif not path.is_dir():
+            raise InputError(f"{path} is no regular file: remove it")
+    return size

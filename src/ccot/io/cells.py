@@ -27,13 +27,7 @@ _DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y"
 
 
 def is_gap(cell: str | None) -> bool:
-    """Return True for an empty cell and for a word that stands for one.
-
-    Examples
-    --------
-    >>> [is_gap(cell) for cell in (None, " ", "NA", "?", "none", "0")]
-    [True, True, True, True, False, False]
-    """
+    """Return True for an empty cell and for a word that stands for one."""
     return cell is None or cell.strip().lower() in MISSING
 
 
@@ -49,13 +43,11 @@ def _plain(cell: str) -> float:
 
 
 def _grouped(cell: str) -> float:
-    match = _PLAIN.fullmatch(cell) or _matched(_GROUPED, cell)
-    return float(re.sub(r"[^\d.+-]", "", match[0]))
+    return float(re.sub(r"[^\d.+-]", "", (_PLAIN.fullmatch(cell) or _matched(_GROUPED, cell))[0]))
 
 
 def _comma(cell: str) -> float:
-    text = re.sub(r"[^\d,+-]", "", _matched(_COMMA, cell)[0])
-    return float(text.replace(",", "."))
+    return float(re.sub(r"[^\d,+-]", "", _matched(_COMMA, cell)[0]).replace(",", "."))
 
 
 def _percent(cell: str) -> float:
@@ -65,9 +57,7 @@ def _percent(cell: str) -> float:
 def _money(cell: str) -> float:
     sign, after, before = _matched(_MONEY, cell).groups()
     amount = (after or before).strip()
-    value = next((read(amount) for read in (_grouped, _comma) if _reads(read, [amount])), None)
-    if value is None:
-        raise ValueError(cell)
+    value = _grouped(amount) if _reads(_grouped, [amount]) else _comma(amount)
     return -value if sign == "-" else value
 
 
@@ -116,27 +106,13 @@ def _reads(read: Callable[[str], float], cells: Iterable[str]) -> bool:
 
 
 def find_formats(cells: Collection[str]) -> list[str]:
-    """Return all formats that read every cell, the likeliest first.
-
-    Examples
-    --------
-    >>> find_formats(["1,234.50", "12"]), find_formats(["12,5", "3"]), find_formats(["a"])
-    (['thousands'], ['decimal comma'], [])
-    >>> find_formats(["03/04/2020"])
-    ['%m/%d/%Y', '%d/%m/%Y']
-    """
+    """Return all formats that read every cell, the likeliest first."""
     cells = [cell for cell in cells if cell.strip().lower() not in _MISSING_NUMBER]
     return [name for name, read in FORMATS.items() if cells and _reads(read, cells)]
 
 
 def read_numbers(values: np.ndarray, name: str) -> np.ndarray:
-    """Return the numbers that cells stand for; NaN for gaps and for what the format cannot read.
-
-    Examples
-    --------
-    >>> read_numbers(np.array(["12%", None, "x"], dtype=object), "percent")
-    array([0.12,  nan,  nan])
-    """
+    """Return the numbers that cells stand for; NaN for gaps and for what the format cannot read."""
     read = FORMATS[name]
 
     def number(cell: str | None) -> float:

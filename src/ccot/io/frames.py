@@ -15,29 +15,14 @@ LIBRARIES = ("pandas", "polars")
 
 
 def row_names(X: Any) -> np.ndarray | None:
-    """Return the row names that an input brings along; None where rows are only counted.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> row_names(pd.DataFrame({"a": [1, 2]}, index=["x", "y"]))
-    array(['x', 'y'], dtype=object)
-    >>> row_names(pd.DataFrame({"a": [1, 2]})) is None
-    True
-    """
+    """Return the row names that an input brings along; None where rows are only counted."""
     if not hasattr(X, "iloc") or type(X.index).__name__ == "RangeIndex":
         return None
     return np.array([str(name) for name in X.index], dtype=object)
 
 
 def make_frame(columns: Mapping[str, Sequence[Any] | np.ndarray], library: str = "pandas") -> Any:
-    """Return a data frame of the wanted library.
-
-    Examples
-    --------
-    >>> make_frame({"name": ["a", "b"], "cluster": [0, 1]}, "polars").shape
-    (2, 2)
-    """
+    """Return a data frame of the wanted library."""
     if library not in LIBRARIES:
         raise ValueError(f"library={library!r} must be one of {', '.join(LIBRARIES)}")
     try:
@@ -54,15 +39,7 @@ def is_frame(X: Any) -> bool:
 
 
 def table_from_frame(frame: Any) -> Table:
-    """Return a data frame as a table; its dtypes are believed.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = table_from_frame(pd.DataFrame({"a": [1, 2], "b": [True, None]}, dtype=object))
-    >>> table.shape
-    (2, 2)
-    """
+    """Return a data frame as a table; its dtypes are believed."""
     kinds: dict[str, str] = {}
     levels: dict[str, tuple[str, ...]] = {}
     columns: dict[str, np.ndarray] = {}
@@ -87,39 +64,28 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
     if name.startswith(("timedelta", "duration", "time")):
         days = np.asarray(series.to_numpy()).astype("timedelta64[us]") / np.timedelta64(1, "D")
         return days, "number", ()
-    if name.startswith(("category", "categorical", "enum")):
-        categories: Any = getattr(getattr(series, "cat", None), "categories", None)
-        is_ordered = name.startswith("enum") or bool(getattr(series.dtype, "ordered", False))
-        if name.startswith("enum"):
-            categories = series.dtype.categories
-        order = tuple(str(level) for level in categories) if is_ordered else ()
-        return _words(series), "ordered" if is_ordered else "category", order
-    if name.startswith("bool"):
-        return _floats(series), "yes/no", ()
-    if any(name.startswith(numeric) for numeric in _NUMERIC):
-        return _floats(series), "", ()
+    if name.startswith(_NUMERIC):
+        return _floats(series), "yes/no" if name.startswith("bool") else "", ()
     values = series.to_list() if hasattr(series, "to_list") else list(series)
-    return _of_objects(values)
+    if not name.startswith(("category", "categorical", "enum")):
+        return _of_objects(values)
+    if name.startswith("enum"):
+        categories, is_ordered = series.dtype.categories, True
+    else:
+        categories: Any = getattr(getattr(series, "cat", None), "categories", None)
+        is_ordered = bool(getattr(series.dtype, "ordered", False))
+    levels = tuple(str(level) for level in categories) if is_ordered else ()
+    return _texts(values), "ordered" if is_ordered else "category", levels
 
 
-_NUMERIC = ("int", "uint", "float", "double", "decimal", "halffloat")
+_NUMERIC = ("bool", "int", "uint", "float", "double", "decimal", "halffloat")
 
 
 def _floats(series: Any) -> np.ndarray:
     """Return numbers as float64; what is missing, in whatever way, as NaN."""
     if hasattr(series, "isna"):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    return np.array([np.nan if v is None else v for v in series.to_list()], dtype=np.float64)
-
-
-def _words(series: Any) -> np.ndarray:
-    return _texts(series.to_list() if hasattr(series, "to_list") else list(series))
-
-
-def _texts(values: list[Any]) -> np.ndarray:
-    out = np.empty(len(values), dtype=object)
-    out[:] = [None if _is_missing(value) else str(value) for value in values]
-    return out
+    return _numbers(series.to_list())
 
 
 def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:
@@ -133,6 +99,12 @@ def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:
         gaps = [None if _is_missing(value) else value for value in values]
         return np.array(gaps, dtype="datetime64[us]"), "date", ()
     return _texts(values), "", ()
+
+
+def _texts(values: list[Any]) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    out[:] = [None if _is_missing(value) else str(value) for value in values]
+    return out
 
 
 def _numbers(values: list[Any]) -> np.ndarray:

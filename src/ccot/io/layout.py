@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +25,8 @@ MISSING = frozenset(
 _INDEX_NAMES = frozenset({"", "id", "index", "name", "names", "rownames", "unnamed: 0"})
 # So many columns are named one by one; more are counted.
 FEW = 5
+# Cells that are looked through at once.
+_JOINED = 4096
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 # Wider tables are better stored in other ways: a row of cells takes many times its text.
 MOST_CELLS = 2**20
@@ -35,31 +38,11 @@ DECIMAL_COMMA, _DECIMAL_POINT = (re.compile(rf"[-+]?\d*{mark}\d+") for mark in (
 
 
 @dataclass(frozen=True)
-class TextOptions:
-    """What the user says about a text table; None: find out.
+class ReadOptions:
+    """What the user says about an input, see :func:`ccot.io.read_matrix`; None: find out.
 
-    Attributes
-    ----------
-    delimiter : str or None
-        Between cells.
-    header : bool or None
-        Whether the first line holds the names of the columns.
-    index_col : str, int, False or None
-        Name or position (from 0) of the column of row names; False: there is none.
-    decimal : str or None
-        The decimal point.
-    drop : sequence of str or int
-        Columns to leave out.
-    as_words : collection of str
-        Columns whose words are kept although most of their cells are numbers.
-    known : collection of str
-        Columns that a model knows: they are columns, and name no rows.
-    tables : bool
-        Whether columns of words are welcome.
-    source : str
-        What the table is, in words, if it is no text.
-    notes : tuple of str
-        What was doubtful before.
+    ``known`` are columns of a model, which name no rows; ``tables``: columns of words are welcome;
+    ``source`` says what the table is if it is no text; ``notes`` say what was doubtful before.
     """
 
     delimiter: str | None = None
@@ -67,6 +50,13 @@ class TextOptions:
     index_col: Column | bool | None = None
     decimal: str | None = None
     drop: Sequence[Column] = ()
+    encoding: str = "utf-8-sig"
+    long: bool | Sequence[Column] = False
+    unlisted: str = "zero"
+    aggregate: str | None = None
+    layer: str | None = None
+    sheet: str | None = None
+    table: str | None = None
     as_words: Collection[str] = ()
     known: Collection[str] = ()
     tables: bool = False
@@ -76,57 +66,49 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a text table is laid out."""
+    """How a table is laid out: places of columns, and the options with what was found out."""
 
-    delimiter: str
-    decimal: str
+    options: ReadOptions
     header: tuple[str, ...] | None
     index: int | None
     width: int
     dropped: frozenset[int] = frozenset()
-    index_asked: bool = False
     holds_words: bool = False
-    notes: tuple[str, ...] = ()
-    source: str = ""
 
     @property
-    def removed(self) -> list[int]:
-        """Places of the columns that hold no values, the last one first."""
-        own = set() if self.index is None else {self.index}
-        return sorted(self.dropped | own, reverse=True)
+    def kept(self) -> list[int]:
+        """Places of the columns that hold values."""
+        removed = {self.index, *self.dropped}
+        return [place for place in range(self.width) if place not in removed]
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
         """Names of the columns that hold values."""
-        if self.header is None:
-            return None
-        removed = set(self.removed)
-        return tuple(name for place, name in enumerate(self.header) if place not in removed)
+        return None if self.header is None else tuple(self.header[place] for place in self.kept)
+
+    @property
+    def titles(self) -> list[str]:
+        """What options call the columns that hold values."""
+        return [self.title(place) for place in self.kept]
 
     def describe(self) -> str:
         """Say in words how the table is read."""
-        names = {"\t": "tab", " ": "space"}
+        options, names = self.options, {"\t": "tab", " ": "space"}
         heading = ", with a header" if self.header else ", without a header"
         index = "no row names"
         if self.index is not None:
             index = f"row names from column {self._shown(self.index)}"
-        cells = f"text, delimiter {names.get(self.delimiter, repr(self.delimiter))}"
-        if self.decimal != ".":
-            cells += f", decimal {self.decimal!r}"
-        if self.source:
-            cells, heading = self.source, "" if self.header else heading
+        cells = f"text, delimiter {names.get(options.delimiter or '', repr(options.delimiter))}"
+        if options.decimal != ".":
+            cells += f", decimal {options.decimal!r}"
+        if options.source:
+            cells, heading = options.source, "" if self.header else heading
         left_out = ""
         if len(self.dropped) > FEW:
             left_out = f", {len(self.dropped)} columns left out"
         elif self.dropped:
             left_out = f", without {', '.join(map(self._shown, sorted(self.dropped)))}"
         return f"{cells}{heading}, {index}{left_out}"
-
-    @property
-    def titles(self) -> list[str]:
-        """What options call the columns that hold values."""
-        removed = set(self.removed)
-        return [self.title(place) for place in range(self.width) if place not in removed]
 
     def title(self, place: int) -> str:
         """Return what options call a column: its name, or its position from 0."""
@@ -137,13 +119,7 @@ class Layout:
 
 
 class Cells:
-    """Rows of cells, blank lines left out, with the number of the line at hand.
-
-    Attributes
-    ----------
-    n_characters : int
-        How many were read.
-    """
+    """Rows of cells, blank lines left out; ``line`` is at hand, ``n_characters`` were read."""
 
     def __init__(self, lines: Iterator[str], delimiter: str, complete: bool = True) -> None:
         self._complete, self._delimiter = complete, delimiter
@@ -189,24 +165,11 @@ class Cells:
 
 
 def guess_delimiter(head: Sequence[str]) -> str:
-    """Return the delimiter that cuts all lines into equally many cells, two at least.
-
-    Examples
-    --------
-    >>> guess_delimiter(["a;b", "1,5;2,5"])
-    ';'
-    """
-    widths = {
-        delimiter: [len(row) for row in Cells(iter(head), delimiter, complete=False)]
-        for delimiter in _DELIMITERS
-    }
+    """Return the delimiter that cuts all lines into equally many cells, two at least."""
+    widths = {d: [len(row) for row in Cells(iter(head), d, complete=False)] for d in _DELIMITERS}
     for delimiter, seen in widths.items():
         # R leaves the cell above the row names out.
-        if (
-            min(seen, default=0) > 1
-            and len(set(seen[1:])) <= 1
-            and seen[0] in (seen[-1], seen[-1] - 1)
-        ):
+        if min(seen, default=0) > 1 >= len(set(seen[1:])) and seen[-1] - seen[0] in (0, 1):
             return delimiter
     usual = {d: Counter(seen).most_common(1)[0][0] for d, seen in widths.items() if seen}
     usual.pop(" ", None)
@@ -214,13 +177,7 @@ def guess_delimiter(head: Sequence[str]) -> str:
 
 
 def guess_decimal(sample: Sequence[list[str]]) -> str:
-    """Return a comma where cells are numbers with one, and a point otherwise.
-
-    Examples
-    --------
-    >>> guess_decimal([["a", "b"], ["1,5", "2"]]), guess_decimal([["1.5", "2"]])
-    (',', '.')
-    """
+    """Return a comma where cells are numbers with one, and a point otherwise."""
     commas = points = False
     for cell in (cell.strip() for row in sample for cell in row):
         # 1,234 may be a thousand and more: it is no sign of decimal commas.
@@ -229,45 +186,49 @@ def guess_decimal(sample: Sequence[list[str]]) -> str:
     return "," if commas and not points else "."
 
 
-def find_layout(sample: Sequence[list[str]], options: TextOptions) -> Layout:
-    """Find header and row names by looking at the first rows."""
-    delimiter, decimal = options.delimiter or ",", options.decimal or "."
+def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
+    """Find header and row names by looking at the first rows; the decimal point must be known."""
+    decimal = options.decimal or "."
     first, rest = sample[0], sample[1:]
     width = len(rest[0]) if rest else len(first)
     if width < 2:
         other = guess_delimiter([row[0] for row in sample if row])
         fitting = f" {other!r}" if other in sample[-1][0] else ""
         raise InputError(
-            f"only one column was found with the delimiter {delimiter!r}: pass "
+            f"only one column was found with the delimiter {options.delimiter or ','!r}: pass "
             f"--delimiter{fitting}, or --long for lists of cells"
         )
-    numbers = number_test(decimal)
-    has_header, notes = options.header, options.notes
+    has_header = options.header
     if has_header is None:
-        _check_title(sample, numbers)
+        _check_title(sample, decimal)
         shorter = len(first) == width - 1
         known = not set(options.known).isdisjoint(cell.strip() for cell in first)
-        has_header, doubt = (True, "") if shorter or known else _heads(first, rest, decimal)
-        notes += (doubt,) if doubt else ()
+        has_header, doubt = (True, ()) if shorter or known else _heads(first, rest, decimal)
+        options = replace(options, notes=options.notes + doubt)
     header = tuple(cell.strip() for cell in first) if has_header else None
     if header is not None and len(header) == width - 1:
         header = ("", *header)
+    width = max(width, len(header or ()))
     body = rest if has_header else sample
+    layout = place_columns(_find_index(header, body, options), header, width, options)
+    _check_header(header, layout.dropped)
+    kept = layout.kept
+    cells = (row[place] for row in body for place in kept if place < len(row))
+    return replace(layout, holds_words=not all(is_number(cell, decimal) for cell in cells))
+
+
+def place_columns(
+    index: int | None, header: tuple[str, ...] | None, width: int, options: ReadOptions
+) -> Layout:
+    """Return a layout; the index is that of row names if the options ask for none."""
+    asked = options.index_col
+    if asked is not None:
+        index = None if asked is False else find_column(asked, header, width, "--index-col")
     dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
-    index = _find_index(header, body, width, options, numbers)
-    index = None if index in dropped else index
-    _check_header(header, dropped)
-    left = [place for place in range(width) if place != index and place not in dropped]
-    return Layout(
-        delimiter, decimal, header, index, width, dropped,
-        index_asked=options.index_col is not None,
-        holds_words=any(not numbers(row[place]) for row in body for place in left
-                        if place < len(row)),
-        notes=notes, source=options.source,
-    )  # fmt: skip
+    return Layout(options, header, None if index in dropped else index, width, dropped)
 
 
-def _check_title(sample: Sequence[list[str]], numbers: Callable[[str], bool]) -> None:
+def _check_title(sample: Sequence[list[str]], decimal: str) -> None:
     """Refuse a first line of few cells, or of one word beside empty ones: a title is no header."""
     if len(sample) > 1 and len(sample[0]) < len(sample[1]) - 1:
         raise InputError(
@@ -275,7 +236,8 @@ def _check_title(sample: Sequence[list[str]], numbers: Callable[[str], bool]) ->
             "remove lines above the table, or pass --delimiter"
         )
     filled = [[cell for cell in row if cell.strip()] for row in sample[:2]]
-    if len(sample[0]) > 2 and len(filled[0]) == 1 < len(filled[-1]) and not numbers(filled[0][0]):
+    alone = len(sample[0]) > 2 and len(filled[0]) == 1 < len(filled[-1])
+    if alone and not is_number(filled[0][0], decimal):
         raise InputError(
             f"the first line holds {filled[0][0][:40]!r} alone: remove lines above the table, or "
             "pass --no-header if it is a row"
@@ -294,25 +256,25 @@ def _check_header(header: tuple[str, ...] | None, dropped: Collection[int]) -> N
         )
 
 
-def _heads(first: list[str], rest: Sequence[list[str]], decimal: str) -> tuple[bool, str]:
+def _heads(
+    first: list[str], rest: Sequence[list[str]], decimal: str
+) -> tuple[bool, tuple[str, ...]]:
     """Tell whether the first line is a header, and what to say if that is in doubt."""
-    numbers = number_test(decimal)
-    words = [place for place, cell in enumerate(first) if not numbers(cell)]
+    words = [place for place, cell in enumerate(first) if not is_number(cell, decimal)]
     if not rest:
-        return any(place > 0 for place in words), ""
-    below = [
-        {row[place].strip() for row in rest if place < len(row)} for place in range(len(first))
-    ]
-    above_numbers = any(all(map(numbers, below[place])) for place in words)
+        return any(place > 0 for place in words), ()
+    places = range(len(first))
+    below = [{row[place].strip() for row in rest if place < len(row)} for place in places]
+    above_numbers = any(all(is_number(cell, decimal) for cell in below[place]) for place in words)
     if above_numbers or first[0].strip().lower() in _INDEX_NAMES:
-        return True, ""
+        return True, ()
     if not words or any(first[place].strip() in below[place] for place in words):
-        return False, ""
+        return False, ()
     above = [cell.strip() for place, cell in enumerate(first) if place not in words]
     shown = f"the first line ({', '.join(first)[:40]}) is taken for"
     if not above or _heads_numbers(above, rest, decimal):
-        return True, f"{shown} a header: pass --no-header if it is a row"
-    return False, f"{shown} a row: pass --header if it names the columns"
+        return True, (f"{shown} a header: pass --no-header if it is a row",)
+    return False, (f"{shown} a row: pass --header if it names the columns",)
 
 
 def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) -> bool:
@@ -323,11 +285,8 @@ def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) ->
     """
     if len(set(above)) < len(above) or any(cell.lower() in MISSING for cell in above):
         return False
-    numbers = number_test(decimal)
-    rows = [
-        [cell.strip() for cell in row if numbers(cell) and cell.strip().lower() not in MISSING]
-        for row in rest
-    ]
+    cells = ([cell.strip() for cell in row if is_number(cell, decimal)] for row in rest)
+    rows = [[cell for cell in row if cell.lower() not in MISSING] for row in cells]
     for looks_like in (_counts_up, _are_years):
         if looks_like(above) and not any(map(looks_like, rows)):
             return True
@@ -336,7 +295,8 @@ def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) ->
     heads = [parse(cell, decimal) for cell in above]
     body = [parse(cell, decimal) for row in rows for cell in row]
     largest = max((abs(number) for number in body), default=0.0)
-    return max(map(abs, heads)) > largest or _all_whole(heads) != _all_whole(body)
+    whole, whole_body = (all(map(float.is_integer, numbers)) for numbers in (heads, body))
+    return max(map(abs, heads)) > largest or whole != whole_body
 
 
 def _are_years(cells: list[str]) -> bool:
@@ -355,37 +315,19 @@ def _goes_up(cells: list[str], decimal: str) -> bool:
     return len(numbers) >= _MANY and all(before < after for before, after in pairwise(numbers))
 
 
-def _all_whole(numbers: Iterable[float]) -> bool:
-    return all(number.is_integer() for number in numbers)
-
-
 def _find_index(
-    header: tuple[str, ...] | None,
-    body: Sequence[list[str]],
-    width: int,
-    options: TextOptions,
-    numbers: Callable[[str], bool],
+    header: tuple[str, ...] | None, body: Sequence[list[str]], options: ReadOptions
 ) -> int | None:
-    asked = options.index_col
-    if asked is False:
-        return None
-    if asked is not None:
-        return find_column(asked, header, width, "--index-col")
+    """Return the first column if it names rows."""
     if header is not None and header[0] in options.known:
         return None
-    if header is not None and header[0].lower() in _INDEX_NAMES:
-        return 0
-    return 0 if any(not numbers(row[0]) for row in body) else None
+    named = header is not None and header[0].lower() in _INDEX_NAMES
+    decimal = options.decimal or "."
+    return 0 if named or not all(is_number(row[0], decimal) for row in body) else None
 
 
 def find_column(asked: Column, header: Sequence[str] | None, width: int, option: str) -> int:
-    """Return the position of a column given by name or position.
-
-    Examples
-    --------
-    >>> find_column("b", ["a", "b"], 2, "--index-col"), find_column("0", None, 2, "--index-col")
-    (1, 0)
-    """
+    """Return the position of a column given by name or position."""
     if header is not None and asked in header:
         return list(header).index(str(asked))
     place = int(asked) if str(asked).isdecimal() else -1
@@ -397,23 +339,32 @@ def find_column(asked: Column, header: Sequence[str] | None, width: int, option:
     return place
 
 
+def long_places(
+    asked: bool | Sequence[Column], header: Sequence[str] | None, width: int, advice: str
+) -> list[int]:
+    """Return the places of row, column and, if there is one, value of a long table."""
+    wanted = list(range(min(width, 3))) if isinstance(asked, bool) else list(asked)
+    places = [find_column(column, header, width, "--long-columns") for column in wanted]
+    if len(places) not in (2, 3):
+        raise InputError(
+            f"a long table has a row, a column and a value{advice}--long-columns row,column,value"
+        )
+    return places
+
+
 def check_drop(drop: Sequence[Column], what: str) -> None:
     """Refuse to leave out columns of what has none to leave out."""
     if drop:
         raise InputError(f"{what} has no columns to leave out: leave out --drop")
 
 
-def number_test(decimal: str) -> Callable[[str], bool]:
-    """Return a test for cells that are numbers or missing."""
-
-    def test(cell: str) -> bool:
-        try:
-            parse(cell, decimal)
-        except ValueError:
-            return False
-        return True
-
-    return test
+def is_number(cell: str, decimal: str = ".") -> bool:
+    """Return True for a cell that is a number or missing."""
+    try:
+        parse(cell, decimal)
+    except ValueError:
+        return False
+    return True
 
 
 def parse(cell: str, decimal: str) -> float:
@@ -424,3 +375,21 @@ def parse(cell: str, decimal: str) -> float:
     if "_" in text:
         raise ValueError(cell)
     return float(text if decimal == "." else text.replace(decimal, "."))
+
+
+def append_numbers(values: array[float], cells: Sequence[str], decimal: str) -> bool:
+    """Add numbers to an array, or tell that some cell is none."""
+    before = len(values)
+    # Python reads 1_000 as a thousand; tables do not.
+    parts = (cells[first : first + _JOINED] for first in range(0, len(cells), _JOINED))
+    if decimal == "." and not any("_" in "".join(part) for part in parts):
+        try:
+            values.extend(map(float, cells))
+            return True
+        except ValueError:
+            del values[before:]
+    try:
+        values.extend([parse(cell, decimal) for cell in cells])
+    except ValueError:
+        return False
+    return True

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.io.layout import ReadOptions
 from ccot.io.matrix import (
     InputError,
     NamedMatrix,
@@ -26,22 +27,16 @@ _CELLS_BETWEEN_CHECKS = 2**14
 
 def collect_long(
     cells: Iterable[tuple[str, str, float]],
+    options: ReadOptions,
     *,
     counted: bool,
-    unlisted: str,
     size: Callable[[], int],
-    aggregate: str | None = None,
 ) -> NamedMatrix:
     """Gather cells into a matrix; rows and columns in the order in which they first appear.
 
-    Examples
-    --------
-    >>> cells = [("ann", "tea", 2.0), ("bob", "jam", 1.0)]
-    >>> table = collect_long(cells, counted=False, unlisted="zero", size=lambda: 20)
-    >>> table.values.toarray()
-    array([[2., 0.],
-           [0., 1.]])
+    ``counted``: the values are ones; ``size`` tells how many bytes were read so far.
     """
+    unlisted, aggregate = options.unlisted, options.aggregate
     if unlisted not in UNLISTED:
         raise InputError(f"unlisted={unlisted!r} must be one of {', '.join(UNLISTED)}")
     if aggregate not in (None, *AGGREGATES):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,13 +59,7 @@ def named_matrix(
     how: str,
     notes: Iterable[str] = (),
 ) -> NamedMatrix:
-    """Check what was read and put it together.
-
-    Examples
-    --------
-    >>> named_matrix([[1, 2], [3, 4]], ["a", "b"], None, "by hand").values.dtype
-    dtype('float64')
-    """
+    """Check what was read and put it together."""
     values = _float64(values)
     if 0 in values.shape:
         raise InputError(f"the matrix is empty ({values.shape[0]} x {values.shape[1]}): pass data")
@@ -88,13 +82,7 @@ def check_memory(n_bytes: int, what: str) -> None:
 
 
 def unfolding_limit(size: int) -> int:
-    """Return how many bytes a file of a size may unfold to before it is taken for a trap.
-
-    Examples
-    --------
-    >>> unfolding_limit(10) // 2**20, unfolding_limit(10**9)
-    (64, 100000000000)
-    """
+    """Return how many bytes a file of a size may unfold to before it is taken for a trap."""
     return max(_ALWAYS, _UNFOLDED * size)
 
 
@@ -110,13 +98,7 @@ def check_unfolded(n_bytes: int, path: Path) -> None:
 
 
 def held_limit(size: int) -> int:
-    """Return how many bytes of memory may come of so many bytes of a file.
-
-    Examples
-    --------
-    >>> held_limit(10) // 2**20, held_limit(10**9)
-    (64, 10000000000)
-    """
+    """Return how many bytes of memory may come of so many bytes of a file."""
     return max(_ALWAYS, _HELD * size)
 
 
@@ -130,29 +112,16 @@ def check_held(n_bytes: int, size: int, what: str, remedy: str) -> None:
 
 
 class BoundedTexts:
-    """Texts of a file, each kept once, that may not take far more memory than the file.
-
-    Parameters
-    ----------
-    size : int
-        Bytes of the file, or of what it unfolds to.
-
-    Examples
-    --------
-    >>> texts = BoundedTexts(10)
-    >>> first, second = texts.shared(["a" * 5]), texts.shared(["a" * 5])
-    >>> first[0] is second[0]
-    True
-    """
+    """Texts of a file, each kept once, that may not take far more memory than so many bytes."""
 
     def __init__(self, size: int) -> None:
         self._size, self._n_characters = size, 0
-        self._known: dict[str, str] = {}
+        self._known: dict[Any, Any] = {}
 
-    def shared(self, texts: Iterable[str]) -> list[str]:
-        """Return the same texts; those that were here before are the same objects."""
+    def shared(self, texts: Iterable[Any]) -> list[Any]:
+        """Return the same texts, or None; those that were here before are the same objects."""
         known = [self._known.setdefault(text, text) for text in texts]
-        self._n_characters += sum(len(a) for a, b in zip(known, texts, strict=True) if a is b)
+        self._n_characters += sum(len(a or "") for a, b in zip(known, texts, strict=True) if a is b)
         check_held(self._n_characters, self._size, "the names", "shorten them, or leave them out")
         return known
 
@@ -166,24 +135,12 @@ def check_regular(path: Path) -> None:
 
 
 def sorting_bytes(rows: np.ndarray) -> int:
-    """Return what SciPy takes to sort the longest row of a matrix, given the row of each entry.
-
-    Examples
-    --------
-    >>> sorting_bytes(np.array([0, 2, 2]))
-    32
-    """
+    """Return what SciPy takes to sort the longest row of a matrix, given the row of each entry."""
     return 16 * int(np.bincount(rows).max(initial=0))
 
 
 def check_sparse(matrix: Any) -> None:
-    """Refuse a sparse matrix whose parts contradict each other: SciPy follows them blindly.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> check_sparse(sp.eye_array(3, format="csr"))
-    """
+    """Refuse a sparse matrix whose parts contradict each other: SciPy follows them blindly."""
     if matrix.format in ("csr", "csc", "bsr"):
         # Without entries, check_format looks at the last pointer alone; and it takes differences,
         # which go round where pointers are of 32 bits.
@@ -217,9 +174,8 @@ def check_values(values: np.ndarray) -> None:
     if not values.size:
         return
     # fmax and fmin look past NaN without a copy of the matrix.
-    largest = max(
-        float(np.fmax.reduce(values, axis=None)), -float(np.fmin.reduce(values, axis=None))
-    )
+    highest, lowest = (float(one.reduce(values, axis=None)) for one in (np.fmax, np.fmin))
+    largest = max(highest, -lowest)
     if np.isinf(largest):
         raise InputError(
             "some values are infinite or too large for a computer's numbers: replace them, or "
@@ -237,17 +193,14 @@ def unique_names(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | No
         return None
     names = tuple(map(str, names))
     if repeated := most_repeated(names):
-        remedy = (
-            "name another --index-col, or pass --index-col none to number them"
-            if what == "rows"
-            else "rename them, or pass --no-header"
-        )
+        remedy = "rename them, or pass --no-header"
+        if what == "rows":
+            remedy = "name another --index-col, or pass --index-col none to number them"
         raise InputError(f"{repeated.times} {what} are named {repeated.name[:40]!r}: {remedy}")
     return names
 
 
-@dataclass(frozen=True)
-class Repeated:
+class Repeated(NamedTuple):
     """The name that is there most often, how often, and how many distinct names there are."""
 
     name: str
@@ -256,13 +209,7 @@ class Repeated:
 
 
 def most_repeated(names: Sequence[str]) -> Repeated | None:
-    """Return the name that is there most often; None if all are there once.
-
-    Examples
-    --------
-    >>> most_repeated(["a", "b", "a"])
-    Repeated(name='a', times=2, n_distinct=2)
-    """
+    """Return the name that is there most often; None if all are there once."""
     # A set of many short names takes several times their room; hashes take eight bytes each.
     hashes = np.fromiter(map(hash, names), np.int64, len(names))
     hashes.sort()
@@ -275,13 +222,7 @@ def most_repeated(names: Sequence[str]) -> Repeated | None:
 
 
 def align(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[np.ndarray, list[str]]:
-    """Find the places of wanted names.
-
-    Examples
-    --------
-    >>> align(["c", "a", "b"], ["a", "b"], "columns")
-    (array([1, 2]), ['c'])
-    """
+    """Find the places of wanted names."""
     where = {name: place for place, name in enumerate(names)}
     missing = [name for name in wanted if name not in where]
     if missing:

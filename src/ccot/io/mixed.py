@@ -7,10 +7,11 @@ import shlex
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
-from ccot.io.layout import DECIMAL_COMMA, MISSING, Layout, TextOptions, number_test, parse
+from ccot.io.layout import DECIMAL_COMMA, MISSING, Layout, append_numbers, is_number, parse
 from ccot.io.matrix import (
     InputError,
     NamedMatrix,
@@ -45,7 +46,7 @@ class _Codes(dict[str, int]):
 
     def __missing__(self, cell: str) -> int:
         word = cell.strip()
-        if self._rewrite and word and number_test(self._decimal)(word):
+        if self._rewrite and word and is_number(word, self._decimal):
             word = as_text(parse(word, self._decimal)) or word
         code = self.words.setdefault(word, len(self.words)) if word else -1
         self[cell] = code
@@ -53,30 +54,14 @@ class _Codes(dict[str, int]):
 
 
 def as_text(number: float) -> str:
-    """Return a number as people write it; nothing where it is missing.
-
-    Examples
-    --------
-    >>> as_text(7.0), as_text(0.5), as_text(float("nan"))
-    ('7', '0.5', '')
-    """
+    """Return a number as people write it; nothing where it is missing."""
     if number != number:
         return ""
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
 class GrowingColumn:
-    """A column that holds numbers as long as all its cells are numbers or gaps.
-
-    Parameters
-    ----------
-    name : str
-        Its name, or its position.
-    decimal : str
-        The decimal point.
-    numbers : sequence of float
-        Cells that were read as numbers before.
-    """
+    """A column that holds numbers, first those read before, as long as no cell is a word."""
 
     def __init__(self, name: str, decimal: str, numbers: Iterable[float] = ()) -> None:
         self.name, self._decimal = name, decimal
@@ -86,30 +71,15 @@ class GrowingColumn:
 
     def extend(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         """Add cells, which stand in these lines."""
-        if self._known is None and not self._add_numbers(cells):
+        if self._known is None and not append_numbers(self.numbers, cells, self._decimal):
             self._turn_to_words(cells, lines)
         if self._known is not None:
             self.codes.extend(map(self._known.__getitem__, cells))
 
-    def _add_numbers(self, cells: Sequence[str]) -> bool:
-        before = len(self.numbers)
-        try:
-            # Python reads 1_000 as a thousand; tables do not.
-            if self._decimal == "." and "_" not in "".join(cells):
-                self.numbers.extend(map(float, cells))
-                return True
-        except ValueError:
-            del self.numbers[before:]
-        try:
-            self.numbers.extend([parse(cell, self._decimal) for cell in cells])
-        except ValueError:
-            return False
-        return True
-
     def _turn_to_words(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         """Go over to words; numbers before them are written as people write numbers."""
-        is_number = number_test(self._decimal)
-        first = next(place for place, cell in enumerate(cells) if not is_number(cell))
+        numbers = (is_number(cell, self._decimal) for cell in cells)
+        first = next(place for place, number in enumerate(numbers) if not number)
         self.first_word = lines[first], cells[first].strip()
         self.is_rewritten = len(self.numbers) > 0
         self._known = _Codes(self._decimal, rewrite=self.is_rewritten)
@@ -144,8 +114,7 @@ class GrowingColumn:
         """Return numbers with gaps for the few words among them, and a note; None if not so."""
         words, codes = self.words, np.frombuffer(self.codes, np.int32)
         counts = np.bincount(codes + 1, minlength=len(words) + 1)[1:]
-        is_number = number_test(self._decimal)
-        stray = np.array([not is_number(word) for word in words])
+        stray = np.array([not is_number(word, self._decimal) for word in words])
         gaps = np.array([word.lower() in MISSING for word in words])
         n_stray, n_numbers = int(counts[stray].sum()), int(counts[~stray & ~gaps].sum())
         if n_numbers < _MIN_NUMBERS or n_stray > _STRAY * n_numbers:
@@ -181,15 +150,13 @@ class GrowingColumn:
 def gather(
     rows: Iterator[tuple[list[str], int]], columns: list[GrowingColumn], size: Callable[[], int]
 ) -> None:
-    """Add rows, each with the number of its line, to columns."""
-    part: list[list[str]] = []
-    lines: list[int] = []
-
-    def add() -> None:
-        for column, cells in zip(columns, zip(*part, strict=True), strict=True):
-            column.extend(cells, lines)
-        part.clear()
-        lines.clear()
+    """Add rows, each with the number of its line, to columns; ``size`` tells what was read."""
+    n_rows = max(1, min(_PART, _PART_CELLS // len(columns)))
+    while part := list(islice(rows, n_rows)):
+        lines = [line for _, line in part]
+        cells = zip(*(row for row, _ in part), strict=True)
+        for column, texts in zip(columns, cells, strict=True):
+            column.extend(texts, lines)
         check_held(
             sum(column.n_bytes for column in columns),
             size(),
@@ -197,24 +164,16 @@ def gather(
             "leave some columns out by --drop",
         )
 
-    for row, line in rows:
-        part.append(row)
-        lines.append(line)
-        if len(part) == _PART or len(part) * len(columns) > _PART_CELLS:
-            add()
-    if part:
-        add()
-
 
 def finish(
-    columns: list[GrowingColumn], names: list[str] | None, layout: Layout, options: TextOptions
+    columns: list[GrowingColumn], names: list[str] | None, layout: Layout
 ) -> NamedMatrix | Table:
     """Return what was gathered: a matrix if all columns hold numbers, else a table."""
-    notes = list(layout.notes)
+    options, notes = layout.options, []
     values: dict[str, np.ndarray] = {}
     unique_names((column.name for column in columns), "columns")
     if not options.tables:
-        refuse_words([column for column in columns if not column.is_numeric], layout)
+        _refuse_words([column for column in columns if not column.is_numeric], layout)
     for column in columns:
         values[column.name] = column.values()
         if column.is_numeric:
@@ -230,53 +189,55 @@ def finish(
                 f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r}); "
                 "the numbers before are written without leading zeros"
             )
-    return settle(values, names, layout, options, notes)
+    return settle(values, names, layout, notes)
 
 
 def settle(
     values: dict[str, np.ndarray],
     names: list[str] | None,
     layout: Layout,
-    options: TextOptions,
-    notes: Iterable[str],
+    notes: Iterable[str] = (),
 ) -> NamedMatrix | Table:
     """Return columns and row names as a matrix or a table; names that repeat are a column."""
-    how, notes = layout.describe(), list(notes)
+    notes = [*layout.options.notes, *notes]
     if names is not None and layout.index is not None and (again := most_repeated(names)):
         holds_words = any(column.dtype.kind != "f" for column in values.values())
-        notes += _as_column(again, len(names), layout, options.tables, holds_words)
+        notes += _as_column(again, len(names), layout, holds_words)
         title, cells = layout.title(layout.index), (name.strip() or None for name in names)
         values, names = {title: np.array(list(cells), dtype=object), **values}, None
-        how = replace(layout, index=None).describe()
-    for column in values.values():
-        if column.dtype.kind == "f":
-            check_values(column)
-    if all(column.dtype.kind == "f" for column in values.values()):
-        matrix = np.column_stack(list(values.values())) if values else np.empty((0, 0))
-        return named_matrix(matrix, names, layout.column_names, how, notes)
-    return Table(values, None if names is None else list(names), (how, *notes))
+        layout = replace(layout, index=None)
+    numbers = [column for column in values.values() if column.dtype.kind == "f"]
+    for column in numbers:
+        check_values(column)
+    if len(numbers) < len(values):
+        return Table(values, names, (layout.describe(), *notes))
+    matrix = np.column_stack(numbers) if values else np.empty((0, 0))
+    return named_matrix(matrix, names, layout.column_names, layout.describe(), notes)
 
 
-def _as_column(
-    again: Repeated, n_rows: int, layout: Layout, tables: bool, holds_words: bool
-) -> list[str]:
+def _as_column(again: Repeated, n_rows: int, layout: Layout, holds_words: bool) -> list[str]:
     """Return what to say where a first column repeats itself, and so names no rows; or refuse."""
     title = layout.title(layout.index or 0)[:40]
     what = f"olumn {title!r} cannot name the rows: {again.times} of them are {again.name[:40]!r}"
-    if layout.index_asked:
+    if layout.options.index_col is not None:
         raise InputError(f"C{what}. Use --index-col NAME, or leave it out to number the rows.")
     # Names of a matrix that are nearly unique are names with a mistake, no categories.
-    if not tables or (not holds_words and 2 * again.n_distinct > n_rows):
+    if not layout.options.tables or (not holds_words and 2 * again.n_distinct > n_rows):
         raise InputError(
-            f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and --drop "
-            f"{shlex.quote(title)} to leave the column out)."
+            f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and "
+            f"{drop_options([title])} to leave the column out)."
         )
     if 2 * again.n_distinct <= n_rows:
         return []
     return [f"c{what}; it is taken as a column, and rows are numbered"]
 
 
-def refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
+def drop_options(names: Iterable[str]) -> str:
+    """Return the options that leave columns out."""
+    return " ".join(f"--drop {shlex.quote(name[:40])}" for name in names)
+
+
+def _refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
     """Name all columns of words at once, with the options that leave them out."""
     if not columns:
         return
@@ -290,48 +251,44 @@ def refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
         raise InputError(
             f"line {line}, {where}: {word[:40]!r}: pass --decimal , for decimal commas"
         )
-    drop = " ".join(f"--drop {shlex.quote(column.name[:40])}" for column in columns)
     several = "s" * (len(columns) > 1)
     raise InputError(
         f"line {line}, {where}: {word[:40]!r} is no number: leave the column{several} out by "
-        f"{drop}, name one of row names by --index-col, or empty the cell if unknown (--method "
-        "transport takes words)"
+        f"{drop_options(column.name for column in columns)}, name one of row names by --index-col, "
+        "or empty the cell if unknown (--method transport takes words)"
     )
 
 
 def refuse_types(types: Mapping[str, str]) -> None:
     """Name all columns at once that hold neither numbers, words nor dates."""
     if types:
-        drop = " ".join(f"--drop {shlex.quote(name[:40])}" for name in types)
         name, kind = next(iter(types.items()))
         raise InputError(
             f"column {name[:40]!r} is of type {kind[:40]}, which is no cell of a table: leave "
-            f"{len(types)} out by {drop}"
+            f"{len(types)} out by {drop_options(types)}"
         )
 
 
 def refuse_table(table: Table) -> None:
     """Name all columns of a table that hold no numbers, with the options that leave them out."""
     words = [name for name, column in table.columns.items() if column.dtype.kind != "f"]
-    is_number = number_test(".")
     shown = []
     for name in words[:8]:
         cells = (str(cell) for cell in table.columns[name] if cell is not None)
         shown.append(f"{name[:40]!r}: {next((c for c in cells if not is_number(c)), '')[:40]!r}")
-    drop = " ".join(f"--drop {shlex.quote(name[:40])}" for name in words)
     raise InputError(
         f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)}): "
-        f"--method transport takes them; leave them out by {drop}"
+        f"--method transport takes them; leave them out by {drop_options(words)}"
     )
 
 
 def as_matrix(table: Table) -> NamedMatrix:
     """Return a table of numbers as a matrix; one with words stays a table, with the same names."""
+    named = as_named(table)
     if not table.columns or any(column.dtype.kind != "f" for column in table.columns.values()):
-        return as_named(table)
-    how, *notes = table.notes or ("a table",)
+        return named
     values = np.column_stack(list(table.columns.values()))
-    return named_matrix(values, table.row_names, table.columns, how, notes)
+    return named_matrix(values, table.row_names, table.columns, named.how, named.notes)
 
 
 def as_named(table: Table) -> NamedMatrix:

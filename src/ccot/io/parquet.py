@@ -1,4 +1,4 @@
-"""Parquet tables."""
+"""Tables of Parquet and Feather files, whose types say what columns hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ccot.io.isolated.client import FilledArray, IsolatedReader
-from ccot.io.layout import Column, Layout, TextOptions, check_drop, find_column
+from ccot.io.layout import Column, Layout, ReadOptions, check_drop, long_places, place_columns
 from ccot.io.long import collect_long
 from ccot.io.matrix import (
     BoundedTexts,
@@ -20,9 +20,10 @@ from ccot.io.matrix import (
     check_held,
     check_unfolded,
     named_matrix,
+    unfolding_limit,
     unique_names,
 )
-from ccot.io.mixed import refuse_types, settle
+from ccot.io.mixed import refuse_table, refuse_types, settle
 from ccot.io.table import Table
 
 # Bytes of a short text in a table, and of a name until it is in a tuple.
@@ -35,29 +36,19 @@ _DESCRIBED = 5
 _LONG_BYTES = 24
 
 
-class ParquetTable:
-    """A Parquet file, read by another process.
+class ArrowTable:
+    """A Parquet or Feather file, read by another process, which may be there already.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    reader : IsolatedReader, optional
-        The process, where there is one already.
-
-    Attributes
-    ----------
-    names : list of str
-        The columns.
-    n_rows : int
-        How many rows there are.
-    group_rows : list of int
-        How many there are in each row group.
+    The kinds of columns are number, text, date and other, in Feather also category and ordered.
     """
 
-    def __init__(self, path: Path, reader: IsolatedReader | None = None) -> None:
+    def __init__(
+        self, path: Path, reader: IsolatedReader | None = None, *, feather: bool = False
+    ) -> None:
         self.path, self.reader = path, reader or parquet_reader()
-        self._described = _DESCRIBED * path.stat().st_size
+        size = path.stat().st_size
+        # The rows of a Feather file are only known when it is unpacked.
+        self._described = unfolding_limit(size) if feather else _DESCRIBED * size
         about = self.reader.open(path, self._described)
         check_unfolded(about["unfolded"], path)
         self.names: list[str] = about["names"]
@@ -67,41 +58,34 @@ class ParquetTable:
             raise InputError(f"{path} is no readable Parquet file (its numbers of rows contradict "
                              "each other): write or download it again")  # fmt: skip
         self.types = dict(zip(self.names, about["types"], strict=True))
-        self._kinds = dict(zip(self.names, about["kinds"], strict=True))
-        self._kept_index = about["index"]
+        self.kinds = dict(zip(self.names, about["kinds"], strict=True))
+        self.levels = {name: tuple(map(str, one)) for name, one in about["levels"].items()}
+        self._index: str | None = about["index"]
 
     def is_numeric(self, name: str) -> bool:
         """Tell whether a column holds numbers."""
-        return self._kinds[name] == "number"
+        return self.kinds[name] == "number"
 
     def matrix_columns(
         self, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
     ) -> tuple[list[str], str | None]:
-        """Return the columns that make up the matrix, and that of row names."""
-        unique_names(self.names, "columns")
-        index = self.index_column(index_col)
-        places = (find_column(one, self.names, len(self.names), "--drop") for one in drop)
-        dropped = {self.names[place] for place in places}
-        index = None if index in dropped else index
-        columns = [name for name in self.names if name != index and name not in dropped]
+        """Return the columns that make up the matrix, all numeric, and that of row names."""
+        layout = self.layout(ReadOptions(index_col=index_col, drop=drop))
+        columns = list(layout.column_names or ())
         for name in columns:
             if not self.is_numeric(name):
                 raise InputError(
                     f"column {name[:40]!r} is of type {self.types[name]}, not a number: leave it "
                     "out by --drop, or name it by --index-col"
                 )
-        return columns, index
+        return columns, None if layout.index is None else self.names[layout.index]
 
-    def index_column(self, asked: Column | bool | None) -> str | None:
-        """Return the one asked for, that of pandas, or a first one of text."""
-        if asked is False:
-            return None
-        if asked is not None:
-            return self.names[find_column(asked, self.names, len(self.names), "--index-col")]
-        kept = self._kept_index
-        if len(kept) == 1 and isinstance(kept[0], str):
-            return kept[0]
-        return None if not self.names or self.is_numeric(self.names[0]) else self.names[0]
+    def layout(self, options: ReadOptions) -> Layout:
+        """Return which columns hold values, and which one row names: that of pandas, or text."""
+        unique_names(self.names, "columns")
+        name = self._index
+        index = None if name is None or name in options.known else self.names.index(name)
+        return place_columns(index, tuple(self.names), len(self.names), options)
 
     def read(self, columns: Sequence[str], group: int | None = None) -> np.ndarray:
         """Return numeric columns, of one row group or of all."""
@@ -110,7 +94,9 @@ class ParquetTable:
         n_bytes = 8 * n_rows * len(columns)
         check_unfolded(n_bytes, self.path)
         values = np.empty((n_rows, len(columns)))
-        step = self._columns_at_once()
+        # Arrow holds pages of all columns that it reads together.
+        pages = _BUFFER_BYTES + min(_PAGE_BYTES, 24 * max(self.group_rows, default=0))
+        step = _ARROW_BYTES // pages
         for first in range(0, len(columns), step):
             part = FilledArray(values[:, first : first + step])
             names = list(columns[first : first + step])
@@ -119,162 +105,115 @@ class ParquetTable:
             part.whole()
         return values
 
-    def _columns_at_once(self) -> int:
-        """Return how many columns Arrow may read together: it holds pages of all of them."""
-        return _ARROW_BYTES // (_BUFFER_BYTES + min(_PAGE_BYTES, 24 * max(self.group_rows)))
+    def cells(self, name: str) -> np.ndarray:
+        """Return a column of dates, or of texts."""
+        if self.kinds[name] != "date":
+            return self.words(name)
+        check_unfolded(8 * self.n_rows, self.path)
+        moments = FilledArray(np.empty(self.n_rows, np.int64))
+        for _, (_, part) in self._ask(8 * self.n_rows, dates=[name]):
+            moments.put(part)
+        return moments.whole().view("datetime64[us]")
 
-    def words(self, name: str) -> np.ndarray:
-        """Return a column of texts, None where there is none."""
+    def words(self, name: str, size: int = 0, held: int = 0) -> np.ndarray:
+        """Return a column as texts, None where there is none; see :meth:`row_names` for bytes."""
         n_bytes = self.n_rows * _TEXT_BYTES
         check_unfolded(n_bytes, self.path)
-        texts = BoundedTexts(max(n_bytes, self.path.stat().st_size))
+        texts = BoundedTexts(max(n_bytes, size, self.path.stat().st_size))
         parts = [np.empty(0, dtype=object)]
-        for message, (_, codes) in self._ask(n_bytes, texts=[name]):
-            known = np.array(list(texts.shared(message["texts"][0])), dtype=object)
-            known[known == "None"] = None
-            parts.append(known[codes])
+        for message, (_, codes) in self._ask(max(n_bytes, held), texts=[name]):
+            known = texts.shared(message["texts"][0])
+            parts.append(np.array(known, dtype=object)[codes])
         return np.concatenate(parts)
-
-    def holds_cells(self, name: str) -> bool:
-        """Return True if a column holds numbers, texts or dates."""
-        return self._kinds[name] != "other"
 
     def row_names(self, index: str, n_columns: int) -> list[str]:
         """Return the row names, of a table with so many columns beside them."""
         n_bytes = self.n_rows * (8 * n_columns + _TEXT_BYTES)
         check_unfolded(n_bytes, self.path)
-        size = max(n_bytes, self.path.stat().st_size)
         held = self.n_rows * (8 * n_columns + _NAME_BYTES)
         check_held(
             held,
-            size,
+            max(n_bytes, self.path.stat().st_size),
             f"a table of {self.n_rows} row names",
             "leave the names out by --drop",
         )
-        self._check_text(index)
-        texts, names = BoundedTexts(size), []
-        for message, (_, codes) in self._ask(held, texts=[index]):
-            known = texts.shared(message["texts"][0])
-            names += [known[code] for code in codes.tolist()]
-        return list(unique_names(names, "rows") or ())
-
-    def triples(self, columns: Sequence[str], n_bytes: int) -> Iterator[tuple[str, str, float]]:
-        """Yield the cells of a long table: row, column and value, which is 1 if it is not there."""
-        named, value = list(columns[:2]), list(columns[2:])
-        for name in named:
-            self._check_text(name)
-        texts = BoundedTexts(max(n_bytes, self.path.stat().st_size))
-        for message, (values, *codes) in self._ask(4 * n_bytes, numbers=value, texts=named):
-            known = map(texts.shared, message["texts"])
-            cells = (map(one.__getitem__, code.tolist())
-                     for one, code in zip(known, codes, strict=True))  # fmt: skip
-            counts = values[:, 0] if value else np.ones(len(values))
-            yield from zip(*cells, counts.tolist(), strict=True)
+        return list(unique_names(self.words(self.checked(index), n_bytes, held), "rows") or ())
 
     def _ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
         return self.reader.read(self.path, n_bytes + self._described, **question)
 
-    def _check_text(self, name: str) -> None:
-        if self._kinds[name] == "other":
+    def checked(self, name: str) -> str:
+        """Return the name of a column, or refuse it if it holds neither text nor numbers."""
+        if self.kinds[name] == "other":
             raise InputError(
                 f"column {name[:40]!r} is of type {self.types[name]}, neither text nor numbers: "
                 "leave it out by --drop, or name another --index-col"
             )
+        return name
 
 
-def parquet_reader() -> IsolatedReader:
-    """Return a process that reads Parquet files, or say what is not installed."""
+def parquet_reader(what: str = "Parquet") -> IsolatedReader:
+    """Return a process that reads Parquet or Feather files, or say what is not installed."""
     if find_spec("pyarrow") is None:
         raise ImportError(
-            "Parquet files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
+            f"{what} files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
             "a CSV file"
         )
-    return IsolatedReader("parquet", "Parquet file")
+    return IsolatedReader("parquet", f"{what} file")
 
 
-def read_parquet(
-    path: Path,
-    *,
-    index_col: Column | bool | None = None,
-    drop: Sequence[Column] = (),
-    long: bool | Sequence[Column] = False,
-    unlisted: str = "zero",
-    aggregate: str | None = None,
-) -> NamedMatrix:
-    """Read a Parquet table."""
-    table = ParquetTable(path)
-    if long is not False:
-        check_drop(drop, "a long table")
-        return _read_long(table, _long_columns(table, long), unlisted, aggregate)
-    columns, index = table.matrix_columns(index_col, drop)
-    if not table.n_rows * len(columns):
-        raise InputError(f"the matrix is empty ({table.n_rows} x {len(columns)}): pass data")
-    names = None if index is None else table.row_names(index, len(columns))
-    values = table.read(columns)
+def read_arrow(path: Path, options: ReadOptions, what: str) -> NamedMatrix | Table:
+    """Read a Parquet or Feather file: a long table, a matrix, or a table if words are welcome."""
+    table = ArrowTable(path, parquet_reader(what), feather=what == "Feather")
+    if options.long is not False:
+        check_drop(options.drop, "a long table")
+        return _read_long(table, options)
+    if options.tables or what == "Feather":
+        found = _as_table(table, replace(options, source=what))
+        if isinstance(found, Table) and not options.tables:
+            refuse_table(found)
+        return found
+    columns, index = table.matrix_columns(options.index_col, options.drop)
+    names = None
+    if index is not None and table.n_rows * len(columns):
+        names = table.row_names(index, len(columns))
     how = "no row names" if index is None else f"row names from column {index!r}"
-    return named_matrix(values, names, columns, f"Parquet, {how}")
+    return named_matrix(table.read(columns), names, columns, f"{what}, {how}")
 
 
-def _long_columns(table: ParquetTable, asked: bool | Sequence[Column]) -> list[str]:
-    """Return the columns of rows, columns and, where there is one, values."""
+def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
     header = table.names
-    wanted = list(range(min(len(header), 3))) if isinstance(asked, bool) else list(asked)
-    places = [find_column(column, header, len(header), "--long-columns") for column in wanted]
-    if len(places) not in (2, 3):
-        raise InputError(
-            "a long table has a row, a column and a value: pass --long-columns row,column,value"
-        )
-    names = [header[place] for place in places]
-    if len(names) == 3 and not table.is_numeric(names[2]):
-        raise InputError(f"column {names[2]!r} is no number: pass --long-columns row,column,value")
-    return names
-
-
-def _read_long(
-    table: ParquetTable, columns: list[str], unlisted: str, aggregate: str | None
-) -> NamedMatrix:
+    places = long_places(options.long, header, len(header), ": pass ")
+    named = [header[place] for place in places[:2]]
+    value = header[places[2]] if len(places) == 3 else None
+    if value is not None and not table.is_numeric(value):
+        raise InputError(f"column {value!r} is no number: pass --long-columns row,column,value")
     n_bytes = _LONG_BYTES * table.n_rows
     check_unfolded(n_bytes, table.path)
     size = max(table.path.stat().st_size, n_bytes)
-    triples = table.triples(columns, n_bytes)
-    return collect_long(
-        triples,
-        counted=len(columns) == 2,
-        unlisted=unlisted,
-        aggregate=aggregate,
-        size=lambda: size,
-    )
+    rows, columns = (map(str, table.words(table.checked(name), n_bytes)) for name in named)
+    values = np.ones(table.n_rows) if value is None else table.read([value])[:, 0]
+    cells = zip(rows, columns, values.tolist(), strict=True)
+    return collect_long(cells, options, counted=value is None, size=lambda: size)
 
 
-def _cells(table: ParquetTable, name: str) -> np.ndarray:
-    """Return a column of texts, or of dates where the file says so."""
-    words = table.words(name)
-    if not table.types[name].startswith(("timestamp", "date")):
-        return words
-    return np.array(["NaT" if word is None else word[:26] for word in words], "datetime64[us]")
-
-
-def read_parquet_table(path: Path, options: TextOptions) -> NamedMatrix | Table:
-    """Return a Parquet file as a matrix if all columns hold numbers, else as a table."""
-    table = ParquetTable(path)
-    names = list(unique_names(table.names, "columns") or ())
-    dropped = frozenset(find_column(one, names, len(names), "--drop") for one in options.drop)
-    index = table.index_column(options.index_col)
-    # A column that a model knows holds values.
-    known = options.index_col is None and index in options.known
-    place = None if index is None or known else names.index(index)
-    place = None if place in dropped else place
-    asked = options.index_col is not None
-    layout = Layout("", ".", tuple(names), place, len(names), dropped, asked, source="Parquet")
-    kept = [name for number, name in enumerate(names) if number not in layout.removed]
-    refuse_types({name: table.types[name] for name in kept if not table.holds_cells(name)})
+def _as_table(table: ArrowTable, options: ReadOptions) -> NamedMatrix | Table:
+    """Return a matrix if all columns hold numbers, else a table."""
+    layout = table.layout(options)
+    kept = layout.column_names or ()
+    refuse_types({name: table.types[name] for name in kept if table.kinds[name] == "other"})
     numbers = [name for name in kept if table.is_numeric(name)]
-    matrix = table.read(numbers) if numbers else np.empty((table.n_rows, 0))
-    columns = dict(zip(numbers, matrix.T, strict=True))
-    values = {name: columns[name] if name in columns else _cells(table, name) for name in kept}
-    row_names = None if place is None else list(map(str, table.words(names[place])))
-    found = settle(values, row_names, layout, options, ())
+    columns = dict(zip(numbers, table.read(numbers).T, strict=True))
+    values = {name: columns[name] if name in columns else table.cells(name) for name in kept}
+    names = None
+    if layout.index is not None:
+        names = list(map(str, table.words(table.names[layout.index])))
+    found = settle(values, names, layout)
     if isinstance(found, NamedMatrix):
         return found
-    kinds = {name: "yes/no" for name in numbers if table.types[name] == "bool"}
-    return replace(found, kinds=kinds)
+    # What only Feather declares; dates of Parquet are told by their dtype.
+    declared = ("date", "category", "ordered") if options.source == "Feather" else ()
+    kinds = {name: table.kinds[name] for name in kept if table.kinds[name] in declared}
+    kinds |= {name: "yes/no" for name in numbers if table.types[name] == "bool"}
+    levels = {name: table.levels[name] for name in kept if name in table.levels}
+    return replace(found, kinds=kinds, levels=levels)

@@ -1,4 +1,4 @@
-"""One door for matrices of every format."""
+"""Matrices and tables of every format, told by the content of the file."""
 
 from __future__ import annotations
 
@@ -12,19 +12,16 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from ccot.io.arrow import read_feather
-from ccot.io.binary import read_matrix_market, read_npy, read_npz
-from ccot.io.bounded_gzip import unfolded
-from ccot.io.h5ad import read_h5ad
-from ccot.io.layout import Column, TextOptions, check_drop
+from ccot.io.binary import read_h5ad, read_matrix_market, read_npy, read_npz, unfolded
+from ccot.io.layout import Column, ReadOptions, check_drop
 from ccot.io.matrix import InputError, NamedMatrix, check_regular
-from ccot.io.mixed import as_table, refuse_table
-from ccot.io.parquet import read_parquet, read_parquet_table
+from ccot.io.mixed import as_table
+from ccot.io.parquet import read_arrow
 from ccot.io.rowwise import json_rows, sheet_rows, sqlite_rows
 from ccot.io.table import Table
 from ccot.io.text import read_rows, read_text
@@ -41,38 +38,29 @@ _MAGIC = {
     b"SQLite format 3": "sqlite",
 }
 _NAMES = {
-    ".npy": "npy",
-    ".npz": "npz",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".mtx": "mtx",
-    ".h5ad": "h5ad",
-    ".xlsx": "xlsx",
-    ".xlsm": "xlsx",
-    ".feather": "feather",
-    ".arrow": "feather",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
+    **{f".{kind}": kind for kind in ("npy", "npz", "mtx", "h5ad", "parquet", "feather", "xlsx")},
+    **{".pq": "parquet", ".arrow": "feather", ".xlsm": "xlsx"},
+    **{".sqlite": "sqlite", ".sqlite3": "sqlite"},
 }
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _JSON_STARTS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
 # What is no table, however it is called, and what to do about it.
 _OTHERS = {
-    b"\xd0\xcf\x11\xe0": "an old Excel file, or one with a password: save it as .xlsx or CSV",
-    b"FEA1": "a Feather file of version 1: write it again",
-    b"<stata_dta>": "a Stata file: export it as CSV or Parquet",
-    b"$FL": "an SPSS file: export it as CSV or Parquet",
-    b"RDX": "an R workspace: write the table by write.csv",
-    b"X\n": "an R object: write the table by write.csv",
-    b"\x80\x04\x95": "a pickle, which may run code: write the table by to_csv or to_parquet",
-    b"\x80\x05\x95": "a pickle, which may run code: write the table by to_csv or to_parquet",
-    b"%PDF": "a PDF: export the table as CSV",
-    b"\x89PNG": "a picture: pass a file of a known format",
-    b"<!doctype": "a web page, no table: download the file itself",
-    b"<html": "a web page, no table: download the file itself",
-    b"<?xml": "an XML file: save the table as CSV",
+    (b"\xd0\xcf\x11\xe0",): "an old Excel file, or one with a password: save it as .xlsx or CSV",
+    (b"fea1",): "a Feather file of version 1: write it again",
+    (b"<stata_dta>",): "a Stata file: export it as CSV or Parquet",
+    (b"$fl",): "an SPSS file: export it as CSV or Parquet",
+    (b"rdx",): "an R workspace: write the table by write.csv",
+    (b"x\n",): "an R object: write the table by write.csv",
+    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which may run code: write the table by to_csv "
+    "or to_parquet",
+    (b"%pdf",): "a PDF: export the table as CSV",
+    (b"\x89png",): "a picture: pass a file of a known format",
+    (b"<!doctype", b"<html"): "a web page, no table: download the file itself",
+    (b"<?xml",): "an XML file: save the table as CSV",
 }
 _START = 64
+_LINES_BETWEEN_REPORTS = 500
 
 
 def read_matrix(
@@ -106,14 +94,12 @@ def read_matrix(
         Column of row names, by name or position from 0; False: there is none; None: find out.
     drop : sequence of str or int, optional
         Columns of a table to leave out, by name or position from 0.
-    delimiter : str or None, default=None
-        Between the cells of a text table; None: find out.
+    delimiter, decimal : str or None, default=None
+        Between the cells, and within the numbers, of a text table; None: find out.
     header : bool or None, default=None
         Whether a text table begins with the names of its columns; None: find out.
-    decimal : str or None, default=None
-        Decimal point of a text table; None: find out.
     encoding : str, default="utf-8-sig"
-        Encoding of a text table.
+        Of a text table.
     long : bool or sequence of str or int, default=False
         The table lists cells: row, column and value are its first three columns, or those named.
         With two columns, pairs are counted.
@@ -122,20 +108,16 @@ def read_matrix(
     aggregate : {"sum", "mean", "count", "last"}, optional
         What is done with cells that a long table lists more than once. None: whole numbers, none of
         them negative, are summed where unlisted cells are zero, and others averaged.
-    layer : str, optional
-        Layer of an ``.h5ad`` file.
-    sheet : str, optional
-        Sheet of an Excel file; the first one if none is named.
-    table : str, optional
-        Table of an SQLite database, if there are several.
+    layer, sheet, table : str, optional
+        Layer of an ``.h5ad`` file; sheet of an Excel file (the first one if none is named); table
+        of an SQLite database, if there are several.
     progress : callable, optional
         Told the share of a text file that is read.
 
     Returns
     -------
     NamedMatrix
-        ``values`` (float64, dense or CSR), ``row_names``, ``column_names``, ``how`` the file was
-        understood, and ``notes`` on what was doubtful.
+        The matrix, how the file was understood, and notes on what was doubtful.
 
     Raises
     ------
@@ -156,9 +138,11 @@ def read_matrix(
     >>> table.how
     "text, delimiter ',', with a header, row names from column 'gene'"
     """
-    options = TextOptions(delimiter, header, index_col, decimal, drop)
-    chosen = Chosen(long, unlisted, aggregate, layer, sheet, table)
-    found = read_any(source, options, chosen, encoding, progress)
+    options = ReadOptions(
+        delimiter, header, index_col, decimal, drop, encoding, long, unlisted, aggregate, layer,
+        sheet, table,
+    )  # fmt: skip
+    found = read_any(source, options, progress)
     assert isinstance(found, NamedMatrix)
     return found
 
@@ -185,8 +169,7 @@ def read_table(
     Parameters
     ----------
     source, index_col, drop, delimiter, header, decimal, encoding, sheet, table, progress
-        As in :func:`read_matrix`. A first column of words whose words repeat themselves names no
-        rows: it is a column.
+        As in :func:`read_matrix`. A first column whose words repeat themselves names no rows.
     as_words : collection of str
         Columns that are kept as text although nearly all of their cells are numbers. In others, a
         few words among many numbers become gaps, and a note says so.
@@ -194,8 +177,7 @@ def read_table(
     Returns
     -------
     Table
-        ``columns`` by name, ``row_names``, and ``notes``: how the file was understood, then what
-        was doubtful.
+        The columns; its first note says how the file was understood.
 
     Raises
     ------
@@ -216,146 +198,113 @@ def read_table(
     >>> table.notes[1]
     "column 'sex' cannot name the rows: 2 of them are 'male'; it is taken as a column, and ..."
     """
-    options = TextOptions(delimiter, header, index_col, decimal, drop, as_words, tables=True)
-    chosen = Chosen(sheet=sheet, table=table)
-    return as_table(read_any(source, options, chosen, encoding, progress))
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What is read of a file, see :func:`read_matrix`."""
-
-    long: bool | Sequence[Column] = False
-    unlisted: str = "zero"
-    aggregate: str | None = None
-    layer: str | None = None
-    sheet: str | None = None
-    table: str | None = None
+    options = ReadOptions(
+        delimiter, header, index_col, decimal, drop, encoding, sheet=sheet, table=table,
+        as_words=as_words, tables=True,
+    )  # fmt: skip
+    return as_table(read_any(source, options, progress))
 
 
 def read_any(
     source: str | os.PathLike[str],
-    options: TextOptions,
-    chosen: Chosen,
-    encoding: str = "utf-8-sig",
+    options: ReadOptions,
     progress: Callable[[float], None] | None = None,
 ) -> NamedMatrix | Table:
     """Read a matrix, or a table where ``options`` welcome words; see :func:`read_matrix`."""
-    reader = _Reader(str(source), options, encoding, chosen, progress)
-    return reader.stream(sys.stdin.buffer) if str(source) == "-" else reader.file(Path(source))
+    tell = progress or (lambda share: None)
+    if str(source) != "-":
+        return _read_file(Path(source), str(source), options, tell)
+    stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
+    if _kind(stream.peek(_START)[:_START]) is None:
+        return _read_lines(stream, "-", options, lambda: None)
+    # The size of other formats must be known: they go through a file.
+    with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
+        path = Path(folder, "stdin")
+        with path.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        return _read_file(path, "-", options, tell)
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """What :func:`read_matrix` was told, and one method a kind of source."""
+def _read_file(
+    path: Path, name: str, options: ReadOptions, tell: Callable[[float], None]
+) -> NamedMatrix | Table:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: pass a file in it")
+    if not path.exists():
+        raise InputError(f"there is no file {path}: check the path")
+    check_regular(path)
+    with path.open("rb") as file:
+        kind = _kind(file.read(_START), path)
+        file.seek(0)
+        _check_name(path, kind)
+        if kind is None or kind == "gz":
+            size = path.stat().st_size or 1
+            raw = file if kind is None else unfolded(path, file)
+            return _read_lines(raw, name, options, lambda: tell(min(file.tell() / size, 1.0)))
+    if kind in ("xlsx", "json", "sqlite"):
+        return _read_rows(kind, path, name, options)
+    if kind in ("parquet", "feather"):
+        return read_arrow(path, options, kind.capitalize())
+    check_drop(options.drop, f"a {kind} file")
+    if options.long is not False:
+        raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")
+    if kind == "h5ad":
+        return read_h5ad(path, options.layer)
+    return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
 
-    name: str
-    options: TextOptions
-    encoding: str
-    chosen: Chosen
-    progress: Callable[[float], None] | None
 
-    def file(self, path: Path) -> NamedMatrix | Table:
-        with _existing(path).open("rb") as file:
-            kind = _kind(file.read(_START), path)
-            file.seek(0)
-            _check_name(path, kind)
-            if kind == "gz" and path.name.lower().endswith(".mtx.gz"):
-                return self.binary("mtx", path)
-            tell = _share_teller(file, path.stat().st_size, self.progress)
-            if kind == "gz" and not path.name.lower().endswith(_JSON_NAMES):
-                return self.text(unfolded(path, file), tell)
-            if kind is None:
-                return self.text(file, tell)
-        if kind in ("xlsx", "json", "gz", "sqlite"):
-            return self.rows(kind, path)
-        return self.binary(kind, path)
+def _read_lines(
+    raw: Any, name: str, options: ReadOptions, tell: Callable[[], None]
+) -> NamedMatrix | Table:
+    def reported() -> Iterator[str]:
+        for number, line in enumerate(lines):
+            if number % _LINES_BETWEEN_REPORTS == 0:
+                tell()
+            yield line
 
-    def stream(self, stream: Any) -> NamedMatrix | Table:
-        """Read text as it comes; other formats, whose size must be known, go through a file."""
-        buffered = io.BufferedReader(stream)
-        kind = _kind(buffered.peek(_START)[:_START])
-        if kind is None:
-            return self.text(buffered, lambda: None)
-        with tempfile.TemporaryDirectory(prefix="ccot-") as folder:
-            path = Path(folder, "stdin")
-            with path.open("wb") as file:
-                shutil.copyfileobj(buffered, file)
-            return self.file(path)
-
-    def text(self, raw: Any, tell: Callable[[], None]) -> NamedMatrix | Table:
-        with self._decoded():
-            lines = io.TextIOWrapper(raw, encoding=self.encoding, newline="")
-            try:
-                return read_text(iter(lines), self.options, progress=tell, **self._long)
-            finally:
-                lines.detach()
-
-    def rows(self, kind: str, path: Path) -> NamedMatrix | Table:
-        """Read what comes in rows of cells."""
-        options, size = self.options, path.stat().st_size
-        if kind == "xlsx":
-            rows, size, how, notes = sheet_rows(path, self.chosen.sheet)
-            return read_rows(rows, size, replace(options, source=how, notes=notes), **self._long)
-        if kind == "sqlite":
-            rows = sqlite_rows(path, self.chosen.table, options.drop)
-        else:
-            rows = json_rows(partial(self._open_text, path), options.drop, self.name)
-        how = "SQLite" if kind == "sqlite" else "JSON records"
-        with self._decoded():
-            return read_rows(rows, size, replace(options, source=how, header=True), **self._long)
-
-    def binary(self, kind: str, path: Path) -> NamedMatrix | Table:
-        options, chosen = self.options, self.chosen
-        if kind == "feather" or (kind == "parquet" and options.tables and chosen.long is False):
-            if chosen.long is not False:
-                raise InputError(f"{path}: --long reads text and Parquet: write it as Parquet")
-            found = (read_feather if kind == "feather" else read_parquet_table)(path, options)
-            if isinstance(found, Table) and not options.tables:
-                refuse_table(found)
-            return found
-        if kind == "parquet":
-            return read_parquet(
-                path,
-                index_col=options.index_col,
-                drop=options.drop,
-                long=chosen.long,
-                unlisted=chosen.unlisted,
-                aggregate=chosen.aggregate,
-            )
-        check_drop(options.drop, f"a {kind} file")
-        if chosen.long is not False:
-            raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")
-        if kind == "h5ad":
-            return read_h5ad(path, chosen.layer)
-        return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
-
-    @property
-    def _long(self) -> dict[str, Any]:
-        chosen = self.chosen
-        return {
-            "long": chosen.long, "unlisted": chosen.unlisted, "aggregate": chosen.aggregate
-        }  # fmt: skip
-
-    def _open_text(self, path: Path) -> io.TextIOWrapper:
-        with path.open("rb") as file:
-            is_gzipped = file.read(2) == b"\x1f\x8b"
-        raw: Any = unfolded(path) if is_gzipped else path.open("rb")
-        return io.TextIOWrapper(raw, encoding=self.encoding)
-
-    @contextmanager
-    def _decoded(self) -> Iterator[None]:
-        """Explain what is no text in the encoding."""
+    with _decoded(name, options.encoding):
+        lines = io.TextIOWrapper(raw, encoding=options.encoding, newline="")
         try:
-            yield
-        except (IndexError, KeyError):
-            raise  # a mistake of ours; an encoding that is not known raises their base class
-        except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
-            raise InputError(
-                f"{self.name} is no text in the encoding {self.encoding} "
-                f"({' '.join(str(error).split())[:100]}): pass --encoding (latin-1, utf-16), or a "
-                "file of a known format"
-            ) from error
+            return read_text(reported(), options)
+        finally:
+            lines.detach()
+
+
+def _read_rows(kind: str, path: Path, name: str, options: ReadOptions) -> NamedMatrix | Table:
+    """Read what comes in rows of cells."""
+    size = path.stat().st_size
+    if kind == "xlsx":
+        rows, size, options = sheet_rows(path, options)
+    elif kind == "sqlite":
+        rows = sqlite_rows(path, options)
+        options = replace(options, source="SQLite", header=True)
+    else:
+        rows = json_rows(partial(_open_text, path, options.encoding), options.drop, name)
+        options = replace(options, source="JSON records", header=True)
+    with _decoded(name, options.encoding):
+        return read_rows(rows, size, options)
+
+
+def _open_text(path: Path, encoding: str) -> io.TextIOWrapper:
+    with path.open("rb") as file:
+        is_gzipped = file.read(2) == b"\x1f\x8b"
+    raw: Any = unfolded(path) if is_gzipped else path.open("rb")
+    return io.TextIOWrapper(raw, encoding=encoding)
+
+
+@contextmanager
+def _decoded(name: str, encoding: str) -> Iterator[None]:
+    """Explain what is no text in the encoding."""
+    try:
+        yield
+    except (IndexError, KeyError):
+        raise  # a mistake of ours; an encoding that is not known raises their base class
+    except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
+        raise InputError(
+            f"{name} is no text in the encoding {encoding} "
+            f"({' '.join(str(error).split())[:100]}): pass --encoding (latin-1, utf-16), or a "
+            "file of a known format"
+        ) from error
 
 
 def _check_name(path: Path, kind: str | None) -> None:
@@ -369,30 +318,22 @@ def _check_name(path: Path, kind: str | None) -> None:
         )
 
 
-def _existing(path: Path) -> Path:
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: pass a file in it")
-    if not path.exists():
-        raise InputError(f"there is no file {path}: check the path")
-    check_regular(path)
-    return path
-
-
 def _kind(start: bytes, path: Path | None = None) -> str | None:
     """Return what a file is by its first bytes; None: text, in rows or not."""
     for magic, other in _OTHERS.items():
-        if start.lower().startswith(magic.lower()):
+        if start.lower().startswith(magic):
             raise InputError(f"{path or 'the input'} is {other}")
     if start[8:12] == b"DUCK":
-        raise InputError(
-            f"{path or 'the input'} is a DuckDB database: write the table as Parquet (COPY t TO "
-            "'t.parquet')"
-        )
+        remedy = "write the table as Parquet (COPY t TO 't.parquet')"
+        raise InputError(f"{path or 'the input'} is a DuckDB database: {remedy}")
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
     if kind == "npz" and path is not None and _is_workbook(path):
         return "xlsx"
-    named = path is not None and path.name.lower().endswith(_JSON_NAMES)
-    return "json" if kind is None and (named or _JSON_STARTS.match(start)) else kind
+    name = "" if path is None else path.name.lower()
+    if kind == "gz" and name.endswith(".mtx.gz"):
+        return "mtx"
+    is_json = name.endswith(_JSON_NAMES) or (kind is None and _JSON_STARTS.match(start))
+    return "json" if kind in (None, "gz") and is_json else kind
 
 
 def _is_workbook(path: Path) -> bool:
@@ -401,11 +342,3 @@ def _is_workbook(path: Path) -> bool:
             return "[Content_Types].xml" in archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError):
         return path.suffix.lower() in (".xlsx", ".xlsm")
-
-
-def _share_teller(
-    raw: BinaryIO, size: int | None, progress: Callable[[float], None] | None
-) -> Callable[[], None]:
-    if progress is None or not size:
-        return lambda: None
-    return lambda: progress(min(raw.tell() / size, 1.0))

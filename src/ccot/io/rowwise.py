@@ -5,18 +5,19 @@ from __future__ import annotations
 import datetime
 import json
 import re
-import shlex
 import sqlite3
 import time
 import zipfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from ccot.io.binary import damage_explained
-from ccot.io.matrix import InputError, check_unfolded
-from ccot.io.mixed import as_text
+from ccot.io.binary import damage_explained, unpacked_size
+from ccot.io.layout import ReadOptions
+from ccot.io.matrix import InputError
+from ccot.io.mixed import as_text, drop_options
 
 # A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
 # than twenty times that.
@@ -30,34 +31,24 @@ _SQLITE_STEPS, _SQLITE_BYTES, _SECONDS, _BYTES_A_SECOND = 1_000_000, 1 << 20, 30
 
 
 def cell_text(value: Any) -> str:
-    """Return a value as the text of a cell.
-
-    Examples
-    --------
-    >>> cell_text(2.0), cell_text(None), cell_text(True)
-    ('2', '', 'true')
-    >>> cell_text(datetime.datetime(2024, 1, 31))
-    '2024-01-31'
-    """
+    """Return a value as the text of a cell."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, datetime.timedelta):
+        value = value / datetime.timedelta(days=1)
     if isinstance(value, float):
         return as_text(value)
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        return value.date().isoformat()
-    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, datetime.timedelta):
-        return as_text(value / datetime.timedelta(days=1))
-    return str(value)
+        value = value.date()
+    is_moment = isinstance(value, datetime.date | datetime.time)
+    return value.isoformat() if is_moment else str(value)
 
 
-def sheet_rows(
-    path: Path, sheet: str | None
-) -> tuple[Iterator[list[str]], int, str, tuple[str, ...]]:
-    """Return the rows of a sheet of an Excel workbook."""
+def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], int, ReadOptions]:
+    """Return the rows of a sheet, the bytes of the unpacked file, and what is known of them."""
+    sheet = options.sheet
     try:
         import openpyxl
     except ImportError as missing:
@@ -66,7 +57,8 @@ def sheet_rows(
             "save the sheet as CSV"
         ) from missing
     with damage_explained(path, "Excel"):
-        size = _unpacked(path)
+        with zipfile.ZipFile(path) as archive:
+            size = unpacked_size(archive, path)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         names = [one.title for one in book.worksheets]
         if not names:
@@ -80,17 +72,8 @@ def sheet_rows(
     notes = ()
     if sheet is None and len(names) > 1:
         notes = (f"sheet {chosen!r} is read, not {_listed(names, chosen)}: pass --sheet NAME",)
-    return _sheet_cells(path, found), size, f"Excel, sheet {chosen!r}", notes
-
-
-def _unpacked(path: Path) -> int:
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        if sum(member.compress_size for member in members) > path.stat().st_size:
-            raise InputError(f"{path} announces more than it holds: download it again")
-        size = sum(member.file_size for member in members)
-    check_unfolded(size, path)
-    return size
+    options = replace(options, source=f"Excel, sheet {chosen!r}", notes=notes)
+    return _sheet_cells(path, found), size, options
 
 
 def _check_formulas(path: Path, sheet: Any) -> None:
@@ -104,21 +87,22 @@ def _check_formulas(path: Path, sheet: Any) -> None:
 
 
 def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
-    width = 0
     with damage_explained(path, "Excel"):
         for values in sheet.iter_rows(values_only=True):
             row = list(map(cell_text, values))
             while row and not row[-1]:
                 row.pop()
             if row:
-                width = max(width, len(row))
-                yield row + [""] * (width - len(row))
+                yield row
 
 
 def json_rows(
     open_text: Callable[[], IO[str]], drop: Collection[Any], name: str
 ) -> Iterator[list[str]]:
-    """Return a header and rows of JSON records, in a list or one after another."""
+    """Return a header and rows of JSON records, in a list or one after another.
+
+    The file is opened twice: any record may have a key that no other has.
+    """
     keys: dict[str, None] = {}
     nested: dict[str, None] = {}
     with open_text() as text:
@@ -126,10 +110,9 @@ def json_rows(
             keys.update(dict.fromkeys(record))
             nested.update((key, None) for key, value in record.items() if _is_nested(value))
     if wrong := [key for key in nested if key not in drop]:
-        left_out = " ".join(f"--drop {shlex.quote(key[:40])}" for key in wrong)
         raise InputError(
             f"{name}: {_listed(wrong)} hold lists or objects: write one flat record a row, or "
-            f"leave them out by {left_out}"
+            f"leave them out by {drop_options(wrong)}"
         )
     yield list(keys)
     with open_text() as text:
@@ -191,7 +174,7 @@ def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def sqlite_rows(path: Path, table: str | None, drop: Collection[Any]) -> Iterator[list[str]]:
+def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
     """Return a header and the rows of a table of an SQLite database."""
     size = path.stat().st_size
     deadline = time.monotonic() + _SECONDS + size // _BYTES_A_SECOND
@@ -202,17 +185,17 @@ def sqlite_rows(path: Path, table: str | None, drop: Collection[Any]) -> Iterato
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _SQLITE_BYTES))
         base.set_progress_handler(lambda: time.monotonic() > deadline, _SQLITE_STEPS)
         base.execute("PRAGMA trusted_schema = OFF")
-        chosen = _chosen_table(base, path, table).replace('"', '""')
+        chosen = _chosen_table(base, path, options.table).replace('"', '""')
         rows = base.execute(f'SELECT * FROM "{chosen}"')
         names = [column[0] for column in rows.description]
         yield names
-        kept = [name not in drop for name in names]
+        kept = [name not in options.drop for name in names]
         for row in rows:
             for name, value, is_kept in zip(names, row, kept, strict=True):
                 if is_kept and isinstance(value, bytes):
                     raise InputError(
-                        f"column {name[:40]!r} holds binary data: leave it out by --drop "
-                        f"{shlex.quote(name[:40])}"
+                        f"column {name[:40]!r} holds binary data: leave it out by "
+                        f"{drop_options([name])}"
                     )
             yield list(map(cell_text, row))
 

@@ -7,10 +7,9 @@ its matrix.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
@@ -19,13 +18,14 @@ from ccot.io.layout import (
     Cells,
     Column,
     Layout,
-    TextOptions,
+    ReadOptions,
+    append_numbers,
     check_drop,
-    find_column,
     find_layout,
     guess_decimal,
     guess_delimiter,
-    number_test,
+    is_number,
+    long_places,
     parse,
 )
 from ccot.io.long import collect_long
@@ -35,37 +35,17 @@ from ccot.io.table import Table
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
-_ROWS_BETWEEN_NEWS = 500
 _CELLS_BETWEEN_CHECKS = 2**9
 # A name as Python keeps it while a table is read, however short.
 _NAME_BYTES = 90
-# Cells that are looked through at once.
-_JOINED = 4096
+_EMPTY = "the input is empty: pass a table with at least two rows and columns"
 
 
-def read_text(
-    lines: Iterator[str],
-    options: TextOptions,
-    *,
-    long: bool | Sequence[Column] = False,
-    unlisted: str = "zero",
-    aggregate: str | None = None,
-    progress: Callable[[], None] = lambda: None,
-) -> NamedMatrix | Table:
-    """Read a table from lines of text.
-
-    Examples
-    --------
-    >>> table = read_text(iter(["gene,a,b", "x,1,2", "y,3,"]), TextOptions())
-    >>> table.values
-    array([[ 1.,  2.],
-           [ 3., nan]])
-    >>> table.row_names, table.column_names
-    (('x', 'y'), ('a', 'b'))
-    """
+def read_text(lines: Iterator[str], options: ReadOptions) -> NamedMatrix | Table:
+    """Read a table from lines of text."""
     head, complete = _head(lines)
     if not any(line.strip() for line in head):
-        raise InputError("the input is empty: pass a table with at least two rows and columns")
+        raise InputError(_EMPTY)
     delimiter = options.delimiter or guess_delimiter(head)
     if len(delimiter) != 1:
         raise InputError(f"the delimiter {delimiter!r} must be a single character")
@@ -74,43 +54,25 @@ def read_text(
         raise InputError(
             f"the first row does not end in line {len(head)}: check the file and its quotes"
         )
-    options = replace(options, delimiter=delimiter)
     cells = Cells(chain(head, lines), delimiter)
-    return read_cells(
-        cells, sample, options, long=long, unlisted=unlisted, aggregate=aggregate, progress=progress
-    )
+    return _read_cells(cells, sample, replace(options, delimiter=delimiter))
 
 
-def read_cells(
-    cells: Cells | RowCells,
-    sample: list[list[str]],
-    options: TextOptions,
-    *,
-    long: bool | Sequence[Column] = False,
-    unlisted: str = "zero",
-    aggregate: str | None = None,
-    progress: Callable[[], None] = lambda: None,
+def read_rows(
+    rows: Iterator[list[str]], n_characters: int, options: ReadOptions
 ) -> NamedMatrix | Table:
-    """Read a table from rows of cells; see :func:`read_text`."""
-    options = replace(options, decimal=options.decimal or guess_decimal(sample))
-    if long is not False:
-        check_drop(options.drop, "a long table")
-        return _read_long(cells, sample, long, unlisted, aggregate, options, progress)
-    layout = find_layout(sample, options)
-    sample.clear()  # where rows are few and long, it is most of the table
-    return _read_wide(cells, layout, options, progress)
+    """Read a table from rows of text cells, which take so much where they come from."""
+    sample = list(islice(rows, _HEAD))
+    if not sample:
+        raise InputError(_EMPTY)
+    width = max(map(len, sample))
+    padded = (row + [""] * (width - len(row)) for row in chain(sample, rows))
+    sample = [row + [""] * (width - len(row)) for row in sample]
+    return _read_cells(RowCells(padded, n_characters), sample, options)
 
 
 class RowCells:
-    """Rows of cells that come from elsewhere, with what :class:`Cells` says of text.
-
-    Parameters
-    ----------
-    rows : iterator of lists of str
-        The rows.
-    n_characters : int
-        What the rows take where they come from.
-    """
+    """Rows of cells that come from elsewhere, with what :class:`Cells` says of text."""
 
     def __init__(self, rows: Iterator[list[str]], n_characters: int) -> None:
         self._rows, self.n_characters, self.line = rows, n_characters, 0
@@ -119,19 +81,6 @@ class RowCells:
         for row in self._rows:
             self.line += 1
             yield row
-
-
-def read_rows(
-    rows: Iterator[list[str]], n_characters: int, options: TextOptions, **how: Any
-) -> NamedMatrix | Table:
-    """Read a table from rows of text cells; see :func:`read_text`."""
-    sample = list(islice(rows, _HEAD))
-    if not sample:
-        raise InputError("the input is empty: pass a table with at least two rows and columns")
-    width = max(map(len, sample))
-    padded = (row + [""] * (width - len(row)) for row in chain(sample, rows))
-    sample = [row + [""] * (width - len(row)) for row in sample]
-    return read_cells(RowCells(padded, n_characters), sample, options, **how)
 
 
 def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
@@ -146,47 +95,55 @@ def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
     return head, len(head) < _HEAD
 
 
-def _read_wide(
-    cells: Cells | RowCells, layout: Layout, options: TextOptions, progress: Callable[[], None]
+def _read_cells(
+    cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions
 ) -> NamedMatrix | Table:
+    """Read all rows, of which the first are the sample; that is emptied."""
+    options = replace(options, decimal=options.decimal or guess_decimal(sample))
+    if options.long is not False:
+        check_drop(options.drop, "a long table")
+        return _read_long(cells, sample, options)
+    layout = find_layout(sample, options)
+    sample.clear()  # where rows are few and long, it is most of the table
+    return _read_wide(cells, layout)
+
+
+def _read_wide(cells: Cells | RowCells, layout: Layout) -> NamedMatrix | Table:
     """Read numbers row by row; from the first word on, go on column by column."""
     values, names = array("d"), []
-    rows = _rows(cells, layout, names, progress)
-    n_columns = layout.width - len(layout.removed)
+    rows = _rows(cells, layout, names)
     first: list[str] | None = None
-    checked = 0
+    checked, decimal = 0, layout.options.decimal or "."
     while not layout.holds_words and (first := next(rows, None)) is not None:
-        if not _append(values, first, layout.decimal):
+        if not append_numbers(values, first, decimal):
             break
         if len(values) + len(names) > checked:
-            _check_names(values, names, cells)
+            check_held(
+                8 * len(values) + _NAME_BYTES * len(names),
+                cells.n_characters,
+                f"a table of {len(names)} short row names and few values",
+                "leave the names, or empty columns, out by --drop",
+            )
             checked = len(values) + len(names) + _CELLS_BETWEEN_CHECKS
-    matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, n_columns)
+    matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.kept))
     row_names = names if layout.index is not None else None
     if not layout.holds_words and first is None:
         if row_names is not None and most_repeated(row_names):
-            columns = dict(zip(layout.titles, matrix.T, strict=True))
-            return settle(columns, row_names, layout, options, layout.notes)
-        return named_matrix(matrix, row_names, layout.column_names, layout.describe(), layout.notes)
-    columns = [
-        GrowingColumn(title, layout.decimal, column)
-        for title, column in zip(layout.titles, matrix.T, strict=True)
-    ]
-    del matrix, values
+            return settle(dict(zip(layout.titles, matrix.T, strict=True)), row_names, layout)
+        how, notes = layout.describe(), layout.options.notes
+        return named_matrix(matrix, row_names, layout.column_names, how, notes)
+    numbers = zip(layout.titles, matrix.T, strict=True)
+    columns = [GrowingColumn(title, decimal, column) for title, column in numbers]
+    del matrix, values, numbers
     numbered = ((row, cells.line) for row in chain([first] if first else [], rows))
     gather(numbered, columns, lambda: cells.n_characters)
-    return finish(columns, row_names, layout, options)
+    return finish(columns, row_names, layout)
 
 
-def _rows(
-    cells: Cells | RowCells, layout: Layout, names: list[str], progress: Callable[[], None]
-) -> Iterator[list[str]]:
+def _rows(cells: Cells | RowCells, layout: Layout, names: list[str]) -> Iterator[list[str]]:
     """Return rows of values; the names of rows, if there are any, are added to a list."""
-    removed = layout.removed
-    rows = iter(cells)
-    if layout.header is not None:
-        next(rows)
-    for number, row in enumerate(rows):
+    removed = sorted({layout.index, *layout.dropped} - {None}, reverse=True)
+    for row in islice(cells, int(layout.header is not None), None):
         if len(row) != layout.width:
             raise InputError(
                 f"line {cells.line} has {len(row)} cells where {layout.width} are expected: "
@@ -196,113 +153,52 @@ def _rows(
             names.append(row[layout.index])
         for place in removed:
             del row[place]
-        if number % _ROWS_BETWEEN_NEWS == 0:
-            progress()
         yield row
 
 
-def _check_names(values: array[float], names: list[str], cells: Cells | RowCells) -> None:
-    check_held(
-        8 * len(values) + _NAME_BYTES * len(names),
-        cells.n_characters,
-        f"a table of {len(names)} short row names and few values",
-        "leave the names, or empty columns, out by --drop",
-    )
-
-
-def _append(values: array[float], row: list[str], decimal: str) -> bool:
-    """Add numbers, or tell that some cell is none."""
-    before = len(values)
-    # Python reads 1_000 as a thousand; tables do not.
-    if decimal == "." and not _holds(row, "_"):
-        try:
-            values.extend(map(float, row))
-            return True
-        except ValueError:
-            del values[before:]
-    try:
-        values.extend([parse(cell, decimal) for cell in row])
-    except ValueError:
-        return False
-    return True
-
-
-def _holds(row: list[str], mark: str) -> bool:
-    parts = (row[first : first + _JOINED] for first in range(0, len(row), _JOINED))
-    return any(mark in "".join(part) for part in parts)
-
-
-def _remedy(cell: str) -> str | None:
-    """Say what may help where a cell is no number, unless it is plain text."""
-    if DECIMAL_COMMA.fullmatch(cell.strip()):
-        return "pass --decimal , for decimal commas"
-    if len(cell) > 40 or any(mark in cell for mark in "\t;|,"):
-        return "pass --delimiter if that is several cells"
-    return None
-
-
-def _long_has_header(
-    first: list[str], wanted: Sequence[Column], numbers: Callable[[str], bool]
-) -> bool:
-    """Columns asked for by name need a header; a value that is no number is one; so are pairs."""
-    if not all(str(column).isdecimal() for column in wanted) or len(wanted) < 3:
-        return True
-    value = int(wanted[2])
-    return value < len(first) and not numbers(first[value])
-
-
 def _read_long(
-    cells: Cells | RowCells,
-    sample: Sequence[list[str]],
-    asked: bool | Sequence[Column],
-    unlisted: str,
-    aggregate: str | None,
-    options: TextOptions,
-    progress: Callable[[], None],
+    cells: Cells | RowCells, sample: Sequence[list[str]], options: ReadOptions
 ) -> NamedMatrix:
-    first, width = sample[0], max(len(row) for row in sample)
-    wanted = list(range(min(width, 3))) if isinstance(asked, bool) else list(asked)
+    first, width, decimal = sample[0], max(len(row) for row in sample), options.decimal or "."
     has_header = options.header
     if has_header is None:
-        has_header = _long_has_header(first, wanted, number_test(options.decimal or "."))
+        has_header = _long_has_header(first, options.long, width, decimal)
     header = [cell.strip() for cell in first] if has_header else None
-    places = [find_column(column, header, width, "--long-columns") for column in wanted]
-    if len(places) not in (2, 3):
-        raise InputError(
-            "a long table has a row, a column and a value in each line: pass --delimiter, or "
-            "--long-columns row,column,value"
-        )
+    advice = " in each line: pass --delimiter, or "
+    places = long_places(options.long, header, width, advice)
 
     def triples() -> Iterator[tuple[str, str, float]]:
-        rows = iter(cells)
-        if has_header:
-            next(rows)
-        for number, row in enumerate(rows):
+        for row in islice(cells, int(has_header), None):
             if len(row) <= max(places):
                 raise InputError(
                     f"line {cells.line} has {len(row)} cells where at least {max(places) + 1} are "
                     "expected: complete the line, or pass --delimiter"
                 )
-            if number % _ROWS_BETWEEN_NEWS == 0:
-                progress()
-            yield row[places[0]], row[places[1]], value_of(row)
+            value = 1.0 if len(places) == 2 else _value(row[places[2]], decimal, cells.line)
+            yield row[places[0]], row[places[1]], value
 
-    def value_of(row: list[str]) -> float:
-        if len(places) == 2:
-            return 1.0
-        cell = row[places[2]]
-        try:
-            return parse(cell, options.decimal or ".")
-        except ValueError:
-            remedy = _remedy(cell) or "pass --long-columns row,column,value"
-            raise InputError(
-                f"line {cells.line}: the value {cell[:40]!r} is no number: {remedy}"
-            ) from None
+    counted = len(places) == 2
+    return collect_long(triples(), options, counted=counted, size=lambda: cells.n_characters)
 
-    return collect_long(
-        triples(),
-        counted=len(places) == 2,
-        unlisted=unlisted,
-        aggregate=aggregate,
-        size=lambda: cells.n_characters,
-    )
+
+def _long_has_header(
+    first: list[str], asked: bool | Sequence[Column], width: int, decimal: str
+) -> bool:
+    """Columns asked for by name need a header; a value that is no number is one; so are pairs."""
+    wanted = range(min(width, 3)) if isinstance(asked, bool) else asked
+    if not all(str(column).isdecimal() for column in wanted) or len(wanted) < 3:
+        return True
+    value = int(wanted[2])
+    return value < len(first) and not is_number(first[value], decimal)
+
+
+def _value(cell: str, decimal: str, line: int) -> float:
+    try:
+        return parse(cell, decimal)
+    except ValueError:
+        remedy = "pass --long-columns row,column,value"
+        if DECIMAL_COMMA.fullmatch(cell.strip()):
+            remedy = "pass --decimal , for decimal commas"
+        elif len(cell) > 40 or any(mark in cell for mark in "\t;|,"):
+            remedy = "pass --delimiter if that is several cells"
+        raise InputError(f"line {line}: the value {cell[:40]!r} is no number: {remedy}") from None

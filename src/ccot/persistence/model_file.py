@@ -23,8 +23,8 @@ from typing import Any, BinaryIO, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.io.binary import read_header
 from ccot.io.matrix import check_sparse, held_limit
-from ccot.io.npy import read_header
 from ccot.persistence.atomic import write_atomically
 from ccot.persistence.errors import ModelFileError as ModelFileError
 from ccot.persistence.registry import upgraded

@@ -13,15 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.binary import damage_explained
+from ccot.io.binary import ZarrFolder, damage_explained, map_array
 from ccot.io.matrix import InputError, check_regular
-from ccot.io.npy import map_array
-from ccot.io.zarr_folder import ZarrFolder
-from ccot.sources.backed import BackedSource, is_backed
-from ccot.sources.base import RowSource
-from ccot.sources.blocks import DaskSource
-from ccot.sources.files import NpySource, ParquetSource, ZarrSource, map_source
-from ccot.sources.memory import ArraySource, FunctionSource
+from ccot.sources.base import ArraySource, FunctionSource, RowSource
+from ccot.sources.files import (
+    BackedSource,
+    DaskSource,
+    NpySource,
+    ParquetSource,
+    ZarrSource,
+    is_backed,
+    map_source,
+)
 
 __all__ = [
     "ArraySource",
@@ -39,9 +42,8 @@ __all__ = [
 
 def is_source(X: Any) -> bool:
     """Tell whether a matrix is to be read row by row rather than taken as a whole."""
-    if isinstance(X, RowSource | np.memmap | str | os.PathLike) or is_backed(X):
-        return True
-    return _comes_from(X, "dask.array") or _comes_from(X, "zarr")
+    stored = is_backed(X) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
+    return stored or isinstance(X, RowSource | np.memmap | str | os.PathLike)
 
 
 def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
@@ -58,7 +60,7 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
     Returns
     -------
     RowSource
-        Its rows.
+        A copy: the caller's own source stays as it is.
 
     Examples
     --------
@@ -68,7 +70,6 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
     array([[0., 1., 0., 0., 0.],
            [0., 0., 0., 0., 1.]])
     """
-    # A copy: the caller's source stays as it is.
     source = copy(_make_source(X))
     source.allow_nan = allow_nan
     return source
@@ -103,8 +104,9 @@ def _open_path(path: Path) -> RowSource:
         with damage_explained(path, "NumPy"):
             mapped = map_array(path)
         return _make_source(mapped)
-    parquet = path.suffix in (".parquet", ".pq")
-    if parquet or (path.is_dir() and next(path.rglob("*.parquet"), None)):
+    if path.suffix in (".parquet", ".pq") or (
+        path.is_dir() and next(path.rglob("*.parquet"), None)
+    ):
         return ParquetSource(path)
     if path.is_dir():
         return _make_source(ZarrFolder(path))

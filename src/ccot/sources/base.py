@@ -1,10 +1,11 @@
-"""What every source of rows is."""
+"""What every source of rows is; rows in memory, and rows made when they are asked for."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,35 +44,11 @@ class RowSource(ABC):
         """Return the rows of one part as they are stored."""
 
     def read(self, part: slice) -> Matrix:
-        """Return the rows of one of the parts.
-
-        Parameters
-        ----------
-        part : slice
-            One of ``parts``.
-
-        Returns
-        -------
-        ndarray or CSR matrix
-            Its rows, float64.
-        """
+        """Return the rows of one of the parts, in float64, dense or CSR."""
         return checked_rows(self._read(part), self.allow_nan, lambda row: part.start + row)
 
     def rows(self, indices: np.ndarray, progress: Progress = no_progress) -> Matrix:
-        """Return chosen rows; no part is read twice.
-
-        Parameters
-        ----------
-        indices : int array of shape (n_chosen,)
-            Rows, ascending.
-        progress : Progress, optional
-            Told how far it is, where that takes long.
-
-        Returns
-        -------
-        ndarray or CSR matrix of shape (n_chosen, n_columns)
-            The rows, float64.
-        """
+        """Return the rows at ascending indices, in float64; no part is read twice."""
         chosen = counted(split_by_part(indices, self.parts), "parts read", progress)
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
 
@@ -80,13 +57,7 @@ class RowSource(ABC):
         return None
 
     def digest(self) -> str:
-        """Return what tells this matrix from others, without reading all of it.
-
-        Returns
-        -------
-        str
-            The shape, and a checksum of the first and the last part.
-        """
+        """Return the shape, and a checksum of the first and the last part."""
         ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
         return " ".join([str(self.shape), *ends])
 
@@ -99,14 +70,7 @@ class RowSource(ABC):
 
 
 def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[slice, np.ndarray]]:
-    """Return the parts that ascending indices fall into, each with the positions within it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> split_by_part(np.array([1, 2, 9]), (slice(0, 4), slice(4, 8), slice(8, 12)))
-    [(slice(0, 4, None), array([1, 2])), (slice(8, 12, None), array([1]))]
-    """
+    """Return the parts that ascending indices fall into, each with the positions within it."""
     edges = np.searchsorted(indices, [part.start for part in parts] + [parts[-1].stop])
     return [
         (part, indices[first:last] - part.start)
@@ -126,23 +90,21 @@ def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
 
 def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
     """Return rows as finite float64, or say which row is wrong; ``number`` counts it in X."""
-    if is_sparse(rows):
-        rows = sp.csr_array(rows).astype(np.float64, copy=False)
-        values = rows.data
-    else:
-        rows = values = np.asarray(rows, dtype=np.float64)
+    sparse = is_sparse(rows)
+    found: Any = sp.csr_array(rows) if sparse else np.asarray(rows)
+    found = found.astype(np.float64, copy=False)
+    values = found.data if sparse else found
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if bad.any():
-        if is_sparse(rows):
-            first = int(np.searchsorted(rows.indptr, np.flatnonzero(bad)[0], side="right")) - 1
-        else:
-            first = int(np.flatnonzero(bad.any(axis=1))[0])
+        first = int(np.argwhere(bad)[0][0])  # an entry of a sparse matrix, or a row
+        if sparse:
+            first = int(np.searchsorted(found.indptr, first, side="right")) - 1
         name = "NaN" if np.isnan(values[bad]).any() else "infinity"
         raise ValueError(
             f"Input X contains {name} in row {number(first)}: drop such rows, or fill the entries "
             "in, before the fit"
         )
-    return rows
+    return found
 
 
 def even_parts(n_rows: int, n_columns: int, multiple: int = 1) -> tuple[slice, ...]:
@@ -155,10 +117,8 @@ def even_parts(n_rows: int, n_columns: int, multiple: int = 1) -> tuple[slice, .
 
 def stacked(heights: Sequence[int]) -> tuple[slice, ...]:
     """Return the ranges of rows of blocks of these heights, without the empty ones."""
-    ends = accumulate(heights)
-    return tuple(
-        slice(end - height, end) for end, height in zip(ends, heights, strict=True) if height
-    )
+    ends = zip(accumulate(heights), heights, strict=True)
+    return tuple(slice(end - height, end) for end, height in ends if height)
 
 
 def two_axes(shape: Sequence[int]) -> tuple[int, int]:
@@ -166,3 +126,71 @@ def two_axes(shape: Sequence[int]) -> tuple[int, int]:
     if len(shape) != 2:
         raise ValueError(f"Expected a matrix with two axes, got an array of shape {tuple(shape)}")
     return int(shape[0]), int(shape[1])
+
+
+class ArraySource(RowSource):
+    """Rows of an array in memory, dense or CSR, or of anything that is indexed like one."""
+
+    def __init__(self, array: Any) -> None:
+        self.shape = two_axes(array.shape)
+        self.array = sp.csr_array(array) if sp.issparse(array) else array
+        self.parts = even_parts(*self.shape)
+
+    def _read(self, part: slice) -> Matrix:
+        return self.array[part]
+
+    def rows(self, indices: np.ndarray, progress: Progress = no_progress) -> Matrix:
+        """Return chosen rows; all of them are the array itself."""
+        chosen = self.array if len(indices) == self.shape[0] else self.array[indices]
+        return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))
+
+    def digest(self) -> str:
+        """Return a checksum of the array."""
+        return digest(self.array)
+
+    def transposed(self) -> ArraySource:
+        """Return the source of the columns."""
+        return ArraySource(self.array.T)
+
+
+class FunctionSource(RowSource):
+    """Rows that a function makes when asked: simulations, views, databases.
+
+    Parameters
+    ----------
+    make : callable
+        Takes the first row and the one after the last, returns these rows, the same each time; with
+        ``n_jobs`` it is called from several threads.
+    shape : tuple of int
+        Numbers of rows and columns.
+    part_rows : int, optional
+        Rows to ask for at once; ``make`` is only called with multiples of it (or the last row).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccot import CCOT
+    >>> from ccot.sources import FunctionSource
+    >>> means = np.array([[4.0, 0.0, 2.0], [1.0, 5.0, 1.0]])
+    >>> def make(first, last):
+    ...     rng = np.random.default_rng(first)
+    ...     rows = means[np.arange(first, last) % 2].repeat(10, axis=1)
+    ...     return rows + 0.05 * rng.normal(size=rows.shape)
+    >>> source = FunctionSource(make, shape=(80_000, 30), part_rows=8_000)
+    >>> model = CCOT(n_samplings=20, random_state=0).fit(source)
+    >>> model.row_labels_[:6], model.column_labels_[::5]
+    (array([0, 1, 0, 1, 0, 1], dtype=int32), array([1, 1, 2, 2, 0, 0]))
+    """
+
+    def __init__(
+        self,
+        make: Callable[[int, int], Matrix],
+        shape: tuple[int, int],
+        part_rows: int | None = None,
+    ) -> None:
+        self.make, self.shape = make, two_axes(shape)
+        step = part_rows or even_parts(*self.shape)[0].stop
+        self.parts = stacked([min(step, shape[0] - row) for row in range(0, shape[0], step)])
+
+    def _read(self, part: slice) -> Matrix:
+        return self.make(part.start, part.stop)

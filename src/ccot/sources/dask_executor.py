@@ -7,6 +7,7 @@ nothing else. There is one task for each block and pass; iterations run within t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,30 +33,21 @@ def get_dask_executor(source: DaskSource, progress: Progress = no_progress) -> D
         return None
 
 
+@dataclass
 class DaskExecutor:
-    """The workers of a ``dask.distributed`` client.
+    """The workers of a ``dask.distributed`` client, which keep the rows gathered last."""
 
-    Parameters
-    ----------
-    source : DaskSource
-        The matrix.
-    client : distributed.Client
-        The client.
-    progress : Progress, optional
-        Told how far it is.
-    """
-
-    def __init__(
-        self, source: DaskSource, client: Client, progress: Progress = no_progress
-    ) -> None:
-        self.source, self.client, self.progress = source, client, progress
-        self.gathered: Future = None
+    source: DaskSource
+    client: Client
+    progress: Progress = no_progress
+    gathered: Future = None
 
     def gather(self, indices: np.ndarray) -> Matrix:
         """Return the rows at ascending indices, and keep them on the cluster too."""
         from dask.delayed import delayed
 
-        blocks = dict(zip((part.start for part in self.source.parts), self._blocks(), strict=True))
+        starts = (part.start for part in self.source.parts)
+        blocks = dict(zip(starts, self.source.blocks(), strict=True))
         picks = [
             delayed(_pick)(blocks[part.start], within, part.start, self.source.allow_nan)
             for part, within in split_by_part(indices, self.source.parts)
@@ -72,16 +64,12 @@ class DaskExecutor:
         worker, parts = delayed(work, pure=False), self.source.parts[first:]
         tasks = [
             delayed(_work)(worker, block, extra, part.start, self.source.allow_nan)
-            for part, block, extra in zip(parts, self._blocks()[first:], extras, strict=True)
+            for part, block, extra in zip(parts, self.source.blocks()[first:], extras, strict=True)
         ]
         futures = self.client.compute(tasks)
         for _ in counted(range(len(tasks)), "parts read", self.progress):
             # Let go of each answer as it is taken: neither side keeps them all.
             yield futures.pop(0).result()
-
-    def _blocks(self) -> list[Any]:
-        sizes = self.source.array.chunks[0]
-        return [block for block, size in zip(self.source.blocks(), sizes, strict=True) if size]
 
 
 def _pick(block: Matrix, within: np.ndarray, first: int, allow_nan: bool) -> Matrix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,19 +15,10 @@ from ccot.runtime.run import Progress, Run
 from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource, RowSource
 
+if TYPE_CHECKING:
+    from ccot.sources.dask_executor import DaskExecutor
 
-class Executor(Protocol):
-    """Reads rows and works on them, wherever they are."""
-
-    def gather(self, indices: np.ndarray) -> Matrix:
-        """Return the rows at ascending indices."""
-        ...
-
-    def each_part(
-        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
-    ) -> Iterator[Any]:
-        """Yield ``work(rows, extra)`` for every part of the source from the first, in order."""
-        ...
+Executor: TypeAlias = "ThreadExecutor | DaskExecutor"
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,33 @@
-"""Rows of files: ``.npy``, Parquet, Zarr."""
+"""Rows of files and of what others keep: ``.npy``, Parquet, Zarr, AnnData, Dask."""
 
 from __future__ import annotations
 
+import math
 import mmap
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ccot.io.layout import Column
 from ccot.io.matrix import InputError
-from ccot.io.parquet import ParquetTable, parquet_reader
+from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
-from ccot.sources.base import RowSource, checked_rows, even_parts, stacked, two_axes
-from ccot.sources.memory import ArraySource
+from ccot.sources.base import (
+    PART_CELLS,
+    ArraySource,
+    Matrix,
+    RowSource,
+    checked_rows,
+    even_parts,
+    stacked,
+    two_axes,
+)
+
+# Few entries or none: a part of a sparse matrix has at most so many rows.
+_MOST_ROWS = 2**15
 
 
 class NpySource(RowSource):
@@ -69,39 +83,28 @@ def map_source(mapped: np.memmap) -> RowSource:
 class ParquetSource(RowSource):
     """Rows of a Parquet file, or of all in a folder in the order of their names.
 
-    A part is a row group: that much must fit into memory, several times over.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file, or the folder.
-    index_col : str, int, False or None, default=None
-        Column of row names, as in :func:`ccot.io.read_matrix`.
-    drop : sequence of str or int, optional
-        Columns to leave out.
+    A part is a row group: that much must fit into memory, several times over. The options are as in
+    :func:`ccot.io.read_matrix`.
     """
 
     def __init__(
-        self,
-        path: Path,
-        index_col: str | int | bool | None = None,
-        drop: Sequence[str | int] = (),
+        self, path: Path, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
     ) -> None:
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         reader = parquet_reader()
-        self._tables = [ParquetTable(file, reader) for file in files]
-        groups: list[tuple[ParquetTable, int]] = []
+        self._tables = [ArrowTable(file, reader) for file in files]
+        groups: list[tuple[ArrowTable, int]] = []
         for table in self._tables:
             columns, self._index = table.matrix_columns(index_col, drop)
             if groups and columns != self.column_names:
                 raise InputError(f"{table.path} has other columns than {files[0]}")
             self.column_names = columns
             groups += [(table, group) for group in range(len(table.group_rows))]
-        heights = [table.group_rows[group] for table, group in groups]
-        self.parts = stacked(heights)
-        held = [group for group, height in zip(groups, heights, strict=True) if height]
+        held = [(table, group) for table, group in groups if table.group_rows[group]]
+        self.parts = stacked([table.group_rows[group] for table, group in held])
         self._groups = dict(zip((part.start for part in self.parts), held, strict=True))
-        self.shape = sum(heights), len(self.column_names or ())
+        n_rows = sum(table.n_rows for table in self._tables)
+        self.shape = n_rows, len(self.column_names or ())
 
     def _read(self, part: slice) -> np.ndarray:
         table, group = self._groups[part.start]
@@ -136,3 +139,67 @@ class ZarrSource(RowSource):
 
     def _read(self, part: slice) -> np.ndarray:
         return np.asarray(self.array[part])
+
+
+def is_backed(X: Any) -> bool:
+    """Return True for a data set of h5py, or a sparse one of anndata."""
+    package = type(X).__module__.partition(".")[0]
+    if package == "anndata":
+        return hasattr(X, "to_memory") and hasattr(X, "format")
+    return package == "h5py" and hasattr(X, "dtype") and hasattr(X, "shape")
+
+
+class BackedSource(RowSource):
+    """Rows of an ``h5py.Dataset`` or ``anndata.abc.CSRDataset``, as in a backed AnnData.
+
+    The file stays open as long as it is read.
+    """
+
+    def __init__(self, stored: Any) -> None:
+        self.stored, self.shape = stored, two_axes(stored.shape)
+        if not hasattr(stored, "format"):
+            self.parts = even_parts(*self.shape, multiple=(stored.chunks or (1,))[0])
+            return
+        # As many rows as hold about PART_CELLS entries.
+        entries_of_a_row = int(stored.group["indptr"][-1]) // max(self.shape[0], 1)
+        width = max(entries_of_a_row, PART_CELLS // _MOST_ROWS)
+        self.parts = even_parts(self.shape[0], width)
+
+    @classmethod
+    def of(cls, stored: Any) -> RowSource:
+        """Return the source of a matrix; one that is stored by columns is read as a whole."""
+        if getattr(stored, "format", "csr") == "csr":
+            return cls(stored)
+        warnings.warn(
+            "the matrix is stored by columns (CSC) and is read as a whole: write it as CSR to have "
+            "it read row by row",
+            stacklevel=2,
+        )
+        return ArraySource(stored.to_memory())
+
+    def _read(self, part: slice) -> Matrix:
+        return self.stored[part]
+
+
+class DaskSource(RowSource):
+    """Rows of a Dask array; a part is a block of rows."""
+
+    def __init__(self, array: Any) -> None:
+        if any(math.isnan(size) for size in array.shape):
+            raise ValueError("the Dask array does not know its shape: X.compute_chunk_sizes()")
+        # The columns of a row must be together; that is one more task a block, not more.
+        self.shape = two_axes(array.shape)
+        self.array = array if array.numblocks[1] == 1 else array.rechunk({1: -1})
+        self.parts = stacked(self.array.chunks[0])
+
+    def blocks(self) -> list[Any]:
+        """Return the blocks of rows that are not empty, one a part, as delayed values."""
+        blocks = self.array.to_delayed().ravel()
+        return [block for block, n in zip(blocks, self.array.chunks[0], strict=True) if n]
+
+    def _read(self, part: slice) -> Matrix:
+        return self.array[part].compute()
+
+    def transposed(self) -> DaskSource:
+        """Return the source of the columns."""
+        return DaskSource(self.array.T.rechunk({0: "auto", 1: -1}))

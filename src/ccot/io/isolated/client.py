@@ -48,12 +48,7 @@ _ENVIRONMENT = {
 class IsolatedReader:
     """Reads files of one kind in another process, which ends with this object.
 
-    Parameters
-    ----------
-    kind : {"h5ad", "market", "parquet", "zarr"}
-        Which reader.
-    what : str
-        What its files are called in messages.
+    ``kind`` is the module of the reader, ``what`` the name of its files in messages.
     """
 
     def __init__(self, kind: str, what: str) -> None:

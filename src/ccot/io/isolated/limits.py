@@ -1,7 +1,8 @@
-"""Limits that a process sets itself before it reads a file that is not trusted."""
+"""Limits on what is read of a file that is not trusted, and on the process that reads it."""
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 import time
@@ -18,7 +19,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 def end_with_parent(parent: int) -> None:
-    """End this process soon after the one that started it has ended."""
+    """End this process soon after the one that started it; leave no core file where it crashes."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -26,19 +27,8 @@ def end_with_parent(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-
-
-def write_no_core() -> None:
-    """Leave no core file behind where a library crashes."""
     if resource is not None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-
-
-def limit_time(seconds: int) -> None:
-    """Let the system end this process after so many more seconds of work."""
-    if resource is not None:
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        _set(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
 
 
 def memory_taken() -> int:
@@ -49,9 +39,12 @@ def memory_taken() -> int:
     return int(usage.read_text().split()[0]) * resource.getpagesize()
 
 
-def limit_memory(taken: int, more: int) -> None:
-    """Let the system refuse this process more than it has taken and so many bytes."""
-    if taken:
+def limit(seconds: int, taken: int, more: int) -> None:
+    """Let the system end this process after so much work, and refuse it more memory than this."""
+    if resource is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _set(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
+    if taken and resource is not None:
         _set(resource.RLIMIT_AS, min(taken + more, 2**63 - 1))
 
 
@@ -60,3 +53,28 @@ def _set(kind: int, limit: int) -> None:
     _, most = resource.getrlimit(kind)
     limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
     resource.setrlimit(kind, (limit, most))
+
+
+class LimitedStream(io.RawIOBase):
+    """A stream of which no more than so many bytes are read; then it raises the refusal."""
+
+    def __init__(self, stream: Any, limit: int, refusal: Exception) -> None:
+        self._stream, self._left, self._refusal = stream, limit, refusal
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer, and return how much."""
+        content = self._stream.read1(len(buffer))
+        self._left -= len(content)
+        if self._left < 0:
+            raise self._refusal
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        """Close the stream below."""
+        self._stream.close()
+        super().close()

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from scipy.io import _fast_matrix_market
 
+from ccot.io.isolated.limits import LimitedStream
 from ccot.io.isolated.worker import Answer, Refusal, blocks_of
 
 # Threads would take room of their own.
@@ -33,7 +34,11 @@ class _Market:
     def _open(self) -> Any:
         file: BinaryIO = open(self._path, "rb")  # noqa: SIM115
         stream = gzip.GzipFile(fileobj=file) if self._path.endswith(".gz") else file
-        return io.BufferedReader(_Checked(stream, self._limit), 1 << 16)
+        refusal = Refusal(
+            f"it unfolds to more than {self._limit / 1e6:.3g} MB, which is very much more than its "
+            "size and may be a trap: if you trust it, unpack it first"
+        )
+        return io.BufferedReader(_Text(stream, self._limit, refusal), 1 << 16)
 
     def read(self) -> Iterator[Answer]:
         found = _fast_matrix_market.mmread(self._open())
@@ -47,27 +52,15 @@ class _Market:
             yield {}, [rows, columns, values.astype(np.float64)]
 
 
-class _Checked(io.RawIOBase):
-    """A stream of text that may not be longer than a limit, nor hold zeros: SciPy stops there."""
-
-    def __init__(self, stream: Any, limit: int) -> None:
-        self._stream, self._left = stream, limit
-
-    def readable(self) -> bool:
-        return True
+class _Text(LimitedStream):
+    """Text of limited length without zeros, where SciPy would stop."""
 
     def readinto(self, buffer: Any) -> int:
-        content = self._stream.read(len(buffer))
-        self._left -= len(content)
-        if self._left < 0:
-            raise Refusal(
-                "it unfolds to very much more than its size, which may be a trap: if you trust "
-                "it, unpack it first"
-            )
-        if b"\0" in content:
+        """Read into a buffer, and return how much."""
+        n_bytes = super().readinto(buffer)
+        if b"\0" in bytes(buffer[:n_bytes]):
             raise ValueError("it holds bytes that are no text")
-        buffer[: len(content)] = content
-        return len(content)
+        return n_bytes
 
 
 open_file = _Market

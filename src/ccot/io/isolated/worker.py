@@ -17,13 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ccot.io.isolated.limits import (
-    end_with_parent,
-    limit_memory,
-    limit_time,
-    memory_taken,
-    write_no_core,
-)
+from ccot.io.isolated import limits
 
 # A message and the arrays that go with it.
 Answer = tuple[dict[str, Any], Sequence[np.ndarray]]
@@ -41,15 +35,13 @@ def main(kind: str, parent: str) -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     threading.stack_size(1 << 20)
-    end_with_parent(int(parent))
-    write_no_core()
+    limits.end_with_parent(int(parent))
     open_file = import_module(f"ccot.io.isolated.{kind}").open_file
-    taken = memory_taken()
+    taken = limits.memory_taken()
     reader: Any = None
     for line in sys.stdin.buffer:
         question = json.loads(line)
-        limit_time(question.pop("seconds"))
-        limit_memory(taken, question.pop("memory"))
+        limits.limit(question.pop("seconds"), taken, question.pop("memory"))
         try:
             if "path" in question:
                 reader = open_file(**question)

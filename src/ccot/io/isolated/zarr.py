@@ -20,11 +20,7 @@ class _Rows:
         self.about: dict[str, Any] = {"group": not hasattr(self._array, "shape")}
         if not self.about["group"]:
             kind = np.dtype(self._array.dtype).str
-            self.about |= {
-                "shape": self._array.shape,
-                "chunks": self._array.chunks,
-                "dtype": kind,
-            }
+            self.about |= {"shape": self._array.shape, "chunks": self._array.chunks, "dtype": kind}
 
     def read(self, first: int, last: int) -> Iterator[Answer]:
         yield {}, [self._array[first:last]]
