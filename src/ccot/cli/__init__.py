@@ -1,8 +1,7 @@
 """The command ``ccot``: one file a command, put together here.
 
-A module of this package either has a function ``register(app)`` that adds its commands, or a
-:class:`typer.Typer` named ``app`` that becomes a group of commands under the module's name. It is
-loaded when one of its commands is asked for.
+A command is a function of its name or, if it has commands of its own, a :class:`typer.Typer` named
+``app``. Modules of commands load no library when they are imported, so that help comes at once.
 """
 
 from __future__ import annotations
@@ -19,19 +18,18 @@ from typer.main import get_group
 from ccot._version import __version__
 from ccot.cli.errors import EXIT_CODES, Commands
 
-# The module of each command.
-_MODULES = {
-    "fit": "fit",
-    "predict": "predict",
-    "report": "report",
-    "simulate": "simulate",
-    "fit-ratings": "recommend",
-    "recommend": "recommend",
-    "serve": "serve",
-    "paper": "paper",
-    "bench": "bench",
-    "demo": "demo",
-}
+_COMMANDS = (
+    "fit",
+    "predict",
+    "report",
+    "simulate",
+    "fit-ratings",
+    "recommend",
+    "serve",
+    "paper",
+    "bench",
+    "demo",
+)
 
 
 class LazyCommands(Commands):
@@ -39,29 +37,30 @@ class LazyCommands(Commands):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
-        return list(_MODULES)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; None where there is none of that name."""
-        if cmd_name in _MODULES and cmd_name not in self.commands:
+        if cmd_name in _COMMANDS and cmd_name not in self.commands:
             part = typer.Typer(rich_markup_mode="markdown")
-            _register(part, _MODULES[cmd_name])
+            _register(part, cmd_name)
             self.commands.update(get_group(part).commands)
         return super().get_command(ctx, cmd_name)
 
 
 def _register(target: typer.Typer, name: str) -> None:
-    module = import_module(f"{__name__}.{name}")
-    if hasattr(module, "register"):
-        module.register(target)
-    else:
+    module = import_module(f"{__name__}.{'recommend' if name == 'fit-ratings' else name}")
+    command = getattr(module, name.replace("-", "_"), None)
+    if command is None:
         target.add_typer(module.app, name=name)
+    else:
+        target.command(name)(command)
 
 
 def all_commands() -> typer.Typer:
     """Return all commands in one application, for pages that describe them."""
     whole = typer.Typer()
-    for name in dict.fromkeys(_MODULES.values()):
+    for name in _COMMANDS:
         _register(whole, name)
     return whole
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from ccot.cli.progress import ConsoleProgress
+from ccot.cli.options import Quiet
 
 if TYPE_CHECKING:
     from ccot.experiments.bench.summary import Cell
@@ -18,31 +19,19 @@ if TYPE_CHECKING:
 # Tables that go into a file or a pipe are not squeezed.
 _WIDE = 240
 
-
-class Profiles(StrEnum):
-    """How much is measured."""
-
-    smoke = "smoke"
-    standard = "standard"
-    large = "large"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("bench")(bench)
+Profiles = StrEnum("Profiles", ["smoke", "standard", "large"])
 
 
 def bench(
     profile: Annotated[
-        Profiles,
-        typer.Option(help="How much: seconds, ten minutes, or hours and 16 GB of memory."),
+        Profiles, Option(help="How much: seconds, ten minutes, or hours and 16 GB of memory.")
     ] = Profiles.standard,
-    out: Annotated[Path, typer.Option(help="JSON file to write.")] = Path("bench.json"),
+    out: Annotated[Path, Option(help="JSON file to write.")] = Path("bench.json"),
     rivals: Annotated[
         list[str] | None,
-        typer.Option("--rival", help="This one only; can be repeated. [default: all installed]"),
+        Option("--rival", help="This one only; can be repeated. [default: all installed]"),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure time, memory and error of our estimators and their rivals, in turns.
 
@@ -53,15 +42,15 @@ def bench(
     - `ccot bench --profile smoke`
     - `ccot bench --rival CCOT --rival "POT, plain loop"`
     """
+    from ccot.cli.progress import ConsoleProgress
     from ccot.experiments.bench.suite import profiles, run_suite
     from ccot.experiments.bench.summary import summarise
 
     command = shlex.join(["ccot", *sys.argv[1:]])
-    with ConsoleProgress(quiet).step("measuring") as news:
+    chosen = profiles()[profile]
+    with ConsoleProgress(quiet).step("measuring") as step:
         try:
-            result = run_suite(
-                profiles()[profile], out, only=rivals or (), command=command, progress=news
-            )
+            result = run_suite(chosen, out, only=rivals or (), command=command, progress=step)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what was measured before is in {out}") from None
     if not quiet:

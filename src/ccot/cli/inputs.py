@@ -1,10 +1,11 @@
-"""What ``ccot fit`` makes of its input: kinds, annotations, gaps, and what is said of them."""
+"""How commands read their input, and what ``ccot fit`` makes of it: kinds, annotations, gaps."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,16 @@ import typer
 from sklearn.utils import gen_batches
 
 from ccot import TransportCoclustering
+from ccot.cli.options import COPIES, Reading
+from ccot.cli.progress import ConsoleProgress, StepProgress
 from ccot.io import InputError, NamedMatrix, Table
-from ccot.io.layout import MISSING
+from ccot.io.binary import damage_explained
+from ccot.io.layout import MISSING, TextOptions, check_drop
+from ccot.io.matrix import named_matrix, unique_names
 from ccot.io.mixed import as_matrix, as_named, as_table
+from ccot.io.read import Chosen, read_any
+from ccot.scalings.similarities import free_bytes
+from ccot.sources import ParquetSource, RowSource, as_source
 
 # Kinds of columns that hold numbers, whatever stands between them.
 NUMBER_KINDS = ("number", "count", "share", "money")
@@ -22,6 +30,105 @@ NUMBER_KINDS = ("number", "count", "share", "money")
 _FEW_COLUMNS = 100
 # A column with this share of the variance leaves nothing to the others; so many values tell.
 _OVERWHELMING, _ENOUGH = 0.95, 2**20
+
+
+def read_input(
+    asked: Reading,
+    source: str,
+    progress: ConsoleProgress,
+    *,
+    as_words: Collection[str] = (),
+    known: Collection[str] = (),
+) -> NamedMatrix:
+    """Read the input, showing how far it is; or open it, if it had better be read by rows.
+
+    Columns of ``as_words`` keep their words although most of their cells are numbers. Those of
+    ``known``, which a model knows or an option names, never name the rows.
+    """
+    stored = _open(asked, source)
+    if stored is not None and _wants_rows(asked, stored):
+        rows, columns = stored.row_names(), stored.column_names
+        names = unique_names(rows, "rows"), unique_names(columns, "columns")
+        return NamedMatrix(stored, *names, "read row by row")
+    with progress.step(f"reading {source}") as step:
+        if stored is not None and Path(source).is_dir():
+            values = stored.rows(np.arange(stored.shape[0]), step)
+            names = stored.row_names(), stored.column_names
+            return named_matrix(values, *names, "a folder, read as a whole")
+        found = _read_whole(asked, source, step, as_words, known)
+        return as_matrix(found) if isinstance(found, Table) else found
+
+
+def _open(asked: Reading, source: str) -> RowSource | None:
+    """Return the rows of an input that is kept in a way to be read by rows."""
+    path = Path(source)
+    listed = asked.long or asked.long_columns is not None
+    if listed or not _keeps_rows(path):
+        if asked.by_row:
+            raise typer.BadParameter("--by-row is for .npy, Parquet and Zarr files")
+        return None
+    try:
+        with damage_explained(path, "matrix"):
+            if not _is_parquet(path):
+                check_drop(asked.drop or (), str(path))
+                return as_source(path, allow_nan=True)
+            stored = ParquetSource(path, _index_col(asked), asked.drop or ())
+            stored.allow_nan = True
+            return stored
+    except InputError:
+        if asked.by_row or path.is_dir():
+            raise
+        # Reading the file as a whole gives a better message.
+        return None
+
+
+def _wants_rows(asked: Reading, stored: RowSource) -> bool:
+    if asked.by_row is not None:
+        return asked.by_row
+    n_bytes, free = 8 * stored.shape[0] * stored.shape[1], free_bytes()
+    return free is not None and COPIES * n_bytes > free
+
+
+def _index_col(asked: Reading) -> str | bool | None:
+    return False if asked.index_col == "none" else asked.index_col
+
+
+def _read_whole(
+    asked: Reading,
+    source: str,
+    step: StepProgress,
+    as_words: Collection[str],
+    known: Collection[str],
+) -> NamedMatrix | Table:
+    long: Any = asked.long
+    if asked.long_columns is not None:
+        long = [name.strip() for name in asked.long_columns.split(",")]
+    options = TextOptions(
+        delimiter={"tab": "\t", "\\t": "\t"}.get(asked.delimiter or "", asked.delimiter),
+        header=asked.header,
+        index_col=_index_col(asked),
+        decimal=asked.decimal,
+        drop=asked.drop or (),
+        as_words=as_words,
+        known=known,
+        tables=True,
+    )
+    chosen = Chosen(long, asked.unlisted, asked.aggregate, asked.layer, asked.sheet, asked.table)
+    return read_any(source, options, chosen, asked.encoding, step.share)
+
+
+def _keeps_rows(path: Path) -> bool:
+    """Tell whether a path is that of a file or folder that can be read by rows."""
+    if not path.is_dir():
+        return path.is_file() and (path.suffix == ".npy" or _is_parquet(path))
+    zarr = any((path / name).is_file() for name in ("zarr.json", ".zarray"))
+    return zarr or _is_parquet(path)
+
+
+def _is_parquet(path: Path) -> bool:
+    if path.is_dir():
+        return next(path.glob("*.parquet"), None) is not None
+    return path.suffix in (".parquet", ".pq")
 
 
 def parse_kinds(given: Sequence[str]) -> dict[str, str]:
@@ -36,7 +143,10 @@ def parse_kinds(given: Sequence[str]) -> dict[str, str]:
 def split(
     found: NamedMatrix, annotate: Sequence[str], *, as_table_of: Collection[str] = ()
 ) -> tuple[NamedMatrix, dict[str, np.ndarray]]:
-    """Return the input without the columns that only annotate it, and those columns."""
+    """Return the input without the columns that only annotate it, and those columns.
+
+    It is a table, even of numbers alone, where kinds of some columns (``as_table_of``) are given.
+    """
     if not annotate and not as_table_of:
         return found, {}
     table = found.values if isinstance(found.values, Table) else as_table(found)
@@ -58,10 +168,9 @@ def fitted_values(model: Any, table: NamedMatrix) -> Any:
     return as_table(table) if tells and is_small and table.column_names else table.values
 
 
-def preparation_line(model: Any) -> str:
-    """Return in one line what was done to the values before they were fitted."""
-    preparation = getattr(model, "preparation_", None)
-    return str(getattr(preparation, "sentence", preparation or ""))
+def is_of_table(model: Any) -> bool:
+    """Return True for a model of a table, whose columns have names and kinds."""
+    return hasattr(getattr(model, "preparation_", None), "names")
 
 
 def count_missing(values: Any) -> int:
@@ -91,7 +200,7 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     values = table.values
     if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
         return []
-    if hasattr(getattr(model, "preparation_", None), "names"):  # columns have scales of their own
+    if is_of_table(model):  # columns have scales of their own
         return []
     some = values[:: -(-values.size // _ENOUGH)]
     with warnings.catch_warnings():

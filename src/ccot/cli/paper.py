@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from ccot.cli.errors import Commands
-from ccot.cli.progress import ConsoleProgress
+from ccot.cli.options import Overlap
 
 if TYPE_CHECKING:
     from ccot.experiments.protocol import Protocol
@@ -25,44 +25,32 @@ app = typer.Typer(
 )
 
 
-class Overlap(StrEnum):
-    """How noisy the simulated matrices are."""
-
-    published = "published"
-    calibrated = "calibrated"
-
-
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder of trials, tables and figures. [default: results/paper[-quick]]"),
+    Option(help="Folder of trials, tables and figures. [default: results/paper[-quick]]"),
 ]
 Trials = Annotated[
-    int | None,
-    typer.Option(min=1, help="Matrices of each set and overlap. [default: 100, quick: 10]"),
+    int | None, Option(min=1, help="Matrices of each set and overlap. [default: 100, quick: 10]")
 ]
-Samplings = Annotated[
-    int | None, typer.Option(min=1, help="Draws of CCOT. [default: 1000, quick: 100]")
-]
-Starts = Annotated[
-    int | None, typer.Option(min=1, help="Starts of each rival. [default: 50, quick: 5]")
-]
+Samplings = Annotated[int | None, Option(min=1, help="Draws of CCOT. [default: 1000, quick: 100]")]
+Starts = Annotated[int | None, Option(min=1, help="Starts of each rival. [default: 50, quick: 5]")]
 Overlaps = Annotated[
-    list[Overlap] | None, typer.Option("--overlap", help="One overlap only. [default: both]")
+    list[Overlap] | None, Option("--overlap", help="One overlap only. [default: both]")
 ]
 Methods = Annotated[
-    str | None, typer.Option(help="Some methods only, with commas between. [default: all]")
+    str | None, Option(help="Some methods only, with commas between. [default: all]")
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the first matrix.")]
+Seed = Annotated[int, Option(min=0, help="Seed of the first matrix.")]
 Jobs = Annotated[
     int,
-    typer.Option(
+    Option(
         min=-1,
         max=os.cpu_count() or 1,
         clamp=True,
         help="Processes, at most one for each core; -1: as many.",
     ),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="The same pages in minutes.")]
+Quick = Annotated[bool, Option("--quick", help="The same pages in minutes.")]
 
 
 def _command(name: str, text: str) -> None:
@@ -88,9 +76,7 @@ def _command(name: str, text: str) -> None:
             methods=_check_methods(methods),
             seed=seed,
         )
-        _make(
-            name, protocol, out or Path("results/paper-quick" if quick else "results/paper"), jobs
-        )
+        _make(name, protocol, out or _folder(quick), jobs)
 
     app.command(name, help=text)(command)
 
@@ -106,29 +92,36 @@ _command("all", "All tables and figures on one page.")
 def _movielens(
     out: Out = None,
     data_home: Annotated[
-        Path | None, typer.Option(help="Folder of the original files. [default: download them]")
+        Path | None, Option(help="Folder of the original files. [default: download them]")
     ] = None,
     seed: Seed = 0,
     quick: Quick = False,
 ) -> None:
+    from ccot.cli.progress import ConsoleProgress
     from ccot.experiments.movielens import run
 
-    folder = out or Path("results/paper-quick" if quick else "results/paper")
-    with ConsoleProgress().step("fitting") as news:
-        page = run(folder, data_home=data_home, seed=seed, quick=quick, progress=news)
+    with ConsoleProgress().step("fitting") as step:
+        page = run(
+            out or _folder(quick), data_home=data_home, seed=seed, quick=quick, progress=step
+        )
     typer.echo(f"{page}")
+
+
+def _folder(quick: bool) -> Path:
+    return Path("results/paper-quick" if quick else "results/paper")
 
 
 def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
     """Run what is missing, write the part, say where it is."""
+    from ccot.cli.progress import ConsoleProgress
     from ccot.experiments.runner import run_protocol
     from ccot.experiments.sections import WITH_TRIALS, write_part
 
     trials = []
     if name == "all" or name in WITH_TRIALS:
         try:
-            with ConsoleProgress().step("running") as news:
-                trials = run_protocol(protocol, out, n_jobs=jobs, progress=news)
+            with ConsoleProgress().step("running") as step:
+                trials = run_protocol(protocol, out, n_jobs=jobs, progress=step)
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {out}; to go on: {_again()}"
             raise KeyboardInterrupt(kept) from None

@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from ccot.cli.progress import ConsoleProgress
+from ccot.cli.options import Quiet, Ratings
 
 if TYPE_CHECKING:
+    from ccot.cli.progress import StepProgress
     from ccot.recommend import BlockRecommender
 
 MOVIELENS = "movielens-100k"
 
-
-class By(StrEnum):
-    """What recommendations are sorted by."""
-
-    liking = "liking"
-    rating = "rating"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("fit-ratings")(fit_ratings)
-    app.command("recommend")(recommend)
+By = StrEnum("By", ["liking", "rating"])
 
 
 def fit_ratings(
     ratings: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="RATINGS",
             help="Table of user, item and rating, text or Parquet; `-` for the standard input; or "
             f"`{MOVIELENS}`, which is downloaded unless it is here.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("ratings.ccot"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the co-clustering.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    out: Annotated[Path, Option(help="Model file to write.")] = Path("ratings.ccot"),
+    seed: Annotated[int, Option(min=0, help="Seed of the co-clustering.")] = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Co-cluster users and items, and keep a recommender.
 
@@ -51,13 +41,14 @@ def fit_ratings(
     - `ccot fit-ratings ratings.csv --out films.ccot`
     - `ccot fit-ratings movielens-100k`
     """
+    from ccot.cli.progress import ConsoleProgress
     from ccot.recommend import BlockRecommender
 
     progress = ConsoleProgress(quiet)
-    with progress.step(f"reading {ratings}") as news:
-        matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings, news.share)
-    with progress.step("fitting") as news:
-        model = BlockRecommender(random_state=seed, verbose=news)
+    with progress.step(f"reading {ratings}") as step:
+        matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings, step)
+    with progress.step("fitting") as step:
+        model = BlockRecommender(random_state=seed, verbose=step)
         model.fit(matrix, user_names=users, item_names=items)
     path = model.save(out)
     shape = model.block_means_.shape
@@ -68,23 +59,18 @@ def fit_ratings(
 
 
 def recommend(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")
-    ],
-    user: Annotated[str | None, typer.Option(help="Name of a user of the fit.")] = None,
+    model: Ratings,
+    user: Annotated[str | None, Option(help="Name of a user of the fit.")] = None,
     rate: Annotated[
-        list[str] | None,
-        typer.Option(help="A rating of someone new, `ITEM=RATING`; once for each."),
+        list[str] | None, Option(help="A rating of someone new, `ITEM=RATING`; once for each.")
     ] = None,
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many.")] = 10,
-    by: Annotated[By, typer.Option(help="Liked by the user's group, or predicted rating.")] = (
-        By.liking
-    ),
-    seen: Annotated[bool, typer.Option("--seen", help="Include what was rated.")] = False,
+    n: Annotated[int, Option("--n", "-n", min=1, help="How many.")] = 10,
+    by: Annotated[By, Option(help="Liked by the user's group, or predicted rating.")] = By.liking,
+    seen: Annotated[bool, Option("--seen", help="Include what was rated.")] = False,
     explain: Annotated[
-        str | None, typer.Option(help="Say instead where the rating of this item comes from.")
+        str | None, Option(help="Say instead where the rating of this item comes from.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
 ) -> None:
     """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither).
 
@@ -98,11 +84,11 @@ def recommend(
     if user is not None and rate:
         raise ValueError("give --user or --rate, not both")
     fitted = load_recommender(model)
-    who = _who(fitted, user, rate or [])
+    someone = _user(fitted, user, rate or [])
     if explain is not None:
-        typer.echo(str(fitted.explain(who, _find(fitted.item_names_, explain, "item"))))
+        typer.echo(str(fitted.explain(someone, _find(fitted.item_names_, explain, "item"))))
         return
-    found = fitted.recommend(who, n, exclude_seen=not seen, by=by.value)
+    found = fitted.recommend(someone, n, exclude_seen=not seen, by=by.value)
     lines = [
         {"item": fitted.item_names_[one.item], "rating": one.rating, "liking": one.liking}
         for one in found
@@ -114,7 +100,8 @@ def recommend(
         typer.echo(f"{line['rating']:5.2f}  {100 * line['liking']:4.0f} %  {line['item']}")
 
 
-def _who(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
+def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
+    """Return a user of the fit by name, or someone new by ratings."""
     if user is not None:
         return _find(model.user_names_, user, "user")
     items, ratings = [], []
@@ -149,10 +136,10 @@ def _movielens() -> tuple[Any, list[str], list[str]]:
     return found.data, [str(number) for number in range(1, found.data.shape[0] + 1)], names
 
 
-def _read(source: str, progress: Callable[[float], None]) -> tuple[Any, list[str], list[str]]:
+def _read(source: str, step: StepProgress) -> tuple[Any, list[str], list[str]]:
     from ccot.io import read_matrix
 
-    table = read_matrix(source, long=True, aggregate="mean", progress=progress)
+    table = read_matrix(source, long=True, aggregate="mean", progress=step.share)
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)
     return table.values, list(table.row_names or ()), list(table.column_names or ())

@@ -37,7 +37,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
-    """Make a folder to write into, which takes the place of another at the end, all at once."""
+    """Make a folder to write into, which takes the place of another at the end, all at once.
+
+    Other files in the place are kept. A mount point, and a folder that the working folder is in,
+    cannot be replaced: the files in them are, one after the other.
+    """
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
     given, out = out, out.resolve()
@@ -79,11 +83,11 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            who = file.read(100).strip()
+            other = file.read(100).strip()
             file.close()
             raise BlockingIOError(
-                f"another run is writing to {folder / name} ({who}): wait for it, or pass another "
-                "--out"
+                f"another run is writing to {folder / name} ({other}): wait for it, or pass "
+                "another --out"
             ) from None
         # The one before may have removed the file when this process had opened it already.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
@@ -161,10 +165,13 @@ def _replace_files(staged: Path, out: Path) -> None:
 
 @contextmanager
 def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]) -> Iterator[Path]:
-    """Keep the pieces of a fit until its results are written, and say so if they never are."""
+    """Keep the pieces of a fit until its results are written, and say so if they never are.
+
+    A fit that was interrupted is gone on with (``resume``), begun anew (False), or refused (None).
+    """
     kept = out.parent / f"{out.resolve().name}.checkpoint"
     if kept.exists():
-        # Nobody is told to resume a fit that is still under way.
+        # A fit that is still under way is not to be resumed.
         with locked_folder(kept):
             pass
     if resume is None and kept.exists():
@@ -235,39 +242,29 @@ def write_rows(
     writer.writerows((clean(name), *others) for name, *others in rows)
 
 
-def _write_csv(
-    path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]], **how: Any
-) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, header, rows, **how)
-
-
 def write_labels(
     path: Path,
     names: Sequence[str] | None,
     labels: np.ndarray,
     confidence: np.ndarray,
-    annotations: Mapping[str, np.ndarray] | None = None,
+    annotations: Mapping[str, np.ndarray],
     *,
     raw_names: bool = False,
 ) -> None:
     """Write names (or positions), clusters and confidence, and columns that annotate them."""
-    places: Sequence[Any] = range(len(labels)) if names is None else names
-    annotations = annotations or {}
+    given: Sequence[Any] = range(len(labels)) if names is None else names
     # Part by part: as objects of Python, long labels would take many times their memory.
     rows = (
-        (name, label, f"{share:.4f}", *more)
+        (name, label, f"{share:.4f}", *map(cell_text, more))
         for part in gen_batches(len(labels), _PART)
         for name, label, share, *more in zip(
-            places[part],
-            labels[part].tolist(),
-            confidence[part].tolist(),
-            *(map(cell_text, column[part].tolist()) for column in annotations.values()),
+            given[part],
+            *(column[part].tolist() for column in (labels, confidence, *annotations.values())),
             strict=True,
         )
     )
-    header = ("name", "cluster", "confidence", *annotations)
-    _write_csv(path, header, rows, raw_names=raw_names)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_rows(file, ("name", "cluster", "confidence", *annotations), rows, raw_names=raw_names)
 
 
 def write_blocks(path: Path, model: Any) -> None:
@@ -278,7 +275,8 @@ def write_blocks(path: Path, model: Any) -> None:
         (i, j, int(row_sizes[i]), int(column_sizes[j]), float(mean))
         for (i, j), mean in np.ndenumerate(model.block_means_)
     )
-    _write_csv(path, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_rows(file, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
 
 
 def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -7,43 +7,31 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
+
+from ccot.cli.options import Ratings
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
-
-class LogLevel(StrEnum):
-    """How much is logged."""
-
-    critical = "critical"
-    error = "error"
-    warning = "warning"
-    info = "info"
-    debug = "debug"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("serve")(serve)
+LogLevel = StrEnum("LogLevel", ["critical", "error", "warning", "info", "debug"])
 
 
 def serve(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")
-    ],
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes.")] = 1,
-    log_level: Annotated[LogLevel, typer.Option(help="How much to log.")] = LogLevel.warning,
+    model: Ratings,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, Option(min=1, max=256, help="Processes.")] = 1,
+    log_level: Annotated[LogLevel, Option(help="How much to log.")] = LogLevel.warning,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             help="A name by which the service may be called; once for each. By default those of "
             "this machine where it listens to this machine only, else all."
         ),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="File with a token that requests must bring: Authorization: Bearer."),
+        Option(help="File with a token that requests must bring: Authorization: Bearer."),
     ] = None,
 ) -> None:
     """Serve labels, recommendations and explanations over HTTP; /docs describes them.

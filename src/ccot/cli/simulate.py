@@ -6,48 +6,25 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
+from typer import Argument, Option
 
-from ccot.cli.results import write_rows
-from ccot.datasets import load_simulated
-from ccot.persistence.atomic import write_atomically
+from ccot.cli.options import Overlap, Quiet
 
-
-class Dataset(StrEnum):
-    """Simulated sets of the paper."""
-
-    D1 = "D1"
-    D2 = "D2"
-    D3 = "D3"
-    D4 = "D4"
-
-
-class Overlap(StrEnum):
-    """How noisy they are."""
-
-    published = "published"
-    calibrated = "calibrated"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("simulate")(simulate)
+Dataset = StrEnum("Dataset", {"D1": "D1", "D2": "D2", "D3": "D3", "D4": "D4"})
 
 
 def simulate(
-    name: Annotated[Dataset, typer.Argument(metavar="NAME", help="Which of the paper's sets.")] = (
-        Dataset.D2
-    ),
-    out: Annotated[
-        Path | None, typer.Option(help="CSV file to write. [default: NAME.csv, here]")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw.")] = 0,
-    overlap: Annotated[Overlap, typer.Option(help="How noisy.")] = Overlap.published,
+    name: Annotated[
+        Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
+    ] = Dataset.D2,
+    out: Annotated[Path | None, Option(help="CSV file to write. [default: NAME.csv, here]")] = None,
+    seed: Annotated[int, Option(min=0, help="Seed of the draw.")] = 0,
+    overlap: Annotated[Overlap, Option(help="How noisy.")] = Overlap.published,
     sigma: Annotated[
-        float | None, typer.Option(min=0, help="Standard deviation of the noise instead.")
+        float | None, Option(min=0, help="Standard deviation of the noise instead.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a matrix with known blocks, and its true clusters beside it.
 
@@ -55,31 +32,22 @@ def simulate(
 
     - `ccot simulate D2 --overlap calibrated && ccot fit D2.csv`
     """
+    from ccot.cli.results import write_rows
+    from ccot.datasets import load_simulated
+    from ccot.persistence.atomic import write_atomically
+
     out = out or Path(f"{name}.csv")
     drawn = load_simulated(name, random_state=seed, overlap=overlap.value, sigma=sigma)
-    row_names = [f"r{place}" for place in range(drawn.data.shape[0])]
-    column_names = [f"c{place}" for place in range(drawn.data.shape[1])]
-    files = {
-        out: (("", *column_names), _lines(row_names, drawn.data)),
-        _beside(out, "rows"): (
-            ("name", "cluster"),
-            zip(row_names, drawn.row_labels.tolist(), strict=True),
-        ),
-        _beside(out, "columns"): (
-            ("name", "cluster"),
-            zip(column_names, drawn.column_labels.tolist(), strict=True),
-        ),
-    }
+    rows = [f"r{i}" for i in range(drawn.data.shape[0])]
+    columns = [f"c{i}" for i in range(drawn.data.shape[1])]
+    lines = ([name, *row.tolist()] for name, row in zip(rows, drawn.data, strict=True))
+    files = {out: (("", *columns), lines)}
+    truth = (("rows", rows, drawn.row_labels), ("columns", columns, drawn.column_labels))
+    for side, names, labels in truth:
+        path = out.with_name(f"{out.stem}.{side}.csv")
+        files[path] = (("name", "cluster"), zip(names, labels.tolist(), strict=True))
     for path, (header, lines) in files.items():
         with write_atomically(path, "w") as file:
             write_rows(file, header, lines)
     if not quiet:
         typer.echo(f"wrote {', '.join(str(path) for path in files)}")
-
-
-def _lines(names: list[str], data: np.ndarray):
-    return ([name, *row.tolist()] for name, row in zip(names, data, strict=True))
-
-
-def _beside(path: Path, what: str) -> Path:
-    return path.with_name(f"{path.stem}.{what}.csv")
