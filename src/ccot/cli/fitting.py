@@ -113,7 +113,7 @@ def _estimator(asked: FitOptions, kinds: Mapping[str, str]) -> Any:
     if asked.method in (Method.auto, Method.transport):
         if asked.reg is not None:
             raise typer.BadParameter("--reg is for --method ccot and ccot-gw")
-        family = (asked.family or Family.auto).value
+        family = str(asked.family or Family.auto)
         return TransportCoclustering(family=family, n_jobs=asked.jobs, **given)
     if not prepared.keys().isdisjoint(given):
         raise typer.BadParameter("--kind, --scale and --center are for --method transport")

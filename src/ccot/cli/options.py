@@ -17,7 +17,7 @@ from typer import Argument, Option
 COPIES = 4
 
 # How noisy simulated matrices are.
-Overlap = StrEnum("Overlap", ["published", "calibrated"])
+Overlap = StrEnum("Overlap", {"published": "published", "calibrated": "calibrated"})
 Source = Annotated[
     str,
     Argument(

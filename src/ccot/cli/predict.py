@@ -152,15 +152,15 @@ def _predicted(
     from ccot.runtime.progress import counted
     from ccot.sources import RowSource
 
-    values = table.values.T if columns else table.values
-    by_row = isinstance(values, RowSource)
+    values: Any = table.values.T if columns else table.values
+    parts = values.parts if isinstance(values, RowSource) else [None]
     with progress.step("placing") as step, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # Names were matched before.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         found = []
-        for part in counted(values.parts if by_row else [None], "parts", step):
-            points = values.read(part) if by_row else values
+        for part in counted(parts, "parts", step):
+            points: Any = values if part is None else values.read(part)
             if places is not None:
                 points = (points.tocsc() if hasattr(points, "tocsc") else points)[:, places]
             found.append(_placed(fitted, points, columns))

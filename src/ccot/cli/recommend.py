@@ -88,7 +88,7 @@ def recommend(
     if explain is not None:
         typer.echo(str(fitted.explain(someone, _find(fitted.item_names_, explain, "item"))))
         return
-    found = fitted.recommend(someone, n, exclude_seen=not seen, by=by.value)
+    found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
     lines = [
         {"item": fitted.item_names_[one.item], "rating": one.rating, "liking": one.liking}
         for one in found

@@ -53,4 +53,4 @@ def serve(
     # A model that cannot be served is refused here, not in every worker.
     load_app(service)
     typer.echo(f"serving {model} on http://{host}:{port} (stop with Ctrl+C)")
-    run_service(service, host=host, port=port, workers=workers, log_level=log_level.value)
+    run_service(service, host=host, port=port, workers=workers, log_level=str(log_level))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -41,7 +41,7 @@ def simulate(
     rows = [f"r{i}" for i in range(drawn.data.shape[0])]
     columns = [f"c{i}" for i in range(drawn.data.shape[1])]
     lines = ([name, *row.tolist()] for name, row in zip(rows, drawn.data, strict=True))
-    files = {out: (("", *columns), lines)}
+    files: dict[Path, tuple[Any, Any]] = {out: (("", *columns), lines)}
     truth = (("rows", rows, drawn.row_labels), ("columns", columns, drawn.column_labels))
     for side, names, labels in truth:
         path = out.with_name(f"{out.stem}.{side}.csv")

@@ -7,13 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from ccot.estimators.base import BaseCoclustering
+
+    # Two axes, for rows and for columns.
+    Panels = Sequence[Axes] | np.ndarray
 
 PALETTE = (
     "#0072B2",
@@ -75,23 +77,20 @@ def matplotlib_module(module: str) -> Any:
         ) from error
 
 
-def new_axes(size: tuple[float, float]) -> Axes:
-    """Return the axes of a figure that notebooks and interactive shells will show."""
-    return matplotlib_module("pyplot").subplots(figsize=size, layout="constrained")[1]
+def new_axes(n_columns: int, size: tuple[float, float]) -> Any:
+    """Return axes of a figure that notebooks and interactive shells will show."""
+    return matplotlib_module("pyplot").subplots(1, n_columns, figsize=size, layout="constrained")[1]
 
 
 def draw_sides(
-    draw: Callable[[Axes, BaseCoclustering, str], None],
+    draw: Callable[[Axes, Any, str], None],
     estimator: BaseCoclustering,
-    ax: Sequence[Axes] | np.ndarray | None,
+    ax: Panels | None,
     height: float,
     ylabel: str,
 ) -> np.ndarray:
     """Return two axes, of a new figure where none are given, with rows and columns drawn."""
-    check_is_fitted(estimator)
-    if ax is None:
-        pyplot = matplotlib_module("pyplot")
-        ax = pyplot.subplots(1, 2, figsize=(9.0, height), layout="constrained")[1]
+    ax = new_axes(2, (9.0, height)) if ax is None else ax
     panels = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     if len(panels) != 2:
         raise ValueError(f"ax must hold two axes, for rows and for columns, not {len(panels)}")

@@ -88,7 +88,7 @@ def plot_blocks(
             f"{shape}: pass the matrix that was fitted"
         )
     if ax is None:
-        ax = new_axes((6.4, 5.6))
+        ax = new_axes(1, (6.4, 5.6))
     sides = zip(SIDES, shape, strict=True)
     orders = [np.arange(size) if before else _order(estimator, side) for side, size in sides]
     image = _shrink(matrix, orders[0], orders[1], max_pixels)

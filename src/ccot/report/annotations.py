@@ -17,7 +17,10 @@ MAX_CATEGORIES = 40
 
 
 def pack_annotations(given: Any, side: str, number: int) -> list[dict[str, Any]]:
-    """Return facts about rows or columns, ready for the page."""
+    """Return facts about rows or columns, a data frame or mapping, ready for the page.
+
+    Each has categories with codes, the last of which is for missing ones, or values.
+    """
     if given is None:
         return []
     columns = given if isinstance(given, Mapping) else {name: given[name] for name in given.columns}
@@ -31,27 +34,21 @@ def pack_annotations(given: Any, side: str, number: int) -> list[dict[str, Any]]
 
 
 def _pack(name: str, values: Sequence[Any]) -> dict[str, Any]:
-    missing = np.array([value is None or value != value for value in values])
-    texts = [str(value) for value in values]
-    categories = sorted({text for text, absent in zip(texts, missing, strict=True) if not absent})
+    known = [None if value is None or value != value else value for value in values]
+    texts = [None if value is None else str(value) for value in known]
+    categories = sorted({text for text in texts if text is not None})
     if len(categories) <= MAX_CATEGORIES:
-        known = {text: code for code, text in enumerate(categories)}
-        codes = [
-            len(categories) if absent else known[text]
-            for text, absent in zip(texts, missing, strict=True)
-        ]
-        return {"categories": categories, "codes": pack_integers(np.array(codes))}
+        code_of = {text: code for code, text in enumerate([*categories, None])}
+        codes = np.array([code_of[text] for text in texts])
+        return {"categories": categories, "codes": pack_integers(codes)}
     try:
-        plain = np.array(
-            [np.nan if absent else value for value, absent in zip(values, missing, strict=True)]
-        )
-        numbers = plain.astype(np.float32)
+        numbers = np.array([np.nan if value is None else value for value in known])
+        return {"values": pack_array(numbers.astype(np.float32))}
     except (TypeError, ValueError):
         raise ValueError(
             f"annotation {name!r} has {len(categories)} different words: at most {MAX_CATEGORIES} "
             "can be told apart by colour"
         ) from None
-    return {"values": pack_array(numbers)}
 
 
 def read_cluster_names(given: Any) -> dict[str, Any]:

@@ -22,27 +22,15 @@ from ccot.describe import (
     row_statistics,
     typical_order,
 )
+from ccot.plotting._shared import SIDES
+from ccot.plotting.evidence import SIGNIFICANT, is_tested
 from ccot.report.pack import pack_array, pack_integers, unpack_array
-from ccot.report.verdict import SIGNIFICANT, decisions, is_tested, warnings_of
-
-SIDES = ("row", "column")
+from ccot.report.verdict import decisions, warnings_of
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The part of the matrix that clusters are described by.
-
-    Attributes
-    ----------
-    matrix : ndarray or sparse matrix
-        Some or all rows, all columns.
-    rows : int array
-        Which rows these are.
-    row_names : sequence of str
-        Their names.
-    columns : sequence of Column or str
-        What the columns are.
-    """
+    """What clusters are described by: all columns of the matrix, and some or all of its rows."""
 
     matrix: Any
     rows: np.ndarray
@@ -51,12 +39,15 @@ class Seen:
 
 
 def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str, Any]:
-    """Return everything the page shows of one fitted estimator."""
+    """Return everything the page shows of one fitted estimator, as JSON can hold it.
+
+    Any estimator will do that has ``row_labels_`` and ``column_labels_``.
+    """
     check_is_fitted(model)
     sides = {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)}
     if seen is not None:
-        for side, told in zip(SIDES, _portraits(model, sides, seen), strict=True):
-            sides[side] |= told
+        for side, described in zip(SIDES, _portraits(model, sides, seen), strict=True):
+            sides[side] |= described
     elif hasattr(model, "_kept_portraits"):
         for side, kept in zip(SIDES, model._kept_portraits, strict=True):
             sides[side]["portraits"] = [_plain(portrait) for portrait in kept]
@@ -64,7 +55,7 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
         "name": name,
         "estimator": type(model).__name__,
         "sides": sides,
-        "means": _block_means(model),
+        "means": _numbers(getattr(model, "block_means_", None)),
         "candidates": _candidates(model),
         "path": _reg_path(model),
         "decisions": decisions(model),
@@ -78,16 +69,11 @@ def compare_models(models: Mapping[str, Any]) -> dict[str, list[list[float]]] | 
     """Return how far the partitions of several models agree, by the adjusted Rand index."""
     if len(models) < 2:
         return None
-    return {
-        side: [
-            [
-                adjusted_rand_score(_of(first, side, "labels"), _of(second, side, "labels"))
-                for second in models.values()
-            ]
-            for first in models.values()
-        ]
-        for side in SIDES
-    }
+    agreement = {}
+    for side in SIDES:
+        labels = [_of(model, side, "labels") for model in models.values()]
+        agreement[side] = [[adjusted_rand_score(a, b) for b in labels] for a in labels]
+    return agreement
 
 
 def _of(model: Any, side: str, what: str) -> Any:
@@ -119,41 +105,33 @@ def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[s
     """Yield for each side what its clusters are, and what the nodes of its tree are."""
     kept = np.flatnonzero(_of(model, "column", "labels") >= 0)
     all_columns, confidence = np.arange(len(kept)), _of(model, "column", "confidence")
-    row_pairs, row_codes = _pairs(model, sides, "row", seen.rows)
-    column_pairs, column_codes = _pairs(model, sides, "column", all_columns)
-    rows = row_statistics(seen.matrix, row_codes, seen.columns)
-    unions = _unions(row_pairs, sides["row"])
-    yield _told(rows, unions, [], sides["row"], all_columns)
+    codes, unions = _groups(sides["row"], seen.rows)
+    rows = row_statistics(seen.matrix, codes, seen.columns)
+    yield _described(rows, unions, [], sides["row"], all_columns)
+    codes, unions = _groups(sides["column"], all_columns)
     some = every(len(seen.rows), MAX_NAMED_ROWS)
-    others = column_statistics(seen.matrix[some], column_codes, rows, seen.row_names[some])
+    others = column_statistics(seen.matrix[some], codes, rows, seen.row_names[some])
     order = typical_order(rows, None if confidence is None else confidence[kept])
-    unions = _unions(column_pairs, sides["column"])
-    members = [members_of(rows, order, np.isin(column_codes, union)) for union in unions]
-    yield _told(others, unions, members, sides["column"], seen.rows[some])
+    members = [members_of(rows, order, np.isin(codes, union)) for union in unions]
+    yield _described(others, unions, members, sides["column"], seen.rows[some])
 
 
-def _pairs(
-    model: Any, sides: dict[str, Any], side: str, points: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of fitted and finest clusters that occur, and which one each point has."""
-    labels, tree = np.asarray(_of(model, side, "labels")), sides[side]["hierarchy"]
-    # Columns that are left out of a table are not shown.
-    labels = labels[labels >= 0]
+def _groups(side: dict[str, Any], points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return for each point the code of its pair of fitted and finest cluster, and unions of codes.
+
+    The unions are the fitted clusters, then the nodes of the tree.
+    """
+    labels, tree = unpack_array(side["labels"]), side["hierarchy"]
     finest = labels if tree is None else unpack_array(tree["finest"])
     both = np.stack([labels[points], finest[points]])
     pairs, codes = np.unique(both, axis=1, return_inverse=True)
-    return pairs, codes.ravel()
-
-
-def _unions(pairs: np.ndarray, side: dict[str, Any]) -> list[np.ndarray]:
-    """Return the pairs that make up each fitted cluster, then each node of the tree."""
-    tree = side["hierarchy"]
     nodes = [] if tree is None else _nodes(tree["n_finest"], tree["merges"])
-    fitted = [np.flatnonzero(pairs[0] == k) for k in range(side["n_clusters"])]
-    return fitted + [np.flatnonzero(np.isin(pairs[1], leaves)) for leaves in nodes]
+    unions = [np.flatnonzero(pairs[0] == k) for k in range(side["n_clusters"])]
+    unions += [np.flatnonzero(np.isin(pairs[1], leaves)) for leaves in nodes]
+    return codes.ravel(), unions
 
 
-def _told(
+def _described(
     statistics: Statistics,
     unions: Sequence[np.ndarray],
     members: Sequence[Sequence[str]],
@@ -179,25 +157,18 @@ def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def _plain(portrait: Portrait, places: np.ndarray | None = None) -> dict[str, Any]:
-    """Return what a cluster is, as JSON.
-
-    A trait is its index (or its title, where the page has no such column), amount, share, sign and
-    means.
-    """
-    return {
-        "name": portrait.name,
-        "members": portrait.members,
-        "traits": [
-            [
-                trait.title if places is None else int(places[trait.index]),
-                trait.amount,
-                round(trait.share, 3),
-                1 if trait.effect > 0 else -1,
-                f"mean {trait.value:.4g}, of all {trait.overall:.4g}",
-            ]
-            for trait in portrait.traits
-        ],
-    }
+    """Return what a cluster is, as JSON; without places, traits have titles instead of indices."""
+    traits = [
+        [
+            trait.title if places is None else int(places[trait.index]),
+            trait.amount,
+            round(trait.share, 3),
+            1 if trait.effect > 0 else -1,
+            f"mean {trait.value:.4g}, of all {trait.overall:.4g}",
+        ]
+        for trait in portrait.traits
+    ]
+    return {"name": portrait.name, "members": portrait.members, "traits": traits}
 
 
 def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:
@@ -247,11 +218,6 @@ def _scaling(model: Any, side: str) -> dict[str, Any] | None:
     }
 
 
-def _block_means(model: Any) -> list[list[float | None]] | None:
-    means = getattr(model, "block_means_", None)
-    return None if means is None else [_numbers(row) for row in means]
-
-
 def _candidates(model: Any) -> list[dict[str, Any]]:
     return [
         {
@@ -268,15 +234,9 @@ def _reg_path(model: Any) -> dict[str, Any] | None:
     path = getattr(model, "reg_path_", None)
     if path is None:
         return None
-    return {
-        "reg": list(path.reg),
-        "scores": [_numbers(scores) for scores in path.scores],
-        "best": path.best,
-    }
+    return {"reg": list(path.reg), "scores": _numbers(path.scores), "best": path.best}
 
 
 def _numbers(values: Any) -> Any:
-    """Return a vector as a list in which what is not finite is None."""
-    if values is None:
-        return None
-    return [value if np.isfinite(value) else None for value in np.asarray(values).tolist()]
+    """Return an array as a list, or a list of lists, in which what is not finite is None."""
+    return None if values is None else np.where(np.isfinite(values), values, None).tolist()

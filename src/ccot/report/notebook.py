@@ -13,15 +13,7 @@ from ccot.report.page import write_report
 
 @dataclass(frozen=True)
 class ReportFrame:
-    """A page that a notebook shows in an iframe.
-
-    Attributes
-    ----------
-    page : str
-        The whole page.
-    height : int
-        Of the iframe, in pixels.
-    """
+    """A page that a notebook shows in an iframe, ``height`` pixels high."""
 
     page: str
     height: int

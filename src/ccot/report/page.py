@@ -71,13 +71,11 @@ def write_report(
     Parameters
     ----------
     path : path-like
-        The file; its folder is made if it is not there. It is replaced only when the new page is
-        complete.
+        The file, replaced only when the new page is complete; its folder is made if needed.
     models : estimator or mapping of str to estimator
         Fitted to the same matrix. Several are compared.
     matrix : ndarray, sparse matrix, data frame, Table or RowSource, optional
-        The data. Without it there is no picture of the matrix, and nothing that has to be
-        computed from it.
+        The data; without it there is no picture of the matrix.
     row_names, column_names : sequence of str, optional
         Names; by default those of a data frame, or that a fit has seen, or "row 0" and so on.
     title : str, optional
@@ -85,11 +83,9 @@ def write_report(
     notes : sequence of str, optional
         Warnings to show beside those that the models give cause for.
     columns : sequence of ccot.describe.Column, optional
-        What the columns are: numbers, amounts, ones, or levels of a category. By default this is
-        read off the values.
+        What the columns are, numbers, amounts, ones, or levels of a category; by default found.
     annotations, column_annotations : data frame or mapping of str to sequence, optional
-        Facts about rows and columns that were not used for fitting, such as known classes. They
-        are shown beside the matrix and compared with the clusters.
+        Facts that were not used for fitting, such as known classes, to compare with the clusters.
     cluster_names : mapping or path-like, optional
         ``{"row": {"0": name, ...}, "column": {...}}``, or a JSON file of it as the page saves.
 
@@ -100,13 +96,12 @@ def write_report(
 
     Examples
     --------
-    >>> from ccot import CCOT
-    >>> from ccot.datasets import load_simulated
+    >>> from ccot import CCOT, datasets
     >>> from ccot.report import write_report
-    >>> matrix = load_simulated("D1", random_state=0).data
+    >>> matrix = datasets.load_simulated("D1", random_state=0).data
     >>> model = CCOT(3, 3, random_state=0).fit(matrix)
-    >>> folder = getfixture("tmp_path")
-    >>> page = write_report(folder / "blocks.html", model, matrix=matrix, title="Set D1")
+    >>> page = getfixture("tmp_path") / "blocks.html"
+    >>> page = write_report(page, model, matrix=matrix, title="Set D1")
     >>> page.name, page.stat().st_size > 100_000
     ('blocks.html', True)
     """
@@ -142,13 +137,13 @@ def _content(
     kept = np.flatnonzero(first.column_labels_ >= 0)
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
-    seen = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
+    known = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
+    every_column = _names("column", shape[1], column_names, *known)
     names = {
         "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
-        "column": _names("column", shape[1], column_names, *seen),
+        "column": [every_column[index] for index in kept],
     }
-    names["column"] = [names["column"][index] for index in kept]
-    packed, told = None, None
+    packed, seen = None, None
     matrix, mixed = _numbers_shown(first, matrix)
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
@@ -159,7 +154,7 @@ def _content(
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
         # Numbers of levels tell nothing: what was kept of the fit describes such clusters.
         if not mixed:
-            told = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
+            seen = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
         if columns is not None:
             names["column"] = [column.title for column in columns]
     return {
@@ -170,7 +165,7 @@ def _content(
         "matrix": packed,
         "levels": mixed,
         "palette": PALETTE,
-        "models": [describe_model(str(name), model, told) for name, model in models.items()],
+        "models": [describe_model(str(name), model, seen) for name, model in models.items()],
         "agreement": compare_models(models),
     }
 

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from ccot.scalings.jumps import LEVEL
+from ccot.plotting._shared import SIDES, count
+from ccot.plotting.evidence import SIGNIFICANT, is_tested
 
-# Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
-SIGNIFICANT = -math.log10(LEVEL)
 _DOUBTFUL = 0.5
 # Runners-up this near are as good: nats of ICL, share of the jump's score, logarithm.
 _NEAR_ICL, _NEAR_JUMP, _NEAR_REPRODUCIBLE = 3.0, 0.9, 0.05
-
-
-def is_tested(model: Any) -> bool:
-    """Tell whether the model's jumps passed a test, so that their strength means something."""
-    return getattr(model, "detector", "multiscale") == "multiscale"
+_RULES = {
+    "jump": "where the cost of merging clusters jumps",
+    "reproducibility": "where halves of the data find the same clusters again",
+    "icl": "where the integrated completed likelihood (ICL) is highest",
+}
 
 
 def decisions(model: Any) -> list[str]:
     """Return a sentence on the number of row clusters, one on columns, and others where needed."""
-    lines = [_decided(model, side) for side in ("row", "column")]
+    lines = [_decided(model, side) for side in SIDES]
     if hasattr(model, "family_"):
         lines.append(f"Entries are modelled as {model.family_}: {model.family_reason_}.")
     if getattr(model, "reg_path_", None) is not None:
@@ -39,9 +37,9 @@ def decisions(model: Any) -> list[str]:
 def warnings_of(model: Any) -> list[str]:
     """Return what should make a reader doubt the numbers or the members."""
     found = []
-    for side in ("row", "column"):
+    for side in SIDES:
         found += [*_doubts_about_steps(model, side), *_doubts_about_members(model, side)]
-    if _is_smooth(model, "row") or _is_smooth(model, "column"):
+    if any(_is_smooth(model, side) for side in SIDES):
         found.append(
             "Smooth scalings need not mean that there are no clusters: TransportCoclustering does "
             "not depend on steps."
@@ -50,34 +48,26 @@ def warnings_of(model: Any) -> list[str]:
 
 
 def _decided(model: Any, side: str) -> str:
-    number = getattr(model, f"n_{side}_clusters_")
+    number, reason = count(getattr(model, f"n_{side}_clusters_"), f"{side} cluster"), ""
     if getattr(model, f"n_{side}_clusters", None) is not None:
-        return f"{_count(number, f'{side} cluster')}: the number was given."
-    if hasattr(model, f"{side}_jumps_"):
-        return f"{_count(number, f'{side} cluster')}: {_decided_by_steps(model, side)}"
-    if getattr(model, "candidates_", ()):
-        rule = {
-            "jump": "where the cost of merging clusters jumps",
-            "reproducibility": "where halves of the data find the same clusters again",
-            "icl": "where the integrated completed likelihood (ICL) is highest",
-        }[model.candidates_[0].criterion]
-        return f"{_count(number, f'{side} cluster')}: {rule}."
-    return f"{_count(number, f'{side} cluster')}."
+        reason = ": the number was given"
+    elif hasattr(model, f"{side}_jumps_"):
+        reason = f": {_decided_by_steps(model, side)}"
+    elif getattr(model, "candidates_", ()):
+        reason = f": {_RULES[model.candidates_[0].criterion]}"
+    return f"{number}{reason}."
 
 
 def _decided_by_steps(model: Any, side: str) -> str:
     jumps = len(getattr(model, f"{side}_jumps_"))
     what = "significant jump" if is_tested(model) else "jump"
-    if jumps:
-        text = f"the sorted {side} scalings have {_count(jumps, what)}"
-    else:
-        text = f"the sorted {side} scalings have no {what}"
+    text = f"the sorted {side} scalings have {count(jumps, what) if jumps else f'no {what}'}"
     votes = getattr(model, f"{side}_cluster_votes_")
     draws = getattr(model, "n_samplings_", 1)
     if draws > 1 and votes:
         share = votes.get(getattr(model, f"n_{side}_clusters_"), 0.0)
         text += f", as in {share:.0%} of {draws} draws"
-    return text + "."
+    return text
 
 
 def _is_smooth(model: Any, side: str) -> bool:
@@ -100,20 +90,18 @@ def _doubts_about_steps(model: Any, side: str) -> list[str]:
             "left in one cluster."
         ]
     number = getattr(model, f"n_{side}_clusters_")
-    asked = getattr(model, f"n_{side}_clusters") is not None
     found = []
     weak = int((np.asarray(getattr(model, f"{side}_jump_strength_")) < SIGNIFICANT).sum())
     if weak:
-        steps = _count(number - 1, f"{side} step")
         verb = "is" if weak == 1 else "are"
         found.append(
-            f"{weak} of {steps} {verb} not significant: smooth curves are cut there because "
-            f"{_count(number, 'cluster')} were asked for."
+            f"{weak} of {count(number - 1, f'{side} step')} {verb} not significant: smooth curves "
+            f"are cut there because {count(number, 'cluster')} were asked for."
         )
     share = getattr(model, f"{side}_cluster_votes_").get(number, 1.0)
-    if not asked and share < _DOUBTFUL:
+    if getattr(model, f"n_{side}_clusters") is None and share < _DOUBTFUL:
         found.append(
-            f"Only {share:.0%} of the draws found {_count(number, f'{side} cluster')}: the number "
+            f"Only {share:.0%} of the draws found {count(number, f'{side} cluster')}: the number "
             "is uncertain."
         )
     return found
@@ -127,7 +115,7 @@ def _doubts_about_members(model: Any, side: str) -> list[str]:
     if doubtful < max(0.05 * len(confidence), 1):
         return []
     return [
-        f"{_count(doubtful, side)} of {len(confidence)} have a confidence below "
+        f"{count(doubtful, side)} of {len(confidence)} have a confidence below "
         f"{_DOUBTFUL:g}: look at them before relying on their cluster."
     ]
 
@@ -154,7 +142,3 @@ def _doubts_about_blocks(model: Any) -> list[str]:
         f"{next_one.n_row_clusters} x {next_one.n_column_clusters} blocks are supported nearly as "
         f"well as {chosen.n_row_clusters} x {chosen.n_column_clusters}."
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -42,19 +42,7 @@ class GroupSums:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Each group beside all other cells: tables of one line a group and one column a gene.
-
-    Attributes
-    ----------
-    groups : list of str
-        Names of the groups.
-    genes : pandas.Index
-        Names of the genes.
-    sums : GroupSums
-        Of the groups.
-    where : str
-        Where the counts are from.
-    """
+    """Each group beside all other cells: tables of one line a group and one column a gene."""
 
     groups: list[str]
     genes: pd.Index
@@ -130,8 +118,8 @@ class Comparison:
                 "pct_nz_reference": averaged(self.sums.rest().shares()),
             }
         )
-        place = frame["group"].map({group: place for place, group in enumerate(self.groups)})
-        order = np.lexsort((-frame["logfoldchanges"].to_numpy(), place.to_numpy()))
+        group = np.repeat(np.arange(len(self.groups)), len(names))
+        order = np.lexsort((-frame["logfoldchanges"].to_numpy(), group))
         # Files take text as the index of a table, and no other.
         return frame.iloc[order].set_axis([str(line) for line in range(len(frame))])
 
@@ -146,7 +134,7 @@ class Comparison:
 
 
 def compare_groups(counts: Counts, groups: pd.Series) -> Comparison:
-    """Compare each group of cells with all other cells that are in a group."""
+    """Compare each group of cells (a category) with all other cells that are in a group."""
     codes, n_groups = groups.cat.codes.to_numpy(), len(groups.cat.categories)
     total, squares, expressed = np.zeros((3, n_groups, counts.shape[1]))
     for part, rows in counts.log_rows():

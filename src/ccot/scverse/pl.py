@@ -45,7 +45,7 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
         raise ValueError(f"there are no clusters {key!r} of genes: call tl.cocluster first")
     step = -(-adata.n_obs // _MOST_CELLS)
     counts = clustered_counts(adata, key, layer)
-    picked = [(rows[-part.start % step :: step]) for part, rows in counts.log_rows()]
+    picked = [rows[-part.start % step :: step] for part, rows in counts.log_rows()]
     matrix = stack_rows([rows for rows in picked if rows.shape[0]], adata.n_vars)
     ax = plot_blocks(_model_of(adata, key, step), matrix, **options)
     ax.set(xlabel="gene cluster (size)", ylabel="cell cluster (size)")
@@ -94,11 +94,8 @@ def dotplot(
     counts = clustered_counts(adata, key, layer)
     picked: list[Matrix] = [rows[:, places] for _, rows in counts.log_rows()]
     values = stack_rows(picked, len(wanted))
-    shown = anndata.AnnData(
-        values.toarray() if is_sparse(values) else values,
-        obs=adata.obs[[key]].copy(),
-        var=pd.DataFrame(index=wanted),
-    )
+    values = values.toarray() if is_sparse(values) else values
+    shown = anndata.AnnData(values, obs=adata.obs[[key]].copy(), var=pd.DataFrame(index=wanted))
     return import_module("scanpy").pl.dotplot(shown, genes, groupby=key, **options)
 
 

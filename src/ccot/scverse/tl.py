@@ -241,17 +241,14 @@ def marker_genes(
     return found.as_frame(gene_clusters, n_genes)
 
 
-# Writing --------------------------------------------------------------------------------------
-
-
 def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
     genes = f"{key}_genes"
     annotate(adata, model, key, var_key=genes)
-    told = getattr(model, "reproducibility_", None)
+    found = getattr(model, "reproducibility_", None)
     for table, name, side in ((adata.obs, key, "row"), (adata.var, genes, "column")):
         # Never the points of an earlier fit beside the clusters of this one.
         table.drop(columns=f"{name}_reproducibility", errors="ignore", inplace=True)
-        points = getattr(getattr(told, side, None), "points", None)
+        points = getattr(getattr(found, side, None), "points", None)
         if points is not None:
             table[f"{name}_reproducibility"] = np.asarray(points)
         adata.uns[f"{name}_colors"] = _colours(table[name].nunique())
