@@ -17,26 +17,13 @@ if TYPE_CHECKING:
     # Two axes, for rows and for columns.
     Panels = Sequence[Axes] | np.ndarray
 
-PALETTE = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#666666",
-    "#F0E442",
-)
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#666666", "#F0E442")
 INK, FAINT = "#222222", "#8a8a8a"
 SIDES = ("row", "column")
 
 
 def new_figure(
-    n_rows: int = 1,
-    n_columns: int = 1,
-    *,
-    size: tuple[float, float] = (6.4, 4.8),
-    **subplots: Any,
+    n_rows: int = 1, n_columns: int = 1, *, size: tuple[float, float] = (6.4, 4.8), **subplots: Any
 ) -> tuple[Figure, Any]:
     """Make a figure that no window manager knows about, for files rather than screens.
 

@@ -52,7 +52,6 @@ def plot_block_means(
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------
@@ -67,22 +66,22 @@ def plot_block_means(
             "the estimator has no block means: it was fitted to similarities, not to a matrix"
         )
     means = estimator.block_means_
-    if ax is None:
-        ax = new_axes(1, (1.9 + 0.9 * means.shape[1], 1.3 + 0.6 * means.shape[0]))
-    shown = ax.imshow(means, cmap=cmap, aspect="auto")
+    size = (1.9 + 0.9 * means.shape[1], 1.3 + 0.6 * means.shape[0])
+    panel: Axes = new_axes(1, size) if ax is None else ax
+    shown = panel.imshow(means, cmap=cmap, aspect="auto")
     for (row, column), mean in np.ndenumerate(means):
         if np.isfinite(mean):
             red, green, blue, _ = shown.to_rgba(np.array([mean]))[0]
             bright = 0.3 * red + 0.59 * green + 0.11 * blue > 0.55
             colour = "black" if bright else "white"
-            ax.text(column, row, f"{mean:.3g}", ha="center", va="center", color=colour)
-    for axis, side in ((ax.yaxis, "row"), (ax.xaxis, "column")):
+            panel.text(column, row, f"{mean:.3g}", ha="center", va="center", color=colour)
+    for axis, side in ((panel.yaxis, "row"), (panel.xaxis, "column")):
         sizes = sizes_of(estimator, side)
         axis.set_ticks(np.arange(len(sizes)), [f"{k} ({size})" for k, size in enumerate(sizes)])
-    ax.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
-    ax.set_title(f"means of {means.shape[0]} x {means.shape[1]} blocks")
-    without_frame(ax)
-    return ax
+    panel.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
+    panel.set_title(f"means of {means.shape[0]} x {means.shape[1]} blocks")
+    without_frame(panel)
+    return panel
 
 
 def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
@@ -102,7 +101,6 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
     Returns
     -------
     ndarray of two matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------
@@ -147,7 +145,6 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
     Returns
     -------
     ndarray of two matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------
@@ -235,7 +232,6 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     Returns
     -------
     ndarray of two matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------
@@ -290,7 +286,6 @@ def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) 
     Returns
     -------
     ndarray of two matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------
@@ -344,7 +339,6 @@ def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------
@@ -359,18 +353,18 @@ def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     path = getattr(estimator, "reg_path_", None)
     if path is None:
         raise ValueError('there is no path to show: fit the estimator with reg="cv"')
-    ax = new_axes(1, (5.2, 3.4)) if ax is None else ax
+    panel: Axes = new_axes(1, (5.2, 3.4)) if ax is None else ax
     regs, means = np.array(path.reg), path.scores.mean(axis=1)
     repeated = np.repeat(regs, path.scores.shape[1])
-    ax.plot(repeated, path.scores.ravel(), "o", color=FAINT, alpha=0.5, markersize=4)
-    ax.plot(regs, means, "o-", color=PALETTE[0], markersize=5, label="mean")
+    panel.plot(repeated, path.scores.ravel(), "o", color=FAINT, alpha=0.5, markersize=4)
+    panel.plot(regs, means, "o-", color=PALETTE[0], markersize=5, label="mean")
     best, ring = means[path.reg.index(path.best)], {"mfc": "none", "mec": PALETTE[5], "mew": 2}
-    ax.plot(path.best, best, "o", markersize=13, label=f"chosen: {path.best:g}", **ring)
-    ax.set_xscale("log")
-    ax.set_xticks(regs, [f"{reg:g}" for reg in regs])
-    ax.minorticks_off()
-    ax.set(xlabel="reg", ylabel="information shared by halves (nats)")
-    ax.set_title("reproducibility of the partition")
-    ax.legend(frameon=False)
-    open_frame(ax)
-    return ax
+    panel.plot(path.best, best, "o", markersize=13, label=f"chosen: {path.best:g}", **ring)
+    panel.set_xscale("log")
+    panel.set_xticks(regs, [f"{reg:g}" for reg in regs])
+    panel.minorticks_off()
+    panel.set(xlabel="reg", ylabel="information shared by halves (nats)")
+    panel.set_title("reproducibility of the partition")
+    panel.legend(frameon=False)
+    open_frame(panel)
+    return panel

@@ -239,4 +239,6 @@ def _reg_path(model: Any) -> dict[str, Any] | None:
 
 def _numbers(values: Any) -> Any:
     """Return an array as a list, or a list of lists, in which what is not finite is None."""
-    return None if values is None else np.where(np.isfinite(values), values, None).tolist()
+    return (
+        None if values is None else np.where(np.isfinite(values), values, np.array(None)).tolist()
+    )

@@ -27,9 +27,9 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
     Parameters
     ----------
     adata : anndata.AnnData
-        As :func:`ccot.scverse.tl.cocluster` left it.
+        As :func:`ccot.scverse.tl.cocluster` left it, with this ``key_added``.
     key : str, default="ccot"
-        Its ``key_added``.
+        Clusters.
     layer : str, optional
         By default what was clustered. Counts are shown as logarithms, cells scaled to the same sum.
         Of more than 10,000 cells, as many are shown.
