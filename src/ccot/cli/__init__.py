@@ -18,7 +18,7 @@ from typer.main import get_group
 from ccot._version import __version__
 from ccot.cli.errors import EXIT_CODES, Commands
 
-_COMMANDS = (
+_COMMANDS = [
     "fit",
     "predict",
     "report",
@@ -29,7 +29,7 @@ _COMMANDS = (
     "paper",
     "bench",
     "demo",
-)
+]
 
 
 class LazyCommands(Commands):
@@ -37,7 +37,7 @@ class LazyCommands(Commands):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
-        return list(_COMMANDS)
+        return _COMMANDS
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; None where there is none of that name."""
@@ -68,9 +68,7 @@ def all_commands() -> typer.Typer:
 app = typer.Typer(
     name="ccot",
     cls=LazyCommands,
-    epilog="Exit codes: "
-    + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
-    + ".",
+    epilog=f"Exit codes: {'; '.join(f'{code} {text}' for code, text in EXIT_CODES.items())}.",
     help="Co-clustering through optimal transport: from a file to blocks of rows and columns.\n\n"
     "Begin with `ccot demo`, or with `ccot fit TABLE.csv`; `ccot COMMAND --help` has examples.",
     no_args_is_help=True,

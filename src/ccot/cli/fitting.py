@@ -19,34 +19,18 @@ import typer
 from threadpoolctl import threadpool_limits
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate_resources
+from ccot.cli import inputs, results
 from ccot.cli.errors import one_line
 from ccot.cli.fit import Family, FitOptions, Method
-from ccot.cli.inputs import (
-    NUMBER_KINDS,
-    count_missing,
-    doubts,
-    fitted_values,
-    parse_kinds,
-    read_input,
-    split,
-)
 from ccot.cli.options import Reading
 from ccot.cli.progress import ConsoleProgress
-from ccot.cli.results import (
-    FILES,
-    checkpoint_beside,
-    result_folder,
-    write_blocks,
-    write_json,
-    write_labels,
-)
+from ccot.cli.results import FILES, result_folder
 from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.mixed import refuse_table
 from ccot.sources import RowSource
 
 # Of more, the page would be too large for a browser.
 MAX_MEMBERS = 1_000_000
-_METHOD_NAMES = {"CCOT": "ccot", "CCOTGW": "ccot-gw", "TransportCoclustering": "transport"}
 # Parameters of the estimators that an estimate takes into account.
 _ESTIMATED = ("n_samplings", "n_support", "kernel_rank", "exact_refinement", "n_jobs")
 _WHY_TRANSPORT = (
@@ -60,24 +44,31 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
     say = (lambda text: None) if asked.quiet or asked.as_json else typer.echo
     progress = ConsoleProgress(asked.quiet)
     started = time.perf_counter()
-    kinds = parse_kinds(asked.kind or ())
+    kinds = inputs.parse_kinds(asked.kind or ())
     model = _estimator(asked, kinds)
     table, annotations = _read(source, asked, read, model, kinds, progress)
     times = {"read": time.perf_counter() - started}
     out = asked.out or Path(f"{_title(source)}-ccot")
     reason = _WHY_TRANSPORT if asked.method is Method.auto else "asked for"
-    say(f"{'standard input' if source == '-' else source}: {_described(table)}")
+    n_missing = inputs.count_missing(table.values)
+    gaps = f", {n_missing} values missing" if n_missing else ""
+    shown = "standard input" if source == "-" else source
+    say(f"{shown}: {table.shape[0]} x {table.shape[1]}{gaps}; {table.how}")
     _warn(asked, "note", table.notes)
     say(f"{type(model).__name__}: {reason}")
-    _check_shape(table)
+    if min(table.shape) < 2:
+        raise InputError(
+            f"the matrix has {table.shape[0]} rows and {table.shape[1]} columns: co-clustering "
+            "needs two of each; check --delimiter, --header and --index-col"
+        )
     if asked.dry_run:
         say(f"would write {', '.join(FILES)} to {out}")
-        say("\n".join(_outlook(model, table)))
+        say(_outlook(model, table, "transport" if asked.method is Method.auto else asked.method))
         return
     # The folder comes before the fit: better to hear at once that it cannot be written.
-    with checkpoint_beside(out, asked.resume, say) as kept, result_folder(out) as folder:
+    with results.checkpoint_beside(out, asked.resume, say) as kept, result_folder(out) as folder:
         model.set_params(checkpoint=kept)
-        seen = _fit(model, table, progress, asked.jobs) + doubts(model, table)
+        seen = _fit(model, table, progress, asked.jobs) + inputs.doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
         _write_tables(folder, model, table, annotations, asked.raw_names)
         if asked.report:
@@ -86,7 +77,8 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         times["write"] = time.perf_counter() - started - sum(times.values())
         written = [name for name in FILES if (folder / name).exists()] + ["run.json"]
         run = _record(model, reason, source, table, seen, times)
-        write_json(folder / "run.json", run)
+        text = json.dumps(run, indent=2, allow_nan=False) + "\n"
+        (folder / "run.json").write_text(text, encoding="utf-8")
     say(model.summary())
     if _preparation_line(model) not in model.summary():
         say(_preparation_line(model))
@@ -156,10 +148,10 @@ def _read(
         read = read.as_whole("--by-row is for --method transport and ccot")
     if kinds or annotate:
         read = read.as_whole("--by-row reads matrices: leave it out with --kind and --annotate")
-    words = [column for column, kind in kinds.items() if kind not in NUMBER_KINDS]
+    words = [column for column, kind in kinds.items() if kind not in inputs.NUMBER_KINDS]
     named = {"as_words": [*words, *annotate], "known": [*kinds, *annotate]}
-    found = read_input(read, source, progress, **named)
-    table, annotations = split(found, annotate, as_table_of=kinds)
+    found = inputs.read_input(read, source, progress, **named)
+    table, annotations = inputs.split(found, annotate, as_table_of=kinds)
     if isinstance(table.values, Table) and not isinstance(model, TransportCoclustering):
         refuse_table(table.values)
     return table, annotations
@@ -176,33 +168,18 @@ def _title(source: str) -> str:
     return "stdin" if source == "-" else Path(source).name.split(".")[0] or "matrix"
 
 
-def _described(table: NamedMatrix) -> str:
-    n_missing = count_missing(table.values)
-    gaps = f", {n_missing} values missing" if n_missing else ""
-    return f"{table.shape[0]} x {table.shape[1]}{gaps}; {table.how}"
-
-
-def _check_shape(table: NamedMatrix) -> None:
-    if min(table.shape) < 2:
-        raise InputError(
-            f"the matrix has {table.shape[0]} rows and {table.shape[1]} columns: co-clustering "
-            "needs two of each; check --delimiter, --header and --index-col"
-        )
-
-
-def _outlook(model: Any, table: NamedMatrix) -> list[str]:
+def _outlook(model: Any, table: NamedMatrix, method: str) -> str:
     """Say what a fit will take, as far as it is known beforehand."""
     values = table.values
     by_row = isinstance(values, RowSource)
     nnz, n_bytes = None, 8 * values.shape[0] * values.shape[1]
     if sp.issparse(values):
         nnz, n_bytes = values.nnz, values.data.nbytes + values.indices.nbytes
-    method = _METHOD_NAMES[type(model).__name__]
     options = model.get_params(deep=False)
     known = {name: options[name] for name in _ESTIMATED if name in options}
     expected = estimate_resources(values.shape, nnz, method, out_of_core=by_row, **known)
-    held = f"the matrix takes {n_bytes / 1e6:.1f} MB"
-    return [held + (", and stays in its file" if by_row else ""), f"the fit will take {expected}"]
+    stays = ", and stays in its file" if by_row else ""
+    return f"the matrix takes {n_bytes / 1e6:.1f} MB{stays}\nthe fit will take {expected}"
 
 
 def _fit(model: Any, table: NamedMatrix, progress: ConsoleProgress, jobs: int | None) -> list[str]:
@@ -210,7 +187,7 @@ def _fit(model: Any, table: NamedMatrix, progress: ConsoleProgress, jobs: int | 
     limit = threadpool_limits(jobs) if jobs and jobs > 0 else nullcontext()
     with progress.step("fitting") as step, limit, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        values = fitted_values(model, table)
+        values = inputs.fitted_values(model, table)
         model.set_params(verbose=step).fit(values)
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
@@ -238,8 +215,8 @@ def _write_tables(
     for side, names, more in (("row", table.row_names, annotations), ("column", columns, {})):
         path = folder / f"{side}_labels.csv"
         found = getattr(model, f"{side}_labels_"), getattr(model, f"{side}_confidence_")
-        write_labels(path, names, *found, more, raw_names=raw_names)
-    write_blocks(folder / "blocks.csv", model)
+        results.write_labels(path, names, *found, more, raw_names=raw_names)
+    results.write_blocks(folder / "blocks.csv", model)
     model.save(folder / "model.ccot")
 
 

@@ -72,7 +72,7 @@ def _open(asked: Reading, source: str) -> RowSource | None:
             if not _is_parquet(path):
                 check_drop(asked.drop or (), str(path))
                 return as_source(path, allow_nan=True)
-            stored = ParquetSource(path, _index_col(asked), asked.drop or ())
+            stored = ParquetSource(path, asked.name_column, asked.drop or ())
             stored.allow_nan = True
             return stored
     except InputError:
@@ -89,10 +89,6 @@ def _wants_rows(asked: Reading, stored: RowSource) -> bool:
     return free is not None and COPIES * n_bytes > free
 
 
-def _index_col(asked: Reading) -> str | bool | None:
-    return False if asked.index_col == "none" else asked.index_col
-
-
 def _read_whole(
     asked: Reading,
     source: str,
@@ -106,7 +102,7 @@ def _read_whole(
     options = TextOptions(
         delimiter={"tab": "\t", "\\t": "\t"}.get(asked.delimiter or "", asked.delimiter),
         header=asked.header,
-        index_col=_index_col(asked),
+        index_col=asked.name_column,
         decimal=asked.decimal,
         drop=asked.drop or (),
         as_words=as_words,
@@ -133,11 +129,13 @@ def _is_parquet(path: Path) -> bool:
 
 def parse_kinds(given: Sequence[str]) -> dict[str, str]:
     """Return kinds by column; a name may hold equals signs, a kind does not."""
-    pairs = [one.rpartition("=") for one in given]
-    for whole, (column, _, kind) in zip(given, pairs, strict=True):
+    kinds = {}
+    for one in given:
+        column, _, kind = one.rpartition("=")
         if not column or not kind:
-            raise typer.BadParameter(f"--kind {whole} is not COLUMN=KIND, as in year=category")
-    return {column: kind for column, _, kind in pairs}
+            raise typer.BadParameter(f"--kind {one} is not COLUMN=KIND, as in year=category")
+        kinds[column] = kind
+    return kinds
 
 
 def split(

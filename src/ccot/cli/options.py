@@ -111,6 +111,11 @@ class Reading:
         ),
     ] = None
 
+    @property
+    def name_column(self) -> str | bool | None:
+        """Column of row names; False: there is none, None: find out."""
+        return False if self.index_col == "none" else self.index_col
+
     def as_whole(self, refusal: str) -> Reading:
         """Return the same, but never row by row; that is refused if it was asked for."""
         if self.by_row:

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -17,8 +17,19 @@ from ccot.cli.options import Overlap
 if TYPE_CHECKING:
     from ccot.experiments.protocol import Protocol
 
+
+class PaperCommands(Commands):
+    """Options without a command are those of ``all``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command before its options."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = ["all", *args]
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
-    cls=Commands,
+    cls=PaperCommands,
     help="The paper's tables and figures, computed again, beside the paper's own numbers.\n\n"
     "For example: `ccot paper all --quick`. Stopped, the same command goes on where it was.",
     no_args_is_help=True,
@@ -101,9 +112,8 @@ def _movielens(
     from ccot.experiments.movielens import run
 
     with ConsoleProgress().step("fitting") as step:
-        page = run(
-            out or _folder(quick), data_home=data_home, seed=seed, quick=quick, progress=step
-        )
+        folder = out or _folder(quick)
+        page = run(folder, data_home=data_home, seed=seed, quick=quick, progress=step)
     typer.echo(f"{page}")
 
 
@@ -125,8 +135,7 @@ def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
         except KeyboardInterrupt:
             kept = f"finished trials are kept in {out}; to go on: {_again()}"
             raise KeyboardInterrupt(kept) from None
-    page = write_part(name, protocol, trials, out)
-    typer.echo(f"{page}")
+    typer.echo(f"{write_part(name, protocol, trials, out)}")
 
 
 def _check_methods(methods: str | None) -> tuple[str, ...]:

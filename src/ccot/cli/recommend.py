@@ -80,13 +80,15 @@ def recommend(
     - `ccot recommend ratings.ccot --rate "Fargo (1996)=5" --rate "Heat (1995)=2" -n 5`
     """
     from ccot.recommend import load_recommender
+    from ccot.recommend.names import NameIndex
 
     if user is not None and rate:
         raise ValueError("give --user or --rate, not both")
     fitted = load_recommender(model)
     someone = _user(fitted, user, rate or [])
     if explain is not None:
-        typer.echo(str(fitted.explain(someone, _find(fitted.item_names_, explain, "item"))))
+        item = NameIndex(fitted.item_names_, "item").find(explain)
+        typer.echo(str(fitted.explain(someone, item)))
         return
     found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
     lines = [
@@ -102,25 +104,20 @@ def recommend(
 
 def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
     """Return a user of the fit by name, or someone new by ratings."""
+    from ccot.recommend.names import NameIndex
+
     if user is not None:
-        return _find(model.user_names_, user, "user")
-    items, ratings = [], []
+        return NameIndex(model.user_names_, "user").find(user)
+    known, items, ratings = NameIndex(model.item_names_, "item"), [], []
     for given in rate:
         name, _, rating = given.rpartition("=")
         try:
             ratings.append(float(rating))
         except ValueError:
-            raise ValueError(
-                f"--rate {given!r}: write ITEM=RATING, such as 'Fargo (1996)=5'"
-            ) from None
-        items.append(_find(model.item_names_, name, "item"))
+            example = "write ITEM=RATING, such as 'Fargo (1996)=5'"
+            raise ValueError(f"--rate {given!r}: {example}") from None
+        items.append(known.find(name))
     return model.new_user(items, ratings)
-
-
-def _find(names: tuple[str, ...], name: str, what: str) -> int:
-    from ccot.recommend.names import NameIndex
-
-    return NameIndex(names, what).find(name)
 
 
 def _movielens() -> tuple[Any, list[str], list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import secrets
 import shutil
@@ -22,14 +21,7 @@ from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
 
-FILES = (
-    "row_labels.csv",
-    "column_labels.csv",
-    "blocks.csv",
-    "model.ccot",
-    "report.html",
-    "run.json",
-)
+FILES = "row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot", "report.html", "run.json"
 _PART = 2**20
 # What spreadsheets take for a formula at the beginning of a cell.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -284,8 +276,3 @@ def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
     # Columns that were left out of a table, labelled -1, are in no cluster.
     counts = [np.bincount(labels[part] + 1, minlength=n_clusters + 1) for part in parts]
     return np.sum(counts, axis=0)[1:]
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file that people can read."""
-    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -10,18 +10,8 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.describe import (
-    MAX_NAMED_ROWS,
-    Column,
-    Portrait,
-    Statistics,
-    column_statistics,
-    every,
-    members_of,
-    portraits,
-    row_statistics,
-    typical_order,
-)
+from ccot import describe
+from ccot.describe import Column, Portrait, Statistics
 from ccot.plotting._shared import SIDES
 from ccot.plotting.evidence import SIGNIFICANT, is_tested
 from ccot.report.pack import pack_array, pack_integers, unpack_array
@@ -106,13 +96,13 @@ def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[s
     kept = np.flatnonzero(_of(model, "column", "labels") >= 0)
     all_columns, confidence = np.arange(len(kept)), _of(model, "column", "confidence")
     codes, unions = _groups(sides["row"], seen.rows)
-    rows = row_statistics(seen.matrix, codes, seen.columns)
+    rows = describe.row_statistics(seen.matrix, codes, seen.columns)
     yield _described(rows, unions, [], sides["row"], all_columns)
     codes, unions = _groups(sides["column"], all_columns)
-    some = every(len(seen.rows), MAX_NAMED_ROWS)
-    others = column_statistics(seen.matrix[some], codes, rows, seen.row_names[some])
-    order = typical_order(rows, None if confidence is None else confidence[kept])
-    members = [members_of(rows, order, np.isin(codes, union)) for union in unions]
+    some = describe.every(len(seen.rows), describe.MAX_NAMED_ROWS)
+    others = describe.column_statistics(seen.matrix[some], codes, rows, seen.row_names[some])
+    order = describe.typical_order(rows, None if confidence is None else confidence[kept])
+    members = [describe.members_of(rows, order, np.isin(codes, union)) for union in unions]
     yield _described(others, unions, members, sides["column"], seen.rows[some])
 
 
@@ -139,11 +129,11 @@ def _described(
     places: np.ndarray,
 ) -> dict[str, Any]:
     """Return what the fitted clusters are, and what the nodes are: names differ within each."""
-    number = side["n_clusters"]
-    return {
-        what: [_plain(one, places) for one in portraits(statistics, unions[part], members[part])]
-        for what, part in (("portraits", slice(number)), ("nodes", slice(number, None)))
-    }
+    described, number = {}, side["n_clusters"]
+    for what, part in (("portraits", slice(number)), ("nodes", slice(number, None))):
+        found = describe.portraits(statistics, unions[part], members[part])
+        described[what] = [_plain(one, places) for one in found]
+    return described
 
 
 def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:

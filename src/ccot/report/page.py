@@ -27,25 +27,11 @@ from ccot.report.pack import pack_matrix, pack_text, spread
 from ccot.sources import RowSource
 
 # In the order in which they build on each other; the page runs them as one module.
-SCRIPTS = (
-    "dom.js",
-    "decode.js",
-    "colours.js",
-    "matrix.js",
-    "partition.js",
-    "profile.js",
-    "modes.js",
-    "annotations.js",
-    "picture.js",
-    "margins.js",
-    "export.js",
-    "gestures.js",
-    "charts.js",
-    "evidence.js",
-    "blocks.js",
-    "members.js",
-    "main.js",
+_NAMES = (
+    "dom decode colours matrix partition profile modes annotations picture margins export gestures "
+    "charts evidence blocks members main"
 )
+SCRIPTS = [f"{name}.js" for name in _NAMES.split()]
 
 
 def write_report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -81,64 +82,57 @@ def _is_smooth(model: Any, side: str) -> bool:
     )
 
 
-def _doubts_about_steps(model: Any, side: str) -> list[str]:
+def _doubts_about_steps(model: Any, side: str) -> Iterator[str]:
     if not hasattr(model, f"{side}_jumps_") or not is_tested(model):
-        return []
+        return
     if _is_smooth(model, side):
-        return [
+        yield (
             f"The sorted {side} scalings are smooth: no step is significant, so all {side}s are "
             "left in one cluster."
-        ]
+        )
+        return
     number = getattr(model, f"n_{side}_clusters_")
-    found = []
     weak = int((np.asarray(getattr(model, f"{side}_jump_strength_")) < SIGNIFICANT).sum())
     if weak:
-        verb = "is" if weak == 1 else "are"
-        found.append(
-            f"{weak} of {count(number - 1, f'{side} step')} {verb} not significant: smooth curves "
-            f"are cut there because {count(number, 'cluster')} were asked for."
+        steps = f"{count(number - 1, f'{side} step')} {'is' if weak == 1 else 'are'}"
+        yield (
+            f"{weak} of {steps} not significant: smooth curves are cut there because "
+            f"{count(number, 'cluster')} were asked for."
         )
     share = getattr(model, f"{side}_cluster_votes_").get(number, 1.0)
     if getattr(model, f"n_{side}_clusters") is None and share < _DOUBTFUL:
-        found.append(
-            f"Only {share:.0%} of the draws found {count(number, f'{side} cluster')}: the number "
-            "is uncertain."
-        )
-    return found
+        clusters = count(number, f"{side} cluster")
+        yield f"Only {share:.0%} of the draws found {clusters}: the number is uncertain."
 
 
-def _doubts_about_members(model: Any, side: str) -> list[str]:
+def _doubts_about_members(model: Any, side: str) -> Iterator[str]:
     confidence = getattr(model, f"{side}_confidence_", None)
     if confidence is None:
-        return []
+        return
     doubtful = int((np.asarray(confidence) < _DOUBTFUL).sum())
-    if doubtful < max(0.05 * len(confidence), 1):
-        return []
-    return [
-        f"{count(doubtful, side)} of {len(confidence)} have a confidence below "
-        f"{_DOUBTFUL:g}: look at them before relying on their cluster."
-    ]
+    if doubtful >= max(0.05 * len(confidence), 1):
+        yield (
+            f"{count(doubtful, side)} of {len(confidence)} have a confidence below "
+            f"{_DOUBTFUL:g}: look at them before relying on their cluster."
+        )
 
 
-def _doubts_about_blocks(model: Any) -> list[str]:
+def _doubts_about_blocks(model: Any) -> Iterator[str]:
     candidates = getattr(model, "candidates_", ())
-    if not candidates:
-        return []
-    if (model.n_row_clusters_, model.n_column_clusters_) == (1, 1):
-        return ["No blocks describe the matrix better than a single one does."]
-    given = model.n_row_clusters is not None or model.n_column_clusters is not None
-    if given or len(candidates) < 2:
-        return []
-    chosen, next_one = candidates[:2]
-    lead = chosen.score - next_one.score
+    if candidates and model.n_row_clusters_ == model.n_column_clusters_ == 1:
+        yield "No blocks describe the matrix better than a single one does."
+        return
+    if len(candidates) < 2 or (model.n_row_clusters, model.n_column_clusters) != (None, None):
+        return
+    chosen, other = candidates[:2]
+    lead = chosen.score - other.score
     near = {
         "icl": lead < _NEAR_ICL,
-        "jump": next_one.score > _NEAR_JUMP * chosen.score,
+        "jump": other.score > _NEAR_JUMP * chosen.score,
         "reproducibility": lead < _NEAR_REPRODUCIBLE,
     }[chosen.criterion]
-    if not near:
-        return []
-    return [
-        f"{next_one.n_row_clusters} x {next_one.n_column_clusters} blocks are supported nearly as "
-        f"well as {chosen.n_row_clusters} x {chosen.n_column_clusters}."
-    ]
+    if near:
+        yield (
+            f"{other.n_row_clusters} x {other.n_column_clusters} blocks are supported nearly as "
+            f"well as {chosen.n_row_clusters} x {chosen.n_column_clusters}."
+        )
