@@ -1,4 +1,4 @@
-"""The command ``ccot``: one file a command, put together here.
+"""The command ``ccot``, whose commands are in the modules of this package.
 
 A command is a function of its name or, if it has commands of its own, a :class:`typer.Typer` named
 ``app``. Modules of commands load no library when they are imported, so that help comes at once.
@@ -18,18 +18,19 @@ from typer.main import get_group
 from ccot._version import __version__
 from ccot.cli.errors import EXIT_CODES, Commands
 
-_COMMANDS = [
-    "fit",
-    "predict",
-    "report",
-    "simulate",
-    "fit-ratings",
-    "recommend",
-    "serve",
-    "paper",
-    "bench",
-    "demo",
-]
+# The module of each command.
+_MODULES = {
+    "fit": "fit",
+    "predict": "predict",
+    "report": "report",
+    "simulate": "trials",
+    "fit-ratings": "ratings",
+    "recommend": "ratings",
+    "serve": "ratings",
+    "paper": "paper",
+    "bench": "trials",
+    "demo": "trials",
+}
 
 
 class LazyCommands(Commands):
@@ -37,11 +38,11 @@ class LazyCommands(Commands):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
-        return _COMMANDS
+        return list(_MODULES)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; None where there is none of that name."""
-        if cmd_name in _COMMANDS and cmd_name not in self.commands:
+        if cmd_name in _MODULES and cmd_name not in self.commands:
             part = typer.Typer(rich_markup_mode="markdown")
             _register(part, cmd_name)
             self.commands.update(get_group(part).commands)
@@ -49,7 +50,7 @@ class LazyCommands(Commands):
 
 
 def _register(target: typer.Typer, name: str) -> None:
-    module = import_module(f"{__name__}.{'recommend' if name == 'fit-ratings' else name}")
+    module = import_module(f"{__name__}.{_MODULES[name]}")
     command = getattr(module, name.replace("-", "_"), None)
     if command is None:
         target.add_typer(module.app, name=name)
@@ -60,7 +61,7 @@ def _register(target: typer.Typer, name: str) -> None:
 def all_commands() -> typer.Typer:
     """Return all commands in one application, for pages that describe them."""
     whole = typer.Typer()
-    for name in _COMMANDS:
+    for name in _MODULES:
         _register(whole, name)
     return whole
 

@@ -18,8 +18,8 @@ from ccot.cli.progress import ConsoleProgress, StepProgress
 from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.binary import damage_explained
 from ccot.io.layout import MISSING, TextOptions, check_drop
-from ccot.io.matrix import named_matrix, unique_names
-from ccot.io.mixed import as_matrix, as_named, as_table
+from ccot.io.matrix import align, named_matrix, unique_names
+from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
 from ccot.io.read import Chosen, read_any
 from ccot.scalings.similarities import free_bytes
 from ccot.sources import ParquetSource, RowSource, as_source
@@ -69,12 +69,11 @@ def _open(asked: Reading, source: str) -> RowSource | None:
         return None
     try:
         with damage_explained(path, "matrix"):
-            if not _is_parquet(path):
-                check_drop(asked.drop or (), str(path))
-                return as_source(path, allow_nan=True)
-            stored = ParquetSource(path, asked.name_column, asked.drop or ())
-            stored.allow_nan = True
-            return stored
+            if _is_parquet(path):
+                rows = ParquetSource(path, asked.name_column, asked.drop or ())
+                return as_source(rows, allow_nan=True)
+            check_drop(asked.drop or (), str(path))
+            return as_source(path, allow_nan=True)
     except InputError:
         if asked.by_row or path.is_dir():
             raise
@@ -169,6 +168,34 @@ def fitted_values(model: Any, table: NamedMatrix) -> Any:
 def is_of_table(model: Any) -> bool:
     """Return True for a model of a table, whose columns have names and kinds."""
     return hasattr(getattr(model, "preparation_", None), "names")
+
+
+def aligned(
+    fitted: Any, table: NamedMatrix, known: list[str] | None, columns: bool
+) -> tuple[NamedMatrix, np.ndarray | None, list[str]]:
+    """Return the input, where the names that a model knows are in it, and all other names.
+
+    Where they are is None if they are all there is, in the same order.
+    """
+    takes_table = is_of_table(fitted) and not columns
+    if takes_table and not isinstance(table.values, Table):
+        table = as_named(as_table(table))
+    left_out = []
+    if isinstance(table.values, Table) and not columns and known is not None:
+        left_out = [name for name in table.values.columns if name not in set(known)]
+        kept = {name: c for name, c in table.values.columns.items() if name not in left_out}
+        if takes_table:
+            return as_named(replace(table.values, columns=kept)), None, left_out
+        align(list(kept), known, "columns")
+        table = as_matrix(replace(table.values, columns={name: kept[name] for name in known}))
+    if isinstance(table.values, Table):
+        refuse_table(table.values)
+    names = table.row_names if columns else table.column_names
+    if left_out or names is None or known is None:
+        return table, None, left_out
+    places, left_out = align(names, known, "rows" if columns else "columns")
+    in_place = np.array_equal(places, np.arange(len(names)))
+    return table, (None if in_place else places), left_out
 
 
 def count_missing(values: Any) -> int:

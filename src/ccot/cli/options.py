@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -16,8 +14,6 @@ from typer import Argument, Option
 # A fit holds its matrix up to this often; one of which so many do not fit is read row by row.
 COPIES = 4
 
-# How noisy simulated matrices are.
-Overlap = StrEnum("Overlap", {"published": "published", "calibrated": "calibrated"})
 Source = Annotated[
     str,
     Argument(
@@ -27,7 +23,6 @@ Source = Annotated[
         show_default=False,
     ),
 ]
-Ratings = Annotated[Path, Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print errors only.")]
 RawNames = Annotated[
     bool,

@@ -12,7 +12,7 @@ import typer
 from typer import Option
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import Overlap
+from ccot.cli.trials import Overlap
 
 if TYPE_CHECKING:
     from ccot.experiments.protocol import Protocol

@@ -7,7 +7,6 @@ import math
 import sys
 import warnings
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -58,7 +57,7 @@ def predict(
     - `ccot predict genes-ccot/model.ccot new.csv`
     - `ccot predict model.ccot samples.csv --columns --out samples.labels.csv`
     """
-    from ccot.cli.inputs import read_input
+    from ccot.cli.inputs import aligned, read_input
     from ccot.cli.progress import ConsoleProgress
     from ccot.cli.results import write_rows
     from ccot.estimators.models import load_model
@@ -79,7 +78,7 @@ def predict(
     warn = (lambda line: None) if quiet else partial(typer.echo, err=True)
     for note in table.notes:
         warn(f"note: {note}")
-    table, places, left_out = _aligned(fitted, table, known, columns)
+    table, places, left_out = aligned(fitted, table, known, columns)
     if left_out:
         what = "rows" if columns else "columns"
         unknown = f"{len(left_out)} {what} that the model does not know are left out"
@@ -88,55 +87,16 @@ def predict(
     for message in warned:
         warn(f"warning: {message}")
     names = table.column_names if columns else table.row_names
-    lines = list(zip(names or range(len(labels)), labels, confidence, strict=True))
+    shown = (None if math.isnan(share) else f"{share:.4f}" for share in confidence)
+    lines = zip(names or range(len(labels)), labels, shown, strict=True)
     with write_atomically(out, "w") if out is not None else nullcontext(sys.stdout) as file:
         if as_json:
-            file.write(json.dumps([_entry(*line) for line in lines]) + "\n")
+            entries = [{"name": n, "cluster": c, "confidence": p and float(p)} for n, c, p in lines]
+            file.write(json.dumps(entries) + "\n")
         else:
-            shown = ((n, c, "" if math.isnan(p) else f"{p:.4f}") for n, c, p in lines)
-            write_rows(file, ("name", "cluster", "confidence"), shown, raw_names=raw_names)
+            write_rows(file, ("name", "cluster", "confidence"), lines, raw_names=raw_names)
     if out is not None and not quiet:
         typer.echo(f"wrote {out}")
-
-
-def _entry(name: Any, cluster: int, confidence: float) -> dict[str, Any]:
-    known = None if math.isnan(confidence) else round(confidence, 4)
-    return {"name": name, "cluster": cluster, "confidence": known}
-
-
-def _aligned(
-    fitted: Any, table: NamedMatrix, known: list[str] | None, columns: bool
-) -> tuple[NamedMatrix, np.ndarray | None, list[str]]:
-    """Return the input, where the names that the model knows are in it, and all other names.
-
-    Where they are is None if they are all there is, in the same order.
-    """
-    import numpy as np
-
-    from ccot.cli.inputs import is_of_table
-    from ccot.io import Table
-    from ccot.io.matrix import align
-    from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
-
-    takes_table = is_of_table(fitted) and not columns
-    if takes_table and not isinstance(table.values, Table):
-        table = as_named(as_table(table))
-    left_out = []
-    if isinstance(table.values, Table) and not columns and known is not None:
-        left_out = [name for name in table.values.columns if name not in set(known)]
-        kept = {name: c for name, c in table.values.columns.items() if name not in left_out}
-        if takes_table:
-            return as_named(replace(table.values, columns=kept)), None, left_out
-        align(list(kept), known, "columns")
-        table = as_matrix(replace(table.values, columns={name: kept[name] for name in known}))
-    if isinstance(table.values, Table):
-        refuse_table(table.values)
-    names = table.row_names if columns else table.column_names
-    if left_out or names is None or known is None:
-        return table, None, left_out
-    places, left_out = align(names, known, "rows" if columns else "columns")
-    in_place = np.array_equal(places, np.arange(len(names)))
-    return table, (None if in_place else places), left_out
 
 
 def _predicted(
@@ -154,26 +114,21 @@ def _predicted(
 
     values: Any = table.values.T if columns else table.values
     parts = values.parts if isinstance(values, RowSource) else [None]
+    found = []
     with progress.step("placing") as step, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # Names were matched before.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        found = []
         for part in counted(parts, "parts", step):
             points: Any = values if part is None else values.read(part)
             if places is not None:
                 points = (points.tocsc() if hasattr(points, "tocsc") else points)[:, places]
-            found.append(_placed(fitted, points, columns))
+            labels = (fitted.predict_columns if columns else fitted.predict)(points)
+            confidence = np.full(len(labels), np.nan)
+            if not columns and hasattr(fitted, "predict_confidence"):
+                confidence = fitted.predict_confidence(points)
+            elif not columns and hasattr(fitted, "predict_proba"):
+                confidence = np.asarray(fitted.predict_proba(points)).max(axis=1)
+            found.append((labels, confidence))
     labels, confidence = (np.concatenate(both).tolist() for both in zip(*found, strict=True))
     return labels, confidence, list(dict.fromkeys(one_line(one.message) for one in caught))
-
-
-def _placed(fitted: Any, points: Any, columns: bool) -> tuple[np.ndarray, np.ndarray]:
-    import numpy as np
-
-    labels = (fitted.predict_columns if columns else fitted.predict)(points)
-    if not columns and hasattr(fitted, "predict_confidence"):
-        return labels, fitted.predict_confidence(points)
-    if not columns and hasattr(fitted, "predict_proba"):
-        return labels, np.asarray(fitted.predict_proba(points)).max(axis=1)
-    return labels, np.full(len(labels), np.nan)

@@ -44,27 +44,6 @@ class StepProgress:
         return "; ".join(filter(None, (str(self.time_left), self.message)))
 
 
-class _Bar:
-    """A step as one line of a terminal."""
-
-    def __init__(self, step: StepProgress) -> None:
-        self._step, self._spinner = step, Spinner("dots")
-
-    def __rich__(self) -> Table:
-        step = self._step
-        line = Table.grid(padding=(0, 1))
-        # The words at the end give way where the terminal is narrow.
-        for _ in range(4):
-            line.add_column(no_wrap=True)
-        words = Text(str(step), no_wrap=True, overflow="ellipsis")
-        last = step.time_left.last
-        done, total = (0.0, None) if last is None else (last.done, last.total)
-        bar = ProgressBar(total=total, completed=done, width=_WIDTH)
-        elapsed = duration(time.monotonic() - step.began)
-        line.add_row(self._spinner, step.title, bar, elapsed, words)
-        return line
-
-
 class ConsoleProgress:
     """Shows how far long steps are: on the standard error, or on another console."""
 
@@ -89,8 +68,22 @@ class ConsoleProgress:
 
 
 def _draw_bar(step: StepProgress, console: Console, over: threading.Event) -> None:
+    spinner = Spinner("dots")
+
+    def line() -> Table:
+        row = Table.grid(padding=(0, 1))
+        # The words at the end give way where the terminal is narrow.
+        for _ in range(4):
+            row.add_column(no_wrap=True)
+        last = step.time_left.last
+        done, total = (0.0, None) if last is None else (last.done, last.total)
+        bar = ProgressBar(total=total, completed=done, width=_WIDTH)
+        words = Text(str(step), no_wrap=True, overflow="ellipsis")
+        row.add_row(spinner, step.title, bar, duration(time.monotonic() - step.began), words)
+        return row
+
     if not over.wait(_PATIENCE):
-        with Live(_Bar(step), console=console, transient=True, redirect_stdout=False):
+        with Live(get_renderable=line, console=console, transient=True, redirect_stdout=False):
             over.wait()
 
 

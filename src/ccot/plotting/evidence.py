@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.plotting._shared import (
-    FAINT,
-    INK,
-    PALETTE,
-    attributes,
-    colour_of,
-    count,
-    draw_sides,
-    new_axes,
-    open_frame,
-    sizes_of,
-    spans,
-    whole_ticks,
-    without_frame,
-)
+from ccot.plotting import _shared as shared
+from ccot.plotting._shared import FAINT, INK, PALETTE, count, draw_sides
 from ccot.scalings.jumps import LEVEL
 
 if TYPE_CHECKING:
@@ -67,7 +54,7 @@ def plot_block_means(
         )
     means = estimator.block_means_
     size = (1.9 + 0.9 * means.shape[1], 1.3 + 0.6 * means.shape[0])
-    panel: Axes = new_axes(1, size) if ax is None else ax
+    panel: Axes = shared.new_axes(1, size) if ax is None else ax
     shown = panel.imshow(means, cmap=cmap, aspect="auto")
     for (row, column), mean in np.ndenumerate(means):
         if np.isfinite(mean):
@@ -76,11 +63,11 @@ def plot_block_means(
             colour = "black" if bright else "white"
             panel.text(column, row, f"{mean:.3g}", ha="center", va="center", color=colour)
     for axis, side in ((panel.yaxis, "row"), (panel.xaxis, "column")):
-        sizes = sizes_of(estimator, side)
+        sizes = shared.sizes_of(estimator, side)
         axis.set_ticks(np.arange(len(sizes)), [f"{k} ({size})" for k, size in enumerate(sizes)])
     panel.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
     panel.set_title(f"means of {means.shape[0]} x {means.shape[1]} blocks")
-    without_frame(panel)
+    shared.without_frame(panel)
     return panel
 
 
@@ -93,8 +80,7 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
 
     Parameters
     ----------
-    estimator : CCOT, CCOTGW or TransportCoclustering
-        A fitted estimator.
+    estimator : CCOT, CCOTGW or TransportCoclustering, fitted
     ax : sequence of two matplotlib.axes.Axes, optional
         Where to draw rows and columns; a new figure by default.
 
@@ -114,11 +100,11 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
 
 
 def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
-    confidence, labels = attributes(estimator, side, "confidence", "labels")
-    sizes = sizes_of(estimator, side)
-    for k, (start, end) in enumerate(spans(sizes)):
+    confidence, labels = shared.attributes(estimator, side, "confidence", "labels")
+    sizes = shared.sizes_of(estimator, side)
+    for k, (start, end) in enumerate(shared.spans(sizes)):
         falling = np.sort(confidence[labels == k])[::-1]
-        ax.stairs(falling, np.arange(start, end + 1), fill=True, color=colour_of(k))
+        ax.stairs(falling, np.arange(start, end + 1), fill=True, color=shared.colour_of(k))
     votes = getattr(estimator, f"{side}_cluster_votes_", {})
     ranked = sorted(votes.items(), key=lambda item: -item[1])[:3]
     shares = ", ".join(f"{number} in {share:.0%}" for number, share in ranked)
@@ -137,8 +123,7 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
 
     Parameters
     ----------
-    estimator : CCOT or CCOTGW
-        A fitted estimator.
+    estimator : CCOT or CCOTGW, fitted
     ax : sequence of two matplotlib.axes.Axes, optional
         Where to draw rows and columns; a new figure by default.
 
@@ -164,14 +149,13 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
 
 
 def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
-    log_scaling, labels, jumps, strengths = attributes(
-        estimator, side, "log_scaling", "labels", "jumps", "jump_strength"
-    )
+    names = "log_scaling", "labels", "jumps", "jump_strength"
+    log_scaling, labels, jumps, strengths = shared.attributes(estimator, side, *names)
     order = np.argsort(log_scaling, kind="stable")
     ranked = log_scaling[order]
     for k in range(getattr(estimator, f"n_{side}_clusters_")):
         members = np.flatnonzero(labels[order] == k)
-        ax.plot(members, ranked[members], ".", color=colour_of(k), markersize=6)
+        ax.plot(members, ranked[members], ".", color=shared.colour_of(k), markersize=6)
     tested = is_tested(estimator)
     for jump, strength in zip(jumps.tolist(), strengths.tolist(), strict=True):
         sure = not tested or strength >= SIGNIFICANT
@@ -181,7 +165,7 @@ def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
         _name_jumps(ax, jumps, strengths)
     ax.set_title(f"{side}s: {count(len(jumps) + 1, 'step')}")
     ax.set_xlabel(f"{side}s, sorted")
-    whole_ticks(ax.xaxis)
+    shared.whole_ticks(ax.xaxis)
     if len(jumps) == 0 and getattr(estimator, f"n_{side}_clusters") is None:
         share = getattr(estimator, f"{side}_cluster_votes_").get(1, 0.0)
         text = "no step is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
@@ -224,8 +208,7 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
 
     Parameters
     ----------
-    estimator : TransportCoclustering
-        A fitted estimator.
+    estimator : TransportCoclustering, fitted
     ax : sequence of two matplotlib.axes.Axes, optional
         Where to draw rows and columns; a new figure by default.
 
@@ -320,7 +303,7 @@ def _draw_reproducibility(ax: Axes, estimator: Any, side: str) -> None:
 def _mark_number(ax: Axes, side: str, number: int, place: float) -> None:
     ax.axvline(place, color=INK, linewidth=1, linestyle="--")
     ax.set_title(f"{side}s: {count(number, 'cluster')}")
-    whole_ticks(ax.xaxis)
+    shared.whole_ticks(ax.xaxis)
 
 
 def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
@@ -353,7 +336,7 @@ def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     path = getattr(estimator, "reg_path_", None)
     if path is None:
         raise ValueError('there is no path to show: fit the estimator with reg="cv"')
-    panel: Axes = new_axes(1, (5.2, 3.4)) if ax is None else ax
+    panel: Axes = shared.new_axes(1, (5.2, 3.4)) if ax is None else ax
     regs, means = np.array(path.reg), path.scores.mean(axis=1)
     repeated = np.repeat(regs, path.scores.shape[1])
     panel.plot(repeated, path.scores.ravel(), "o", color=FAINT, alpha=0.5, markersize=4)
@@ -366,5 +349,5 @@ def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     panel.set(xlabel="reg", ylabel="information shared by halves (nats)")
     panel.set_title("reproducibility of the partition")
     panel.legend(frameon=False)
-    open_frame(panel)
+    shared.open_frame(panel)
     return panel

@@ -41,13 +41,16 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
     elif hasattr(model, "_kept_portraits"):
         for side, kept in zip(SIDES, model._kept_portraits, strict=True):
             sides[side]["portraits"] = [_plain(portrait) for portrait in kept]
+    path = getattr(model, "reg_path_", None)
+    if path is not None:
+        path = {"reg": list(path.reg), "scores": _numbers(path.scores), "best": path.best}
     return {
         "name": name,
         "estimator": type(model).__name__,
         "sides": sides,
         "means": _numbers(getattr(model, "block_means_", None)),
         "candidates": _candidates(model),
-        "path": _reg_path(model),
+        "path": path,
         "decisions": decisions(model),
         "warnings": warnings_of(model),
         "summary": model.summary() if hasattr(model, "summary") else "",
@@ -220,15 +223,8 @@ def _candidates(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _reg_path(model: Any) -> dict[str, Any] | None:
-    path = getattr(model, "reg_path_", None)
-    if path is None:
-        return None
-    return {"reg": list(path.reg), "scores": _numbers(path.scores), "best": path.best}
-
-
 def _numbers(values: Any) -> Any:
     """Return an array as a list, or a list of lists, in which what is not finite is None."""
-    return (
-        None if values is None else np.where(np.isfinite(values), values, np.array(None)).tolist()
-    )
+    if values is None:
+        return None
+    return np.where(np.isfinite(values), values, np.array(None)).tolist()

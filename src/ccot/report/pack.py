@@ -147,13 +147,10 @@ def _as_sparse(matrix: Any) -> Any:
 
 def _largest_side(shape: tuple[int, int], n_entries: int, max_entries: int) -> int:
     """Return the most rows, and columns, that keep the expected entries within the limit."""
-    density = n_entries / max(shape[0] * shape[1], 1)
-    short, long = sorted(shape)
     if n_entries <= max_entries:
-        return long
-    if short * short * density <= max_entries:
-        return int(max_entries / (short * density))
-    return int((max_entries / density) ** 0.5)
+        return max(shape)
+    density = n_entries / (shape[0] * shape[1])
+    return int(max(max_entries / (min(shape) * density), (max_entries / density) ** 0.5))
 
 
 def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:

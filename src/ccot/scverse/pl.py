@@ -66,16 +66,10 @@ def dotplot(
 
     Parameters
     ----------
-    adata : anndata.AnnData
-        As :func:`ccot.scverse.tl.marker_genes` left it.
-    key : str, default="ccot"
-        Clusters of cells.
-    n_genes : int, default=4
-        Genes of each cluster.
+    adata, key, n_genes, markers
+        As in :func:`top_genes`.
     layer : str, optional
         By default what was clustered. Counts are shown as logarithms, cells scaled to the same sum.
-    markers : str, optional
-        Name of the markers in ``uns``; by default ``key + "_markers"``.
     **options
         Of ``scanpy.pl.dotplot``.
 

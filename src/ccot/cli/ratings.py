@@ -1,4 +1,4 @@
-"""``ccot fit-ratings`` and ``ccot recommend``: from a table of ratings to recommendations."""
+"""``ccot fit-ratings``, ``recommend`` and ``serve``: from a table of ratings to recommendations."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from ccot.cli.options import Quiet, Ratings
+from ccot.cli.options import Quiet
 
 if TYPE_CHECKING:
     from ccot.cli.progress import StepProgress
     from ccot.recommend import BlockRecommender
 
+Model = Annotated[Path, Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")]
 MOVIELENS = "movielens-100k"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 By = StrEnum("By", ["liking", "rating"])
+LogLevel = StrEnum("LogLevel", ["critical", "error", "warning", "info", "debug"])
 
 
 def fit_ratings(
@@ -59,7 +62,7 @@ def fit_ratings(
 
 
 def recommend(
-    model: Ratings,
+    model: Model,
     user: Annotated[str | None, Option(help="Name of a user of the fit.")] = None,
     rate: Annotated[
         list[str] | None, Option(help="A rating of someone new, `ITEM=RATING`; once for each.")
@@ -100,6 +103,46 @@ def recommend(
         return
     for line in lines:
         typer.echo(f"{line['rating']:5.2f}  {100 * line['liking']:4.0f} %  {line['item']}")
+
+
+def serve(
+    model: Model,
+    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on.")] = 8000,
+    workers: Annotated[int, Option(min=1, max=256, help="Processes.")] = 1,
+    log_level: Annotated[LogLevel, Option(help="How much to log.")] = LogLevel.warning,
+    allow_host: Annotated[
+        list[str] | None,
+        Option(
+            help="A name by which the service may be called; once for each. By default those of "
+            "this machine where it listens to this machine only, else all."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        Option(help="File with a token that requests must bring: Authorization: Bearer."),
+    ] = None,
+) -> None:
+    """Serve labels, recommendations and explanations over HTTP; /docs describes them.
+
+    For example:
+
+    - `ccot serve ratings.ccot --port 8080 --workers 4`
+    - `ccot serve ratings.ccot --host 0.0.0.0 --allow-host films.example.org --token-file token`
+    """
+    try:
+        from ccot.recommend.server import Service, load_app, run_service
+    except ImportError as missing:
+        raise ImportError(
+            "the service needs FastAPI and uvicorn: pip install 'ccot[serve]'"
+        ) from missing
+
+    hosts = allow_host or (_LOOPBACK if host in _LOOPBACK else ("*",))
+    service = Service(str(model), ",".join(hosts), str(token_file or ""))
+    # A model that cannot be served is refused here, not in every worker.
+    load_app(service)
+    typer.echo(f"serving {model} on http://{host}:{port} (stop with Ctrl+C)")
+    run_service(service, host=host, port=port, workers=workers, log_level=str(log_level))
 
 
 def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
