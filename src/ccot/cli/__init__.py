@@ -23,13 +23,13 @@ _MODULES = {
     "fit": "fit",
     "predict": "predict",
     "report": "report",
-    "simulate": "trials",
+    "simulate": "experiments",
     "fit-ratings": "ratings",
     "recommend": "ratings",
     "serve": "ratings",
-    "paper": "paper",
-    "bench": "trials",
-    "demo": "trials",
+    "paper": "experiments",
+    "bench": "experiments",
+    "demo": "experiments",
 }
 
 

@@ -29,10 +29,8 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             code, message = INTERRUPTED, stop.args[0] if stop.args else "nothing was written"
         except MemoryError:
-            code, message = (
-                REFUSED,
-                "not enough memory: pass a part of the matrix, or a sparse file",
-            )
+            code = REFUSED
+            message = "not enough memory: pass a part of the matrix, or a sparse file"
         except (ValueError, ImportError, OSError) as error:
             code, message = REFUSED, one_line(error)
         typer.echo(f"{'interrupted' if code == INTERRUPTED else 'error'}: {message}", err=True)

@@ -7,7 +7,6 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import nullcontext
 from importlib.metadata import version
 from pathlib import Path
@@ -44,9 +43,8 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
     say = (lambda text: None) if asked.quiet or asked.as_json else typer.echo
     progress = ConsoleProgress(asked.quiet)
     started = time.perf_counter()
-    kinds = inputs.parse_kinds(asked.kind or ())
-    model = _estimator(asked, kinds)
-    table, annotations = _read(source, asked, read, model, kinds, progress)
+    model = _estimator(asked)
+    table, annotations = _read(source, asked, read, model, progress)
     times = {"read": time.perf_counter() - started}
     out = asked.out or Path(f"{_title(source)}-ccot")
     reason = _WHY_TRANSPORT if asked.method is Method.auto else "asked for"
@@ -93,9 +91,10 @@ def _warn(asked: FitOptions, what: str, messages: Any) -> None:
         typer.echo(f"{what}: {message}", err=True)
 
 
-def _estimator(asked: FitOptions, kinds: Mapping[str, str]) -> Any:
+def _estimator(asked: FitOptions) -> Any:
     """Return the estimator that was asked for, or TransportCoclustering."""
-    prepared = {"column_kinds": kinds or None, "scale": asked.scale, "center": asked.center}
+    kinds = inputs.parse_kinds(asked.kind or ()) or None
+    prepared = {"column_kinds": kinds, "scale": asked.scale, "center": asked.center}
     given: dict[str, Any] = {
         "n_row_clusters": _renamed(asked.rows, asked.n_row_clusters, "row"),
         "n_column_clusters": _renamed(asked.columns, asked.n_column_clusters, "column"),
@@ -135,22 +134,18 @@ def _number_or_cv(reg: str) -> float | str:
 
 
 def _read(
-    source: str,
-    asked: FitOptions,
-    read: Reading,
-    model: Any,
-    kinds: Mapping[str, str],
-    progress: ConsoleProgress,
+    source: str, asked: FitOptions, read: Reading, model: Any, progress: ConsoleProgress
 ) -> tuple[NamedMatrix, dict[str, np.ndarray]]:
     """Return the input, and the columns that only annotate it."""
-    annotate = asked.annotate or ()
+    kinds, annotate = inputs.parse_kinds(asked.kind or ()), asked.annotate or ()
     if isinstance(model, CCOTGW):
         read = read.as_whole("--by-row is for --method transport and ccot")
     if kinds or annotate:
         read = read.as_whole("--by-row reads matrices: leave it out with --kind and --annotate")
     words = [column for column, kind in kinds.items() if kind not in inputs.NUMBER_KINDS]
-    named = {"as_words": [*words, *annotate], "known": [*kinds, *annotate]}
-    found = inputs.read_input(read, source, progress, **named)
+    found = inputs.read_input(
+        read, source, progress, as_words=[*words, *annotate], known=[*kinds, *annotate]
+    )
     table, annotations = inputs.split(found, annotate, as_table_of=kinds)
     if isinstance(table.values, Table) and not isinstance(model, TransportCoclustering):
         refuse_table(table.values)
@@ -202,11 +197,7 @@ def _fit(model: Any, table: NamedMatrix, progress: ConsoleProgress, jobs: int | 
 
 
 def _write_tables(
-    folder: Path,
-    model: Any,
-    table: NamedMatrix,
-    annotations: Mapping[str, np.ndarray],
-    raw_names: bool,
+    folder: Path, model: Any, table: NamedMatrix, annotations: dict[str, Any], raw_names: bool
 ) -> None:
     """Write labels, blocks and the model."""
     columns = table.column_names
@@ -253,12 +244,7 @@ def _preparation_line(model: Any) -> str:
 
 
 def _record(
-    model: Any,
-    reason: str,
-    source: str,
-    table: NamedMatrix,
-    seen: list[str],
-    times: Mapping[str, float],
+    model: Any, reason: str, source: str, table: NamedMatrix, seen: list[str], times: dict
 ) -> dict[str, Any]:
     """Return what run.json holds: how these results came about."""
     parameters = model.get_params()
@@ -266,12 +252,7 @@ def _record(
     name = type(model).__name__
     return {
         "command": sys.argv,
-        "input": {
-            "source": source,
-            "shape": list(table.shape),
-            "how": table.how,
-            "notes": list(table.notes),
-        },
+        "input": {"source": source, "shape": table.shape, "how": table.how, "notes": table.notes},
         "preparation": _preparation_line(model) or None,
         "method": {"estimator": name, "reason": reason, "parameters": parameters},
         "seed": model.random_state,

@@ -33,12 +33,7 @@ _OVERWHELMING, _ENOUGH = 0.95, 2**20
 
 
 def read_input(
-    asked: Reading,
-    source: str,
-    progress: ConsoleProgress,
-    *,
-    as_words: Collection[str] = (),
-    known: Collection[str] = (),
+    asked: Reading, source: str, progress: ConsoleProgress, **columns: Any
 ) -> NamedMatrix:
     """Read the input, showing how far it is; or open it, if it had better be read by rows.
 
@@ -47,15 +42,15 @@ def read_input(
     """
     stored = _open(asked, source)
     if stored is not None and _wants_rows(asked, stored):
-        rows, columns = stored.row_names(), stored.column_names
-        names = unique_names(rows, "rows"), unique_names(columns, "columns")
+        rows = unique_names(stored.row_names(), "rows")
+        names = rows, unique_names(stored.column_names, "columns")
         return NamedMatrix(stored, *names, "read row by row")
     with progress.step(f"reading {source}") as step:
         if stored is not None and Path(source).is_dir():
             values = stored.rows(np.arange(stored.shape[0]), step)
             names = stored.row_names(), stored.column_names
             return named_matrix(values, *names, "a folder, read as a whole")
-        found = _read_whole(asked, source, step, as_words, known)
+        found = _read_whole(asked, source, step, columns)
         return as_matrix(found) if isinstance(found, Table) else found
 
 
@@ -89,11 +84,7 @@ def _wants_rows(asked: Reading, stored: RowSource) -> bool:
 
 
 def _read_whole(
-    asked: Reading,
-    source: str,
-    step: StepProgress,
-    as_words: Collection[str],
-    known: Collection[str],
+    asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]
 ) -> NamedMatrix | Table:
     long: Any = asked.long
     if asked.long_columns is not None:
@@ -104,9 +95,8 @@ def _read_whole(
         index_col=asked.name_column,
         decimal=asked.decimal,
         drop=asked.drop or (),
-        as_words=as_words,
-        known=known,
         tables=True,
+        **columns,
     )
     chosen = Chosen(long, asked.unlisted, asked.aggregate, asked.layer, asked.sheet, asked.table)
     return read_any(source, options, chosen, asked.encoding, step.share)

@@ -18,8 +18,6 @@ from ccot.cli.errors import one_line
 from ccot.cli.options import Quiet, RawNames, Reading, Source, with_options
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ccot.cli.progress import ConsoleProgress
     from ccot.io import NamedMatrix
 
@@ -100,11 +98,7 @@ def predict(
 
 
 def _predicted(
-    fitted: Any,
-    table: NamedMatrix,
-    places: np.ndarray | None,
-    columns: bool,
-    progress: ConsoleProgress,
+    fitted: Any, table: NamedMatrix, places: Any, columns: bool, progress: ConsoleProgress
 ) -> tuple[list[int], list[float], list[str]]:
     """Return clusters, confidences (NaN where the estimator has none), and warnings."""
     import numpy as np

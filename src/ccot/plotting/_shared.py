@@ -70,11 +70,7 @@ def new_axes(n_columns: int, size: tuple[float, float]) -> Any:
 
 
 def draw_sides(
-    draw: Callable[[Axes, Any, str], None],
-    estimator: BaseCoclustering,
-    ax: Panels | None,
-    height: float,
-    ylabel: str,
+    draw: Callable[..., None], estimator: Any, ax: Panels | None, height: float, ylabel: str
 ) -> np.ndarray:
     """Return two axes, of a new figure where none are given, with rows and columns drawn."""
     ax = new_axes(2, (9.0, height)) if ax is None else ax

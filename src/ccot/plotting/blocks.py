@@ -8,15 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.plotting._shared import (
-    SIDES,
-    colour_of,
-    new_axes,
-    sizes_of,
-    spans,
-    whole_ticks,
-    without_frame,
-)
+from ccot.plotting import _shared as shared
+from ccot.plotting._shared import SIDES, colour_of, sizes_of, spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +79,7 @@ def plot_blocks(
             f"X has shape {matrix.shape}, but the estimator was fitted to a matrix of shape "
             f"{shape}: pass the matrix that was fitted"
         )
-    panel: Axes = new_axes(1, (6.4, 5.6)) if ax is None else ax
+    panel: Axes = shared.new_axes(1, (6.4, 5.6)) if ax is None else ax
     sides = zip(SIDES, shape, strict=True)
     rows, columns = (np.arange(size) if before else _order(estimator, side) for side, size in sides)
     image = _shrink(matrix, rows, columns, max_pixels)
@@ -98,9 +91,9 @@ def plot_blocks(
     if before:
         panel.set_title("as given")
         panel.set(xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
-        whole_ticks(panel.xaxis)
-        whole_ticks(panel.yaxis)
-        without_frame(panel)
+        shared.whole_ticks(panel.xaxis)
+        shared.whole_ticks(panel.yaxis)
+        shared.without_frame(panel)
     else:
         _draw_borders(panel, estimator)
         panel.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
@@ -159,14 +152,15 @@ def _limits(image: np.ndarray) -> tuple[float, float]:
 
 def _draw_borders(ax: Axes, estimator: BaseCoclustering) -> None:
     rows, columns = sizes_of(estimator, "row"), sizes_of(estimator, "column")
-    for sizes, axis, line, bar, ends in (
-        (rows, ax.yaxis, ax.axhline, ax.axhspan, (-0.022, -0.007)),
-        (columns, ax.xaxis, ax.axvline, ax.axvspan, (-0.026, -0.008)),
-    ):
-        # White on a dark rim: seen on every colour of the map.
-        for colour, width in (("black", 2.4), ("white", 1.2)):
+    # White on a dark rim: seen on every colour of the map.
+    for colour, width in (("black", 2.4), ("white", 1.2)):
+        for sizes, line in ((rows, ax.axhline), (columns, ax.axvline)):
             for border in np.cumsum(sizes)[:-1]:
                 line(border, color=colour, linewidth=width)
+    for sizes, axis, bar, ends in (
+        (rows, ax.yaxis, ax.axhspan, (-0.022, -0.007)),
+        (columns, ax.xaxis, ax.axvspan, (-0.026, -0.008)),
+    ):
         for k, (start, end) in enumerate(spans(sizes)):
             bar(start, end, *ends, color=colour_of(k), clip_on=False, lw=0)
         named = [
@@ -177,5 +171,5 @@ def _draw_borders(ax: Axes, estimator: BaseCoclustering) -> None:
         axis.set_ticks([middle for _, middle in named], [f"{k} ({sizes[k]})" for k, _ in named])
     ax.set(xlim=(0, columns.sum()), ylim=(rows.sum(), 0))
     ax.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
-    without_frame(ax)
+    shared.without_frame(ax)
     ax.tick_params(pad=9)

@@ -125,11 +125,7 @@ def _groups(side: dict[str, Any], points: np.ndarray) -> tuple[np.ndarray, list[
 
 
 def _described(
-    statistics: Statistics,
-    unions: Sequence[np.ndarray],
-    members: Sequence[Sequence[str]],
-    side: dict[str, Any],
-    places: np.ndarray,
+    statistics: Statistics, unions: list[np.ndarray], members: list, side: dict, places: np.ndarray
 ) -> dict[str, Any]:
     """Return what the fitted clusters are, and what the nodes are: names differ within each."""
     described, number = {}, side["n_clusters"]

@@ -112,16 +112,10 @@ def predict(
         Fitted to named genes: by :func:`cocluster` with ``return_model=True``, or to a data frame.
     adata_new : anndata.AnnData
         New cells. Genes that the model does not know are left out.
-    layer : str, optional
+    layer, key_added, copy, quiet
         As in :func:`cocluster`; all genes of ``raw`` are looked through.
-    key_added : str, default="ccot"
-        Name of the column of ``obs``.
-    copy : bool, default=False
-        Return a copy with the column, and leave ``adata_new`` as it is.
     missing : {"error", "zero"}, default="error"
         What becomes of genes of the model that the new cells lack.
-    quiet : bool, default=False
-        Do not print where the counts are from and how many genes match.
 
     Returns
     -------

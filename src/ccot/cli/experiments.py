@@ -1,7 +1,8 @@
-"""``ccot simulate``, ``demo`` and ``bench``: matrices whose blocks are known."""
+"""``ccot simulate``, ``demo``, ``bench`` and ``paper``: matrices whose blocks are known."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from enum import StrEnum
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from ccot.cli.errors import Commands
 from ccot.cli.options import Quiet
 
 if TYPE_CHECKING:
     from ccot.experiments.bench.summary import Cell
+    from ccot.experiments.protocol import Protocol
 
 # Tables that go into a file or a pipe are not squeezed.
 _WIDE = 240
@@ -150,3 +153,146 @@ def _entry(cell: Cell | None) -> str:
     if cell.seconds is None:
         return cell.status.split(":")[0]
     return f"{cell.seconds:.3f}" + ("" if cell.error is None else f"; {cell.error:.3f}")
+
+
+class PaperCommands(Commands):
+    """Options without a command are those of ``all``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command before its options."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = ["all", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=PaperCommands,
+    help="The paper's tables and figures, computed again, beside the paper's own numbers.\n\n"
+    "For example: `ccot paper all --quick`. Stopped, the same command goes on where it was.",
+    no_args_is_help=True,
+)
+
+
+Out = Annotated[
+    Path | None,
+    Option(help="Folder of trials, tables and figures. [default: results/paper[-quick]]"),
+]
+Trials = Annotated[
+    int | None, Option(min=1, help="Matrices of each set and overlap. [default: 100, quick: 10]")
+]
+Samplings = Annotated[int | None, Option(min=1, help="Draws of CCOT. [default: 1000, quick: 100]")]
+Starts = Annotated[int | None, Option(min=1, help="Starts of each rival. [default: 50, quick: 5]")]
+Overlaps = Annotated[
+    list[Overlap] | None, Option("--overlap", help="One overlap only. [default: both]")
+]
+Methods = Annotated[
+    str | None, Option(help="Some methods only, with commas between. [default: all]")
+]
+Seed = Annotated[int, Option(min=0, help="Seed of the first matrix.")]
+Jobs = Annotated[
+    int,
+    Option(
+        min=-1,
+        max=os.cpu_count() or 1,
+        clamp=True,
+        help="Processes, at most one for each core; -1: as many.",
+    ),
+]
+Quick = Annotated[bool, Option("--quick", help="The same pages in minutes.")]
+
+
+def _command(name: str, text: str) -> None:
+    def command(
+        out: Out = None,
+        trials: Trials = None,
+        samplings: Samplings = None,
+        n_init: Starts = None,
+        overlap: Overlaps = None,
+        methods: Methods = None,
+        seed: Seed = 0,
+        jobs: Jobs = -1,
+        quick: Quick = False,
+    ) -> None:
+        from ccot.experiments.protocol import OVERLAPS, Protocol
+
+        usual = (10, 100, 5) if quick else (100, 1000, 50)
+        protocol = Protocol(
+            n_trials=trials or usual[0],
+            n_samplings=samplings or usual[1],
+            n_init=n_init or usual[2],
+            overlaps=tuple(dict.fromkeys(overlap)) if overlap else OVERLAPS,
+            methods=_check_methods(methods),
+            seed=seed,
+        )
+        _make(name, protocol, out or _folder(quick), jobs)
+
+    app.command(name, help=text)(command)
+
+
+_command("table1", "Table 1: the simulated data sets.")
+_command("table2", "Table 2: co-clustering errors of all methods, with tests.")
+_command("figure2", "Figure 2: D2, D3 and D4, reordered.")
+_command("figure3", "Figure 3: scalings of D3, and how often the numbers of clusters are found.")
+_command("all", "All tables and figures on one page.")
+
+
+@app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
+def _movielens(
+    out: Out = None,
+    data_home: Annotated[
+        Path | None, Option(help="Folder of the original files. [default: download them]")
+    ] = None,
+    seed: Seed = 0,
+    quick: Quick = False,
+) -> None:
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.experiments.movielens import run
+
+    with ConsoleProgress().step("fitting") as step:
+        folder = out or _folder(quick)
+        page = run(folder, data_home=data_home, seed=seed, quick=quick, progress=step)
+    typer.echo(f"{page}")
+
+
+def _folder(quick: bool) -> Path:
+    return Path("results/paper-quick" if quick else "results/paper")
+
+
+def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
+    """Run what is missing, write the part, say where it is."""
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.experiments.runner import run_protocol
+    from ccot.experiments.sections import WITH_TRIALS, write_part
+
+    trials = []
+    if name == "all" or name in WITH_TRIALS:
+        try:
+            with ConsoleProgress().step("running") as step:
+                trials = run_protocol(protocol, out, n_jobs=jobs, progress=step)
+        except KeyboardInterrupt:
+            kept = f"finished trials are kept in {out}; to go on: {_again()}"
+            raise KeyboardInterrupt(kept) from None
+    typer.echo(f"{write_part(name, protocol, trials, out)}")
+
+
+def _check_methods(methods: str | None) -> tuple[str, ...]:
+    """Return the methods named, in the paper's order and spelling."""
+    from ccot.experiments.protocol import METHODS
+
+    if methods is None:
+        return METHODS
+    wanted = {name.strip().lower() for name in methods.split(",")}
+    unknown = wanted - {method.lower() for method in METHODS}
+    if unknown:
+        raise typer.BadParameter(
+            f"no method is called {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}",
+            param_hint="--methods",
+        )
+    return tuple(method for method in METHODS if method.lower() in wanted)
+
+
+def _again() -> str:
+    """Return the command line that was given."""
+    program = Path(sys.argv[0]).name
+    start = ["ccot"] if program == "ccot" else [Path(sys.executable).name, "-m", "ccot.cli"]
+    return shlex.join([*start, *sys.argv[1:]])
