@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import Quiet
+from ccot.cli.options import Quiet, opt
 
 if TYPE_CHECKING:
     from ccot.experiments.bench.summary import Cell
@@ -31,12 +31,10 @@ def simulate(
     name: Annotated[
         Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
     ] = Dataset.D2,
-    out: Annotated[Path | None, Option(help="CSV file to write. [default: NAME.csv, here]")] = None,
-    seed: Annotated[int, Option(min=0, help="Seed of the draw.")] = 0,
-    overlap: Annotated[Overlap, Option(help="How noisy.")] = Overlap.published,
-    sigma: Annotated[
-        float | None, Option(min=0, help="Standard deviation of the noise instead.")
-    ] = None,
+    out: Annotated[Path | None, opt("CSV file to write. [default: NAME.csv, here]")] = None,
+    seed: Annotated[int, opt("Seed of the draw.", min=0)] = 0,
+    overlap: Annotated[Overlap, opt("How noisy.")] = Overlap.published,
+    sigma: Annotated[float | None, opt("Standard deviation of the noise instead.", min=0)] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write a matrix with known blocks, and its true clusters beside it.
@@ -67,8 +65,8 @@ def simulate(
 
 
 def demo(
-    out: Annotated[Path, Option(help="Folder of the reports.")] = Path("demo-output"),
-    seed: Annotated[int, Option(min=0, help="Seed of matrices and draws.")] = 0,
+    out: Annotated[Path, opt("Folder of the reports.")] = Path("demo-output"),
+    seed: Annotated[int, opt("Seed of matrices and draws.", min=0)] = 0,
 ) -> None:
     """Co-cluster four matrices, say what was found, write a report of each.
 
@@ -85,12 +83,11 @@ def demo(
 
 def bench(
     profile: Annotated[
-        Profiles, Option(help="How much: seconds, ten minutes, or hours and 16 GB of memory.")
+        Profiles, opt("How much: seconds, ten minutes, or hours and 16 GB of memory.")
     ] = Profiles.standard,
-    out: Annotated[Path, Option(help="JSON file to write.")] = Path("bench.json"),
+    out: Annotated[Path, opt("JSON file to write.")] = Path("bench.json"),
     rivals: Annotated[
-        list[str] | None,
-        Option("--rival", help="This one only; can be repeated. [default: all installed]"),
+        list[str] | None, opt("This one only; can be repeated. [default: all installed]", "--rival")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -174,31 +171,26 @@ app = typer.Typer(
 
 
 Out = Annotated[
-    Path | None,
-    Option(help="Folder of trials, tables and figures. [default: results/paper[-quick]]"),
+    Path | None, opt("Folder of trials, tables and figures. [default: results/paper[-quick]]")
 ]
 Trials = Annotated[
-    int | None, Option(min=1, help="Matrices of each set and overlap. [default: 100, quick: 10]")
+    int | None, opt("Matrices of each set and overlap. [default: 100, quick: 10]", min=1)
 ]
-Samplings = Annotated[int | None, Option(min=1, help="Draws of CCOT. [default: 1000, quick: 100]")]
-Starts = Annotated[int | None, Option(min=1, help="Starts of each rival. [default: 50, quick: 5]")]
-Overlaps = Annotated[
-    list[Overlap] | None, Option("--overlap", help="One overlap only. [default: both]")
-]
-Methods = Annotated[
-    str | None, Option(help="Some methods only, with commas between. [default: all]")
-]
-Seed = Annotated[int, Option(min=0, help="Seed of the first matrix.")]
+Samplings = Annotated[int | None, opt("Draws of CCOT. [default: 1000, quick: 100]", min=1)]
+Starts = Annotated[int | None, opt("Starts of each rival. [default: 50, quick: 5]", min=1)]
+Overlaps = Annotated[list[Overlap] | None, opt("One overlap only. [default: both]", "--overlap")]
+Methods = Annotated[str | None, opt("Some methods only, with commas between. [default: all]")]
+Seed = Annotated[int, opt("Seed of the first matrix.", min=0)]
 Jobs = Annotated[
     int,
-    Option(
+    opt(
+        "Processes, at most one for each core; -1: as many.",
         min=-1,
         max=os.cpu_count() or 1,
         clamp=True,
-        help="Processes, at most one for each core; -1: as many.",
     ),
 ]
-Quick = Annotated[bool, Option("--quick", help="The same pages in minutes.")]
+Quick = Annotated[bool, opt("The same pages in minutes.", "--quick")]
 
 
 def _command(name: str, text: str) -> None:
@@ -240,7 +232,7 @@ _command("all", "All tables and figures on one page.")
 def _movielens(
     out: Out = None,
     data_home: Annotated[
-        Path | None, Option(help="Folder of the original files. [default: download them]")
+        Path | None, opt("Folder of the original files. [default: download them]")
     ] = None,
     seed: Seed = 0,
     quick: Quick = False,

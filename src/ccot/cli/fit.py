@@ -10,7 +10,7 @@ from typing import Annotated
 
 from typer import Option
 
-from ccot.cli.options import Quiet, RawNames, Reading, Source, with_options
+from ccot.cli.options import Quiet, RawNames, Reading, Source, opt, with_options
 
 Method = StrEnum(
     "Method", {"auto": "auto", "ccot": "ccot", "ccot_gw": "ccot-gw", "transport": "transport"}
@@ -22,77 +22,68 @@ Family = StrEnum("Family", ["auto", "gaussian", "poisson", "bernoulli"])
 class FitOptions:
     """What the user asked for: every attribute is an option of the command line."""
 
-    out: Annotated[
-        Path | None, Option(help="Folder of the results. [default: INPUT-ccot, here]")
-    ] = None
-    method: Annotated[Method, Option(help="Which estimator.")] = Method.auto
+    out: Annotated[Path | None, opt("Folder of the results. [default: INPUT-ccot, here]")] = None
+    method: Annotated[Method, opt("Which estimator.")] = Method.auto
     n_row_clusters: Annotated[
-        int | None, Option(min=1, help="Number of row clusters. [default: found]")
+        int | None, opt("Number of row clusters. [default: found]", min=1)
     ] = None
     n_column_clusters: Annotated[
-        int | None, Option(min=1, help="Number of column clusters. [default: found]")
+        int | None, opt("Number of column clusters. [default: found]", min=1)
     ] = None
     rows: Annotated[int | None, Option(min=1, hidden=True)] = None
     columns: Annotated[int | None, Option(min=1, hidden=True)] = None
-    seed: Annotated[int, Option(min=0, help="The same seed gives the same result.")] = 0
+    seed: Annotated[int, opt("The same seed gives the same result.", min=0)] = 0
     reg: Annotated[
-        str | None, Option(help="Weight of the entropy, or `cv` to choose it (ccot, ccot-gw).")
+        str | None, opt("Weight of the entropy, or `cv` to choose it (ccot, ccot-gw).")
     ] = None
-    family: Annotated[
-        Family | None, Option(help="Law of the values (transport). [default: auto]")
-    ] = None
+    family: Annotated[Family | None, opt("Law of the values (transport). [default: auto]")] = None
     kind: Annotated[
         list[str] | None,
-        Option(
-            metavar="COLUMN=KIND",
-            help="What a column holds: number, count, yes/no, category, ordered, date, share, "
+        opt(
+            "What a column holds: number, count, yes/no, category, ordered, date, share, "
             "money, identifier or text; can be repeated (transport). [default: recognised]",
+            metavar="COLUMN=KIND",
         ),
     ] = None
     scale: Annotated[
         str | None,
-        Option(
+        opt(
+            "What is done to the scale of columns (transport). [default: auto]",
             metavar="auto|none|standard|robust|log",
-            help="What is done to the scale of columns (transport). [default: auto]",
         ),
     ] = None
     center: Annotated[
         str | None,
-        Option(
+        opt(
+            "Whose means are removed first (transport). [default: auto]",
             metavar="auto|none|columns|rows|both",
-            help="Whose means are removed first (transport). [default: auto]",
         ),
     ] = None
     annotate: Annotated[
         list[str] | None,
-        Option(
+        opt(
+            "Column to keep out of the fit and write beside the clusters of rows; can be repeated.",
             metavar="COLUMN",
-            help="Column to keep out of the fit and write beside the clusters of rows; can be "
-            "repeated.",
         ),
     ] = None
     jobs: Annotated[
         int | None,
-        Option(
+        opt(
+            "Threads, at most one for each core; -1: as many. [default: 1]",
             min=-1,
             max=os.cpu_count() or 1,
             clamp=True,
-            help="Threads, at most one for each core; -1: as many. [default: 1]",
         ),
     ] = None
     raw_names: RawNames = False
-    report: Annotated[bool, Option(help="Write report.html.")] = True
+    report: Annotated[bool, opt("Write report.html.")] = True
     resume: Annotated[
         bool | None,
-        Option(
-            "--resume/--no-resume", help="Go on with a fit that was interrupted, or begin anew."
-        ),
+        opt("Go on with a fit that was interrupted, or begin anew.", "--resume/--no-resume"),
     ] = None
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Read, say what would be done, and stop.")
-    ] = False
+    dry_run: Annotated[bool, opt("Read, say what would be done, and stop.", "--dry-run")] = False
     quiet: Quiet = False
-    as_json: Annotated[bool, Option("--json", help="Print run.json instead of words.")] = False
+    as_json: Annotated[bool, opt("Print run.json instead of words.", "--json")] = False
 
 
 @with_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_type_hints
 
@@ -13,6 +13,12 @@ from typer import Argument, Option
 
 # A fit holds its matrix up to this often; one of which so many do not fit is read row by row.
 COPIES = 4
+
+
+def opt(text: str, *flags: str, **settings: Any) -> Any:
+    """Return an option of the command line, with its help first."""
+    return Option(*flags, help=text, **settings)
+
 
 Source = Annotated[
     str,
@@ -23,18 +29,17 @@ Source = Annotated[
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="Print errors only.")]
+Quiet = Annotated[bool, opt("Print errors only.", "--quiet", "-q")]
 RawNames = Annotated[
     bool,
-    Option(
+    opt(
+        "Write names as they are, also those that a spreadsheet would run as a formula.",
         "--raw-names",
-        help="Write names as they are, also those that a spreadsheet would run as a formula.",
     ),
 ]
 
 
-def _option(*flags: str, **settings: Any) -> Any:
-    return Option(*flags, rich_help_panel="Reading the input", **settings)
+_opt = partial(opt, rich_help_panel="Reading the input")
 
 
 @dataclass(frozen=True)
@@ -43,66 +48,56 @@ class Reading:
 
     index_col: Annotated[
         str | None,
-        _option(
-            help="Column of row names, by name or position from 0; `none`: there is none. "
+        _opt(
+            "Column of row names, by name or position from 0; `none`: there is none. "
             "[default: found]"
         ),
     ] = None
     drop: Annotated[
-        list[str] | None,
-        _option(help="Column to leave out, by name or position from 0; can be repeated."),
+        list[str] | None, _opt("Column to leave out, by name or position from 0; can be repeated.")
     ] = None
-    delimiter: Annotated[
-        str | None, _option(help="Between cells; `tab` is a tab. [default: found]")
-    ] = None
+    delimiter: Annotated[str | None, _opt("Between cells; `tab` is a tab. [default: found]")] = None
     header: Annotated[
         bool | None,
-        _option(
-            "--header/--no-header",
-            help="Whether the first line names the columns. [default: found]",
-        ),
+        _opt("Whether the first line names the columns. [default: found]", "--header/--no-header"),
     ] = None
-    decimal: Annotated[str | None, _option(help="Decimal point. [default: found]")] = None
-    encoding: Annotated[str, _option(help="Of a text file.")] = "utf-8-sig"
+    decimal: Annotated[str | None, _opt("Decimal point. [default: found]")] = None
+    encoding: Annotated[str, _opt("Of a text file.")] = "utf-8-sig"
     long: Annotated[
         bool,
-        _option(
+        _opt(
+            "The table lists cells, one a line: row, column, value; or pairs, which are counted.",
             "--long",
-            help="The table lists cells, one a line: row, column, value; or pairs, which are "
-            "counted.",
         ),
     ] = False
     long_columns: Annotated[
         str | None,
-        _option(
-            metavar="ROW,COLUMN[,VALUE]",
-            help="The same, with these columns. [default: the first three]",
+        _opt(
+            "The same, with these columns. [default: the first three]", metavar="ROW,COLUMN[,VALUE]"
         ),
     ] = None
     unlisted: Annotated[
-        str, _option(metavar="zero|missing", help="What cells are that a long table does not list.")
+        str, _opt("What cells are that a long table does not list.", metavar="zero|missing")
     ] = "zero"
     aggregate: Annotated[
         str | None,
-        _option(
-            metavar="sum|mean|count|last",
-            help="What is done with cells that a long table lists more than once. [default: sum of "
+        _opt(
+            "What is done with cells that a long table lists more than once. [default: sum of "
             "whole numbers, mean of others and of ratings (--unlisted missing)]",
+            metavar="sum|mean|count|last",
         ),
     ] = None
-    sheet: Annotated[str | None, _option(help="Sheet of an Excel file. [default: the first]")] = (
+    sheet: Annotated[str | None, _opt("Sheet of an Excel file. [default: the first]")] = None
+    table: Annotated[str | None, _opt("Table of an SQLite database. [default: the only one]")] = (
         None
     )
-    table: Annotated[
-        str | None, _option(help="Table of an SQLite database. [default: the only one]")
-    ] = None
-    layer: Annotated[str | None, _option(help="Layer of an .h5ad file. [default: X]")] = None
+    layer: Annotated[str | None, _opt("Layer of an .h5ad file. [default: X]")] = None
     by_row: Annotated[
         bool | None,
-        _option(
-            "--by-row/--in-memory",
-            help="Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row "
+        _opt(
+            "Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row "
             f"where {COPIES} times the matrix is more than the free memory]",
+            "--by-row/--in-memory",
         ),
     ] = None
 

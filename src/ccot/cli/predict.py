@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from ccot.cli.errors import one_line
-from ccot.cli.options import Quiet, RawNames, Reading, Source, with_options
+from ccot.cli.options import Quiet, RawNames, Reading, Source, opt, with_options
 
 if TYPE_CHECKING:
     from ccot.cli.progress import ConsoleProgress
@@ -29,19 +29,17 @@ def predict(
         Argument(metavar="MODEL", help="Model file of `ccot fit` or save().", show_default=False),
     ],
     source: Source,
-    out: Annotated[
-        Path | None, Option(help="CSV file to write. [default: standard output]")
-    ] = None,
+    out: Annotated[Path | None, opt("CSV file to write. [default: standard output]")] = None,
     columns: Annotated[
         bool,
-        Option(
+        opt(
+            "The input holds new columns, with a value for every row of the fitted matrix.",
             "--columns",
-            help="The input holds new columns, with a value for every row of the fitted matrix.",
         ),
     ] = False,
     raw_names: RawNames = False,
     quiet: Quiet = False,
-    as_json: Annotated[bool, Option("--json", help="Write JSON instead of CSV.")] = False,
+    as_json: Annotated[bool, opt("Write JSON instead of CSV.", "--json")] = False,
     *,
     read: Reading,
 ) -> None:

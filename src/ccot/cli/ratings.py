@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
-from ccot.cli.options import Quiet
+from ccot.cli.options import Quiet, opt
 
 if TYPE_CHECKING:
     from ccot.cli.progress import StepProgress
@@ -33,8 +33,8 @@ def fit_ratings(
             f"`{MOVIELENS}`, which is downloaded unless it is here.",
         ),
     ],
-    out: Annotated[Path, Option(help="Model file to write.")] = Path("ratings.ccot"),
-    seed: Annotated[int, Option(min=0, help="Seed of the co-clustering.")] = 0,
+    out: Annotated[Path, opt("Model file to write.")] = Path("ratings.ccot"),
+    seed: Annotated[int, opt("Seed of the co-clustering.", min=0)] = 0,
     quiet: Quiet = False,
 ) -> None:
     """Co-cluster users and items, and keep a recommender.
@@ -63,17 +63,17 @@ def fit_ratings(
 
 def recommend(
     model: Model,
-    user: Annotated[str | None, Option(help="Name of a user of the fit.")] = None,
+    user: Annotated[str | None, opt("Name of a user of the fit.")] = None,
     rate: Annotated[
-        list[str] | None, Option(help="A rating of someone new, `ITEM=RATING`; once for each.")
+        list[str] | None, opt("A rating of someone new, `ITEM=RATING`; once for each.")
     ] = None,
-    n: Annotated[int, Option("--n", "-n", min=1, help="How many.")] = 10,
-    by: Annotated[By, Option(help="Liked by the user's group, or predicted rating.")] = By.liking,
-    seen: Annotated[bool, Option("--seen", help="Include what was rated.")] = False,
+    n: Annotated[int, opt("How many.", "--n", "-n", min=1)] = 10,
+    by: Annotated[By, opt("Liked by the user's group, or predicted rating.")] = By.liking,
+    seen: Annotated[bool, opt("Include what was rated.", "--seen")] = False,
     explain: Annotated[
-        str | None, Option(help="Say instead where the rating of this item comes from.")
+        str | None, opt("Say instead where the rating of this item comes from.")
     ] = None,
-    as_json: Annotated[bool, Option("--json", help="Write JSON.")] = False,
+    as_json: Annotated[bool, opt("Write JSON.", "--json")] = False,
 ) -> None:
     """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither).
 
@@ -107,20 +107,19 @@ def recommend(
 
 def serve(
     model: Model,
-    host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, Option(min=1, max=256, help="Processes.")] = 1,
-    log_level: Annotated[LogLevel, Option(help="How much to log.")] = LogLevel.warning,
+    host: Annotated[str, opt("Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, opt("Port to listen on.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, opt("Processes.", min=1, max=256)] = 1,
+    log_level: Annotated[LogLevel, opt("How much to log.")] = LogLevel.warning,
     allow_host: Annotated[
         list[str] | None,
-        Option(
-            help="A name by which the service may be called; once for each. By default those of "
+        opt(
+            "A name by which the service may be called; once for each. By default those of "
             "this machine where it listens to this machine only, else all."
         ),
     ] = None,
     token_file: Annotated[
-        Path | None,
-        Option(help="File with a token that requests must bring: Authorization: Bearer."),
+        Path | None, opt("File with a token that requests must bring: Authorization: Bearer.")
     ] = None,
 ) -> None:
     """Serve labels, recommendations and explanations over HTTP; /docs describes them.

@@ -7,30 +7,28 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
-from ccot.cli.options import Quiet, Reading, with_options
+from ccot.cli.options import Quiet, Reading, opt, with_options
 
 
 @with_options
 def report(
     models: Annotated[
-        list[Path],
-        Argument(metavar="MODEL", help="One model file or several.", show_default=False),
+        list[Path], Argument(metavar="MODEL", help="One model file or several.", show_default=False)
     ],
     data: Annotated[
-        str | None,
-        Option(help="The matrix that was fitted, to be shown. [default: block means only]"),
+        str | None, opt("The matrix that was fitted, to be shown. [default: block means only]")
     ] = None,
-    out: Annotated[Path, Option(help="Page to write.")] = Path("report.html"),
-    title: Annotated[str | None, Option(help="Title of the page.")] = None,
+    out: Annotated[Path, opt("Page to write.")] = Path("report.html"),
+    title: Annotated[str | None, opt("Title of the page.")] = None,
     names: Annotated[
-        Path | None, Option(help="Names of the clusters: a JSON file that a page saved.")
+        Path | None, opt("Names of the clusters: a JSON file that a page saved.")
     ] = None,
     annotate: Annotated[
         Path | None,
-        Option(
-            help="CSV file with a header and one line a row: facts that were not used for fitting, "
+        opt(
+            "CSV file with a header and one line a row: facts that were not used for fitting, "
             "such as known classes, to be shown beside the matrix."
         ),
     ] = None,
