@@ -22,9 +22,14 @@ from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
 from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.table import Table
 from ccot.persistence.atomic import write_atomically
-from ccot.plotting import PALETTE
-from ccot.report.annotations import pack_annotations, read_cluster_names
-from ccot.report.content import Seen, compare_models, describe_model
+from ccot.plotting._shared import PALETTE, SIDES
+from ccot.report.content import (
+    Seen,
+    compare_models,
+    describe_model,
+    pack_annotations,
+    read_cluster_names,
+)
 from ccot.report.pack import pack_matrix, pack_text, spread
 from ccot.sources import RowSource
 
@@ -97,10 +102,8 @@ def write_report(
     if not named:
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
     content = _content(named, matrix, row_names, column_names, title, columns)
-    content["annotations"] = {
-        "row": pack_annotations(annotations, "row", content["shape"][0]),
-        "column": pack_annotations(column_annotations, "column", content["shape"][1]),
-    }
+    given = zip(SIDES, (annotations, column_annotations), content["shape"], strict=True)
+    content["annotations"] = {side: pack_annotations(of, side, n) for side, of, n in given}
     content["cluster_names"] = read_cluster_names(cluster_names)
     for model in content["models"]:
         model["warnings"] = [*notes, *model["warnings"]]

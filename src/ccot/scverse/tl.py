@@ -197,10 +197,9 @@ def marker_genes(
 
     Notes
     -----
-    There are no p-values (``pvals`` is NaN in ``uns``): clusters that were found in the same
-    counts differ in them by construction, and a test would not say more. Fold changes are computed
-    from means of logarithms, as scanpy does; where few cells have a gene they come out larger than
-    the ratio of its mean counts.
+    There are no p-values (``pvals`` is NaN in ``uns``): clusters found in the same counts differ by
+    construction. Fold changes are computed from means of logarithms, as scanpy does; where few
+    cells have a gene they come out larger than the ratio of its mean counts.
 
     Examples
     --------
