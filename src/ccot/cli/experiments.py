@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from enum import StrEnum
@@ -13,7 +12,7 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import Quiet, opt
+from ccot.cli.options import CORES, Quiet, opt
 
 if TYPE_CHECKING:
     from ccot.experiments.bench.summary import Cell
@@ -181,15 +180,7 @@ Starts = Annotated[int | None, opt("Starts of each rival. [default: 50, quick: 5
 Overlaps = Annotated[list[Overlap] | None, opt("One overlap only. [default: both]", "--overlap")]
 Methods = Annotated[str | None, opt("Some methods only, with commas between. [default: all]")]
 Seed = Annotated[int, opt("Seed of the first matrix.", min=0)]
-Jobs = Annotated[
-    int,
-    opt(
-        "Processes, at most one for each core; -1: as many.",
-        min=-1,
-        max=os.cpu_count() or 1,
-        clamp=True,
-    ),
-]
+Jobs = Annotated[int, opt("Processes, at most one for each core; -1: as many.", **CORES)]
 Quick = Annotated[bool, opt("The same pages in minutes.", "--quick")]
 
 

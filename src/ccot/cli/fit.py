@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated
 
 from typer import Option
 
-from ccot.cli.options import Quiet, RawNames, Reading, Source, opt, with_options
+from ccot.cli.options import CORES, Quiet, RawNames, Reading, Source, opt, with_options
 
 Method = StrEnum(
     "Method", {"auto": "auto", "ccot": "ccot", "ccot_gw": "ccot-gw", "transport": "transport"}
@@ -67,13 +66,7 @@ class FitOptions:
         ),
     ] = None
     jobs: Annotated[
-        int | None,
-        opt(
-            "Threads, at most one for each core; -1: as many. [default: 1]",
-            min=-1,
-            max=os.cpu_count() or 1,
-            clamp=True,
-        ),
+        int | None, opt("Threads, at most one for each core; -1: as many. [default: 1]", **CORES)
     ] = None
     raw_names: RawNames = False
     report: Annotated[bool, opt("Write report.html.")] = True

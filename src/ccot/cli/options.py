@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
@@ -13,6 +14,8 @@ from typer import Argument, Option
 
 # A fit holds its matrix up to this often; one of which so many do not fit is read row by row.
 COPIES = 4
+# What an option may be that tells how many cores to use.
+CORES = {"min": -1, "max": os.cpu_count() or 1, "clamp": True}
 
 
 def opt(text: str, *flags: str, **settings: Any) -> Any:

@@ -84,11 +84,6 @@ def draw_sides(
     return panels
 
 
-def attributes(estimator: BaseCoclustering, side: str, *names: str) -> list[Any]:
-    """Return attributes of one side: ``row_name_`` or ``column_name_`` for each name."""
-    return [getattr(estimator, f"{side}_{name}_") for name in names]
-
-
 def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:
     """Return the sizes of the clusters of one side; columns left out (-1) are in none."""
     n_clusters = getattr(estimator, f"n_{side}_clusters_")

@@ -100,7 +100,7 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
 
 
 def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
-    confidence, labels = shared.attributes(estimator, side, "confidence", "labels")
+    confidence, labels = (getattr(estimator, f"{side}_{a}_") for a in ("confidence", "labels"))
     sizes = shared.sizes_of(estimator, side)
     for k, (start, end) in enumerate(shared.spans(sizes)):
         falling = np.sort(confidence[labels == k])[::-1]
@@ -150,7 +150,7 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
 
 def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
     names = "log_scaling", "labels", "jumps", "jump_strength"
-    log_scaling, labels, jumps, strengths = shared.attributes(estimator, side, *names)
+    log_scaling, labels, jumps, strengths = (getattr(estimator, f"{side}_{a}_") for a in names)
     order = np.argsort(log_scaling, kind="stable")
     ranked = log_scaling[order]
     for k in range(getattr(estimator, f"n_{side}_clusters_")):
