@@ -21,8 +21,8 @@ from ccot.cli.errors import EXIT_CODES, Commands
 # The module of each command.
 _MODULES = {
     "fit": "fit",
-    "predict": "predict",
-    "report": "report",
+    "predict": "models",
+    "report": "models",
     "simulate": "experiments",
     "fit-ratings": "ratings",
     "recommend": "ratings",

@@ -253,7 +253,10 @@ def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
             with ConsoleProgress().step("running") as step:
                 trials = run_protocol(protocol, out, n_jobs=jobs, progress=step)
         except KeyboardInterrupt:
-            kept = f"finished trials are kept in {out}; to go on: {_again()}"
+            is_script = Path(sys.argv[0]).name == "ccot"
+            start = ["ccot"] if is_script else [Path(sys.executable).name, "-m", "ccot.cli"]
+            again = shlex.join([*start, *sys.argv[1:]])
+            kept = f"finished trials are kept in {out}; to go on: {again}"
             raise KeyboardInterrupt(kept) from None
     typer.echo(f"{write_part(name, protocol, trials, out)}")
 
@@ -272,10 +275,3 @@ def _check_methods(methods: str | None) -> tuple[str, ...]:
             param_hint="--methods",
         )
     return tuple(method for method in METHODS if method.lower() in wanted)
-
-
-def _again() -> str:
-    """Return the command line that was given."""
-    program = Path(sys.argv[0]).name
-    start = ["ccot"] if program == "ccot" else [Path(sys.executable).name, "-m", "ccot.cli"]
-    return shlex.join([*start, *sys.argv[1:]])

@@ -206,7 +206,7 @@ def _write_tables(
     for side, names, more in (("row", table.row_names, annotations), ("column", columns, {})):
         path = folder / f"{side}_labels.csv"
         found = getattr(model, f"{side}_labels_"), getattr(model, f"{side}_confidence_")
-        results.write_labels(path, names, *found, more, raw_names=raw_names)
+        results.write_labels(path, names, found, more, raw_names)
     results.write_blocks(folder / "blocks.csv", model)
     model.save(folder / "model.ccot")
 

@@ -40,8 +40,10 @@ def read_input(
     Columns of ``as_words`` keep their words although most of their cells are numbers. Those of
     ``known``, which a model knows or an option names, never name the rows.
     """
-    stored = _open(asked, source)
-    if stored is not None and _wants_rows(asked, stored):
+    stored, by_row, free = _open(asked, source), asked.by_row, free_bytes()
+    if stored is not None and by_row is None and free is not None:
+        by_row = COPIES * 8 * stored.shape[0] * stored.shape[1] > free
+    if stored is not None and by_row:
         rows = unique_names(stored.row_names(), "rows")
         names = rows, unique_names(stored.column_names, "columns")
         return NamedMatrix(stored, *names, "read row by row")
@@ -74,13 +76,6 @@ def _open(asked: Reading, source: str) -> RowSource | None:
             raise
         # Reading the file as a whole gives a better message.
         return None
-
-
-def _wants_rows(asked: Reading, stored: RowSource) -> bool:
-    if asked.by_row is not None:
-        return asked.by_row
-    n_bytes, free = 8 * stored.shape[0] * stored.shape[1], free_bytes()
-    return free is not None and COPIES * n_bytes > free
 
 
 def _read_whole(

@@ -9,7 +9,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -236,22 +236,21 @@ def write_rows(
 
 def write_labels(
     path: Path,
-    names: Sequence[str] | None,
-    labels: np.ndarray,
-    confidence: np.ndarray,
-    annotations: Mapping[str, np.ndarray],
-    *,
-    raw_names: bool = False,
+    names: Any,
+    found: Sequence[np.ndarray],
+    annotations: dict[str, Any],
+    raw_names: bool,
 ) -> None:
-    """Write names (or positions), clusters and confidence, and columns that annotate them."""
-    given: Sequence[Any] = range(len(labels)) if names is None else names
+    """Write names (or positions), what was found (clusters, confidence), and annotations."""
+    n_points = len(found[0])
+    given = range(n_points) if names is None else names
     # Part by part: as objects of Python, long labels would take many times their memory.
     rows = (
         (name, label, f"{share:.4f}", *map(cell_text, more))
-        for part in gen_batches(len(labels), _PART)
+        for part in gen_batches(n_points, _PART)
         for name, label, share, *more in zip(
             given[part],
-            *(column[part].tolist() for column in (labels, confidence, *annotations.values())),
+            *(column[part].tolist() for column in (*found, *annotations.values())),
             strict=True,
         )
     )

@@ -57,7 +57,6 @@ def plot_blocks(
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------

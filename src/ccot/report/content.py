@@ -272,20 +272,17 @@ def read_cluster_names(given: Any) -> dict[str, Any]:
     if given is None:
         return {"row": {}, "column": {}, "view": None}
     if not isinstance(given, Mapping):
-        given = _read_json(Path(os.fspath(given)))
+        path = Path(os.fspath(given))
+        try:
+            given = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as bad:
+            raise ValueError(f"{path} is no JSON file of cluster names: {bad}") from bad
+        if not isinstance(given, dict):
+            form = "{'row': ..., 'column': ...}"
+            raise ValueError(f"{path} holds no cluster names: expected {form}")
     names: dict[str, Any] = {"view": given.get("view")}
     for side in ("row", "column"):
         listed = given.get(side, {})
         pairs = listed.items() if isinstance(listed, Mapping) else enumerate(listed)
         names[side] = {str(int(cluster)): str(name) for cluster, name in pairs}
     return names
-
-
-def _read_json(path: Path) -> Mapping[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as bad:
-        raise ValueError(f"{path} is no JSON file of cluster names: {bad}") from bad
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} holds no cluster names: expected {{'row': ..., 'column': ...}}")
-    return found

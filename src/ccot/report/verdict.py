@@ -53,22 +53,16 @@ def _decided(model: Any, side: str) -> str:
     if getattr(model, f"n_{side}_clusters", None) is not None:
         reason = ": the number was given"
     elif hasattr(model, f"{side}_jumps_"):
-        reason = f": {_decided_by_steps(model, side)}"
+        jumps, votes = (getattr(model, f"{side}_{a}_") for a in ("jumps", "cluster_votes"))
+        what = "significant jump" if is_tested(model) else "jump"
+        steps, draws = count(len(jumps), what), getattr(model, "n_samplings_", 1)
+        reason = f": the sorted {side} scalings have {steps if len(jumps) else f'no {what}'}"
+        if draws > 1 and votes:
+            share = votes.get(getattr(model, f"n_{side}_clusters_"), 0.0)
+            reason += f", as in {share:.0%} of {draws} draws"
     elif getattr(model, "candidates_", ()):
         reason = f": {_RULES[model.candidates_[0].criterion]}"
     return f"{number}{reason}."
-
-
-def _decided_by_steps(model: Any, side: str) -> str:
-    jumps = len(getattr(model, f"{side}_jumps_"))
-    what = "significant jump" if is_tested(model) else "jump"
-    text = f"the sorted {side} scalings have {count(jumps, what) if jumps else f'no {what}'}"
-    votes = getattr(model, f"{side}_cluster_votes_")
-    draws = getattr(model, "n_samplings_", 1)
-    if draws > 1 and votes:
-        share = votes.get(getattr(model, f"n_{side}_clusters_"), 0.0)
-        text += f", as in {share:.0%} of {draws} draws"
-    return text
 
 
 def _is_smooth(model: Any, side: str) -> bool:
