@@ -129,6 +129,12 @@ def test_shrinking_averages(make, height, width):
     np.testing.assert_allclose(image, expected, rtol=1e-12)
 
 
+def test_columns_that_were_left_out_are_not_drawn():
+    matrix = np.arange(60.0).reshape(12, 5)
+    image = _shrink(matrix, np.arange(12), np.array([4, 0, 2]), 6)
+    np.testing.assert_allclose(image, matrix.reshape(6, 2, 5).mean(axis=1)[:, [4, 0, 2]])
+
+
 def _members(n_points, pixels, pixel):
     pixels = min(pixels, n_points)
     return [i for i in range(n_points) if i * pixels // n_points == pixel]

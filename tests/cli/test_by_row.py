@@ -9,8 +9,7 @@ import pytest
 import zarr
 
 from ccot import CCOT, TransportCoclustering, load_model
-from ccot.cli import fit as fit_command
-from ccot.cli import reading
+from ccot.cli import fitting, inputs
 
 
 def column(path, name):
@@ -58,10 +57,10 @@ def test_reading_by_row_changes_nothing(name, estimator, ccot, stored, blocks):
 
 
 def test_files_that_would_fill_the_memory_are_read_by_row(ccot, stored, monkeypatch):
-    enough = reading.COPIES * 8 * 40 * 30
-    monkeypatch.setattr(reading, "free_bytes", lambda: enough)
+    enough = inputs.COPIES * 8 * 40 * 30
+    monkeypatch.setattr(inputs, "free_bytes", lambda: enough)
     assert "NumPy array" in ccot("fit", "array.npy", "--dry-run").stdout
-    monkeypatch.setattr(reading, "free_bytes", lambda: enough - 1)
+    monkeypatch.setattr(inputs, "free_bytes", lambda: enough - 1)
     told = ccot("fit", "array.npy", "--dry-run").stdout
     assert "read row by row" in told
     assert "and stays in its file" in told
@@ -111,7 +110,7 @@ def test_the_report_of_rows_shows_them(ccot, stored):
 
 
 def test_no_report_of_more_rows_than_a_browser_bears(ccot, stored, monkeypatch):
-    monkeypatch.setattr(fit_command, "MAX_MEMBERS", 39)
+    monkeypatch.setattr(fitting, "MAX_MEMBERS", 39)
     outcome = ccot("fit", "array.npy", "--out", "out")
     assert "no report.html: a page holds at most 39 rows, this matrix has 40" in outcome.stderr
     assert not (stored / "out" / "report.html").exists()

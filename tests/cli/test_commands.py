@@ -2,6 +2,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -125,6 +127,20 @@ def test_shells_complete_commands_and_options(typed, offered, ccot, monkeypatch)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
     outcome = CliRunner().invoke(app, prog_name="ccot")
     assert offered in outcome.stdout.split()
+
+
+def test_help_loads_no_library():
+    code = (
+        "import sys; from ccot.cli import all_commands; all_commands(); "
+        "print(*{'numpy', 'scipy', 'sklearn', 'pandas', 'matplotlib'} & sys.modules.keys())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
+
+
+def test_options_of_the_paper_without_a_command_are_those_of_all(ccot):
+    outcome = ccot("paper", "--quick", "--methods", "nothing", code=2)
+    assert "no method is called nothing" in outcome.stderr
 
 
 # Progress --------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ccot.cli.paper import app
+from ccot.cli.experiments import app
 from ccot.experiments import runner
 from ccot.experiments.store import TRIALS, load_trials
 

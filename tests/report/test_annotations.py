@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ccot.report.annotations import MAX_CATEGORIES, pack_annotations, read_cluster_names
+from ccot.report.content import MAX_CATEGORIES, pack_annotations, read_cluster_names
 from ccot.report.pack import unpack_array
 from tests.report.models import crisp
 

@@ -1,4 +1,5 @@
-from ccot.runtime.progress import LineProgress, TimeLeft, counted
+from ccot.runtime.progress import LineProgress, TimeLeft
+from ccot.runtime.run import counted
 
 
 def clock(*seconds):

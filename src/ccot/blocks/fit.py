@@ -32,8 +32,7 @@ from ccot.blocks.tap import soft_sweep
 from ccot.coclustering import Coclustering, Side, block_means
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, choose_backend
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Run
+from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Matrix, is_sparse
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3

@@ -14,8 +14,7 @@ from ccot.blocks.axes import n_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Run
+from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Matrix
 
 Scores = tuple[np.ndarray, np.ndarray]

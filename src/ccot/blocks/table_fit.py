@@ -23,8 +23,7 @@ from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Side
 from ccot.io.table import Table
 from ccot.persistence.registry import stored
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Run
+from ccot.runtime.run import Run, counted
 
 # Tables of more rows are searched in a sample and then read in parts.
 _LARGE_ROWS, _SAMPLE_ROWS = 50_000, 20_000

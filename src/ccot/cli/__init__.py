@@ -1,8 +1,7 @@
-"""The command ``ccot``: one file a command, put together here.
+"""The command ``ccot``, whose commands are in the modules of this package.
 
-A module of this package either has a function ``register(app)`` that adds its commands, or a
-:class:`typer.Typer` named ``app`` that becomes a group of commands under the module's name. It is
-loaded when one of its commands is asked for.
+A command is a function of its name or, if it has commands of its own, a :class:`typer.Typer` named
+``app``. Modules of commands load no library when they are imported, so that help comes at once.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from ccot.cli.errors import EXIT_CODES, Commands
 # The module of each command.
 _MODULES = {
     "fit": "fit",
-    "predict": "predict",
-    "report": "report",
-    "simulate": "simulate",
-    "fit-ratings": "recommend",
-    "recommend": "recommend",
-    "serve": "serve",
-    "paper": "paper",
-    "bench": "bench",
-    "demo": "demo",
+    "predict": "models",
+    "report": "models",
+    "simulate": "experiments",
+    "fit-ratings": "ratings",
+    "recommend": "ratings",
+    "serve": "ratings",
+    "paper": "experiments",
+    "bench": "experiments",
+    "demo": "experiments",
 }
 
 
@@ -45,23 +44,24 @@ class LazyCommands(Commands):
         """Return a command; None where there is none of that name."""
         if cmd_name in _MODULES and cmd_name not in self.commands:
             part = typer.Typer(rich_markup_mode="markdown")
-            _register(part, _MODULES[cmd_name])
+            _register(part, cmd_name)
             self.commands.update(get_group(part).commands)
         return super().get_command(ctx, cmd_name)
 
 
 def _register(target: typer.Typer, name: str) -> None:
-    module = import_module(f"{__name__}.{name}")
-    if hasattr(module, "register"):
-        module.register(target)
-    else:
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    command = getattr(module, name.replace("-", "_"), None)
+    if command is None:
         target.add_typer(module.app, name=name)
+    else:
+        target.command(name)(command)
 
 
 def all_commands() -> typer.Typer:
     """Return all commands in one application, for pages that describe them."""
     whole = typer.Typer()
-    for name in dict.fromkeys(_MODULES.values()):
+    for name in _MODULES:
         _register(whole, name)
     return whole
 
@@ -69,9 +69,7 @@ def all_commands() -> typer.Typer:
 app = typer.Typer(
     name="ccot",
     cls=LazyCommands,
-    epilog="Exit codes: "
-    + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
-    + ".",
+    epilog=f"Exit codes: {'; '.join(f'{code} {text}' for code, text in EXIT_CODES.items())}.",
     help="Co-clustering through optimal transport: from a file to blocks of rows and columns.\n\n"
     "Begin with `ccot demo`, or with `ccot fit TABLE.csv`; `ccot COMMAND --help` has examples.",
     no_args_is_help=True,

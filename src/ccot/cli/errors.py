@@ -1,4 +1,4 @@
-"""What the user is told when something goes wrong, and the exit codes."""
+"""Messages and exit codes when something goes wrong."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Commands(TyperGroup):
         except BrokenPipeError:
             raise
         except KeyboardInterrupt as stop:
-            _say(f"interrupted: {stop.args[0] if stop.args else 'nothing was written'}")
-            raise typer.Exit(INTERRUPTED) from None
+            code, message = INTERRUPTED, stop.args[0] if stop.args else "nothing was written"
         except MemoryError:
-            _say("error: not enough memory: pass a part of the matrix, or a sparse file")
-            raise typer.Exit(REFUSED) from None
+            code = REFUSED
+            message = "not enough memory: pass a part of the matrix, or a sparse file"
         except (ValueError, ImportError, OSError) as error:
-            _say(f"error: {one_line(error)}")
-            raise typer.Exit(REFUSED) from None
+            code, message = REFUSED, one_line(error)
+        typer.echo(f"{'interrupted' if code == INTERRUPTED else 'error'}: {message}", err=True)
+        raise typer.Exit(code)
 
 
-def one_line(error: BaseException) -> str:
+def one_line(error: BaseException | str) -> str:
     r"""Return the message of an error without line breaks.
 
     Examples
@@ -46,7 +46,3 @@ def one_line(error: BaseException) -> str:
     'too long'
     """
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def _say(message: str) -> None:
-    typer.echo(message, err=True)

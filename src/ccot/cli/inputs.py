@@ -1,10 +1,11 @@
-"""What ``ccot fit`` makes of its input: kinds, annotations, gaps, and what is said of them."""
+"""How commands read their input, and what ``ccot fit`` makes of it: kinds, annotations, gaps."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,16 @@ import typer
 from sklearn.utils import gen_batches
 
 from ccot import TransportCoclustering
+from ccot.cli.options import COPIES, Reading
+from ccot.cli.progress import ConsoleProgress, StepProgress
 from ccot.io import InputError, NamedMatrix, Table
-from ccot.io.layout import MISSING
-from ccot.io.mixed import as_matrix, as_named, as_table
+from ccot.io.binary import damage_explained
+from ccot.io.layout import MISSING, ReadOptions, check_drop
+from ccot.io.matrix import align, named_matrix, unique_names
+from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
+from ccot.io.read import read_any
+from ccot.runtime.memory import free_bytes
+from ccot.sources import ParquetSource, RowSource, as_source
 
 # Kinds of columns that hold numbers, whatever stands between them.
 NUMBER_KINDS = ("number", "count", "share", "money")
@@ -24,19 +32,109 @@ _FEW_COLUMNS = 100
 _OVERWHELMING, _ENOUGH = 0.95, 2**20
 
 
+def read_input(
+    asked: Reading, source: str, progress: ConsoleProgress, **columns: Any
+) -> NamedMatrix:
+    """Read the input, showing how far it is; or open it, if it had better be read by rows.
+
+    Columns of ``as_words`` keep their words although most of their cells are numbers. Those of
+    ``known``, which a model knows or an option names, never name the rows.
+    """
+    stored, by_row, free = _open(asked, source), asked.by_row, free_bytes()
+    if stored is not None and by_row is None and free is not None:
+        by_row = COPIES * 8 * stored.shape[0] * stored.shape[1] > free
+    if stored is not None and by_row:
+        rows = unique_names(stored.row_names(), "rows")
+        names = rows, unique_names(stored.column_names, "columns")
+        return NamedMatrix(stored, *names, "read row by row")
+    with progress.step(f"reading {source}") as step:
+        if stored is not None and Path(source).is_dir():
+            values = stored.rows(np.arange(stored.shape[0]), step)
+            names = stored.row_names(), stored.column_names
+            return named_matrix(values, *names, "a folder, read as a whole")
+        found = _read_whole(asked, source, step, columns)
+        return as_matrix(found) if isinstance(found, Table) else found
+
+
+def _open(asked: Reading, source: str) -> RowSource | None:
+    """Return the rows of an input that is kept in a way to be read by rows."""
+    path = Path(source)
+    listed = asked.long or asked.long_columns is not None
+    if listed or not _keeps_rows(path):
+        if asked.by_row:
+            raise typer.BadParameter("--by-row is for .npy, Parquet and Zarr files")
+        return None
+    try:
+        with damage_explained(path, "matrix"):
+            if _is_parquet(path):
+                rows = ParquetSource(path, asked.name_column, asked.drop or ())
+                return as_source(rows, allow_nan=True)
+            check_drop(asked.drop or (), str(path))
+            return as_source(path, allow_nan=True)
+    except InputError:
+        if asked.by_row or path.is_dir():
+            raise
+        # Reading the file as a whole gives a better message.
+        return None
+
+
+def _read_whole(
+    asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]
+) -> NamedMatrix | Table:
+    long: Any = asked.long
+    if asked.long_columns is not None:
+        long = [name.strip() for name in asked.long_columns.split(",")]
+    options = ReadOptions(
+        delimiter={"tab": "\t", "\\t": "\t"}.get(asked.delimiter or "", asked.delimiter),
+        header=asked.header,
+        index_col=asked.name_column,
+        decimal=asked.decimal,
+        drop=asked.drop or (),
+        encoding=asked.encoding,
+        long=long,
+        unlisted=asked.unlisted,
+        aggregate=asked.aggregate,
+        layer=asked.layer,
+        sheet=asked.sheet,
+        table=asked.table,
+        tables=True,
+        **columns,
+    )
+    return read_any(source, options, step.share)
+
+
+def _keeps_rows(path: Path) -> bool:
+    """Tell whether a path is that of a file or folder that can be read by rows."""
+    if not path.is_dir():
+        return path.is_file() and (path.suffix == ".npy" or _is_parquet(path))
+    zarr = any((path / name).is_file() for name in ("zarr.json", ".zarray"))
+    return zarr or _is_parquet(path)
+
+
+def _is_parquet(path: Path) -> bool:
+    if path.is_dir():
+        return next(path.glob("*.parquet"), None) is not None
+    return path.suffix in (".parquet", ".pq")
+
+
 def parse_kinds(given: Sequence[str]) -> dict[str, str]:
     """Return kinds by column; a name may hold equals signs, a kind does not."""
-    pairs = [one.rpartition("=") for one in given]
-    for whole, (column, _, kind) in zip(given, pairs, strict=True):
+    kinds = {}
+    for one in given:
+        column, _, kind = one.rpartition("=")
         if not column or not kind:
-            raise typer.BadParameter(f"--kind {whole} is not COLUMN=KIND, as in year=category")
-    return {column: kind for column, _, kind in pairs}
+            raise typer.BadParameter(f"--kind {one} is not COLUMN=KIND, as in year=category")
+        kinds[column] = kind
+    return kinds
 
 
 def split(
     found: NamedMatrix, annotate: Sequence[str], *, as_table_of: Collection[str] = ()
 ) -> tuple[NamedMatrix, dict[str, np.ndarray]]:
-    """Return the input without the columns that only annotate it, and those columns."""
+    """Return the input without the columns that only annotate it, and those columns.
+
+    It is a table, even of numbers alone, where kinds of some columns (``as_table_of``) are given.
+    """
     if not annotate and not as_table_of:
         return found, {}
     table = found.values if isinstance(found.values, Table) else as_table(found)
@@ -58,10 +156,37 @@ def fitted_values(model: Any, table: NamedMatrix) -> Any:
     return as_table(table) if tells and is_small and table.column_names else table.values
 
 
-def preparation_line(model: Any) -> str:
-    """Return in one line what was done to the values before they were fitted."""
-    preparation = getattr(model, "preparation_", None)
-    return str(getattr(preparation, "sentence", preparation or ""))
+def is_of_table(model: Any) -> bool:
+    """Return True for a model of a table, whose columns have names and kinds."""
+    return hasattr(getattr(model, "preparation_", None), "names")
+
+
+def aligned(
+    fitted: Any, table: NamedMatrix, known: list[str] | None, columns: bool
+) -> tuple[NamedMatrix, np.ndarray | None, list[str]]:
+    """Return the input, where the names that a model knows are in it, and all other names.
+
+    Where they are is None if they are all there is, in the same order.
+    """
+    takes_table = is_of_table(fitted) and not columns
+    if takes_table and not isinstance(table.values, Table):
+        table = as_named(as_table(table))
+    left_out = []
+    if isinstance(table.values, Table) and not columns and known is not None:
+        left_out = [name for name in table.values.columns if name not in set(known)]
+        kept = {name: c for name, c in table.values.columns.items() if name not in left_out}
+        if takes_table:
+            return as_named(replace(table.values, columns=kept)), None, left_out
+        align(list(kept), known, "columns")
+        table = as_matrix(replace(table.values, columns={name: kept[name] for name in known}))
+    if isinstance(table.values, Table):
+        refuse_table(table.values)
+    names = table.row_names if columns else table.column_names
+    if left_out or names is None or known is None:
+        return table, None, left_out
+    places, left_out = align(names, known, "rows" if columns else "columns")
+    in_place = np.array_equal(places, np.arange(len(names)))
+    return table, (None if in_place else places), left_out
 
 
 def count_missing(values: Any) -> int:
@@ -91,7 +216,7 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     values = table.values
     if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
         return []
-    if hasattr(getattr(model, "preparation_", None), "names"):  # columns have scales of their own
+    if is_of_table(model):  # columns have scales of their own
         return []
     some = values[:: -(-values.size // _ENOUGH)]
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""StepProgress of long steps: a bar on a terminal after two seconds, else a line now and then."""
+"""Progress of long steps: a bar on a terminal after two seconds, else a line now and then."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _WIDTH = 24
 
 
 class StepProgress:
-    """How a step gets on, as far as it was told; a :class:`~ccot.runtime.progress.Progress`."""
+    """How far a step is, as it says itself; a :class:`~ccot.runtime.progress.Progress`."""
 
     def __init__(self, title: str) -> None:
         self.title, self.time_left, self.message = title, TimeLeft(), ""
         self.began = time.monotonic()
 
     def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
-        """Take news."""
+        """Take a message, or how much of how much is done."""
         if total:
             self.time_left.see(message, done, total)
         else:
@@ -40,41 +40,12 @@ class StepProgress:
         self("", done, 1.0)
 
     def __str__(self) -> str:
-        """Return the news in words."""
+        """Return it in words."""
         return "; ".join(filter(None, (str(self.time_left), self.message)))
 
 
-class _Bar:
-    """StepProgress as one line of a terminal."""
-
-    def __init__(self, news: StepProgress) -> None:
-        self._news, self._spinner = news, Spinner("dots")
-
-    def __rich__(self) -> Table:
-        news = self._news
-        line = Table.grid(padding=(0, 1))
-        # The words at the end give way where the terminal is narrow.
-        for _ in range(4):
-            line.add_column(no_wrap=True)
-        words = Text(str(news), no_wrap=True, overflow="ellipsis")
-        last = news.time_left.last
-        done, total = (0.0, None) if last is None else (last.done, last.total)
-        bar = ProgressBar(total=total, completed=done, width=_WIDTH)
-        elapsed = duration(time.monotonic() - news.began)
-        line.add_row(self._spinner, news.title, bar, elapsed, words)
-        return line
-
-
 class ConsoleProgress:
-    """Shows how long steps get on, on the standard error.
-
-    Parameters
-    ----------
-    quiet : bool
-        Show nothing.
-    console : rich.console.Console, optional
-        Where; the standard error by default.
-    """
+    """Shows how far long steps are: on the standard error, or on another console."""
 
     def __init__(self, quiet: bool = False, console: Console | None = None) -> None:
         self._quiet, self._console = quiet, console or Console(stderr=True)
@@ -82,26 +53,40 @@ class ConsoleProgress:
     @contextmanager
     def step(self, title: str) -> Iterator[StepProgress]:
         """Show a step if it takes long; with the time left once it is told how far it is."""
-        news, over = StepProgress(title), threading.Event()
+        step, over = StepProgress(title), threading.Event()
         if self._quiet:
-            yield news
+            yield step
             return
         show = _draw_bar if self._console.is_terminal else _print_lines
-        watch = threading.Thread(target=show, args=(news, self._console, over), daemon=True)
+        watch = threading.Thread(target=show, args=(step, self._console, over), daemon=True)
         watch.start()
         try:
-            yield news
+            yield step
         finally:
             over.set()
             watch.join()
 
 
-def _draw_bar(news: StepProgress, console: Console, over: threading.Event) -> None:
+def _draw_bar(step: StepProgress, console: Console, over: threading.Event) -> None:
+    spinner = Spinner("dots")
+
+    def line() -> Table:
+        row = Table.grid(padding=(0, 1))
+        # The words at the end give way where the terminal is narrow.
+        for _ in range(4):
+            row.add_column(no_wrap=True)
+        last = step.time_left.last
+        done, total = (0.0, None) if last is None else (last.done, last.total)
+        bar = ProgressBar(total=total, completed=done, width=_WIDTH)
+        words = Text(str(step), no_wrap=True, overflow="ellipsis")
+        row.add_row(spinner, step.title, bar, duration(time.monotonic() - step.began), words)
+        return row
+
     if not over.wait(_PATIENCE):
-        with Live(_Bar(news), console=console, transient=True, redirect_stdout=False):
+        with Live(get_renderable=line, console=console, transient=True, redirect_stdout=False):
             over.wait()
 
 
-def _print_lines(news: StepProgress, console: Console, over: threading.Event) -> None:
+def _print_lines(step: StepProgress, console: Console, over: threading.Event) -> None:
     while not over.wait(_BETWEEN_LINES):
-        print(f"{news.title}: {news}", file=console.file, flush=True)
+        print(f"{step.title}: {step}", file=console.file, flush=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import secrets
 import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,7 @@ from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
 
-FILES = (
-    "row_labels.csv",
-    "column_labels.csv",
-    "blocks.csv",
-    "model.ccot",
-    "report.html",
-    "run.json",
-)
+FILES = "row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot", "report.html", "run.json"
 _PART = 2**20
 # What spreadsheets take for a formula at the beginning of a cell.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -37,7 +29,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
-    """Make a folder to write into, which takes the place of another at the end, all at once."""
+    """Make a folder to write into, which takes the place of another at the end, all at once.
+
+    Other files in the place are kept. A mount point, and a folder that the working folder is in,
+    cannot be replaced: the files in them are, one after the other.
+    """
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
     given, out = out, out.resolve()
@@ -79,11 +75,11 @@ def _locked(folder: Path, name: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            who = file.read(100).strip()
+            other = file.read(100).strip()
             file.close()
             raise BlockingIOError(
-                f"another run is writing to {folder / name} ({who}): wait for it, or pass another "
-                "--out"
+                f"another run is writing to {folder / name} ({other}): wait for it, or pass "
+                "another --out"
             ) from None
         # The one before may have removed the file when this process had opened it already.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
@@ -161,10 +157,13 @@ def _replace_files(staged: Path, out: Path) -> None:
 
 @contextmanager
 def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]) -> Iterator[Path]:
-    """Keep the pieces of a fit until its results are written, and say so if they never are."""
+    """Keep the pieces of a fit until its results are written, and say so if they never are.
+
+    A fit that was interrupted is gone on with (``resume``), begun anew (False), or refused (None).
+    """
     kept = out.parent / f"{out.resolve().name}.checkpoint"
     if kept.exists():
-        # Nobody is told to resume a fit that is still under way.
+        # A fit that is still under way is not to be resumed.
         with locked_folder(kept):
             pass
     if resume is None and kept.exists():
@@ -235,39 +234,28 @@ def write_rows(
     writer.writerows((clean(name), *others) for name, *others in rows)
 
 
-def _write_csv(
-    path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]], **how: Any
-) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, header, rows, **how)
-
-
 def write_labels(
     path: Path,
-    names: Sequence[str] | None,
-    labels: np.ndarray,
-    confidence: np.ndarray,
-    annotations: Mapping[str, np.ndarray] | None = None,
-    *,
-    raw_names: bool = False,
+    names: Any,
+    found: Sequence[np.ndarray],
+    annotations: dict[str, Any],
+    raw_names: bool,
 ) -> None:
-    """Write names (or positions), clusters and confidence, and columns that annotate them."""
-    places: Sequence[Any] = range(len(labels)) if names is None else names
-    annotations = annotations or {}
+    """Write names (or positions), what was found (clusters, confidence), and annotations."""
+    n_points = len(found[0])
+    given = range(n_points) if names is None else names
     # Part by part: as objects of Python, long labels would take many times their memory.
     rows = (
-        (name, label, f"{share:.4f}", *more)
-        for part in gen_batches(len(labels), _PART)
+        (name, label, f"{share:.4f}", *map(cell_text, more))
+        for part in gen_batches(n_points, _PART)
         for name, label, share, *more in zip(
-            places[part],
-            labels[part].tolist(),
-            confidence[part].tolist(),
-            *(map(cell_text, column[part].tolist()) for column in annotations.values()),
+            given[part],
+            *(column[part].tolist() for column in (*found, *annotations.values())),
             strict=True,
         )
     )
-    header = ("name", "cluster", "confidence", *annotations)
-    _write_csv(path, header, rows, raw_names=raw_names)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_rows(file, ("name", "cluster", "confidence", *annotations), rows, raw_names=raw_names)
 
 
 def write_blocks(path: Path, model: Any) -> None:
@@ -278,7 +266,8 @@ def write_blocks(path: Path, model: Any) -> None:
         (i, j, int(row_sizes[i]), int(column_sizes[j]), float(mean))
         for (i, j), mean in np.ndenumerate(model.block_means_)
     )
-    _write_csv(path, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_rows(file, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
 
 
 def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -286,8 +275,3 @@ def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
     # Columns that were left out of a table, labelled -1, are in no cluster.
     counts = [np.bincount(labels[part] + 1, minlength=n_clusters + 1) for part in parts]
     return np.sum(counts, axis=0)[1:]
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file that people can read."""
-    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

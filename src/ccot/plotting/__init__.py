@@ -8,13 +8,15 @@ the palette again.
 
 from ccot.plotting._shared import PALETTE as PALETTE
 from ccot.plotting._shared import new_figure
-from ccot.plotting.block_means import plot_block_means
 from ccot.plotting.blocks import plot_blocks
-from ccot.plotting.confidence import plot_confidence
-from ccot.plotting.merge_costs import plot_merge_costs
-from ccot.plotting.reg_path import plot_reg_path
-from ccot.plotting.reproducibility import plot_reproducibility
-from ccot.plotting.scalings import plot_scalings
+from ccot.plotting.evidence import (
+    plot_block_means,
+    plot_confidence,
+    plot_merge_costs,
+    plot_reg_path,
+    plot_reproducibility,
+    plot_scalings,
+)
 
 __all__ = [
     "new_figure",

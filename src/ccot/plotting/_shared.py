@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,26 +14,16 @@ if TYPE_CHECKING:
 
     from ccot.estimators.base import BaseCoclustering
 
-PALETTE = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#D55E00",
-    "#666666",
-    "#F0E442",
-)
+    # Two axes, for rows and for columns.
+    Panels = Sequence[Axes] | np.ndarray
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#666666", "#F0E442")
 INK, FAINT = "#222222", "#8a8a8a"
 SIDES = ("row", "column")
 
 
 def new_figure(
-    n_rows: int = 1,
-    n_columns: int = 1,
-    *,
-    size: tuple[float, float] = (6.4, 4.8),
-    **subplots: Any,
+    n_rows: int = 1, n_columns: int = 1, *, size: tuple[float, float] = (6.4, 4.8), **subplots: Any
 ) -> tuple[Figure, Any]:
     """Make a figure that no window manager knows about, for files rather than screens.
 
@@ -75,23 +64,16 @@ def matplotlib_module(module: str) -> Any:
         ) from error
 
 
-def new_axes(size: tuple[float, float]) -> Axes:
-    """Return the axes of a figure that notebooks and interactive shells will show."""
-    return matplotlib_module("pyplot").subplots(figsize=size, layout="constrained")[1]
+def new_axes(n_columns: int, size: tuple[float, float]) -> Any:
+    """Return axes of a figure that notebooks and interactive shells will show."""
+    return matplotlib_module("pyplot").subplots(1, n_columns, figsize=size, layout="constrained")[1]
 
 
 def draw_sides(
-    draw: Callable[[Axes, BaseCoclustering, str], None],
-    estimator: BaseCoclustering,
-    ax: Sequence[Axes] | np.ndarray | None,
-    height: float,
-    ylabel: str,
+    draw: Callable[..., None], estimator: Any, ax: Panels | None, height: float, ylabel: str
 ) -> np.ndarray:
     """Return two axes, of a new figure where none are given, with rows and columns drawn."""
-    check_is_fitted(estimator)
-    if ax is None:
-        pyplot = matplotlib_module("pyplot")
-        ax = pyplot.subplots(1, 2, figsize=(9.0, height), layout="constrained")[1]
+    ax = new_axes(2, (9.0, height)) if ax is None else ax
     panels = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     if len(panels) != 2:
         raise ValueError(f"ax must hold two axes, for rows and for columns, not {len(panels)}")
@@ -100,11 +82,6 @@ def draw_sides(
         open_frame(panel)
     panels[0].set_ylabel(ylabel)
     return panels
-
-
-def attributes(estimator: BaseCoclustering, side: str, *names: str) -> list[Any]:
-    """Return attributes of one side: ``row_name_`` or ``column_name_`` for each name."""
-    return [getattr(estimator, f"{side}_{name}_") for name in names]
 
 
 def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:

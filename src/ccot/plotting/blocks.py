@@ -8,15 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.plotting._shared import (
-    SIDES,
-    colour_of,
-    new_axes,
-    sizes_of,
-    spans,
-    whole_ticks,
-    without_frame,
-)
+from ccot.plotting import _shared as shared
+from ccot.plotting._shared import SIDES, colour_of, sizes_of, spans
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,14 +57,12 @@ def plot_blocks(
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn into.
 
     Examples
     --------
-    >>> from ccot import CCOT
-    >>> from ccot.datasets import load_simulated
+    >>> from ccot import CCOT, datasets
     >>> from ccot.plotting import new_figure, plot_blocks
-    >>> matrix = load_simulated("D3", random_state=0).data
+    >>> matrix = datasets.load_simulated("D3", random_state=0).data
     >>> model = CCOT(random_state=0).fit(matrix)
     >>> figure, (left, right) = new_figure(1, 2, size=(9, 4))
     >>> plot_blocks(model, matrix, before=True, ax=left).get_title()
@@ -87,36 +78,30 @@ def plot_blocks(
             f"X has shape {matrix.shape}, but the estimator was fitted to a matrix of shape "
             f"{shape}: pass the matrix that was fitted"
         )
-    if ax is None:
-        ax = new_axes((6.4, 5.6))
+    panel: Axes = shared.new_axes(1, (6.4, 5.6)) if ax is None else ax
     sides = zip(SIDES, shape, strict=True)
-    orders = [np.arange(size) if before else _order(estimator, side) for side, size in sides]
-    image = _shrink(matrix, orders[0], orders[1], max_pixels)
+    rows, columns = (np.arange(size) if before else _order(estimator, side) for side, size in sides)
+    image = _shrink(matrix, rows, columns, max_pixels)
     low, high = _limits(image)
-    shown = ax.imshow(
-        image,
-        cmap=cmap,
-        vmin=low,
-        vmax=high,
-        aspect="auto",
-        interpolation="nearest",
-        extent=(0, len(orders[1]), len(orders[0]), 0),
+    extent = (0, len(columns), len(rows), 0)
+    shown = panel.imshow(
+        image, cmap, aspect="auto", interpolation="nearest", vmin=low, vmax=high, extent=extent
     )
     if before:
-        ax.set_title("as given")
-        ax.set(xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
-        whole_ticks(ax.xaxis)
-        whole_ticks(ax.yaxis)
-        without_frame(ax)
+        panel.set_title("as given")
+        panel.set(xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
+        shared.whole_ticks(panel.xaxis)
+        shared.whole_ticks(panel.yaxis)
+        shared.without_frame(panel)
     else:
-        _draw_borders(ax, estimator)
-        ax.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
+        _draw_borders(panel, estimator)
+        panel.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
     if colorbar:
-        clipped = bool(np.nanmin(image) < low or np.nanmax(image) > high)
-        bar = ax.figure.colorbar(shown, ax=ax, extend="both" if clipped else "neither", aspect=30)
+        extend = "both" if np.nanmin(image) < low or np.nanmax(image) > high else "neither"
+        bar = panel.figure.colorbar(shown, ax=panel, extend=extend, aspect=30)
         # Typed as a patch or a method by the stubs; it is the frame around the colour bar.
         bar.outline.set_visible(False)  # type: ignore[operator]
-    return ax
+    return panel
 
 
 def _order(estimator: BaseCoclustering, side: str) -> np.ndarray:
@@ -135,37 +120,27 @@ def _shrink(
     """Return the ordered matrix as a dense image, averaged where it has too many entries."""
     if max_pixels < 1:
         raise ValueError(f"max_pixels={max_pixels} must be positive")
-    if not sp.issparse(matrix) and np.isnan(matrix).any():
-        return _shrink_observed(matrix, row_order, column_order, max_pixels)
-    averages = [_averages(order, max_pixels) for order in (row_order, column_order)]
-    if all(average is None for average in averages) and not sp.issparse(matrix):
-        return np.asarray(matrix, dtype=np.float64)[np.ix_(row_order, column_order)]
     by_row, by_column = (
-        sp.eye_array(len(order), format="csr")[order] if average is None else average
-        for order, average in zip((row_order, column_order), averages, strict=True)
+        _averages(order, size, max_pixels)
+        for order, size in zip((row_order, column_order), matrix.shape, strict=True)
     )
-    image = by_row @ matrix @ by_column.T
-    return image.toarray() if sp.issparse(image) else np.asarray(image)
-
-
-def _shrink_observed(
-    matrix: np.ndarray, row_order: np.ndarray, column_order: np.ndarray, max_pixels: int
-) -> np.ndarray:
-    """Average what is observed; a pixel without anything observed is NaN."""
+    if sp.issparse(matrix):
+        return (by_row @ matrix @ by_column.T).toarray()
     observed = np.isfinite(matrix)
-    filled = _shrink(np.where(observed, matrix, 0.0), row_order, column_order, max_pixels)
-    share = _shrink(observed.astype(np.float64), row_order, column_order, max_pixels)
-    return np.divide(filled, share, out=np.full_like(filled, np.nan), where=share > 0)
+    image = by_row @ np.where(observed, matrix, 0.0) @ by_column.T
+    if observed.all():
+        return image
+    # A pixel is the mean of what is observed, NaN where nothing is.
+    share = by_row @ observed.astype(np.float64) @ by_column.T
+    return np.divide(image, share, out=np.full_like(image, np.nan), where=share > 0)
 
 
-def _averages(order: np.ndarray, max_pixels: int) -> Any:
-    """Return the matrix that averages ordered points into pixels, None where there is room."""
-    n_points = len(order)
-    if n_points <= max_pixels:
-        return None
-    pixel = np.arange(n_points) * max_pixels // n_points
+def _averages(order: np.ndarray, n_points: int, max_pixels: int) -> sp.csr_array:
+    """Return the matrix that brings points into order and, where they are too many, averages."""
+    n_pixels = min(len(order), max_pixels)
+    pixel = np.arange(len(order)) * n_pixels // len(order)
     weight = 1 / np.bincount(pixel)[pixel]
-    return sp.csr_array((weight, (pixel, order)), shape=(max_pixels, n_points))
+    return sp.csr_array((weight, (pixel, order)), shape=(n_pixels, n_points))
 
 
 def _limits(image: np.ndarray) -> tuple[float, float]:
@@ -178,26 +153,22 @@ def _draw_borders(ax: Axes, estimator: BaseCoclustering) -> None:
     rows, columns = sizes_of(estimator, "row"), sizes_of(estimator, "column")
     # White on a dark rim: seen on every colour of the map.
     for colour, width in (("black", 2.4), ("white", 1.2)):
-        for border in np.cumsum(rows)[:-1]:
-            ax.axhline(border, color=colour, linewidth=width)
-        for border in np.cumsum(columns)[:-1]:
-            ax.axvline(border, color=colour, linewidth=width)
-    for k, (start, end) in enumerate(spans(rows)):
-        ax.axhspan(start, end, xmin=-0.022, xmax=-0.007, color=colour_of(k), clip_on=False, lw=0)
-    for k, (start, end) in enumerate(spans(columns)):
-        ax.axvspan(start, end, ymin=-0.026, ymax=-0.008, color=colour_of(k), clip_on=False, lw=0)
-    for axis, sizes in ((ax.yaxis, rows), (ax.xaxis, columns)):
+        for sizes, line in ((rows, ax.axhline), (columns, ax.axvline)):
+            for border in np.cumsum(sizes)[:-1]:
+                line(border, color=colour, linewidth=width)
+    for sizes, axis, bar, ends in (
+        (rows, ax.yaxis, ax.axhspan, (-0.022, -0.007)),
+        (columns, ax.xaxis, ax.axvspan, (-0.026, -0.008)),
+    ):
+        for k, (start, end) in enumerate(spans(sizes)):
+            bar(start, end, *ends, color=colour_of(k), clip_on=False, lw=0)
         named = [
             (k, (start + end) / 2)
             for k, (start, end) in enumerate(spans(sizes))
             if end - start >= _LABELLED * sizes.sum()
         ]
         axis.set_ticks([middle for _, middle in named], [f"{k} ({sizes[k]})" for k, _ in named])
-    ax.set(
-        xlim=(0, columns.sum()),
-        ylim=(rows.sum(), 0),
-        xlabel="column cluster (size)",
-        ylabel="row cluster (size)",
-    )
-    without_frame(ax)
+    ax.set(xlim=(0, columns.sum()), ylim=(rows.sum(), 0))
+    ax.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
+    shared.without_frame(ax)
     ax.tick_params(pad=9)

@@ -1,48 +1,32 @@
-"""A fitted estimator as plain values: what the page shows of it."""
+"""What the page shows, as plain values: a fitted estimator, and what readers add to it."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.describe import (
-    MAX_NAMED_ROWS,
-    Column,
-    Portrait,
-    Statistics,
-    column_statistics,
-    every,
-    members_of,
-    row_statistics,
-    typical_order,
-    with_names,
-)
+from ccot import describe
+from ccot.describe import Column, Portrait, Statistics
+from ccot.plotting._shared import SIDES
+from ccot.plotting.evidence import SIGNIFICANT, is_tested
 from ccot.report.pack import pack_array, pack_integers, unpack_array
-from ccot.report.verdict import SIGNIFICANT, decisions, is_tested, warnings_of
+from ccot.report.verdict import decisions, warnings_of
 
-SIDES = ("row", "column")
+# More categories than this cannot be told apart.
+MAX_CATEGORIES = 40
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The part of the matrix that clusters are described by.
-
-    Attributes
-    ----------
-    matrix : ndarray or sparse matrix
-        Some or all rows, all columns.
-    rows : int array
-        Which rows these are.
-    row_names : sequence of str
-        Their names.
-    columns : sequence of Column or str
-        What the columns are.
-    """
+    """What clusters are described by: all columns of the matrix, and some or all of its rows."""
 
     matrix: Any
     rows: np.ndarray
@@ -51,22 +35,28 @@ class Seen:
 
 
 def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str, Any]:
-    """Return everything the page shows of one fitted estimator."""
+    """Return everything the page shows of one fitted estimator, as JSON can hold it.
+
+    Any estimator will do that has ``row_labels_`` and ``column_labels_``.
+    """
     check_is_fitted(model)
     sides = {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)}
     if seen is not None:
-        for side, told in zip(SIDES, _portraits(model, sides, seen), strict=True):
-            sides[side] |= told
+        for side, described in zip(SIDES, _portraits(model, sides, seen), strict=True):
+            sides[side] |= described
     elif hasattr(model, "_kept_portraits"):
         for side, kept in zip(SIDES, model._portraits(), strict=True):
             sides[side]["portraits"] = [_plain(portrait) for portrait in kept]
+    path = getattr(model, "reg_path_", None)
+    if path is not None:
+        path = {"reg": list(path.reg), "scores": _numbers(path.scores), "best": path.best}
     return {
         "name": name,
         "estimator": type(model).__name__,
         "sides": sides,
-        "means": _block_means(model),
+        "means": _numbers(getattr(model, "block_means_", None)),
         "candidates": _candidates(model),
-        "path": _reg_path(model),
+        "path": path,
         "decisions": decisions(model),
         "warnings": warnings_of(model),
         "summary": model.summary() if hasattr(model, "summary") else "",
@@ -78,16 +68,11 @@ def compare_models(models: Mapping[str, Any]) -> dict[str, list[list[float]]] | 
     """Return how far the partitions of several models agree, by the adjusted Rand index."""
     if len(models) < 2:
         return None
-    return {
-        side: [
-            [
-                adjusted_rand_score(_of(first, side, "labels"), _of(second, side, "labels"))
-                for second in models.values()
-            ]
-            for first in models.values()
-        ]
-        for side in SIDES
-    }
+    agreement = {}
+    for side in SIDES:
+        labels = [_of(model, side, "labels") for model in models.values()]
+        agreement[side] = [[adjusted_rand_score(a, b) for b in labels] for a in labels]
+    return agreement
 
 
 def _of(model: Any, side: str, what: str) -> Any:
@@ -119,56 +104,41 @@ def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[s
     """Yield for each side what its clusters are, and what the nodes of its tree are."""
     kept = np.flatnonzero(_of(model, "column", "labels") >= 0)
     all_columns, confidence = np.arange(len(kept)), _of(model, "column", "confidence")
-    row_pairs, row_codes = _pairs(model, sides, "row", seen.rows)
-    column_pairs, column_codes = _pairs(model, sides, "column", all_columns)
-    rows = row_statistics(seen.matrix, row_codes, seen.columns)
-    unions = _unions(row_pairs, sides["row"])
-    yield _told(rows, unions, [], sides["row"], all_columns)
-    some = every(len(seen.rows), MAX_NAMED_ROWS)
-    others = column_statistics(seen.matrix[some], column_codes, rows, seen.row_names[some])
-    order = typical_order(rows, None if confidence is None else confidence[kept])
-    unions = _unions(column_pairs, sides["column"])
-    members = [members_of(rows, order, np.isin(column_codes, union)) for union in unions]
-    yield _told(others, unions, members, sides["column"], seen.rows[some])
+    codes, unions = _groups(sides["row"], seen.rows)
+    rows = describe.row_statistics(seen.matrix, codes, seen.columns)
+    yield _described(rows, unions, [], sides["row"], all_columns)
+    codes, unions = _groups(sides["column"], all_columns)
+    some = describe.every(len(seen.rows), describe.MAX_NAMED_ROWS)
+    others = describe.column_statistics(seen.matrix[some], codes, rows, seen.row_names[some])
+    order = describe.typical_order(rows, None if confidence is None else confidence[kept])
+    members = [describe.members_of(rows, order, np.isin(codes, union)) for union in unions]
+    yield _described(others, unions, members, sides["column"], seen.rows[some])
 
 
-def _pairs(
-    model: Any, sides: dict[str, Any], side: str, points: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pairs of fitted and finest clusters that occur, and which one each point has."""
-    labels, tree = np.asarray(_of(model, side, "labels")), sides[side]["hierarchy"]
-    # Columns that are left out of a table are not shown.
-    labels = labels[labels >= 0]
+def _groups(side: dict[str, Any], points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return for each point the code of its pair of fitted and finest cluster, and unions of codes.
+
+    The unions are the fitted clusters, then the nodes of the tree.
+    """
+    labels, tree = unpack_array(side["labels"]), side["hierarchy"]
     finest = labels if tree is None else unpack_array(tree["finest"])
     both = np.stack([labels[points], finest[points]])
     pairs, codes = np.unique(both, axis=1, return_inverse=True)
-    return pairs, codes.ravel()
-
-
-def _unions(pairs: np.ndarray, side: dict[str, Any]) -> list[np.ndarray]:
-    """Return the pairs that make up each fitted cluster, then each node of the tree."""
-    tree = side["hierarchy"]
     nodes = [] if tree is None else _nodes(tree["n_finest"], tree["merges"])
-    fitted = [np.flatnonzero(pairs[0] == k) for k in range(side["n_clusters"])]
-    return fitted + [np.flatnonzero(np.isin(pairs[1], leaves)) for leaves in nodes]
+    unions = [np.flatnonzero(pairs[0] == k) for k in range(side["n_clusters"])]
+    unions += [np.flatnonzero(np.isin(pairs[1], leaves)) for leaves in nodes]
+    return codes.ravel(), unions
 
 
-def _told(
-    statistics: Statistics,
-    unions: Sequence[np.ndarray],
-    members: Sequence[Sequence[str]],
-    side: dict[str, Any],
-    places: np.ndarray,
+def _described(
+    statistics: Statistics, unions: list[np.ndarray], members: list, side: dict, places: np.ndarray
 ) -> dict[str, Any]:
     """Return what the fitted clusters are, and what the nodes are: names differ within each."""
-    number = side["n_clusters"]
-    return {
-        what: [
-            _plain(one, places)
-            for one in with_names(statistics.portraits(unions[part], members[part]))
-        ]
-        for what, part in (("portraits", slice(number)), ("nodes", slice(number, None)))
-    }
+    described, number = {}, side["n_clusters"]
+    for what, part in (("portraits", slice(number)), ("nodes", slice(number, None))):
+        found = describe.with_names(statistics.portraits(unions[part], members[part]))
+        described[what] = [_plain(one, places) for one in found]
+    return described
 
 
 def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -182,25 +152,18 @@ def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def _plain(portrait: Portrait, places: np.ndarray | None = None) -> dict[str, Any]:
-    """Return what a cluster is, as JSON.
-
-    A trait is its index (or its title, where the page has no such column), amount, share, sign and
-    means.
-    """
-    return {
-        "name": portrait.name,
-        "members": portrait.members,
-        "traits": [
-            [
-                trait.title if places is None else int(places[trait.index]),
-                trait.amount,
-                round(trait.share, 3),
-                1 if trait.effect > 0 else -1,
-                f"mean {trait.value:.4g}, of all {trait.overall:.4g}",
-            ]
-            for trait in portrait.traits
-        ],
-    }
+    """Return what a cluster is, as JSON; without places, traits have titles instead of indices."""
+    traits = [
+        [
+            trait.title if places is None else int(places[trait.index]),
+            trait.amount,
+            round(trait.share, 3),
+            1 if trait.effect > 0 else -1,
+            f"mean {trait.value:.4g}, of all {trait.overall:.4g}",
+        ]
+        for trait in portrait.traits
+    ]
+    return {"name": portrait.name, "members": portrait.members, "traits": traits}
 
 
 def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:
@@ -250,11 +213,6 @@ def _scaling(model: Any, side: str) -> dict[str, Any] | None:
     }
 
 
-def _block_means(model: Any) -> list[list[float | None]] | None:
-    means = getattr(model, "block_means_", None)
-    return None if means is None else [_numbers(row) for row in means]
-
-
 def _candidates(model: Any) -> list[dict[str, Any]]:
     return [
         {
@@ -267,19 +225,64 @@ def _candidates(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _reg_path(model: Any) -> dict[str, Any] | None:
-    path = getattr(model, "reg_path_", None)
-    if path is None:
-        return None
-    return {
-        "reg": list(path.reg),
-        "scores": [_numbers(scores) for scores in path.scores],
-        "best": path.best,
-    }
-
-
 def _numbers(values: Any) -> Any:
-    """Return a vector as a list in which what is not finite is None."""
+    """Return an array as a list, or a list of lists, in which what is not finite is None."""
     if values is None:
         return None
-    return [value if np.isfinite(value) else None for value in np.asarray(values).tolist()]
+    return np.where(np.isfinite(values), values, np.array(None)).tolist()
+
+
+def pack_annotations(given: Any, side: str, number: int) -> list[dict[str, Any]]:
+    """Return facts about rows or columns, a data frame or mapping, ready for the page.
+
+    Each has categories with codes, the last of which is for missing ones, or values.
+    """
+    if given is None:
+        return []
+    columns = given if isinstance(given, Mapping) else {name: given[name] for name in given.columns}
+    packed = []
+    for name, values in columns.items():
+        listed = list(values)
+        if len(listed) != number:
+            raise ValueError(f"annotation {name!r} has {len(listed)} values for {number} {side}s")
+        packed.append({"name": str(name)} | _pack(str(name), listed))
+    return packed
+
+
+def _pack(name: str, values: Sequence[Any]) -> dict[str, Any]:
+    known = [None if value is None or value != value else value for value in values]
+    texts = [None if value is None else str(value) for value in known]
+    categories = sorted({text for text in texts if text is not None})
+    if len(categories) <= MAX_CATEGORIES:
+        code_of = {text: code for code, text in enumerate([*categories, None])}
+        codes = np.array([code_of[text] for text in texts])
+        return {"categories": categories, "codes": pack_integers(codes)}
+    try:
+        numbers = np.array([np.nan if value is None else value for value in known])
+        return {"values": pack_array(numbers.astype(np.float32))}
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"annotation {name!r} has {len(categories)} different words: at most {MAX_CATEGORIES} "
+            "can be told apart by colour"
+        ) from None
+
+
+def read_cluster_names(given: Any) -> dict[str, Any]:
+    """Return names of clusters, and the view if there is one, from a mapping or a saved file."""
+    if given is None:
+        return {"row": {}, "column": {}, "view": None}
+    if not isinstance(given, Mapping):
+        path = Path(os.fspath(given))
+        try:
+            given = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as bad:
+            raise ValueError(f"{path} is no JSON file of cluster names: {bad}") from bad
+        if not isinstance(given, dict):
+            form = "{'row': ..., 'column': ...}"
+            raise ValueError(f"{path} holds no cluster names: expected {form}")
+    names: dict[str, Any] = {"view": given.get("view")}
+    for side in ("row", "column"):
+        listed = given.get(side, {})
+        pairs = listed.items() if isinstance(listed, Mapping) else enumerate(listed)
+        names[side] = {str(int(cluster)): str(name) for cluster, name in pairs}
+    return names

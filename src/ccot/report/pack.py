@@ -1,9 +1,8 @@
 """Arrays as compact text: typed, deflated, in base64; the page's ``decode.js`` is the way back.
 
-A matrix travels as it is while that is affordable. Values of which there are few different ones
-(ratings, counts) become codes into a table and lose nothing. Others become 32-bit floats, cut to
-four significant digits in large matrices. Of a matrix that is too large altogether a part of the
-rows and columns travels, taken evenly from every cluster.
+Values of which there are few different ones (ratings, counts) become codes into a table. Others
+become 32-bit floats, cut to four significant digits in large matrices. Of a matrix that is too
+large altogether, a part of the rows and columns is shown, taken evenly from every cluster.
 """
 
 from __future__ import annotations
@@ -33,11 +32,12 @@ _ROUNDED_BITS = 12
 
 
 def pack_array(
-    values: np.ndarray, cast: Callable[[np.ndarray], np.ndarray] = np.asarray
+    values: np.ndarray, convert: Callable[[np.ndarray], np.ndarray] = np.asarray
 ) -> dict[str, Any]:
-    """Return an array as its type and its deflated bytes.
+    """Return an array as its type and its deflated bytes, in base64.
 
-    Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well.
+    Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well. The
+    array is converted piece by piece, so that there never is a second one as large.
 
     Examples
     --------
@@ -48,9 +48,9 @@ def pack_array(
     ('uint16', True)
     """
     flat = np.ascontiguousarray(values).ravel()
-    dtype = cast(flat[:0]).dtype
+    dtype = convert(flat[:0]).dtype
     planes = (
-        cast(flat[start : start + _PIECE]).view(np.uint8)[weight :: dtype.itemsize].tobytes()
+        convert(flat[start : start + _PIECE]).view(np.uint8)[weight :: dtype.itemsize].tobytes()
         for weight in range(dtype.itemsize)
         for start in range(0, len(flat), _PIECE)
     )
@@ -78,7 +78,11 @@ def pack_text(texts: Sequence[str]) -> str:
 def pack_matrix(
     matrix: Any, row_labels: np.ndarray, column_labels: np.ndarray, max_entries: int = MAX_ENTRIES
 ) -> dict[str, Any]:
-    """Return a matrix, or an even part of it, ready for the page."""
+    """Return a matrix, or an even part of it in which every cluster is shown, ready for the page.
+
+    ``rows`` and ``columns`` are those shown (None: all), ``signed`` tells that both signs are
+    common, ``amounts`` that nothing is below zero. Of a source no more is read than is shown.
+    """
     if not isinstance(matrix, RowSource):
         matrix = _as_sparse(matrix)
     n_entries = getattr(matrix, "nnz", matrix.shape[0] * matrix.shape[1])
@@ -87,23 +91,16 @@ def pack_matrix(
         None if len(labels) <= keep else spread(labels, keep)
         for labels in (row_labels, column_labels)
     )
-    return {
-        "rows": None if rows is None else pack_integers(rows),
-        "columns": None if columns is None else pack_integers(columns),
-        **_pack_part(_part(matrix, rows, columns)),
-    }
-
-
-def _part(matrix: Any, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
     if isinstance(matrix, RowSource):
         matrix = _as_sparse(matrix.rows(np.arange(matrix.shape[0]) if rows is None else rows))
     elif rows is not None:
         matrix = matrix[rows]
-    return matrix if columns is None else matrix[:, columns]
-
-
-def _pack_part(matrix: Any) -> dict[str, Any]:
-    packed: dict[str, Any] = {"shape": list(matrix.shape)}
+    matrix = matrix if columns is None else matrix[:, columns]
+    packed = {
+        "rows": None if rows is None else pack_integers(rows),
+        "columns": None if columns is None else pack_integers(columns),
+        "shape": list(matrix.shape),
+    }
     if not sp.issparse(matrix):
         return packed | _pack_values(matrix)
     matrix = sp.csr_array(matrix)
@@ -133,9 +130,7 @@ def spread(labels: np.ndarray, keep: int) -> np.ndarray:
 def _deflate(parts: Iterable[bytes]) -> str:
     engine = zlib.compressobj()
     # In one expression: each of these is let go of before the next but one is made.
-    return base64.b64encode(b"".join([*map(engine.compress, parts), engine.flush()])).decode(
-        "ascii"
-    )
+    return str(base64.b64encode(b"".join([*map(engine.compress, parts), engine.flush()])), "ascii")
 
 
 def _as_sparse(matrix: Any) -> Any:
@@ -152,13 +147,10 @@ def _as_sparse(matrix: Any) -> Any:
 
 def _largest_side(shape: tuple[int, int], n_entries: int, max_entries: int) -> int:
     """Return the most rows, and columns, that keep the expected entries within the limit."""
-    density = n_entries / max(shape[0] * shape[1], 1)
-    short, long = sorted(shape)
     if n_entries <= max_entries:
-        return long
-    if short * short * density <= max_entries:
-        return int(max_entries / (short * density))
-    return int((max_entries / density) ** 0.5)
+        return max(shape)
+    density = n_entries / (shape[0] * shape[1])
+    return int(max(max_entries / (min(shape) * density), (max_entries / density) ** 0.5))
 
 
 def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import json
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -20,32 +22,23 @@ from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
 from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.table import Table
 from ccot.persistence.atomic import write_atomically
-from ccot.plotting import PALETTE
-from ccot.report.annotations import pack_annotations, read_cluster_names
-from ccot.report.content import Seen, compare_models, describe_model
+from ccot.plotting._shared import PALETTE, SIDES
+from ccot.report.content import (
+    Seen,
+    compare_models,
+    describe_model,
+    pack_annotations,
+    read_cluster_names,
+)
 from ccot.report.pack import pack_matrix, pack_text, spread
 from ccot.sources import RowSource
 
 # In the order in which they build on each other; the page runs them as one module.
-SCRIPTS = (
-    "dom.js",
-    "decode.js",
-    "colours.js",
-    "matrix.js",
-    "partition.js",
-    "profile.js",
-    "modes.js",
-    "annotations.js",
-    "picture.js",
-    "margins.js",
-    "export.js",
-    "gestures.js",
-    "charts.js",
-    "evidence.js",
-    "blocks.js",
-    "members.js",
-    "main.js",
+_NAMES = (
+    "dom decode colours matrix partition profile modes annotations picture margins export gestures "
+    "charts evidence blocks members main"
 )
+SCRIPTS = [f"{name}.js" for name in _NAMES.split()]
 
 
 def write_report(
@@ -71,13 +64,11 @@ def write_report(
     Parameters
     ----------
     path : path-like
-        The file; its folder is made if it is not there. It is replaced only when the new page is
-        complete.
+        The file, replaced only when the new page is complete; its folder is made if needed.
     models : estimator or mapping of str to estimator
         Fitted to the same matrix. Several are compared.
     matrix : ndarray, sparse matrix, data frame, Table or RowSource, optional
-        The data. Without it there is no picture of the matrix, and nothing that has to be
-        computed from it.
+        The data; without it there is no picture of the matrix.
     row_names, column_names : sequence of str, optional
         Names; by default those of a data frame, or that a fit has seen, or "row 0" and so on.
     title : str, optional
@@ -85,11 +76,9 @@ def write_report(
     notes : sequence of str, optional
         Warnings to show beside those that the models give cause for.
     columns : sequence of ccot.describe.Column, optional
-        What the columns are: numbers, amounts, ones, or levels of a category. By default this is
-        read off the values.
+        What the columns are, numbers, amounts, ones, or levels of a category; by default found.
     annotations, column_annotations : data frame or mapping of str to sequence, optional
-        Facts about rows and columns that were not used for fitting, such as known classes. They
-        are shown beside the matrix and compared with the clusters.
+        Facts that were not used for fitting, such as known classes, to compare with the clusters.
     cluster_names : mapping or path-like, optional
         ``{"row": {"0": name, ...}, "column": {...}}``, or a JSON file of it as the page saves.
 
@@ -100,13 +89,12 @@ def write_report(
 
     Examples
     --------
-    >>> from ccot import CCOT
-    >>> from ccot.datasets import load_simulated
+    >>> from ccot import CCOT, datasets
     >>> from ccot.report import write_report
-    >>> matrix = load_simulated("D1", random_state=0).data
+    >>> matrix = datasets.load_simulated("D1", random_state=0).data
     >>> model = CCOT(3, 3, random_state=0).fit(matrix)
-    >>> folder = getfixture("tmp_path")
-    >>> page = write_report(folder / "blocks.html", model, matrix=matrix, title="Set D1")
+    >>> page = getfixture("tmp_path") / "blocks.html"
+    >>> page = write_report(page, model, matrix=matrix, title="Set D1")
     >>> page.name, page.stat().st_size > 100_000
     ('blocks.html', True)
     """
@@ -114,10 +102,8 @@ def write_report(
     if not named:
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
     content = _content(named, matrix, row_names, column_names, title, columns)
-    content["annotations"] = {
-        "row": pack_annotations(annotations, "row", content["shape"][0]),
-        "column": pack_annotations(column_annotations, "column", content["shape"][1]),
-    }
+    given = zip(SIDES, (annotations, column_annotations), content["shape"], strict=True)
+    content["annotations"] = {side: pack_annotations(of, side, n) for side, of, n in given}
     content["cluster_names"] = read_cluster_names(cluster_names)
     for model in content["models"]:
         model["warnings"] = [*notes, *model["warnings"]]
@@ -142,13 +128,13 @@ def _content(
     kept = np.flatnonzero(first.column_labels_ >= 0)
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
-    seen = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
+    known = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
+    every_column = _names("column", shape[1], column_names, *known)
     names = {
         "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
-        "column": _names("column", shape[1], column_names, *seen),
+        "column": [every_column[index] for index in kept],
     }
-    names["column"] = [names["column"][index] for index in kept]
-    packed, told = None, None
+    packed, seen = None, None
     matrix, mixed = _numbers_shown(first, matrix)
     if matrix is not None:
         if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
@@ -159,7 +145,7 @@ def _content(
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
         # Numbers of levels tell nothing: what was kept of the fit describes such clusters.
         if not mixed:
-            told = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
+            seen = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
         if columns is not None:
             names["column"] = [column.title for column in columns]
     return {
@@ -170,7 +156,7 @@ def _content(
         "matrix": packed,
         "levels": mixed,
         "palette": PALETTE,
-        "models": [describe_model(str(name), model, told) for name, model in models.items()],
+        "models": [describe_model(str(name), model, seen) for name, model in models.items()],
         "agreement": compare_models(models),
     }
 
@@ -249,3 +235,41 @@ def embed(content: Any) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+@dataclass(frozen=True)
+class ReportFrame:
+    """A page that a notebook shows in an iframe, ``height`` pixels high."""
+
+    page: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe title="ccot report" srcdoc="{html.escape(self.page)}" width="100%" '
+            f'height="{self.height}" style="border:0"></iframe>'
+        )
+
+
+def show_report(model: Any, X: Any, *, height: int = 900, **options: Any) -> ReportFrame:
+    """Return the report of a fitted estimator for a notebook.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : ndarray, sparse matrix, data frame or None
+        The matrix.
+    height : int, default=900
+        Height of the iframe, in pixels.
+    **options
+        Passed to :func:`write_report`.
+
+    Returns
+    -------
+    ReportFrame
+        What a notebook shows.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_report(Path(folder, "report.html"), model, matrix=X, **options)
+        return ReportFrame(path.read_text(encoding="utf-8"), height)

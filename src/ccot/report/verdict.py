@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ccot.scalings.jumps import LEVEL
+from ccot.plotting._shared import SIDES, count
+from ccot.plotting.evidence import SIGNIFICANT, is_tested
 
-# Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
-SIGNIFICANT = -math.log10(LEVEL)
 _DOUBTFUL = 0.5
 # Runners-up this near are as good: nats of ICL, share of the jump's score, logarithm.
 _NEAR_ICL, _NEAR_JUMP, _NEAR_REPRODUCIBLE = 3.0, 0.9, 0.05
-
-
-def is_tested(model: Any) -> bool:
-    """Tell whether the model's jumps passed a test, so that their strength means something."""
-    return getattr(model, "detector", "multiscale") == "multiscale"
+_RULES = {
+    "jump": "where the cost of merging clusters jumps",
+    "reproducibility": "where halves of the data find the same clusters again",
+    "icl": "where the integrated completed likelihood (ICL) is highest",
+}
 
 
 def decisions(model: Any) -> list[str]:
     """Return a sentence on the number of row clusters, one on columns, and others where needed."""
-    lines = [_decided(model, side) for side in ("row", "column")]
+    lines = [_decided(model, side) for side in SIDES]
     if hasattr(model, "family_"):
         lines.append(f"Entries are modelled as {model.family_}: {model.family_reason_}.")
     if getattr(model, "reg_path_", None) is not None:
@@ -39,9 +38,9 @@ def decisions(model: Any) -> list[str]:
 def warnings_of(model: Any) -> list[str]:
     """Return what should make a reader doubt the numbers or the members."""
     found = []
-    for side in ("row", "column"):
+    for side in SIDES:
         found += [*_doubts_about_steps(model, side), *_doubts_about_members(model, side)]
-    if _is_smooth(model, "row") or _is_smooth(model, "column"):
+    if any(_is_smooth(model, side) for side in SIDES):
         found.append(
             "Smooth scalings need not mean that there are no clusters: TransportCoclustering does "
             "not depend on steps."
@@ -50,34 +49,20 @@ def warnings_of(model: Any) -> list[str]:
 
 
 def _decided(model: Any, side: str) -> str:
-    number = getattr(model, f"n_{side}_clusters_")
+    number, reason = count(getattr(model, f"n_{side}_clusters_"), f"{side} cluster"), ""
     if getattr(model, f"n_{side}_clusters", None) is not None:
-        return f"{_count(number, f'{side} cluster')}: the number was given."
-    if hasattr(model, f"{side}_jumps_"):
-        return f"{_count(number, f'{side} cluster')}: {_decided_by_steps(model, side)}"
-    if getattr(model, "candidates_", ()):
-        rule = {
-            "jump": "where the cost of merging clusters jumps",
-            "reproducibility": "where halves of the data find the same clusters again",
-            "icl": "where the integrated completed likelihood (ICL) is highest",
-        }[model.candidates_[0].criterion]
-        return f"{_count(number, f'{side} cluster')}: {rule}."
-    return f"{_count(number, f'{side} cluster')}."
-
-
-def _decided_by_steps(model: Any, side: str) -> str:
-    jumps = len(getattr(model, f"{side}_jumps_"))
-    what = "significant jump" if is_tested(model) else "jump"
-    if jumps:
-        text = f"the sorted {side} scalings have {_count(jumps, what)}"
-    else:
-        text = f"the sorted {side} scalings have no {what}"
-    votes = getattr(model, f"{side}_cluster_votes_")
-    draws = getattr(model, "n_samplings_", 1)
-    if draws > 1 and votes:
-        share = votes.get(getattr(model, f"n_{side}_clusters_"), 0.0)
-        text += f", as in {share:.0%} of {draws} draws"
-    return text + "."
+        reason = ": the number was given"
+    elif hasattr(model, f"{side}_jumps_"):
+        jumps, votes = (getattr(model, f"{side}_{a}_") for a in ("jumps", "cluster_votes"))
+        what = "significant jump" if is_tested(model) else "jump"
+        steps, draws = count(len(jumps), what), getattr(model, "n_samplings_", 1)
+        reason = f": the sorted {side} scalings have {steps if len(jumps) else f'no {what}'}"
+        if draws > 1 and votes:
+            share = votes.get(getattr(model, f"n_{side}_clusters_"), 0.0)
+            reason += f", as in {share:.0%} of {draws} draws"
+    elif getattr(model, "candidates_", ()):
+        reason = f": {_RULES[model.candidates_[0].criterion]}"
+    return f"{number}{reason}."
 
 
 def _is_smooth(model: Any, side: str) -> bool:
@@ -91,70 +76,57 @@ def _is_smooth(model: Any, side: str) -> bool:
     )
 
 
-def _doubts_about_steps(model: Any, side: str) -> list[str]:
+def _doubts_about_steps(model: Any, side: str) -> Iterator[str]:
     if not hasattr(model, f"{side}_jumps_") or not is_tested(model):
-        return []
+        return
     if _is_smooth(model, side):
-        return [
+        yield (
             f"The sorted {side} scalings are smooth: no step is significant, so all {side}s are "
             "left in one cluster."
-        ]
+        )
+        return
     number = getattr(model, f"n_{side}_clusters_")
-    asked = getattr(model, f"n_{side}_clusters") is not None
-    found = []
     weak = int((np.asarray(getattr(model, f"{side}_jump_strength_")) < SIGNIFICANT).sum())
     if weak:
-        steps = _count(number - 1, f"{side} step")
-        verb = "is" if weak == 1 else "are"
-        found.append(
-            f"{weak} of {steps} {verb} not significant: smooth curves are cut there because "
-            f"{_count(number, 'cluster')} were asked for."
+        steps = f"{count(number - 1, f'{side} step')} {'is' if weak == 1 else 'are'}"
+        yield (
+            f"{weak} of {steps} not significant: smooth curves are cut there because "
+            f"{count(number, 'cluster')} were asked for."
         )
     share = getattr(model, f"{side}_cluster_votes_").get(number, 1.0)
-    if not asked and share < _DOUBTFUL:
-        found.append(
-            f"Only {share:.0%} of the draws found {_count(number, f'{side} cluster')}: the number "
-            "is uncertain."
-        )
-    return found
+    if getattr(model, f"n_{side}_clusters") is None and share < _DOUBTFUL:
+        clusters = count(number, f"{side} cluster")
+        yield f"Only {share:.0%} of the draws found {clusters}: the number is uncertain."
 
 
-def _doubts_about_members(model: Any, side: str) -> list[str]:
+def _doubts_about_members(model: Any, side: str) -> Iterator[str]:
     confidence = getattr(model, f"{side}_confidence_", None)
     if confidence is None:
-        return []
+        return
     doubtful = int((np.asarray(confidence) < _DOUBTFUL).sum())
-    if doubtful < max(0.05 * len(confidence), 1):
-        return []
-    return [
-        f"{_count(doubtful, side)} of {len(confidence)} have a confidence below "
-        f"{_DOUBTFUL:g}: look at them before relying on their cluster."
-    ]
+    if doubtful >= max(0.05 * len(confidence), 1):
+        yield (
+            f"{count(doubtful, side)} of {len(confidence)} have a confidence below "
+            f"{_DOUBTFUL:g}: look at them before relying on their cluster."
+        )
 
 
-def _doubts_about_blocks(model: Any) -> list[str]:
+def _doubts_about_blocks(model: Any) -> Iterator[str]:
     candidates = getattr(model, "candidates_", ())
-    if not candidates:
-        return []
-    if (model.n_row_clusters_, model.n_column_clusters_) == (1, 1):
-        return ["No blocks describe the matrix better than a single one does."]
-    given = model.n_row_clusters is not None or model.n_column_clusters is not None
-    if given or len(candidates) < 2:
-        return []
-    chosen, next_one = candidates[:2]
-    lead = chosen.score - next_one.score
+    if candidates and model.n_row_clusters_ == model.n_column_clusters_ == 1:
+        yield "No blocks describe the matrix better than a single one does."
+        return
+    if len(candidates) < 2 or (model.n_row_clusters, model.n_column_clusters) != (None, None):
+        return
+    chosen, other = candidates[:2]
+    lead = chosen.score - other.score
     near = {
         "icl": lead < _NEAR_ICL,
-        "jump": next_one.score > _NEAR_JUMP * chosen.score,
+        "jump": other.score > _NEAR_JUMP * chosen.score,
         "reproducibility": lead < _NEAR_REPRODUCIBLE,
     }[chosen.criterion]
-    if not near:
-        return []
-    return [
-        f"{next_one.n_row_clusters} x {next_one.n_column_clusters} blocks are supported nearly as "
-        f"well as {chosen.n_row_clusters} x {chosen.n_column_clusters}."
-    ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    if near:
+        yield (
+            f"{other.n_row_clusters} x {other.n_column_clusters} blocks are supported nearly as "
+            f"well as {chosen.n_row_clusters} x {chosen.n_column_clusters}."
+        )

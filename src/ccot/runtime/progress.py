@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ccot.runtime.run import counted as counted
-
 _SECONDS_BETWEEN_LINES = 5.0
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from scipy.stats import entropy
 from sklearn.metrics import adjusted_mutual_info_score
 
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Run
+from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Matrix
 from ccot.scalings.steps import RegPath, StepCoclustering
 

@@ -24,18 +24,9 @@ _BATCH_ROWS = 4096
 
 @dataclass(frozen=True)
 class Counts:
-    """The matrix of annotated data that is clustered.
+    """The matrix of annotated data that is clustered: an array, or the rows of a file.
 
-    Attributes
-    ----------
-    values : ndarray, CSR array or RowSource of shape (n_cells, n_genes)
-        The matrix.
-    genes : pandas.Index
-        Names of the columns.
-    where : str
-        ``"X"``, ``"raw"`` or ``"layers/NAME"``.
-    are_counts : bool
-        Whether the values are whole and not negative.
+    It was found in ``"X"``, ``"raw"`` or ``"layers/NAME"``; counts are whole and not negative.
     """
 
     values: Any
@@ -71,29 +62,28 @@ class Counts:
 
     def log_rows(self) -> Iterator[tuple[slice, Matrix]]:
         """Yield ranges of cells with their logarithms; values that are no counts stay."""
-        for part, rows in self._batches():
+        in_file = isinstance(self.values, RowSource)
+        parts = self.values.parts if in_file else gen_batches(self.shape[0], _BATCH_ROWS)
+        for part in parts:
+            rows = self.values.read(part) if in_file else self.values[part]
             yield part, _log(rows) if self.are_counts else rows
-
-    def _batches(self) -> Iterator[tuple[slice, Matrix]]:
-        if isinstance(self.values, RowSource):
-            yield from ((part, self.values.read(part)) for part in self.values.parts)
-        else:
-            batches = gen_batches(self.shape[0], _BATCH_ROWS)
-            yield from ((part, self.values[part]) for part in batches)
 
 
 def find_counts(adata: Any, layer: str | None = None) -> Counts:
-    """Return the counts of annotated data."""
+    """Return the counts of annotated data; a layer may also be called ``"X"`` or ``"raw"``.
+
+    By default ``layers["counts"]`` or else, of ``raw`` and ``X``, the first that holds counts, that
+    has no negative values, or ``X``.
+    """
     for names, what in ((adata.obs_names, "obs"), (adata.var_names, "var")):
         if not names.is_unique:
             raise InputError(
                 f"some names in {what} are there twice: call adata.{what}_names_make_unique()"
             )
-    where = _place(adata, layer)
+    where = _name(adata, layer)
     values = _values(adata, where)
-    judged = _some(values)
     genes = adata.raw.var_names if where == "raw" else adata.var_names
-    return Counts(_matrix(adata, where, values), genes, where, _are_counts(judged))
+    return Counts(_matrix(adata, where, values), genes, where, _are_counts(_some(values)))
 
 
 def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
@@ -104,16 +94,16 @@ def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
     return find_counts(adata, layer).of_genes(adata.var_names)
 
 
-def _place(adata: Any, layer: str | None) -> str:
+def _name(adata: Any, layer: str | None) -> str:
     if layer is not None:
         plain = layer in ("X", "raw") and layer not in adata.layers
         return layer if plain else f"layers/{layer}"
     if "counts" in adata.layers:
         return "layers/counts"
-    places = [place for place in ("raw", "X") if getattr(adata, place, None) is not None]
-    judged = {place: _some(_values(adata, place)) for place in places}
-    counts = [place for place in places if _are_counts(judged[place])]
-    positive = [place for place in places if judged[place].min(initial=0) >= 0]
+    given = [name for name in ("raw", "X") if getattr(adata, name, None) is not None]
+    judged = {name: _some(_values(adata, name)) for name in given}
+    counts = [name for name in given if _are_counts(judged[name])]
+    positive = [name for name in given if judged[name].min(initial=0) >= 0]
     return [*counts, *positive, "X"][0]
 
 

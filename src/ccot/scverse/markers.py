@@ -42,19 +42,7 @@ class GroupSums:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Each group beside all other cells: tables of one line a group and one column a gene.
-
-    Attributes
-    ----------
-    groups : list of str
-        Names of the groups.
-    genes : pandas.Index
-        Names of the genes.
-    sums : GroupSums
-        Of the groups.
-    where : str
-        Where the counts are from.
-    """
+    """Each group beside all other cells: tables of one line a group and one column a gene."""
 
     groups: list[str]
     genes: pd.Index
@@ -97,19 +85,17 @@ class Comparison:
         def ranked(table: np.ndarray) -> np.ndarray:
             return np.take_along_axis(table, order, 1).ravel()
 
-        frame = pd.DataFrame(
-            {
-                "group": pd.Categorical(np.repeat(self.groups, order.shape[1]), self.groups),
-                "names": self.genes.to_numpy()[order].ravel(),
-                "scores": ranked(self.scores()),
-                "logfoldchanges": ranked(self.effects()),
-                "pct_nz_group": ranked(self.sums.shares()),
-                "pct_nz_reference": ranked(self.sums.rest().shares()),
-            }
-        )
+        columns = {
+            "group": pd.Categorical(np.repeat(self.groups, order.shape[1]), self.groups),
+            "names": self.genes.to_numpy()[order].ravel(),
+            "scores": ranked(self.scores()),
+            "logfoldchanges": ranked(self.effects()),
+            "pct_nz_group": ranked(self.sums.shares()),
+            "pct_nz_reference": ranked(self.sums.rest().shares()),
+        }
         if gene_clusters is not None:
-            frame["gene_cluster"] = gene_clusters.array[order.ravel()]
-        return frame
+            columns["gene_cluster"] = gene_clusters.array[order.ravel()]
+        return pd.DataFrame(columns)
 
     def by_gene_cluster(self, gene_clusters: pd.Series) -> pd.DataFrame:
         """Return one line a group and cluster of genes, averaged over its genes, best first."""
@@ -120,20 +106,19 @@ class Comparison:
             return (table @ np.eye(len(names))[codes] / sizes).ravel()
 
         inside, outside = self.sums.moments()[0], self.sums.rest().moments()[0]
-        frame = pd.DataFrame(
-            {
-                "group": np.repeat(self.groups, len(names)),
-                "names": np.tile(names.astype(str), len(self.groups)),
-                "n_genes": np.tile(sizes, len(self.groups)),
-                "logfoldchanges": fold_change(averaged(inside), averaged(outside)),
-                "pct_nz_group": averaged(self.sums.shares()),
-                "pct_nz_reference": averaged(self.sums.rest().shares()),
-            }
-        )
-        place = frame["group"].map({group: place for place, group in enumerate(self.groups)})
-        order = np.lexsort((-frame["logfoldchanges"].to_numpy(), place.to_numpy()))
+        columns = {
+            "group": np.repeat(self.groups, len(names)),
+            "names": np.tile(names.astype(str), len(self.groups)),
+            "n_genes": np.tile(sizes, len(self.groups)),
+            "logfoldchanges": fold_change(averaged(inside), averaged(outside)),
+            "pct_nz_group": averaged(self.sums.shares()),
+            "pct_nz_reference": averaged(self.sums.rest().shares()),
+        }
+        group = np.repeat(np.arange(len(self.groups)), len(names))
+        order = np.lexsort((-columns["logfoldchanges"], group))
         # Files take text as the index of a table, and no other.
-        return frame.iloc[order].set_axis([str(line) for line in range(len(frame))])
+        lines = [str(line) for line in range(len(order))]
+        return pd.DataFrame(columns).iloc[order].set_axis(lines)
 
     def _ranking(self, n_genes: int | None) -> np.ndarray:
         return np.argsort(-self.scores(), axis=1, kind="stable")[:, :n_genes]
@@ -146,7 +131,7 @@ class Comparison:
 
 
 def compare_groups(counts: Counts, groups: pd.Series) -> Comparison:
-    """Compare each group of cells with all other cells that are in a group."""
+    """Compare each group of cells (a category) with all other cells that are in a group."""
     codes, n_groups = groups.cat.codes.to_numpy(), len(groups.cat.categories)
     total, squares, expressed = np.zeros((3, n_groups, counts.shape[1]))
     for part, rows in counts.log_rows():

@@ -27,9 +27,9 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
     Parameters
     ----------
     adata : anndata.AnnData
-        As :func:`ccot.scverse.tl.cocluster` left it.
+        As :func:`ccot.scverse.tl.cocluster` left it, with this ``key_added``.
     key : str, default="ccot"
-        Its ``key_added``.
+        Clusters.
     layer : str, optional
         By default what was clustered. Counts are shown as logarithms, cells scaled to the same sum.
         Of more than 10,000 cells, as many are shown.
@@ -45,7 +45,7 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
         raise ValueError(f"there are no clusters {key!r} of genes: call tl.cocluster first")
     step = -(-adata.n_obs // _MOST_CELLS)
     counts = clustered_counts(adata, key, layer)
-    picked = [(rows[-part.start % step :: step]) for part, rows in counts.log_rows()]
+    picked = [rows[-part.start % step :: step] for part, rows in counts.log_rows()]
     matrix = stack_rows([rows for rows in picked if rows.shape[0]], adata.n_vars)
     ax = plot_blocks(_model_of(adata, key, step), matrix, **options)
     ax.set(xlabel="gene cluster (size)", ylabel="cell cluster (size)")
@@ -66,16 +66,10 @@ def dotplot(
 
     Parameters
     ----------
-    adata : anndata.AnnData
-        As :func:`ccot.scverse.tl.marker_genes` left it.
-    key : str, default="ccot"
-        Clusters of cells.
-    n_genes : int, default=4
-        Genes of each cluster.
+    adata, key, n_genes, markers
+        As in :func:`top_genes`.
     layer : str, optional
         By default what was clustered. Counts are shown as logarithms, cells scaled to the same sum.
-    markers : str, optional
-        Name of the markers in ``uns``; by default ``key + "_markers"``.
     **options
         Of ``scanpy.pl.dotplot``.
 
@@ -94,11 +88,8 @@ def dotplot(
     counts = clustered_counts(adata, key, layer)
     picked: list[Matrix] = [rows[:, places] for _, rows in counts.log_rows()]
     values = stack_rows(picked, len(wanted))
-    shown = anndata.AnnData(
-        values.toarray() if is_sparse(values) else values,
-        obs=adata.obs[[key]].copy(),
-        var=pd.DataFrame(index=wanted),
-    )
+    values = values.toarray() if is_sparse(values) else values
+    shown = anndata.AnnData(values, obs=adata.obs[[key]].copy(), var=pd.DataFrame(index=wanted))
     return import_module("scanpy").pl.dotplot(shown, genes, groupby=key, **options)
 
 

@@ -41,8 +41,8 @@ def cocluster(
         Cells x genes, in memory or backed; a backed matrix is read row by row.
     layer : str, optional
         Name of a layer, or ``"X"`` or ``"raw"``. By default ``layers["counts"]`` or else, of
-        ``raw`` (the genes that ``adata`` has) and ``X``, the first that holds counts, that has no
-        negative values, or ``X``. One line says which.
+        ``raw`` (the genes that ``adata`` has) and ``X``, the first with counts, with no negative
+        values, or ``X``. One line says which.
     key_added : str, default="ccot"
         Name of what is added.
     copy : bool, default=False
@@ -60,25 +60,22 @@ def cocluster(
     Returns
     -------
     None, anndata.AnnData or TransportCoclustering
-        None, unless ``copy`` or ``return_model``. Added are
+        None, unless ``copy`` or ``return_model``. With a key "ccot", added are
 
-        ``obs[key_added]``, ``var[key_added + "_genes"]``
-            Clusters, categorical.
-        ``obs[key_added + "_confidence"]``, ``var[key_added + "_genes_confidence"]``
-            0 to 1; also ``_reproducibility``, where the model has looked into it.
-        ``uns[key_added]``
-            Facts of the model: family, numbers, block means, parameters, source of the counts.
-        ``uns[key_added + "_colors"]``, ``uns[key_added + "_genes_colors"]``
-            Colours of the clusters.
+        ``obs["ccot"]``, ``var["ccot_genes"]``
+            Clusters, categorical; with ``_confidence`` (0 to 1) and, where the model has looked
+            into it, ``_reproducibility`` added to the names.
+        ``uns["ccot"]``, ``uns["ccot_colors"]``, ``uns["ccot_genes_colors"]``
+            Facts of the model (family, numbers, block means, parameters, source of the counts),
+            and the colours of the clusters.
 
     Examples
     --------
     >>> import anndata
     >>> import numpy as np
     >>> from ccot.scverse import tl
-    >>> rng = np.random.default_rng(0)
-    >>> means = np.array([[4.0, 0.5], [0.5, 4.0], [1.0, 1.0]])[np.arange(90) % 3]
-    >>> adata = anndata.AnnData(rng.poisson(means.repeat(30, axis=1)).astype(np.float32))
+    >>> means = np.kron([[4.0, 0.5], [0.5, 4.0], [1.0, 1.0]], np.ones((30, 30)))
+    >>> adata = anndata.AnnData(np.random.default_rng(0).poisson(means).astype(np.float32))
     >>> tl.cocluster(adata, n_row_clusters=3)
     ccot: counts of X
     >>> adata.obs["ccot"].cat.categories.tolist(), adata.uns["ccot"]["family"]
@@ -92,11 +89,9 @@ def cocluster(
         print(counts.describe())
     model.fit(counts.values)
     model.feature_names_in_ = np.asarray(counts.genes, dtype=object)
-    adata = adata.copy() if copy else adata
-    _write(adata, model, counts, key_added)
-    if return_model:
-        return model
-    return adata if copy else None
+    written = adata.copy() if copy else adata
+    _write(written, model, counts, key_added)
+    return model if return_model else written if copy else None
 
 
 def predict(
@@ -117,37 +112,29 @@ def predict(
         Fitted to named genes: by :func:`cocluster` with ``return_model=True``, or to a data frame.
     adata_new : anndata.AnnData
         New cells. Genes that the model does not know are left out.
-    layer : str, optional
+    layer, key_added, copy, quiet
         As in :func:`cocluster`; all genes of ``raw`` are looked through.
-    key_added : str, default="ccot"
-        Name of the column of ``obs``.
-    copy : bool, default=False
-        Return a copy with the column, and leave ``adata_new`` as it is.
     missing : {"error", "zero"}, default="error"
         What becomes of genes of the model that the new cells lack.
-    quiet : bool, default=False
-        Do not print where the counts are from and how many genes match.
 
     Returns
     -------
     None or anndata.AnnData
-        The copy. Added are ``obs[key_added]``, with all clusters of the model as categories, and
-        their colours.
+        The copy. Added are ``obs[key_added]``, with all clusters as categories, and their colours.
 
     Examples
     --------
     >>> import anndata
     >>> import numpy as np
     >>> from ccot.scverse import tl
-    >>> rng = np.random.default_rng(0)
-    >>> means = np.array([[4.0, 0.5], [0.5, 4.0]])[np.arange(80) % 2].repeat(20, axis=1)
-    >>> adata = anndata.AnnData(rng.poisson(means).astype(np.float32))
+    >>> means = np.tile(np.kron([[4.0, 0.5], [0.5, 4.0]], np.ones(20)), (40, 1))
+    >>> adata = anndata.AnnData(np.random.default_rng(0).poisson(means).astype(np.float32))
     >>> known, new = adata[:60].copy(), adata[60:, ::-1].copy()
     >>> model = tl.cocluster(known, return_model=True)
     ccot: counts of X
     >>> tl.predict(model, new)
     ccot: counts of X; 40 of 40 genes of the model found
-    >>> (new.obs["ccot"].iloc[:2].tolist() == known.obs["ccot"].iloc[:2].tolist())
+    >>> new.obs["ccot"].iloc[:2].tolist() == known.obs["ccot"].iloc[:2].tolist()
     True
     """
     check_is_fitted(model)
@@ -161,16 +148,16 @@ def predict(
     wanted = pd.Index(model.feature_names_in_)
     found = find_counts(adata_new, layer)
     counts = found.of_genes(wanted, fill=missing == "zero")
-    n_found = int(wanted.isin(found.genes).sum())
     if not quiet:
+        n_found = int(wanted.isin(found.genes).sum())
         print(f"{found.describe()}; {n_found} of {len(wanted)} genes of the model found")
     # As a source: a plain matrix would be warned about for having no names.
     labels = model.predict(as_source(counts.values))
-    adata_new = adata_new.copy() if copy else adata_new
+    written = adata_new.copy() if copy else adata_new
     clusters = [str(cluster) for cluster in range(model.n_row_clusters_)]
-    adata_new.uns[f"{key_added}_colors"] = _colours(len(clusters))
-    adata_new.obs[key_added] = pd.Categorical.from_codes(labels, clusters)
-    return adata_new if copy else None
+    written.uns[f"{key_added}_colors"] = _colours(len(clusters))
+    written.obs[key_added] = pd.Categorical.from_codes(labels, clusters)
+    return written if copy else None
 
 
 def marker_genes(
@@ -204,32 +191,28 @@ def marker_genes(
     pandas.DataFrame
         As ``scanpy.get.rank_genes_groups_df`` returns it: ``group``, ``names``, ``scores``,
         ``logfoldchanges`` (to base 2), ``pct_nz_group`` and ``pct_nz_reference`` (shares of cells
-        with the gene inside and outside of the cluster), and ``gene_cluster``.
-        ``uns[key_added]`` has the same in the form of ``scanpy.tl.rank_genes_groups``, so that
-        ``scanpy.pl.rank_genes_groups(adata, key=key_added)`` and its like read it, and a table
+        with the gene inside and outside of the cluster), and ``gene_cluster``. ``uns[key_added]``
+        has the same as ``scanpy.tl.rank_genes_groups`` stores it, for ``scanpy.pl``, and a table
         ``gene_clusters`` with the effect of each cluster of genes.
 
     Notes
     -----
-    There are no p-values (``pvals`` is NaN in ``uns``): clusters that were found in the same
-    counts differ in them by construction, and a test would not say more. Fold changes are computed
-    from means of logarithms, as scanpy does; where few cells have a gene they come out larger than
-    the ratio of its mean counts.
+    There are no p-values (``pvals`` is NaN in ``uns``): clusters found in the same counts differ by
+    construction. Fold changes are computed from means of logarithms, as scanpy does; where few
+    cells have a gene they come out larger than the ratio of its mean counts.
 
     Examples
     --------
     >>> import anndata
     >>> import numpy as np
     >>> from ccot.scverse import tl
-    >>> rng = np.random.default_rng(0)
     >>> means = np.array([[4.0, 0.5], [0.5, 4.0]])[np.arange(60) % 2].repeat([1, 39], axis=1)
-    >>> adata = anndata.AnnData(rng.poisson(means).astype(np.float32))
+    >>> adata = anndata.AnnData(np.random.default_rng(0).poisson(means).astype(np.float32))
     >>> adata.obs["kind"] = np.array(["a", "b"])[np.arange(60) % 2]
     >>> tl.marker_genes(adata, "kind", n_genes=1)["names"].iloc[0]
     '0'
     """
-    groups = adata.obs[key].astype("category")
-    groups = groups.cat.remove_unused_categories()
+    groups = adata.obs[key].astype("category").cat.remove_unused_categories()
     if len(groups.cat.categories) < 2:
         raise ValueError(f"obs[{key!r}] has one cluster: there is nothing to set it apart from")
     found = compare_groups(clustered_counts(adata, key, layer), groups)
@@ -241,17 +224,14 @@ def marker_genes(
     return found.as_frame(gene_clusters, n_genes)
 
 
-# Writing --------------------------------------------------------------------------------------
-
-
 def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
     genes = f"{key}_genes"
     annotate(adata, model, key, var_key=genes)
-    told = getattr(model, "reproducibility_", None)
+    found = getattr(model, "reproducibility_", None)
     for table, name, side in ((adata.obs, key, "row"), (adata.var, genes, "column")):
         # Never the points of an earlier fit beside the clusters of this one.
         table.drop(columns=f"{name}_reproducibility", errors="ignore", inplace=True)
-        points = getattr(getattr(told, side, None), "points", None)
+        points = getattr(getattr(found, side, None), "points", None)
         if points is not None:
             table[f"{name}_reproducibility"] = np.asarray(points)
         adata.uns[f"{name}_colors"] = _colours(table[name].nunique())
@@ -260,18 +240,15 @@ def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
 
 def _facts(model: Any, counts: Counts) -> dict[str, Any]:
     """Return what is known of a model in values that every file format takes."""
-    names = ("family", "family_reason", "n_row_clusters", "n_column_clusters", "icl", "bic")
+    names = "family", "family_reason", "n_row_clusters", "n_column_clusters", "icl", "bic", "n_iter"
+    plain = (str, bool, int, float)
     return {
         "version": __version__,
         "source": counts.where,
         "are_counts": counts.are_counts,
         "summary": model.summary(),
-        "params": {
-            name: value
-            for name, value in model.get_params().items()
-            if isinstance(value, str | bool | int | float)
-        },
-        **{name: getattr(model, f"{name}_") for name in (*names, "n_iter")},
+        "params": {k: v for k, v in model.get_params().items() if isinstance(v, plain)},
+        **{name: getattr(model, f"{name}_") for name in names},
     }
 
 

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.persistence.digest import digest
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Progress, no_progress
+from ccot.runtime.run import Progress, counted, no_progress
 from ccot.runtime.types import Matrix, is_sparse
 
 # Rows are read in parts of about this many numbers.

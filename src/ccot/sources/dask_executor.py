@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ccot.runtime.backends import one_blas_thread
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Progress, no_progress
+from ccot.runtime.run import Progress, counted, no_progress
 from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource
 from ccot.sources.base import checked_rows, split_by_part, stack_rows

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from joblib import Parallel, delayed
 
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Progress, Run
+from ccot.runtime.run import Progress, Run, counted
 from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource, RowSource
 

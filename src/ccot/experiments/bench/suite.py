@@ -21,8 +21,7 @@ from ccot.experiments.bench.facts import machine_facts
 from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import Rival, rivals
 from ccot.persistence.atomic import write_atomically
-from ccot.runtime.progress import counted
-from ccot.runtime.run import Progress, no_progress
+from ccot.runtime.run import Progress, counted, no_progress
 
 DONE = "done"
 

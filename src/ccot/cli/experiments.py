@@ -1,0 +1,277 @@
+"""``ccot simulate``, ``demo``, ``bench`` and ``paper``: matrices whose blocks are known."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument
+
+from ccot.cli.errors import Commands
+from ccot.cli.options import CORES, Quiet, opt
+
+if TYPE_CHECKING:
+    from ccot.experiments.bench.summary import Cell
+    from ccot.experiments.protocol import Protocol
+
+# Tables that go into a file or a pipe are not squeezed.
+_WIDE = 240
+
+Dataset = StrEnum("Dataset", {"D1": "D1", "D2": "D2", "D3": "D3", "D4": "D4"})
+Overlap = StrEnum("Overlap", {"published": "published", "calibrated": "calibrated"})
+Profiles = StrEnum("Profiles", ["smoke", "standard", "large"])
+
+
+def simulate(
+    name: Annotated[
+        Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
+    ] = Dataset.D2,
+    out: Annotated[Path | None, opt("CSV file to write. [default: NAME.csv, here]")] = None,
+    seed: Annotated[int, opt("Seed of the draw.", min=0)] = 0,
+    overlap: Annotated[Overlap, opt("How noisy.")] = Overlap.published,
+    sigma: Annotated[float | None, opt("Standard deviation of the noise instead.", min=0)] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a matrix with known blocks, and its true clusters beside it.
+
+    For example:
+
+    - `ccot simulate D2 --overlap calibrated && ccot fit D2.csv`
+    """
+    from ccot.cli.results import write_rows
+    from ccot.datasets import load_simulated
+    from ccot.persistence.atomic import write_atomically
+
+    out = out or Path(f"{name}.csv")
+    drawn = load_simulated(name, random_state=seed, overlap=overlap.value, sigma=sigma)
+    rows = [f"r{i}" for i in range(drawn.data.shape[0])]
+    columns = [f"c{i}" for i in range(drawn.data.shape[1])]
+    lines = ([name, *row.tolist()] for name, row in zip(rows, drawn.data, strict=True))
+    files: dict[Path, tuple[Any, Any]] = {out: (("", *columns), lines)}
+    truth = (("rows", rows, drawn.row_labels), ("columns", columns, drawn.column_labels))
+    for side, names, labels in truth:
+        path = out.with_name(f"{out.stem}.{side}.csv")
+        files[path] = (("name", "cluster"), zip(names, labels.tolist(), strict=True))
+    for path, (header, lines) in files.items():
+        with write_atomically(path, "w") as file:
+            write_rows(file, header, lines)
+    if not quiet:
+        typer.echo(f"wrote {', '.join(str(path) for path in files)}")
+
+
+def demo(
+    out: Annotated[Path, opt("Folder of the reports.")] = Path("demo-output"),
+    seed: Annotated[int, opt("Seed of matrices and draws.", min=0)] = 0,
+) -> None:
+    """Co-cluster four matrices, say what was found, write a report of each.
+
+    Needs no data and no network. index.html in the folder leads to the reports.
+
+    For example:
+
+    - `ccot demo --out look`
+    """
+    from ccot.experiments.demo import main
+
+    main(["--out", str(out), "--seed", str(seed)])
+
+
+def bench(
+    profile: Annotated[
+        Profiles, opt("How much: seconds, ten minutes, or hours and 16 GB of memory.")
+    ] = Profiles.standard,
+    out: Annotated[Path, opt("JSON file to write.")] = Path("bench.json"),
+    rivals: Annotated[
+        list[str] | None, opt("This one only; can be repeated. [default: all installed]", "--rival")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure time, memory and error of our estimators and their rivals, in turns.
+
+    Every fit runs in a process of its own, on one core. Compare times within one run only.
+
+    For example:
+
+    - `ccot bench --profile smoke`
+    - `ccot bench --rival CCOT --rival "POT, plain loop"`
+    """
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.experiments.bench.suite import profiles, run_suite
+    from ccot.experiments.bench.summary import summarise
+
+    command = shlex.join(["ccot", *sys.argv[1:]])
+    chosen = profiles()[profile]
+    with ConsoleProgress(quiet).step("measuring") as step:
+        try:
+            result = run_suite(chosen, out, only=rivals or (), command=command, progress=step)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"what was measured before is in {out}") from None
+    if not quiet:
+        _show(result, summarise(result))
+        typer.echo(f"wrote {out}")
+
+
+def _show(result: dict[str, Any], cells: list[Cell]) -> None:
+    """Print seconds of all cases, axis by axis, with exponents and errors where they tell."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ccot.experiments.bench.summary import growth
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    for axis in dict.fromkeys(cell.axis for cell in cells):
+        here = {(cell.rival, cell.case): cell for cell in cells if cell.axis == axis}
+        cases = list(dict.fromkeys(case for _, case in here))
+        grows = len(cases) > 1 and axis != "paper"
+        table = Table(title=f"{axis}: seconds; error")
+        table.add_column("rival", overflow="fold")
+        for head in (*cases, *(["exponent of time"] if grows else [])):
+            table.add_column(head, justify="right")
+        for rival in dict.fromkeys(rival for rival, _ in here):
+            entries = [_entry(here.get((rival, case))) for case in cases]
+            exponent = growth(cells, rival, axis, "seconds").exponent if grows else None
+            table.add_row(rival, *entries, *([] if exponent is None else [f"{exponent:.2f}"]))
+        console.print(table)
+    absent = [rival["name"] for rival in result["rivals"] if rival["version"] is None]
+    if absent:
+        console.print(f"not installed: {', '.join(absent)} (pip install 'ccot[rivals]')")
+
+
+def _entry(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    if cell.seconds is None:
+        return cell.status.split(":")[0]
+    return f"{cell.seconds:.3f}" + ("" if cell.error is None else f"; {cell.error:.3f}")
+
+
+class PaperCommands(Commands):
+    """Options without a command are those of ``all``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command before its options."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            args = ["all", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=PaperCommands,
+    help="The paper's tables and figures, computed again, beside the paper's own numbers.\n\n"
+    "For example: `ccot paper all --quick`. Stopped, the same command goes on where it was.",
+    no_args_is_help=True,
+)
+
+
+Out = Annotated[
+    Path | None, opt("Folder of trials, tables and figures. [default: results/paper[-quick]]")
+]
+Trials = Annotated[
+    int | None, opt("Matrices of each set and overlap. [default: 100, quick: 10]", min=1)
+]
+Samplings = Annotated[int | None, opt("Draws of CCOT. [default: 1000, quick: 100]", min=1)]
+Starts = Annotated[int | None, opt("Starts of each rival. [default: 50, quick: 5]", min=1)]
+Overlaps = Annotated[list[Overlap] | None, opt("One overlap only. [default: both]", "--overlap")]
+Methods = Annotated[str | None, opt("Some methods only, with commas between. [default: all]")]
+Seed = Annotated[int, opt("Seed of the first matrix.", min=0)]
+Jobs = Annotated[int, opt("Processes, at most one for each core; -1: as many.", **CORES)]
+Quick = Annotated[bool, opt("The same pages in minutes.", "--quick")]
+
+
+def _command(name: str, text: str) -> None:
+    def command(
+        out: Out = None,
+        trials: Trials = None,
+        samplings: Samplings = None,
+        n_init: Starts = None,
+        overlap: Overlaps = None,
+        methods: Methods = None,
+        seed: Seed = 0,
+        jobs: Jobs = -1,
+        quick: Quick = False,
+    ) -> None:
+        from ccot.experiments.protocol import OVERLAPS, Protocol
+
+        usual = (10, 100, 5) if quick else (100, 1000, 50)
+        protocol = Protocol(
+            n_trials=trials or usual[0],
+            n_samplings=samplings or usual[1],
+            n_init=n_init or usual[2],
+            overlaps=tuple(dict.fromkeys(overlap)) if overlap else OVERLAPS,
+            methods=_check_methods(methods),
+            seed=seed,
+        )
+        _make(name, protocol, out or _folder(quick), jobs)
+
+    app.command(name, help=text)(command)
+
+
+_command("table1", "Table 1: the simulated data sets.")
+_command("table2", "Table 2: co-clustering errors of all methods, with tests.")
+_command("figure2", "Figure 2: D2, D3 and D4, reordered.")
+_command("figure3", "Figure 3: scalings of D3, and how often the numbers of clusters are found.")
+_command("all", "All tables and figures on one page.")
+
+
+@app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
+def _movielens(
+    out: Out = None,
+    data_home: Annotated[
+        Path | None, opt("Folder of the original files. [default: download them]")
+    ] = None,
+    seed: Seed = 0,
+    quick: Quick = False,
+) -> None:
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.experiments.movielens import run
+
+    with ConsoleProgress().step("fitting") as step:
+        folder = out or _folder(quick)
+        page = run(folder, data_home=data_home, seed=seed, quick=quick, progress=step)
+    typer.echo(f"{page}")
+
+
+def _folder(quick: bool) -> Path:
+    return Path("results/paper-quick" if quick else "results/paper")
+
+
+def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
+    """Run what is missing, write the part, say where it is."""
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.experiments.runner import run_protocol
+    from ccot.experiments.sections import WITH_TRIALS, write_part
+
+    trials = []
+    if name == "all" or name in WITH_TRIALS:
+        try:
+            with ConsoleProgress().step("running") as step:
+                trials = run_protocol(protocol, out, n_jobs=jobs, progress=step)
+        except KeyboardInterrupt:
+            is_script = Path(sys.argv[0]).name == "ccot"
+            start = ["ccot"] if is_script else [Path(sys.executable).name, "-m", "ccot.cli"]
+            again = shlex.join([*start, *sys.argv[1:]])
+            kept = f"finished trials are kept in {out}; to go on: {again}"
+            raise KeyboardInterrupt(kept) from None
+    typer.echo(f"{write_part(name, protocol, trials, out)}")
+
+
+def _check_methods(methods: str | None) -> tuple[str, ...]:
+    """Return the methods named, in the paper's order and spelling."""
+    from ccot.experiments.protocol import METHODS
+
+    if methods is None:
+        return METHODS
+    wanted = {name.strip().lower() for name in methods.split(",")}
+    unknown = wanted - {method.lower() for method in METHODS}
+    if unknown:
+        raise typer.BadParameter(
+            f"no method is called {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}",
+            param_hint="--methods",
+        )
+    return tuple(method for method in METHODS if method.lower() in wanted)

@@ -1,0 +1,213 @@
+"""``ccot predict`` and ``ccot report``: new rows or columns, and a page, of saved models."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+import warnings
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument
+
+from ccot.cli.errors import one_line
+from ccot.cli.options import Quiet, RawNames, Reading, Source, opt, with_options
+
+if TYPE_CHECKING:
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.io import NamedMatrix
+
+
+@with_options
+def predict(
+    model: Annotated[
+        Path,
+        Argument(metavar="MODEL", help="Model file of `ccot fit` or save().", show_default=False),
+    ],
+    source: Source,
+    out: Annotated[Path | None, opt("CSV file to write. [default: standard output]")] = None,
+    columns: Annotated[
+        bool,
+        opt(
+            "The input holds new columns, with a value for every row of the fitted matrix.",
+            "--columns",
+        ),
+    ] = False,
+    raw_names: RawNames = False,
+    quiet: Quiet = False,
+    as_json: Annotated[bool, opt("Write JSON instead of CSV.", "--json")] = False,
+    *,
+    read: Reading,
+) -> None:
+    """Place new rows (or columns) into the clusters of a fitted model.
+
+    Columns are matched by name where model and input have names, by position otherwise; columns
+    that the model does not know are left out. Writes name, cluster and confidence (0 to 1).
+
+    For example:
+
+    - `ccot predict genes-ccot/model.ccot new.csv`
+    - `ccot predict model.ccot samples.csv --columns --out samples.labels.csv`
+    """
+    from ccot.cli.inputs import aligned, read_input
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.cli.results import write_rows
+    from ccot.estimators.models import load_model
+    from ccot.io import InputError
+    from ccot.persistence.atomic import write_atomically
+
+    fitted = load_model(model)
+    if not hasattr(fitted, "predict"):
+        raise InputError(
+            f"{type(fitted).__name__} cannot place new points: fit ccot, ccot-gw or transport"
+        )
+    if columns:
+        read = read.as_whole("--by-row reads rows: leave it out with --columns")
+    progress = ConsoleProgress(quiet)
+    known = getattr(fitted, "row_names_in_" if columns else "feature_names_in_", None)
+    known = None if known is None else [str(name) for name in known]
+    table = read_input(read, source, progress, known=() if columns or known is None else known)
+    warn = (lambda line: None) if quiet else partial(typer.echo, err=True)
+    for note in table.notes:
+        warn(f"note: {note}")
+    table, places, left_out = aligned(fitted, table, known, columns)
+    if left_out:
+        what = "rows" if columns else "columns"
+        unknown = f"{len(left_out)} {what} that the model does not know are left out"
+        warn(f"note: {unknown} (the first: {left_out[0]!r})")
+    labels, confidence, warned = _predicted(fitted, table, places, columns, progress)
+    for message in warned:
+        warn(f"warning: {message}")
+    names = table.column_names if columns else table.row_names
+    shown = (None if math.isnan(share) else f"{share:.4f}" for share in confidence)
+    lines = zip(names or range(len(labels)), labels, shown, strict=True)
+    with write_atomically(out, "w") if out is not None else nullcontext(sys.stdout) as file:
+        if as_json:
+            entries = [{"name": n, "cluster": c, "confidence": p and float(p)} for n, c, p in lines]
+            file.write(json.dumps(entries) + "\n")
+        else:
+            write_rows(file, ("name", "cluster", "confidence"), lines, raw_names=raw_names)
+    if out is not None and not quiet:
+        typer.echo(f"wrote {out}")
+
+
+def _predicted(
+    fitted: Any, table: NamedMatrix, places: Any, columns: bool, progress: ConsoleProgress
+) -> tuple[list[int], list[float], list[str]]:
+    """Return clusters, confidences (NaN where the estimator has none), and warnings."""
+    import numpy as np
+
+    from ccot.runtime.run import counted
+    from ccot.sources import RowSource
+
+    values: Any = table.values.T if columns else table.values
+    parts = values.parts if isinstance(values, RowSource) else [None]
+    found = []
+    with progress.step("placing") as step, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # Names were matched before.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        for part in counted(parts, "parts", step):
+            points: Any = values if part is None else values.read(part)
+            if places is not None:
+                points = (points.tocsc() if hasattr(points, "tocsc") else points)[:, places]
+            labels = (fitted.predict_columns if columns else fitted.predict)(points)
+            confidence = np.full(len(labels), np.nan)
+            if not columns and hasattr(fitted, "predict_confidence"):
+                confidence = fitted.predict_confidence(points)
+            elif not columns and hasattr(fitted, "predict_proba"):
+                confidence = np.asarray(fitted.predict_proba(points)).max(axis=1)
+            found.append((labels, confidence))
+    labels, confidence = (np.concatenate(both).tolist() for both in zip(*found, strict=True))
+    return labels, confidence, list(dict.fromkeys(one_line(one.message) for one in caught))
+
+
+@with_options
+def report(
+    models: Annotated[
+        list[Path], Argument(metavar="MODEL", help="One model file or several.", show_default=False)
+    ],
+    data: Annotated[
+        str | None, opt("The matrix that was fitted, to be shown. [default: block means only]")
+    ] = None,
+    out: Annotated[Path, opt("Page to write.")] = Path("report.html"),
+    title: Annotated[str | None, opt("Title of the page.")] = None,
+    names: Annotated[
+        Path | None, opt("Names of the clusters: a JSON file that a page saved.")
+    ] = None,
+    annotate: Annotated[
+        Path | None,
+        opt(
+            "CSV file with a header and one line a row: facts that were not used for fitting, "
+            "such as known classes, to be shown beside the matrix."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+    *,
+    read: Reading,
+) -> None:
+    """Write a self-contained page of fitted models, for a browser without a network.
+
+    For example:
+
+    - `ccot report genes-ccot/model.ccot --data genes.csv`
+    - `ccot report a/model.ccot b/model.ccot --data genes.csv --out both.html`
+    """
+    from ccot.cli.inputs import read_input
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.estimators.models import load_model
+    from ccot.report import write_report
+
+    fitted = {_title(path, models): load_model(path) for path in models}
+    progress = ConsoleProgress(quiet)
+    first, matrix = next(iter(fitted.values())), None
+    row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
+    if data is not None:
+        table = read_input(read, data, progress)
+        _check_shapes(fitted, table, data)
+        matrix = table.values
+        row_names = table.row_names or row_names
+        column_names = table.column_names or column_names
+    with progress.step("writing the report"):
+        path = write_report(
+            out,
+            first if len(fitted) == 1 else fitted,
+            matrix=matrix,
+            row_names=row_names,
+            column_names=column_names,
+            title=title,
+            cluster_names=names,
+            annotations=None if annotate is None else _columns(annotate),
+        )
+    if not quiet:
+        typer.echo(f"wrote {path}")
+
+
+def _check_shapes(fitted: dict[str, Any], table: Any, data: str) -> None:
+    from ccot.io import InputError, Table
+
+    for name, model in fitted.items():
+        shape = len(model.row_labels_), len(model.column_labels_)
+        if shape != table.shape and not isinstance(table.values, Table):
+            raise InputError(
+                f"{name} was fitted to {shape[0]} x {shape[1]} values, {data} has "
+                f"{table.shape[0]} x {table.shape[1]}: pass the matrix that was fitted"
+            )
+
+
+def _columns(path: Path) -> dict[str, list[str | None]]:
+    """Return the columns of a small CSV file; what is empty is missing."""
+    with path.open(encoding="utf-8", newline="") as file:
+        head, *lines = csv.reader(file)
+    return {name: [line[i] or None for line in lines] for i, name in enumerate(head)}
+
+
+def _title(path: Path, paths: list[Path]) -> str:
+    """Name a model by its folder where all files are called alike."""
+    alike = len({other.name for other in paths}) < len(paths)
+    return str(path.parent if alike else path.stem)

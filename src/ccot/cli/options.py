@@ -1,0 +1,142 @@
+"""Options that several commands share; no library that commands need is loaded here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial, wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
+
+import typer
+from typer import Argument, Option
+
+# A fit holds its matrix up to this often; one of which so many do not fit is read row by row.
+COPIES = 4
+# What an option may be that tells how many cores to use.
+CORES = {"min": -1, "max": os.cpu_count() or 1, "clamp": True}
+
+
+def opt(text: str, *flags: str, **settings: Any) -> Any:
+    """Return an option of the command line, with its help first."""
+    return Option(*flags, help=text, **settings)
+
+
+Source = Annotated[
+    str,
+    Argument(
+        metavar="INPUT",
+        help="CSV, TSV, Excel, JSON, Parquet, Feather, SQLite, .npy, .npz, Matrix Market or .h5ad "
+        "file, or a Zarr array; `-` is the standard input.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, opt("Print errors only.", "--quiet", "-q")]
+RawNames = Annotated[
+    bool,
+    opt(
+        "Write names as they are, also those that a spreadsheet would run as a formula.",
+        "--raw-names",
+    ),
+]
+
+
+_opt = partial(opt, rich_help_panel="Reading the input")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the user said about the input: every attribute is an option of the command line."""
+
+    index_col: Annotated[
+        str | None,
+        _opt(
+            "Column of row names, by name or position from 0; `none`: there is none. "
+            "[default: found]"
+        ),
+    ] = None
+    drop: Annotated[
+        list[str] | None, _opt("Column to leave out, by name or position from 0; can be repeated.")
+    ] = None
+    delimiter: Annotated[str | None, _opt("Between cells; `tab` is a tab. [default: found]")] = None
+    header: Annotated[
+        bool | None,
+        _opt("Whether the first line names the columns. [default: found]", "--header/--no-header"),
+    ] = None
+    decimal: Annotated[str | None, _opt("Decimal point. [default: found]")] = None
+    encoding: Annotated[str, _opt("Of a text file.")] = "utf-8-sig"
+    long: Annotated[
+        bool,
+        _opt(
+            "The table lists cells, one a line: row, column, value; or pairs, which are counted.",
+            "--long",
+        ),
+    ] = False
+    long_columns: Annotated[
+        str | None,
+        _opt(
+            "The same, with these columns. [default: the first three]", metavar="ROW,COLUMN[,VALUE]"
+        ),
+    ] = None
+    unlisted: Annotated[
+        str, _opt("What cells are that a long table does not list.", metavar="zero|missing")
+    ] = "zero"
+    aggregate: Annotated[
+        str | None,
+        _opt(
+            "What is done with cells that a long table lists more than once. [default: sum of "
+            "whole numbers, mean of others and of ratings (--unlisted missing)]",
+            metavar="sum|mean|count|last",
+        ),
+    ] = None
+    sheet: Annotated[str | None, _opt("Sheet of an Excel file. [default: the first]")] = None
+    table: Annotated[str | None, _opt("Table of an SQLite database. [default: the only one]")] = (
+        None
+    )
+    layer: Annotated[str | None, _opt("Layer of an .h5ad file. [default: X]")] = None
+    by_row: Annotated[
+        bool | None,
+        _opt(
+            "Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row "
+            f"where {COPIES} times the matrix is more than the free memory]",
+            "--by-row/--in-memory",
+        ),
+    ] = None
+
+    @property
+    def name_column(self) -> str | bool | None:
+        """Column of row names; False: there is none, None: find out."""
+        return False if self.index_col == "none" else self.index_col
+
+    def as_whole(self, refusal: str) -> Reading:
+        """Return the same, but never row by row; that is refused if it was asked for."""
+        if self.by_row:
+            raise typer.BadParameter(refusal)
+        return replace(self, by_row=False)
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace a command's parameters that are dataclasses by an option for each of their fields."""
+    parameters: list[Parameter] = []
+    groups: dict[str, Any] = {}
+    for one in signature(command, eval_str=True).parameters.values():
+        if not is_dataclass(one.annotation):
+            parameters.append(one)
+            continue
+        groups[one.name] = one.annotation
+        hints = get_type_hints(one.annotation, include_extras=True)
+        parameters += [
+            Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+            for f in fields(one.annotation)
+        ]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run

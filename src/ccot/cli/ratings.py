@@ -1,0 +1,184 @@
+"""``ccot fit-ratings``, ``recommend`` and ``serve``: from a table of ratings to recommendations."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument
+
+from ccot.cli.options import Quiet, opt
+
+if TYPE_CHECKING:
+    from ccot.cli.progress import StepProgress
+    from ccot.recommend import BlockRecommender
+
+Model = Annotated[Path, Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")]
+MOVIELENS = "movielens-100k"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+By = StrEnum("By", ["liking", "rating"])
+LogLevel = StrEnum("LogLevel", ["critical", "error", "warning", "info", "debug"])
+
+
+def fit_ratings(
+    ratings: Annotated[
+        str,
+        Argument(
+            metavar="RATINGS",
+            help="Table of user, item and rating, text or Parquet; `-` for the standard input; or "
+            f"`{MOVIELENS}`, which is downloaded unless it is here.",
+        ),
+    ],
+    out: Annotated[Path, opt("Model file to write.")] = Path("ratings.ccot"),
+    seed: Annotated[int, opt("Seed of the co-clustering.", min=0)] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Co-cluster users and items, and keep a recommender.
+
+    For example:
+
+    - `ccot fit-ratings ratings.csv --out films.ccot`
+    - `ccot fit-ratings movielens-100k`
+    """
+    from ccot.cli.progress import ConsoleProgress
+    from ccot.recommend import BlockRecommender
+
+    progress = ConsoleProgress(quiet)
+    with progress.step(f"reading {ratings}") as step:
+        matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings, step)
+    with progress.step("fitting") as step:
+        model = BlockRecommender(random_state=seed, verbose=step)
+        model.fit(matrix, user_names=users, item_names=items)
+    path = model.save(out)
+    shape = model.block_means_.shape
+    if not quiet:
+        typer.echo(
+            f"{len(users)} users in {shape[0]} clusters, {len(items)} items in {shape[1]}: {path}"
+        )
+
+
+def recommend(
+    model: Model,
+    user: Annotated[str | None, opt("Name of a user of the fit.")] = None,
+    rate: Annotated[
+        list[str] | None, opt("A rating of someone new, `ITEM=RATING`; once for each.")
+    ] = None,
+    n: Annotated[int, opt("How many.", "--n", "-n", min=1)] = 10,
+    by: Annotated[By, opt("Liked by the user's group, or predicted rating.")] = By.liking,
+    seen: Annotated[bool, opt("Include what was rated.", "--seen")] = False,
+    explain: Annotated[
+        str | None, opt("Say instead where the rating of this item comes from.")
+    ] = None,
+    as_json: Annotated[bool, opt("Write JSON.", "--json")] = False,
+) -> None:
+    """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither).
+
+    For example:
+
+    - `ccot recommend ratings.ccot --user 42`
+    - `ccot recommend ratings.ccot --rate "Fargo (1996)=5" --rate "Heat (1995)=2" -n 5`
+    """
+    from ccot.recommend import load_recommender
+    from ccot.recommend.names import NameIndex
+
+    if user is not None and rate:
+        raise ValueError("give --user or --rate, not both")
+    fitted = load_recommender(model)
+    someone = _user(fitted, user, rate or [])
+    if explain is not None:
+        item = NameIndex(fitted.item_names_, "item").find(explain)
+        typer.echo(str(fitted.explain(someone, item)))
+        return
+    found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
+    lines = [
+        {"item": fitted.item_names_[one.item], "rating": one.rating, "liking": one.liking}
+        for one in found
+    ]
+    if as_json:
+        typer.echo(json.dumps(lines, indent=1))
+        return
+    for line in lines:
+        typer.echo(f"{line['rating']:5.2f}  {100 * line['liking']:4.0f} %  {line['item']}")
+
+
+def serve(
+    model: Model,
+    host: Annotated[str, opt("Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, opt("Port to listen on.", min=0, max=65535)] = 8000,
+    workers: Annotated[int, opt("Processes.", min=1, max=256)] = 1,
+    log_level: Annotated[LogLevel, opt("How much to log.")] = LogLevel.warning,
+    allow_host: Annotated[
+        list[str] | None,
+        opt(
+            "A name by which the service may be called; once for each. By default those of "
+            "this machine where it listens to this machine only, else all."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None, opt("File with a token that requests must bring: Authorization: Bearer.")
+    ] = None,
+) -> None:
+    """Serve labels, recommendations and explanations over HTTP; /docs describes them.
+
+    For example:
+
+    - `ccot serve ratings.ccot --port 8080 --workers 4`
+    - `ccot serve ratings.ccot --host 0.0.0.0 --allow-host films.example.org --token-file token`
+    """
+    try:
+        from ccot.recommend.server import Service, load_app, run_service
+    except ImportError as missing:
+        raise ImportError(
+            "the service needs FastAPI and uvicorn: pip install 'ccot[serve]'"
+        ) from missing
+
+    hosts = allow_host or (_LOOPBACK if host in _LOOPBACK else ("*",))
+    service = Service(str(model), ",".join(hosts), str(token_file or ""))
+    # A model that cannot be served is refused here, not in every worker.
+    load_app(service)
+    typer.echo(f"serving {model} on http://{host}:{port} (stop with Ctrl+C)")
+    run_service(service, host=host, port=port, workers=workers, log_level=str(log_level))
+
+
+def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
+    """Return a user of the fit by name, or someone new by ratings."""
+    from ccot.recommend.names import NameIndex
+
+    if user is not None:
+        return NameIndex(model.user_names_, "user").find(user)
+    known, items, ratings = NameIndex(model.item_names_, "item"), [], []
+    for given in rate:
+        name, _, rating = given.rpartition("=")
+        try:
+            ratings.append(float(rating))
+        except ValueError:
+            example = "write ITEM=RATING, such as 'Fargo (1996)=5'"
+            raise ValueError(f"--rate {given!r}: {example}") from None
+        items.append(known.find(name))
+    return model.new_user(items, ratings)
+
+
+def _movielens() -> tuple[Any, list[str], list[str]]:
+    from ccot.datasets import fetch_movielens_100k
+
+    found = fetch_movielens_100k()
+    titles = found.titles.tolist()
+    # Some films are listed twice; their numbers tell them apart.
+    names = [
+        title if titles.count(title) == 1 else f"{title} #{number}"
+        for number, title in enumerate(titles, 1)
+    ]
+    return found.data, [str(number) for number in range(1, found.data.shape[0] + 1)], names
+
+
+def _read(source: str, step: StepProgress) -> tuple[Any, list[str], list[str]]:
+    from ccot.io import read_matrix
+
+    table = read_matrix(source, long=True, aggregate="mean", progress=step.share)
+    for note in table.notes:
+        typer.echo(f"note: {note}", err=True)
+    return table.values, list(table.row_names or ()), list(table.column_names or ())

@@ -1,0 +1,353 @@
+"""Figures beside the matrix: means of blocks, confidence, and how the numbers were found."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ccot.plotting import _shared as shared
+from ccot.plotting._shared import FAINT, INK, PALETTE, count, draw_sides
+from ccot.scalings.jumps import LEVEL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ccot.estimators.base import BaseCoclustering
+    from ccot.plotting._shared import Panels
+
+# Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
+SIGNIFICANT = -math.log10(LEVEL)
+
+
+def plot_block_means(
+    estimator: BaseCoclustering, ax: Axes | None = None, *, cmap: str = "viridis"
+) -> Axes:
+    """Show the mean of every block.
+
+    Parameters
+    ----------
+    estimator : CCOT, CCOTGW or TransportCoclustering
+        An estimator fitted to a matrix.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+    cmap : str, default="viridis"
+        Colour map.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from ccot import CCOT, datasets, plotting
+    >>> model = CCOT(random_state=0).fit(datasets.load_simulated("D3", random_state=0).data)
+    >>> plotting.plot_block_means(model, plotting.new_figure()[1]).get_title()
+    'means of 2 x 4 blocks'
+    """
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "block_means_"):
+        raise ValueError(
+            "the estimator has no block means: it was fitted to similarities, not to a matrix"
+        )
+    means = estimator.block_means_
+    size = (1.9 + 0.9 * means.shape[1], 1.3 + 0.6 * means.shape[0])
+    panel: Axes = shared.new_axes(1, size) if ax is None else ax
+    shown = panel.imshow(means, cmap=cmap, aspect="auto")
+    for (row, column), mean in np.ndenumerate(means):
+        if np.isfinite(mean):
+            red, green, blue, _ = shown.to_rgba(np.array([mean]))[0]
+            bright = 0.3 * red + 0.59 * green + 0.11 * blue > 0.55
+            colour = "black" if bright else "white"
+            panel.text(column, row, f"{mean:.3g}", ha="center", va="center", color=colour)
+    for axis, side in ((panel.yaxis, "row"), (panel.xaxis, "column")):
+        sizes = shared.sizes_of(estimator, side)
+        axis.set_ticks(np.arange(len(sizes)), [f"{k} ({size})" for k, size in enumerate(sizes)])
+    panel.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
+    panel.set_title(f"means of {means.shape[0]} x {means.shape[1]} blocks")
+    shared.without_frame(panel)
+    return panel
+
+
+def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
+    """Show how sure the cluster of every row and column is.
+
+    Clusters stand side by side in the order of the other figures, their members from the surest
+    to the least sure: a full bar is a cluster without doubt, a falling edge are members in doubt.
+    The title tells how many draws found that number of clusters, where draws voted.
+
+    Parameters
+    ----------
+    estimator : CCOT, CCOTGW or TransportCoclustering, fitted
+    ax : sequence of two matplotlib.axes.Axes, optional
+        Where to draw rows and columns; a new figure by default.
+
+    Returns
+    -------
+    ndarray of two matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from ccot import CCOT, datasets, plotting
+    >>> model = CCOT(random_state=0).fit(datasets.load_simulated("D3", random_state=0).data)
+    >>> plotting.plot_confidence(model, plotting.new_figure(1, 2)[1])[0].get_ylabel()
+    'confidence'
+    """
+    check_is_fitted(estimator)
+    return draw_sides(_draw_confidence, estimator, ax, 3.0, "confidence")
+
+
+def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
+    confidence, labels = (getattr(estimator, f"{side}_{a}_") for a in ("confidence", "labels"))
+    sizes = shared.sizes_of(estimator, side)
+    for k, (start, end) in enumerate(shared.spans(sizes)):
+        falling = np.sort(confidence[labels == k])[::-1]
+        ax.stairs(falling, np.arange(start, end + 1), fill=True, color=shared.colour_of(k))
+    votes = getattr(estimator, f"{side}_cluster_votes_", {})
+    ranked = sorted(votes.items(), key=lambda item: -item[1])[:3]
+    shares = ", ".join(f"{number} in {share:.0%}" for number, share in ranked)
+    ax.set(xlim=(0, len(labels)), ylim=(0, 1.02), xlabel=f"{side}s by cluster")
+    voted = f" ({shares} of the draws)" if len(votes) > 1 else ""
+    ax.set_title(f"{side}s: {count(len(sizes), 'cluster')}{voted}")
+
+
+def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
+    """Show the sorted log scalings of rows and of columns, with the jumps between steps.
+
+    Every point is a row (column), in the colour of its cluster. A dashed line is a jump, with the
+    bound on the probability that smooth data would show it anywhere; a dotted one is there only
+    because that many clusters were asked for. Where points of two colours share a step, draws
+    did not agree with the one whose scalings are shown.
+
+    Parameters
+    ----------
+    estimator : CCOT or CCOTGW, fitted
+    ax : sequence of two matplotlib.axes.Axes, optional
+        Where to draw rows and columns; a new figure by default.
+
+    Returns
+    -------
+    ndarray of two matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from ccot import CCOT, datasets, plotting
+    >>> model = CCOT(random_state=0).fit(datasets.load_simulated("D3", random_state=0).data)
+    >>> panels = plotting.plot_scalings(model, plotting.new_figure(1, 2)[1])
+    >>> [panel.get_title() for panel in panels]
+    ['rows: 2 steps', 'columns: 4 steps']
+    """
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "row_log_scaling_"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no scalings to show: plot_merge_costs shows how it "
+            "found its numbers of clusters, plot_confidence how sure it is"
+        )
+    return draw_sides(_draw_scaling, estimator, ax, 3.6, "log scaling")
+
+
+def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
+    names = "log_scaling", "labels", "jumps", "jump_strength"
+    log_scaling, labels, jumps, strengths = (getattr(estimator, f"{side}_{a}_") for a in names)
+    order = np.argsort(log_scaling, kind="stable")
+    ranked = log_scaling[order]
+    for k in range(getattr(estimator, f"n_{side}_clusters_")):
+        members = np.flatnonzero(labels[order] == k)
+        ax.plot(members, ranked[members], ".", color=shared.colour_of(k), markersize=6)
+    tested = is_tested(estimator)
+    for jump, strength in zip(jumps.tolist(), strengths.tolist(), strict=True):
+        sure = not tested or strength >= SIGNIFICANT
+        ax.axvline(jump - 0.5, color=INK, linewidth=1, linestyle="--" if sure else ":")
+    ax.margins(x=0.02, y=0.08)
+    if tested and len(jumps) <= 6:
+        _name_jumps(ax, jumps, strengths)
+    ax.set_title(f"{side}s: {count(len(jumps) + 1, 'step')}")
+    ax.set_xlabel(f"{side}s, sorted")
+    shared.whole_ticks(ax.xaxis)
+    if len(jumps) == 0 and getattr(estimator, f"n_{side}_clusters") is None:
+        share = getattr(estimator, f"{side}_cluster_votes_").get(1, 0.0)
+        text = "no step is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
+        ax.text(0.04, 0.92, text, transform=ax.transAxes, color=INK, fontsize="small", va="top")
+
+
+def is_tested(model: Any) -> bool:
+    """Tell whether the model's jumps passed a test, so that their strength means something."""
+    return getattr(model, "detector", "multiscale") == "multiscale"
+
+
+def _name_jumps(ax: Axes, jumps: np.ndarray, strengths: np.ndarray) -> None:
+    """Write the evidence for each jump where the sorted curve never is: low right, high left."""
+    for jump, strength in zip(jumps.tolist(), strengths.tolist(), strict=True):
+        exponent = int(min(strength, 999))
+        text = rf"$p < 10^{{-{exponent}}}$" if strength >= SIGNIFICANT else "not significant"
+        right = jump - 0.5 < 0.75 * ax.get_xlim()[1]
+        ax.annotate(
+            text,
+            (jump - 0.5, 0.03 if right else 0.93),
+            xycoords=("data", "axes fraction"),
+            xytext=(3 if right else -3, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            fontsize="small",
+            color=INK,
+        )
+
+
+def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
+    """Show what merging clusters costs, and where the merges stopped.
+
+    A point at k is the information lost by merging k clusters into k - 1, on a logarithmic axis.
+    Filled points are merges that the chosen number refuses, hollow ones those it grants, and the
+    dashed line parts them. The dotted line falls like 1 / (k - 1) from the first merge granted, as
+    costs do about where there is no structure: what stands above it on the left is the jump.
+
+    The costs are those of the best start. Jumps are looked for in the mean over all starts, and
+    the likelihood may have settled the number instead: ``candidates_`` tells by which criterion.
+
+    Parameters
+    ----------
+    estimator : TransportCoclustering, fitted
+    ax : sequence of two matplotlib.axes.Axes, optional
+        Where to draw rows and columns; a new figure by default.
+
+    Returns
+    -------
+    ndarray of two matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from ccot import TransportCoclustering, datasets, plotting
+    >>> noisy = datasets.load_simulated("D3", random_state=0, sigma=2.0).data
+    >>> model = TransportCoclustering(random_state=0).fit(noisy)
+    >>> panels = plotting.plot_merge_costs(model, plotting.new_figure(1, 2)[1])
+    >>> [panel.get_title() for panel in panels]
+    ['rows: 2 clusters', 'columns: 4 clusters']
+    """
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "row_merge_costs_"):
+        raise ValueError(
+            f"{type(estimator).__name__} merges nothing: merge costs are those of "
+            "TransportCoclustering, plot_scalings shows the steps of the others"
+        )
+    return draw_sides(_draw_merge_costs, estimator, ax, 3.6, "information lost")
+
+
+def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
+    costs = getattr(estimator, f"{side}_merge_costs_")
+    number = getattr(estimator, f"n_{side}_clusters_")
+    merged = np.arange(2, len(costs) + 2)
+    shown = costs > 1e-12 * costs.max(initial=0.0)
+    refused, granted = shown & (merged <= number), shown & (merged > number)
+    if granted.any():
+        first = np.argmax(granted)
+        decay = costs[first] * (merged[first] - 1) / (merged - 1)
+        ax.plot(merged, decay, ":", color=FAINT, linewidth=1)
+    ax.plot(merged[refused], costs[refused], "o", color=PALETTE[0], markersize=6)
+    ax.plot(merged[granted], costs[granted], "o", mfc="none", mec=FAINT, markersize=5)
+    if shown.any():
+        ax.set_yscale("log")
+    ax.set_xlabel(f"{side} clusters before the merge")
+    _mark_number(ax, side, number, number + 0.5)
+
+
+def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
+    """Show how well every number of clusters comes back.
+
+    The line is the agreement of two halves of the data, adjusted for chance, and the bars are its
+    spread over the splits. The dashed line is at the fitted number; the numbers that come back as
+    well are shaded.
+
+    Parameters
+    ----------
+    estimator : TransportCoclustering
+        A fitted estimator with ``reproducibility_`` of at least one side.
+    ax : sequence of two matplotlib.axes.Axes, optional
+        Where to draw rows and columns; a new figure by default.
+
+    Returns
+    -------
+    ndarray of two matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from ccot import TransportCoclustering, datasets, plotting
+    >>> matrix = datasets.load_simulated("D1", random_state=0, overlap="calibrated").data
+    >>> model = TransportCoclustering(criterion="reproducibility", random_state=0).fit(matrix)
+    >>> plotting.plot_reproducibility(model, plotting.new_figure(1, 2)[1])[0].get_ylabel()
+    'agreement of halves'
+    """
+    check_is_fitted(estimator)
+    both = getattr(estimator, "reproducibility_", None)
+    if both is None or (both.row is None and both.column is None):
+        raise ValueError(
+            "reproducibility was not looked into: fit TransportCoclustering with "
+            'criterion="reproducibility"'
+        )
+    return draw_sides(_draw_reproducibility, estimator, ax, 3.6, "agreement of halves")
+
+
+def _draw_reproducibility(ax: Axes, estimator: Any, side: str) -> None:
+    curve = getattr(estimator.reproducibility_, side)
+    ax.set(xlabel=f"{side} clusters", ylim=(-0.05, 1.05))
+    if curve is None:
+        ax.set_title(f"{side}s: not looked into")
+        return
+    low, high = curve.plausible
+    ax.axvspan(low - 0.5, high + 0.5, color=FAINT, alpha=0.2, linewidth=0)
+    ax.errorbar(curve.numbers, curve.mean, curve.spread, color=PALETTE[0], marker="o", capsize=2)
+    _mark_number(ax, side, curve.n_clusters, curve.n_clusters)
+
+
+def _mark_number(ax: Axes, side: str, number: int, place: float) -> None:
+    ax.axvline(place, color=INK, linewidth=1, linestyle="--")
+    ax.set_title(f"{side}s: {count(number, 'cluster')}")
+    shared.whole_ticks(ax.xaxis)
+
+
+def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
+    """Show how ``reg="cv"`` chose the regularisation.
+
+    Points are comparisons of two halves of the data, the line is their mean, the ring is the
+    value chosen.
+
+    Parameters
+    ----------
+    estimator : CCOT or CCOTGW
+        An estimator fitted with ``reg="cv"``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from ccot import CCOT, datasets, plotting
+    >>> means = [[4, 0, 2], [1, 5, 1]]
+    >>> blocks = datasets.make_latent_blocks(means, 90, 60, sigma=0.05, random_state=0)
+    >>> model = CCOT(reg="cv", random_state=0).fit(blocks.data)
+    >>> plotting.plot_reg_path(model, plotting.new_figure()[1]).get_xlabel()
+    'reg'
+    """
+    check_is_fitted(estimator)
+    path = getattr(estimator, "reg_path_", None)
+    if path is None:
+        raise ValueError('there is no path to show: fit the estimator with reg="cv"')
+    panel: Axes = shared.new_axes(1, (5.2, 3.4)) if ax is None else ax
+    regs, means = np.array(path.reg), path.scores.mean(axis=1)
+    repeated = np.repeat(regs, path.scores.shape[1])
+    panel.plot(repeated, path.scores.ravel(), "o", color=FAINT, alpha=0.5, markersize=4)
+    panel.plot(regs, means, "o-", color=PALETTE[0], markersize=5, label="mean")
+    best, ring = means[path.reg.index(path.best)], {"mfc": "none", "mec": PALETTE[5], "mew": 2}
+    panel.plot(path.best, best, "o", markersize=13, label=f"chosen: {path.best:g}", **ring)
+    panel.set_xscale("log")
+    panel.set_xticks(regs, [f"{reg:g}" for reg in regs])
+    panel.minorticks_off()
+    panel.set(xlabel="reg", ylabel="information shared by halves (nats)")
+    panel.set_title("reproducibility of the partition")
+    panel.legend(frameon=False)
+    shared.open_frame(panel)
+    return panel
