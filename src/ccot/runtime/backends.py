@@ -135,17 +135,7 @@ def _chunk_bytes(torch: Any, device: str) -> int:
 
 
 def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
-    """Do some work on all items at once, or on parts of them where memory does not suffice.
-
-    Examples
-    --------
-    >>> def add_up(items):
-    ...     if len(items) > 2:
-    ...         raise MemoryError
-    ...     return sum(items)
-    >>> in_parts_that_fit(add_up, [1, 2, 3, 4, 5])
-    [3, 3, 9]
-    """
+    """Do some work on all items at once, or on parts of them where memory does not suffice."""
     try:
         return [work(items)]
     except (MemoryError, RuntimeError) as error:

@@ -11,14 +11,7 @@ from typing import Any
 def load_when_used(
     package: str, modules: Mapping[str, str], submodules: tuple[str, ...] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package whose names are loaded when used.
-
-    Examples
-    --------
-    >>> get, _ = load_when_used("ccot", {"detect_jumps": "ccot.scalings.jumps"})
-    >>> get("detect_jumps").__module__
-    'ccot.scalings.jumps'
-    """
+    """Return ``__getattr__`` and ``__dir__`` of a package whose names are loaded when used."""
 
     def get(name: str) -> Any:
         if name in submodules:

@@ -31,15 +31,6 @@ class TimeLeft:
     """How far a stage is and how long it will still take, by what it took so far.
 
     One thread may write while another reads.
-
-    Examples
-    --------
-    >>> seconds = iter([0.0, 10.0, 13.0])
-    >>> time_left = TimeLeft(lambda: next(seconds))
-    >>> time_left.see("draws", 0, 100)
-    >>> time_left.see("draws", 20, 100)
-    >>> str(time_left)
-    'draws 20 of 100, 37 s to go'
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -67,13 +58,7 @@ class TimeLeft:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> duration(7), duration(75), duration(7500)
-    ('7 s', '1 min 15 s', '2 h 5 min')
-    """
+    """Return a time in words."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -82,15 +67,7 @@ def duration(seconds: float) -> str:
 
 
 class LineProgress:
-    """Prints messages, and how far a stage is at most every few seconds; a name begins each line.
-
-    Examples
-    --------
-    >>> progress = LineProgress("CCOT")
-    >>> progress("draws", 100, 200)
-    >>> progress("3 x 3 clusters")
-    [CCOT] 3 x 3 clusters
-    """
+    """Prints messages behind a name, and how far a stage is at most every few seconds."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._clock, self._time_left = name, clock, TimeLeft(clock)

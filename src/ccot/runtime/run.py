@@ -15,13 +15,7 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Return a generator for a seed, a generator, a legacy RandomState or None.
-
-    Examples
-    --------
-    >>> int(as_generator(0).integers(100))
-    85
-    """
+    """Return a generator for a seed, a generator, a legacy RandomState or None."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     if random_state is None or isinstance(random_state, Integral | np.random.Generator):
@@ -45,16 +39,7 @@ def no_progress(message: str, done: float = 0, total: float = 0) -> None:
 
 
 def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) -> Iterator[T]:
-    """Yield items, and tell how many of them were dealt with.
-
-    Examples
-    --------
-    >>> list(counted("ab", "letters", print))
-    letters 0 2
-    letters 1 2
-    letters 2 2
-    ['a', 'b']
-    """
+    """Yield items, and tell how many of them were dealt with."""
     total = len(items) if isinstance(items, Sized) else total
     done = 0
     progress(stage, done, total)
@@ -65,19 +50,7 @@ def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) 
 
 
 class Checkpoint:
-    """Makes every piece of a fit when it is asked for; this one keeps nothing.
-
-    Examples
-    --------
-    >>> from itertools import islice
-    >>> nowhere = Checkpoint()
-    >>> nowhere.piece("answer", lambda: 42)
-    42
-    >>> list(nowhere.series("letters", 3, lambda n_kept: "abc"[n_kept:]))
-    ['a', 'b', 'c']
-    >>> list(islice(nowhere.loop("powers", 1, lambda state: 2 * state), 3))
-    [2, 4, 8]
-    """
+    """Makes every piece of a fit when it is asked for; this one keeps nothing."""
 
     # Seconds between two writes: longer pieces are split.
     patience = inf

@@ -16,15 +16,6 @@ class SpilledArray:
 
     Up to ``MEMORY_BYTES`` it is an array in memory; beyond, a memory-mapped file in the folder for
     temporary files, which is deleted with the last array that uses it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> column = SpilledArray("int32")
-    >>> column.append(np.array([1, 2]))
-    >>> column.append(np.array([3]))
-    >>> column.close()
-    array([1, 2, 3], dtype=int32)
     """
 
     def __init__(self, dtype: Any) -> None:
