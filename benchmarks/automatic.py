@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -30,8 +31,8 @@ from ccot import TransportCoclustering
 _VECTORS, _MOST_CLUSTERS, _SILHOUETTE_ROWS = 50, 20, 2000
 
 
-def ours(data: Labelled, **options) -> np.ndarray:
-    return TransportCoclustering(random_state=0, **options).fit(data.matrix).row_labels_
+def ours(data: Labelled, seed: int, **options) -> np.ndarray:
+    return TransportCoclustering(random_state=seed, **options).fit(data.matrix).row_labels_
 
 
 def vectors(data: Labelled) -> np.ndarray:
@@ -40,10 +41,10 @@ def vectors(data: Labelled) -> np.ndarray:
     return TruncatedSVD(n_vectors, random_state=0).fit_transform(prepare.fit_transform(data.matrix))
 
 
-def k_means_silhouette(data: Labelled) -> np.ndarray:
+def k_means_silhouette(data: Labelled, seed: int) -> np.ndarray:
     points = vectors(data)
     most = min(_MOST_CLUSTERS, len(points) - 1)
-    found = [KMeans(k, n_init=3, random_state=0).fit_predict(points) for k in range(2, most + 1)]
+    found = [KMeans(k, n_init=3, random_state=seed).fit_predict(points) for k in range(2, most + 1)]
     size = min(_SILHOUETTE_ROWS, len(points))
     scores = [
         silhouette_score(points, labels, sample_size=size, random_state=0) for labels in found
@@ -51,22 +52,24 @@ def k_means_silhouette(data: Labelled) -> np.ndarray:
     return found[int(np.argmax(scores))]
 
 
-def hdbscan(data: Labelled) -> np.ndarray:
+def hdbscan(data: Labelled, seed: int) -> np.ndarray:
     return HDBSCAN(copy=True).fit_predict(vectors(data))
 
 
-METHODS: dict[str, Callable[[Labelled], np.ndarray]] = {
-    "found": lambda data: ours(data),
-    "jump": lambda data: ours(data, criterion="jump"),
-    "given": lambda data: ours(data, n_row_clusters=data.n_classes),
+METHODS: dict[str, Callable[[Labelled, int], np.ndarray]] = {
+    "found": ours,
+    "jump": lambda data, seed: ours(data, seed, criterion="jump"),
+    "given": lambda data, seed: ours(data, seed, n_row_clusters=data.n_classes),
     "k_means_silhouette": k_means_silhouette,
     "hdbscan": hdbscan,
 }
 
 
-def trial(data: Labelled, method: str) -> dict:
+def trial(data: Labelled, method: str, seed: int) -> dict:
+    # What a method warns of its own numerics is not the subject here.
+    warnings.filterwarnings("ignore", category=RuntimeWarning)
     start = time.process_time()
-    labels = METHODS[method](data)
+    labels = METHODS[method](data, seed)
     seconds = time.process_time() - start
     scores = {
         "nmi": normalized_mutual_info_score,
@@ -78,6 +81,7 @@ def trial(data: Labelled, method: str) -> dict:
         "set": data.name,
         "classes": data.n_classes,
         "method": method,
+        "seed": seed,
         "row_clusters": len(np.unique(labels)),
         **{name: round(float(score(data.classes, labels)), 4) for name, score in scores.items()},
         "seconds": round(seconds, 2),
@@ -93,7 +97,9 @@ def summarise(trials: list[dict]) -> list[dict]:
             name: round(float(np.mean([t[name] for t in cell])), 4)
             for name in ("nmi", "ami", "ari", "seconds")
         }
-        cells.append({"kind": kind, "method": method, "sets": len(cell), **means})
+        cells.append(
+            {"kind": kind, "method": method, "sets": len({t["set"] for t in cell}), **means}
+        )
     return cells
 
 
@@ -101,20 +107,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=["text", "gene", "cells"])
     parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
     need_data()
-    warnings.filterwarnings("ignore", category=RuntimeWarning)
-    trials = []
-    for kind in arguments.kinds:
-        for data in labelled(kind):
-            trials += [trial(data, method) for method in arguments.methods]
-            shown = trials[-len(arguments.methods) :]
-            print(
-                data.name,
-                data.n_classes,
-                *(f"{t['method']} {t['row_clusters']} {t['nmi']:.3f}" for t in shown),
-                flush=True,
-            )
+    tasks = [
+        (data, method, seed)
+        for kind in arguments.kinds
+        for data in labelled(kind)
+        for method in arguments.methods
+        for seed in range(arguments.seeds)
+    ]
+    trials = Parallel(arguments.jobs, verbose=5)(delayed(trial)(*task) for task in tasks)
     cells = summarise(trials)
     print(*cells, sep="\n")
     print(f"stored {store('automatic', {'cells': cells, 'trials': trials})}")
