@@ -96,7 +96,22 @@ def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
         "hierarchy": _hierarchy(model, side, axis),
         "scaling": _scaling(model, side),
         "costs": _numbers(_of(model, side, "merge_costs")),
+        "halves": _halves(getattr(getattr(model, "reproducibility_", None), side, None)),
         "votes": {str(k): share for k, share in (_of(model, side, "cluster_votes") or {}).items()},
+    }
+
+
+def _halves(again: Any) -> dict[str, Any] | None:
+    """Return how well halves of the data agree on each number, and on each fitted cluster."""
+    if again is None:
+        return None
+    return {
+        "numbers": again.numbers.tolist(),
+        "mean": _numbers(again.mean),
+        "spread": _numbers(again.spread),
+        "plausible": again.plausible,
+        "clusters": _numbers(again.clusters),
+        "comes_back": bool(again.comes_back),
     }
 
 

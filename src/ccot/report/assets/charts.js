@@ -81,6 +81,14 @@ class Chart {
     this.svg.append(made);
   }
 
+  shade(from, to) {
+    const top = MARGIN.top;
+    this.svg.append(vector("rect", {
+      x: this.toX(from), y: top, width: this.toX(to) - this.toX(from),
+      height: CHART_HEIGHT - MARGIN.bottom - top, fill: "var(--accent)", opacity: 0.12,
+    }));
+  }
+
   mark(x, kind = "") {
     this.svg.append(vector("path", {
       class: `mark ${kind}`,

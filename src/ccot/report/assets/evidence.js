@@ -65,6 +65,30 @@ function mergeChart(side, { costs, n_clusters: chosen }, number) {
   };
 }
 
+function halvesChart(side, { halves, n_clusters: chosen }) {
+  const { numbers, mean, spread, plausible } = halves;
+  const [low, high] = [0, 1].map((sign) => mean.map((value, i) => value + (sign ? 1 : -1) * spread[i]));
+  const chart = new Chart({
+    title: `${side === "row" ? "Rows" : "Columns"}: what comes back`,
+    xLabel: `${side} clusters`, yLabel: "agreement of halves",
+    x: [numbers[0] - 0.7, numbers[numbers.length - 1] + 0.7],
+    y: [Math.min(0, ...low), Math.max(1, ...high)],
+  });
+  if (plausible[0] < plausible[1]) chart.shade(plausible[0] - 0.5, plausible[1] + 0.5);
+  numbers.forEach((k, i) => chart.line([[k, low[i]], [k, high[i]]], { stroke: "var(--soft)" }));
+  chart.line(numbers.map((k, i) => [k, mean[i]]), { stroke: "var(--accent)", "stroke-width": 1.5 });
+  numbers.forEach((k, i) => chart.circle(k, mean[i], `${count(k, "cluster")}: ${shown(mean[i], 2)} ± ${shown(spread[i], 2)}`, {
+    fill: k === chosen ? "var(--accent)" : "var(--page)", stroke: "var(--accent)",
+  }));
+  const other = otherSide(side);
+  return {
+    chart,
+    caption: `How far clusters found by two halves of the ${other}s agree (1: the same, 0: as by chance), mean and `
+      + `standard deviation over random halves; filled: chosen. `
+      + (plausible[0] < plausible[1] ? `Shaded: ${plausible[0]} to ${plausible[1]} clusters come back as well.` : ""),
+  };
+}
+
 function pathChart({ reg, scores, best }) {
   const means = scores.map((row) => row.reduce((sum, value) => sum + value, 0) / row.length);
   const logs = reg.map(Math.log10);
@@ -87,6 +111,7 @@ function showEvidence(model, numbers, palette) {
     const facts = model.sides[side];
     if (facts.scaling) drawn.push(scalingChart(side, facts, palette));
     else if (facts.costs && facts.costs.length) drawn.push(mergeChart(side, facts, numbers[side]));
+    if (facts.halves && facts.halves.numbers.length > 1) drawn.push(halvesChart(side, facts));
   }
   if (model.path) drawn.push(pathChart(model.path));
   fill("charts", ...drawn.filter(Boolean).map(({ chart, caption }, i) =>

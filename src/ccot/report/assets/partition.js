@@ -142,6 +142,7 @@ function makePartition(side, number) {
     sizes: sizesOf(labels, number),
     spans: findSpans(labels, order),
     confidence: fitted ? side.confidence : null,
+    back: fitted && side.halves ? side.halves.clusters : null,
   };
 }
 
