@@ -26,24 +26,16 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Alternation:
-    """Rows move to the best of the clusters, then columns; a subclass says which is the best.
-
-    Attributes
-    ----------
-    matrix, seeds : TwoWay
-        The matrix, and the points among which a start chooses well-spread ones.
-    shape : tuple of int
-        Numbers of clusters.
-    """
+    """Rows move to the best of the clusters, then columns; a subclass says which is the best."""
 
     matrix: TwoWay
-    seeds: TwoWay
+    points: TwoWay  # among which a start chooses well-spread ones
     shape: tuple[int, int]
 
     def start(self, rng: np.random.Generator) -> Partitions:
         """Return partitions around well-spread rows and columns."""
-        rows = seeded_labels(self.seeds.by_row, self.shape[0], rng)
-        columns = seeded_labels(self.seeds.by_column, self.shape[1], rng)
+        rows = seeded_labels(self.points.by_row, self.shape[0], rng)
+        columns = seeded_labels(self.points.by_column, self.shape[1], rng)
         profiles = sum_columns(self.matrix.by_row, columns, self.shape[1])
         return self._partitions(rows, columns, cluster_sums(profiles, rows, self.shape[0]))
 

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from ccot.baselines.partitions import TwoWay
 from ccot.baselines.starts import Method, Start, run_all, run_start
 from ccot.coclustering import block_means
 from ccot.estimators.base import BaseCoclustering
@@ -106,7 +105,7 @@ class BaseBaseline(BaseCoclustering):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._adopt(best, matrix)
+        self._keep(best, matrix)
         return self
 
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
@@ -128,7 +127,7 @@ class BaseBaseline(BaseCoclustering):
                 "e.g. X - X.min()"
             )
 
-    def _adopt(self, best: Start, matrix: Matrix) -> None:
+    def _keep(self, best: Start, matrix: Matrix) -> None:
         """Put the kept start on the attributes."""
         # Clusters that ended empty are not counted, and the others numbered without gaps.
         used_rows, self.row_labels_ = np.unique(best.row_labels, return_inverse=True)
@@ -158,19 +157,7 @@ class IterativeBaseline(BaseBaseline):
 
 @dataclass(frozen=True)
 class SideStart:
-    """The result of one start on one side of the matrix.
-
-    Attributes
-    ----------
-    labels : int array
-        The partition.
-    criterion : float
-        The smaller, the better.
-    n_iter : int
-        Iterations made.
-    converged : bool
-        Whether they were enough.
-    """
+    """The result of one start on one side of the matrix; the smaller its criterion, the better."""
 
     labels: np.ndarray
     criterion: float
@@ -201,10 +188,7 @@ class TwoSidedBaseline(BaseBaseline):
         raise NotImplementedError
 
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        both = TwoWay.of(matrix)
-        transposed = both.by_column
-        if not is_sparse(matrix):
-            transposed = np.ascontiguousarray(transposed)
+        transposed = matrix.T.tocsr() if is_sparse(matrix) else np.ascontiguousarray(matrix.T)
 
         def run(task: Sequence[int]) -> tuple[SideStart, SideStart]:
             seed, n_init = task[0], len(task)

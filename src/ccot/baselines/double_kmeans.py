@@ -34,10 +34,8 @@ class DoubleKMeans(IterativeBaseline):
         Limit on the sweeps of each start.
     tol : float, default=1e-6
         Relative change of the sum of squares at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
@@ -49,10 +47,8 @@ class DoubleKMeans(IterativeBaseline):
         Mean of each block.
     criterion_ : float
         Sum of squares within blocks.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
+    criterion_path_ : ndarray of shape (n_iter_ + 1,)
         The same before the first sweep of the kept start and after each; never rises.
-    n_iter_ : int
-        Sweeps of the kept start.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -78,15 +74,9 @@ class DoubleKMeans(IterativeBaseline):
 
 @dataclass(frozen=True)
 class NearestMeans(Alternation):
-    """Double K-means bound to a matrix: rows and columns move by turns to the nearest means.
+    """Double K-means bound to a matrix: rows and columns move by turns to the nearest means."""
 
-    Attributes
-    ----------
-    sum_of_squares : float
-        Of the entries of the matrix, which has lost its mean if it is dense.
-    """
-
-    sum_of_squares: float
+    sum_of_squares: float  # of the entries of the matrix, less its mean if it is dense
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int]) -> NearestMeans:
@@ -99,21 +89,15 @@ class NearestMeans(Alternation):
     def _move(
         self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
     ) -> np.ndarray:
-        return move_to_nearest(profiles, widths, labels, n_clusters)
+        """Return the labels of the nearest means, no cluster empty."""
+        sizes = cluster_sizes(labels, n_clusters)
+        means = cluster_sums(profiles, labels, n_clusters) / np.outer(sizes, widths)
+        # Squared distances to the means, less what does not depend on the cluster.
+        costs = means**2 @ widths - 2 * profiles @ means.T
+        nearest = costs.argmin(axis=1)
+        within = costs[np.arange(len(labels)), nearest] + profiles**2 @ (1 / widths)
+        return fill_empty(nearest, within, n_clusters)
 
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
         """Return the sum of squares within blocks."""
         return max(self.sum_of_squares - float((totals**2 / sizes).sum()), 0.0)
-
-
-def move_to_nearest(
-    profiles: np.ndarray, widths: np.ndarray, labels: np.ndarray, n_clusters: int
-) -> np.ndarray:
-    """Return the labels of the nearest means, no cluster empty."""
-    sizes = cluster_sizes(labels, n_clusters)
-    means = cluster_sums(profiles, labels, n_clusters) / np.outer(sizes, widths)
-    # Squared distances to the means, less what does not depend on the cluster.
-    costs = means**2 @ widths - 2 * profiles @ means.T
-    nearest = costs.argmin(axis=1)
-    within = costs[np.arange(len(labels)), nearest] + profiles**2 @ (1 / widths)
-    return fill_empty(nearest, within, n_clusters)

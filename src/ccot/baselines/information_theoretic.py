@@ -42,10 +42,8 @@ class InformationTheoreticCoclustering(IterativeBaseline):
         Limit on the sweeps of each start; a sweep of a sparse matrix visits its entries twice.
     tol : float, default=1e-6
         Relative change of the loss at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
@@ -57,10 +55,8 @@ class InformationTheoreticCoclustering(IterativeBaseline):
         Mean of each block.
     criterion_ : float
         Mutual information lost, in nats.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
+    criterion_path_ : ndarray of shape (n_iter_ + 1,)
         The same before the first sweep of the kept start and after each; never rises.
-    n_iter_ : int
-        Sweeps of the kept start.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -102,7 +98,14 @@ class _SimilarProfiles(Alternation):
     def _move(
         self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
     ) -> np.ndarray:
-        return move_to_most_similar(profiles, labels, n_clusters)
+        """Return the labels of the clusters with the smallest divergence, no cluster empty."""
+        gains = profiles @ _log_profiles(cluster_sums(profiles, labels, n_clusters)).T
+        points = np.arange(len(labels))
+        best = gains.argmax(axis=1)
+        # Points that gain nothing stay: empty rows would otherwise all gather in one cluster.
+        best = np.where(gains[points, best] > gains[points, labels], best, labels)
+        own = _xlogx(profiles).sum(axis=1) - _xlogx(profiles.sum(axis=1))
+        return fill_empty(best, own - gains[points, best], n_clusters)
 
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
         """Return the information lost."""
@@ -133,18 +136,6 @@ def _root_profiles(joint: Matrix) -> Matrix:
     if is_sparse(joint):
         return sp.csr_matrix(sp.diags_array(scale) @ joint).sqrt()
     return np.sqrt(joint * scale[:, None])
-
-
-def move_to_most_similar(profiles: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the labels of the clusters with the smallest divergence, no cluster empty."""
-    table = cluster_sums(profiles, labels, n_clusters)
-    gains = profiles @ _log_profiles(table).T
-    points = np.arange(len(labels))
-    best = gains.argmax(axis=1)
-    # Points that gain nothing stay: empty rows would otherwise all gather in one cluster.
-    best = np.where(gains[points, best] > gains[points, labels], best, labels)
-    own = _xlogx(profiles).sum(axis=1) - _xlogx(profiles.sum(axis=1))
-    return fill_empty(best, own - gains[points, best], n_clusters)
 
 
 def _log_profiles(table: np.ndarray) -> np.ndarray:

@@ -53,10 +53,8 @@ class GaussianLatentBlockModel(IterativeBaseline):
         Limit on the sweeps of each start.
     tol : float, default=1e-8
         Relative change of the bound at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
@@ -68,10 +66,8 @@ class GaussianLatentBlockModel(IterativeBaseline):
         Mean of each block.
     criterion_ : float
         The bound (soft) or the classification log-likelihood (hard).
-    criterion_path_ : ndarray of shape (n_iter + 1,)
+    criterion_path_ : ndarray of shape (n_iter_ + 1,)
         The same before the first sweep of the kept start and after each; never falls.
-    n_iter_ : int
-        Sweeps of the kept start.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -122,19 +118,9 @@ class GaussianLatentBlockModel(IterativeBaseline):
 
 @dataclass(frozen=True)
 class Memberships:
-    """The state of block EM.
+    """Memberships of rows and columns, means and variances of the blocks, and the bound."""
 
-    Attributes
-    ----------
-    rows, columns : arrays of shape (n, n_clusters)
-        Memberships; each row sums to one.
-    means, variances : arrays of shape (n_row_clusters, n_column_clusters)
-        Of the blocks.
-    criterion : float
-        The bound.
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  # shape (n, n_clusters), each row sums to one
     columns: np.ndarray
     means: np.ndarray
     variances: np.ndarray
@@ -143,29 +129,15 @@ class Memberships:
 
 @dataclass(frozen=True)
 class BlockEM:
-    """Block EM bound to a matrix.
-
-    Attributes
-    ----------
-    matrix, squares : TwoWay
-        The matrix and its squared entries.
-    shape : tuple of int
-        Numbers of clusters.
-    hard, shared : bool
-        Hard memberships; one variance for all blocks.
-    floor : float
-        Smallest variance allowed.
-    alternation : NearestMeans
-        Double K-means of the same matrix, for the starts.
-    """
+    """Block EM bound to a matrix, with hard or soft memberships and one or many variances."""
 
     matrix: TwoWay
     squares: TwoWay
     shape: tuple[int, int]
     hard: bool
     shared: bool
-    floor: float
-    alternation: NearestMeans
+    floor: float  # smallest variance allowed
+    alternation: NearestMeans  # double K-means of the same matrix, for the starts
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> BlockEM:
@@ -195,22 +167,16 @@ class BlockEM:
 
     def step(self, state: Memberships) -> Memberships:
         """Return better memberships: rows, parameters, columns, parameters."""
-        sums, squares = self._profiles(0, state.columns)
+        sums, squares = (times(both.by_row, state.columns) for both in (self.matrix, self.squares))
         rows = self._expect(sums, squares, state.columns, state.rows, state.means, state.variances)
         state = self._maximise(rows, state.columns, rows.T @ sums, rows.T @ squares)
-        sums, squares = self._profiles(1, rows)
+        sums, squares = (times(both.by_column, rows) for both in (self.matrix, self.squares))
         columns = self._expect(sums, squares, rows, state.columns, state.means.T, state.variances.T)
         return self._maximise(rows, columns, sums.T @ columns, squares.T @ columns)
 
     def labels(self, state: Memberships) -> tuple[np.ndarray, np.ndarray]:
         """Return the most probable clusters."""
         return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
-
-    def _profiles(self, axis: int, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the points of one side, and their squares, summed over clusters of the other."""
-        if axis == 0:
-            return times(self.matrix.by_row, other), times(self.squares.by_row, other)
-        return times(self.matrix.by_column, other), times(self.squares.by_column, other)
 
     def _expect(
         self,

@@ -52,13 +52,7 @@ def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarr
 
 @dataclass(frozen=True)
 class TwoWay:
-    """A matrix and its transpose, both quick to read row by row.
-
-    Attributes
-    ----------
-    by_row, by_column : ndarray or CSR matrix
-        The matrix and its transpose.
-    """
+    """A matrix and its transpose, dense or CSR: both quick to read row by row."""
 
     by_row: Matrix
     by_column: Matrix

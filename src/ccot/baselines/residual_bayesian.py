@@ -61,10 +61,8 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         Limit on the sweeps of each start.
     tol : float, default=1e-6
         Relative change of the bound at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
@@ -76,10 +74,8 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         Mean of each block over its entries that are not missing.
     criterion_ : float
         The lower bound.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
+    criterion_path_ : ndarray of shape (n_iter_ + 1,)
         The same before the first sweep of the kept start and after each; never falls.
-    n_iter_ : int
-        Sweeps of the kept start.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -155,37 +151,23 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         shape = self.n_row_clusters, self.n_column_clusters
         return Inference.of(matrix, shape, self.concentration)
 
-    def _adopt(self, best: Start, matrix: Matrix) -> None:
+    def _keep(self, best: Start, matrix: Matrix) -> None:
         self._beliefs: Beliefs = best.state
         self._offset = float(np.nanmean(matrix))
-        super()._adopt(best, matrix)
+        super()._keep(best, matrix)
 
 
 @stored()
 @dataclass(frozen=True)
 class BeliefSide:
-    """What is believed about the rows, or about the columns.
+    """What is believed about the n rows, or about the columns."""
 
-    Attributes
-    ----------
-    counts : array of shape (n,)
-        Entries that are not missing.
-    membership : array of shape (n, n_clusters)
-        Probability of each cluster in an entry.
-    concentration : float
-        Parameter of the Dirichlet prior.
-    residual, uncertainty : arrays of shape (n,)
-        Means and variances of the residuals.
-    spread : float
-        Variance of the residuals' prior.
-    """
-
-    counts: np.ndarray
-    membership: np.ndarray
+    counts: np.ndarray  # entries that are not missing, shape (n,)
+    membership: np.ndarray  # probability of each cluster in an entry, shape (n, n_clusters)
     concentration: float
-    residual: np.ndarray
-    uncertainty: np.ndarray
-    spread: float
+    residual: np.ndarray  # means of the residuals, shape (n,)
+    uncertainty: np.ndarray  # variances of the residuals, shape (n,)
+    spread: float  # variance of the residuals' prior
 
     @property
     def dirichlet(self) -> np.ndarray:
@@ -226,13 +208,7 @@ class Beliefs:
 
 @dataclass(frozen=True)
 class Moments:
-    """Entries of each row, less the columns' residuals, summed over the clusters of columns.
-
-    Attributes
-    ----------
-    counts, sums, squares : arrays of shape (n, m)
-        Zeroth, first and second moment.
-    """
+    """Powers 0, 1, 2 of a row's entries less the columns' residuals, summed by column cluster."""
 
     counts: np.ndarray
     sums: np.ndarray
@@ -250,13 +226,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Entries:
-    """Powers of the entries, with zeros where they are missing; dense or CSR.
-
-    Attributes
-    ----------
-    seen, values, squares : matrices of shape (n, d)
-        Zeroth, first and second power.
-    """
+    """Powers 0, 1, 2 of the entries, with zeros where they are missing; dense or CSR."""
 
     seen: Matrix
     values: Matrix
@@ -295,28 +265,14 @@ class Entries:
 
 @dataclass(frozen=True)
 class Inference:
-    """Variational inference bound to a matrix.
-
-    Attributes
-    ----------
-    by_row, by_column : Entries
-        The matrix less its mean, and its transpose.
-    filled : array
-        The matrix with missing entries filled in, for K-means.
-    shape : tuple of int
-        Numbers of clusters.
-    concentration : float
-        Parameter of the Dirichlet priors.
-    scale : float
-        Variance of the entries.
-    """
+    """Variational inference bound to a matrix less its mean; ``shape``: numbers of clusters."""
 
     by_row: Entries
     by_column: Entries
-    filled: np.ndarray
+    filled: np.ndarray  # the matrix with missing entries filled in, for K-means
     shape: tuple[int, int]
     concentration: float
-    scale: float
+    scale: float  # variance of the entries
 
     @classmethod
     def of(cls, matrix: np.ndarray, shape: tuple[int, int], concentration: float) -> Inference:
@@ -364,12 +320,6 @@ class Inference:
         cleared = moments.less(side.residual, side.uncertainty)
         scores = expected_log_likelihood(cleared, means, variances)
         side = replace(side, membership=improve_membership(side, scores))
-        return self._shift(side, moments, means, variances)
-
-    def _shift(
-        self, side: BeliefSide, moments: Moments, means: np.ndarray, variances: np.ndarray
-    ) -> BeliefSide:
-        """Return one side with better residuals."""
         weights = side.membership @ (1 / variances)
         pull = weights * moments.sums - side.membership @ (means / variances) * moments.counts
         uncertainty = 1 / ((weights * moments.counts).sum(axis=1) + 1 / side.spread)

@@ -1,7 +1,4 @@
-"""Many starts, one loop: a baseline makes a first state, improves it, and reads partitions off it.
-
-:func:`run_start` is the only loop.
-"""
+"""Many starts, one loop: make a first state, improve it, read partitions off it."""
 
 from __future__ import annotations
 
@@ -23,17 +20,8 @@ from ccot.runtime.backends import one_blas_thread
 _WORTH_PROCESSES = 2.0
 
 
-class State(Protocol):
-    """The state of an iterative baseline."""
-
-    @property
-    def criterion(self) -> float:
-        """Value of the baseline's own criterion."""
-        ...
-
-
 class Method(Protocol):
-    """An iterative baseline bound to a matrix."""
+    """An iterative baseline bound to a matrix; its states have a ``criterion``."""
 
     def start(self, rng: np.random.Generator) -> Any:
         """Return a random first state."""
@@ -50,22 +38,9 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """The result of one start.
+    """The result of one start: partitions, in which clusters may be empty, and how it got there.
 
-    Attributes
-    ----------
-    row_labels, column_labels : int arrays
-        The partitions; a cluster may be empty.
-    criterion : float
-        The baseline's own criterion at the end.
-    path : array of shape (n_iter + 1,)
-        The criterion before the first step and after each.
-    n_iter : int
-        Steps made.
-    converged : bool
-        Whether the last step changed the criterion by no more than the tolerance.
-    state : object
-        The last state, for baselines that predict from it.
+    ``path`` has the criterion before the first step and after each; ``state`` is the last one.
     """
 
     row_labels: np.ndarray
@@ -77,8 +52,8 @@ class Start:
     state: Any = None
 
 
-def run_start(method: Method, state: State, max_iter: int, tol: float) -> Start:
-    """Return the result of stepping until the criterion changes no more."""
+def run_start(method: Method, state: Any, max_iter: int, tol: float) -> Start:
+    """Return the result of stepping until the criterion changes by ``tol`` of its size or less."""
     path, converged = [state.criterion], False
     while not converged and len(path) <= max_iter:
         state = method.step(state)

@@ -44,10 +44,8 @@ class TriNMF(IterativeBaseline):
         Limit on the iterations of each start.
     tol : float, default=1e-5
         Relative change of the error at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
@@ -59,10 +57,8 @@ class TriNMF(IterativeBaseline):
         Mean of each block.
     criterion_ : float
         Squared error :math:`\|X - F S G^\top\|^2`.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
+    criterion_path_ : ndarray of shape (n_iter_ + 1,)
         The same before the first iteration of the kept start and after each; never rises.
-    n_iter_ : int
-        Iterations of the kept start.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -24,10 +24,8 @@ class TwoSidedKMeans(TwoSidedBaseline):
         Limit on the iterations of each start.
     tol : float, default=1e-4
         As in :class:`sklearn.cluster.KMeans`.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------

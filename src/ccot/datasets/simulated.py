@@ -116,8 +116,7 @@ def make_latent_blocks(
     array([1., 5., 5., 5., 1., 1.])
     """
     means = _check_block_means(block_means)
-    n_rows = _check_size(n_rows, "n_rows")
-    n_columns = _check_size(n_columns, "n_columns")
+    n_rows, n_columns = _check_size(n_rows, "n_rows"), _check_size(n_columns, "n_columns")
     row_shares = _check_proportions(row_proportions, means.shape[0], "row_proportions")
     column_shares = _check_proportions(column_proportions, means.shape[1], "column_proportions")
     sigma = _check_sigma(sigma)
