@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from ccot.baselines.alternation import Alternation
+from ccot.baselines.alternation import NearestMeans
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import TwoWay, cluster_sizes, cluster_sums, fill_empty
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Matrix
 
 
 class DoubleKMeans(IterativeBaseline):
@@ -69,35 +64,4 @@ class DoubleKMeans(IterativeBaseline):
     """
 
     def _method(self, matrix: Matrix) -> NearestMeans:
-        return NearestMeans.of(matrix, (self.n_row_clusters, self.n_column_clusters))
-
-
-@dataclass(frozen=True)
-class NearestMeans(Alternation):
-    """Double K-means bound to a matrix: rows and columns move by turns to the nearest means."""
-
-    sum_of_squares: float  # of the entries of the matrix, less its mean if it is dense
-
-    @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> NearestMeans:
-        """Return the method bound to a matrix."""
-        # Without its mean the matrix loses fewer digits in the differences of squares.
-        centred = matrix if is_sparse(matrix) else matrix - matrix.mean()
-        values, both = centred.data if is_sparse(centred) else centred, TwoWay.of(centred)
-        return cls(both, both, shape, float(np.square(values).sum()))
-
-    def _move(
-        self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
-    ) -> np.ndarray:
-        """Return the labels of the nearest means, no cluster empty."""
-        sizes = cluster_sizes(labels, n_clusters)
-        means = cluster_sums(profiles, labels, n_clusters) / np.outer(sizes, widths)
-        # Squared distances to the means, less what does not depend on the cluster.
-        costs = means**2 @ widths - 2 * profiles @ means.T
-        nearest = costs.argmin(axis=1)
-        within = costs[np.arange(len(labels)), nearest] + profiles**2 @ (1 / widths)
-        return fill_empty(nearest, within, n_clusters)
-
-    def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
-        """Return the sum of squares within blocks."""
-        return max(self.sum_of_squares - float((totals**2 / sizes).sum()), 0.0)
+        return NearestMeans.of(matrix, self._shape)

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import xlogy
 
-from ccot.baselines.alternation import Alternation
+from ccot.baselines.alternation import Alternation, NearestMeans
 from ccot.baselines.base import IterativeBaseline
 from ccot.baselines.partitions import TwoWay, cluster_sums, fill_empty
+from ccot.baselines.starts import FirstPartitions
 from ccot.runtime.types import Matrix, is_sparse
 
 # Stands for log 0 where it may be multiplied by 0.
@@ -78,7 +79,13 @@ class InformationTheoreticCoclustering(IterativeBaseline):
     _non_negative = True
 
     def _method(self, matrix: Matrix) -> _SimilarProfiles:
-        return _SimilarProfiles.of(matrix, (self.n_row_clusters, self.n_column_clusters))
+        joint = matrix / (matrix.sum() or 1.0)
+        return _SimilarProfiles(TwoWay.of(joint), self._shape, mutual_information(joint))
+
+    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
+        both = TwoWay.of(matrix)
+        roots = TwoWay(_root_profiles(both.by_row), _root_profiles(both.by_column))
+        return FirstPartitions(NearestMeans.of(matrix, self._shape), roots)
 
 
 @dataclass(frozen=True)
@@ -86,14 +93,6 @@ class _SimilarProfiles(Alternation):
     """Rows and columns move by turns to the most similar profiles."""
 
     information: float
-
-    @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> _SimilarProfiles:
-        total = matrix.sum()
-        joint = matrix / (total if total > 0 else 1.0)
-        both = TwoWay.of(joint)
-        roots = TwoWay(_root_profiles(both.by_row), _root_profiles(both.by_column))
-        return cls(both, roots, shape, mutual_information(joint))
 
     def _move(
         self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray

@@ -10,16 +10,13 @@ from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.double_kmeans import NearestMeans
 from ccot.baselines.partitions import TwoWay, indicator, times
-from ccot.baselines.starts import run_start
 from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
 # Variances are kept above this share of the variance of the matrix.
 _VARIANCE_FLOOR = 1e-8
-_START_SWEEPS = 30
 
 
 class GaussianLatentBlockModel(IterativeBaseline):
@@ -101,19 +98,20 @@ class GaussianLatentBlockModel(IterativeBaseline):
         *,
         assignment: str = "soft",
         variance: str = "shared",
+        init: str = "mixed",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-8,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
-        self.assignment = assignment
-        self.variance = variance
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
+        self.assignment, self.variance = assignment, variance
 
     def _method(self, matrix: Matrix) -> BlockEM:
-        shape = self.n_row_clusters, self.n_column_clusters
-        return BlockEM.of(matrix, shape, self.assignment == "hard", self.variance == "shared")
+        hard, shared = self.assignment == "hard", self.variance == "shared"
+        return BlockEM.of(matrix, self._shape, hard, shared)
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,6 @@ class BlockEM:
     hard: bool
     shared: bool
     floor: float  # smallest variance allowed
-    alternation: NearestMeans  # double K-means of the same matrix, for the starts
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> BlockEM:
@@ -147,14 +144,7 @@ class BlockEM:
             matrix = matrix - matrix.mean()
         squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
         floor = max(_VARIANCE_FLOOR * float(squares.mean()), _TINY)
-        alternation = NearestMeans.of(matrix, shape)
-        return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor, alternation)
-
-    def start(self, rng: np.random.Generator) -> Memberships:
-        """Return the memberships that double K-means finds from well-spread rows and columns."""
-        # Soft memberships of a bad partition fade into one cluster; hard moves come first.
-        crude = run_start(self.alternation, self.alternation.start(rng), _START_SWEEPS, 1e-6)
-        return self.start_from(crude.row_labels, crude.column_labels)
+        return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor)
 
     def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
         """Return the memberships of given partitions."""

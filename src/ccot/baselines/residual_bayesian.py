@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import indicator, kmeans_labels, times
-from ccot.baselines.starts import Start
+from ccot.baselines.partitions import indicator, times
+from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
 from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
@@ -118,13 +118,15 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         n_column_clusters: int = 2,
         *,
         concentration: float = 0.1,
+        init: str = "mixed",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.concentration = concentration
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
@@ -148,8 +150,10 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         return self._offset + expected + row.residual[rows] + column.residual[columns]
 
     def _method(self, matrix: Matrix) -> Inference:
-        shape = self.n_row_clusters, self.n_column_clusters
-        return Inference.of(matrix, shape, self.concentration)
+        return Inference.of(matrix, self._shape, self.concentration)
+
+    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
+        return FirstPartitions.of(fill_in(matrix), self._shape)
 
     def _keep(self, best: Start, matrix: Matrix) -> None:
         self._beliefs: Beliefs = best.state
@@ -269,7 +273,6 @@ class Inference:
 
     by_row: Entries
     by_column: Entries
-    filled: np.ndarray  # the matrix with missing entries filled in, for K-means
     shape: tuple[int, int]
     concentration: float
     scale: float  # variance of the entries
@@ -280,12 +283,11 @@ class Inference:
         centred = matrix - np.nanmean(matrix)
         entries = Entries.of(centred)
         scale = max(float(np.nanmean(centred**2)), _TINY**0.5)
-        return cls(entries, entries.transposed(), fill_in(centred), shape, concentration, scale)
+        return cls(entries, entries.transposed(), shape, concentration, scale)
 
-    def start(self, rng: np.random.Generator) -> Beliefs:
-        """Return what K-means of the rows and of the columns would have us believe."""
-        row = self._side(self.by_row, kmeans_labels(self.filled, self.shape[0], rng), 0)
-        column = self._side(self.by_column, kmeans_labels(self.filled.T, self.shape[1], rng), 1)
+    def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Beliefs:
+        """Return what partitions would have us believe."""
+        row, column = self._side(self.by_row, rows, 0), self._side(self.by_column, columns, 1)
         moments = self.by_row.moments(column).less(row.residual, row.uncertainty)
         means, variances, fit = self._blocks(row, moments)
         return Beliefs(row, column, means, variances, fit + row.bound + column.bound)
@@ -379,16 +381,16 @@ def expected_log_likelihood(
 
 
 def fill_in(matrix: np.ndarray) -> np.ndarray:
-    """Return a matrix of mean zero with missing entries replaced by row mean plus column mean.
+    """Return a matrix less its mean, missing entries replaced by row mean plus column mean.
 
     Examples
     --------
-    >>> fill_in(np.array([[1.0, -1.0], [np.nan, 0.0]]))
+    >>> fill_in(np.array([[2.0, 0.0], [np.nan, 1.0]]))
     array([[ 1., -1.],
            [ 1.,  0.]])
     """
     seen = ~np.isnan(matrix)
-    values = np.where(seen, matrix, 0.0)
+    values = np.where(seen, matrix - np.nanmean(matrix), 0.0)
     row_means = values.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     column_means = values.sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return np.where(seen, values, row_means[:, None] + column_means)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 from sklearn.cluster import KMeans
+from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import SideStart, TwoSidedBaseline
+from ccot.baselines.partitions import TwoWay
+from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix
 
 
@@ -54,12 +60,44 @@ class TwoSidedKMeans(TwoSidedBaseline):
     [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]
     """
 
-    # Each call of KMeans prepares the matrix anew, which takes about as long as a start.
-    _starts_per_task = 5
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TwoSidedBaseline._parameter_constraints,
+        "init": [StrOptions({"k-means++", "random"})],
+    }
 
-    def _run_side(self, points: Matrix, n_clusters: int, seed: int, n_init: int) -> SideStart:
+    def __init__(
+        self,
+        n_row_clusters: int = 2,
+        n_column_clusters: int = 2,
+        *,
+        init: str = "k-means++",
+        n_init: int = 10,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def _tasks(self, seeds: Sequence[int]) -> list[Any]:
+        # Each call of KMeans prepares the matrix anew, which takes about as long as a start.
+        return [seeds[first : first + 5] for first in range(0, len(seeds), 5)]
+
+    def _run(self, sides: TwoWay, task: Sequence[int]) -> tuple[SideStart, SideStart]:
+        return (
+            self._run_side(sides.by_row, self.n_row_clusters, task),
+            self._run_side(sides.by_column, self.n_column_clusters, task),
+        )
+
+    def _run_side(self, points: Matrix, n_clusters: int, seeds: Sequence[int]) -> SideStart:
         kmeans = KMeans(
-            n_clusters, n_init=n_init, max_iter=self.max_iter, tol=self.tol, random_state=seed
+            n_clusters,
+            init=self.init,
+            n_init=len(seeds),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=seeds[0],
         ).fit(points)
         converged = kmeans.n_iter_ < self.max_iter
         return SideStart(kmeans.labels_, float(kmeans.inertia_), kmeans.n_iter_, converged)

@@ -9,7 +9,13 @@ from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 
 from ccot.baselines.base import SideStart, TwoSidedBaseline
+from ccot.baselines.partitions import TwoWay, indicator, times
+from ccot.baselines.starts import FirstPartitions
+from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix
+
+# Added to the indicators of the first partitions, so that no weight begins at zero.
+_OFFSET = 0.2
 
 
 class TwoSidedNMF(TwoSidedBaseline):
@@ -61,13 +67,54 @@ class TwoSidedNMF(TwoSidedBaseline):
 
     _non_negative = True
 
-    def _run_side(self, points: Matrix, n_clusters: int, seed: int, n_init: int) -> SideStart:
-        nmf = NMF(
-            n_clusters, init="random", max_iter=self.max_iter, tol=self.tol, random_state=seed
+    def __init__(
+        self,
+        n_row_clusters: int = 2,
+        n_column_clusters: int = 2,
+        *,
+        init: str = "mixed",
+        n_init: int = 10,
+        max_iter: int = 5000,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def _run(self, sides: TwoWay, task: tuple[str, int]) -> tuple[SideStart, SideStart]:
+        first = FirstPartitions.of(sides.by_row, self._shape)
+        partitions = (None, None) if task[0] == "random" else first.draw(*task)
+        rows, columns = (
+            self._run_side(points, n_clusters, labels, task[1])
+            for points, n_clusters, labels in zip(
+                (sides.by_row, sides.by_column), self._shape, partitions, strict=True
+            )
         )
+        return rows, columns
+
+    def _run_side(
+        self, points: Matrix, n_clusters: int, labels: np.ndarray | None, seed: int
+    ) -> SideStart:
+        nmf = NMF(
+            n_clusters,
+            init="random" if labels is None else "custom",
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=seed,
+        )
+        factors = {} if labels is None else _first_factors(points, n_clusters, labels)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the kept start warns
-            weights = nmf.fit_transform(points)
+            weights = nmf.fit_transform(points, **factors)
         labels = (weights * np.linalg.norm(nmf.components_, axis=1)).argmax(axis=1)
         converged = nmf.n_iter_ < self.max_iter
         return SideStart(labels, float(nmf.reconstruction_err_) ** 2, nmf.n_iter_, converged)
+
+
+def _first_factors(points: Matrix, n_clusters: int, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Return blurred indicators of a partition, and the means of its clusters."""
+    clusters = indicator(labels, n_clusters)
+    means = times(points.T, clusters / clusters.sum(axis=0)).T
+    # NMF takes no matrix of zeros.
+    return {"W": clusters + _OFFSET, "H": np.maximum(means, np.finfo(float).tiny, order="C")}
