@@ -22,28 +22,27 @@ class DoubleKMeans(IterativeBaseline):
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        ones (as the CCOT paper has it), or these four in turn.
     n_init : int, default=10
-        Number of starts; the one with the smallest sum of squares is kept. A start takes
-        well-spread rows and columns (as K-means++ does) and gives the others to the nearest.
-    max_iter : int, default=300
-        Limit on the sweeps of each start.
-    tol : float, default=1e-6
-        Relative change of the sum of squares at which a start ends.
+        Number of starts; the one with the smallest sum of squares is kept.
+    max_iter, tol : int, default=300; float, default=1e-6
+        A start ends after so many sweeps, or when the sum of squares changes by this share.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members; always those asked for.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers, always those asked for.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block.
-    criterion_ : float
-        Sum of squares within blocks.
-    criterion_path_ : ndarray of shape (n_iter_ + 1,)
-        The same before the first sweep of the kept start and after each; never rises.
+    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+        Sum of squares within blocks; the same from the first sweep of the kept start to its last,
+        never rising.
+    n_iter_, converged_ : int, bool
+        Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

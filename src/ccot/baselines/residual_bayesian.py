@@ -54,28 +54,27 @@ class ResidualBayesianCoclustering(IterativeBaseline):
     concentration : float, default=0.1
         Parameter :math:`\alpha` of the Dirichlet priors. Below 1, rows and columns tend to
         belong to one cluster; at 1 or above, weak clusters blend into one another.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        ones, or these four in turn. The CCOT paper has "kmeans". Missing entries are filled in.
     n_init : int, default=10
-        Number of starts, each from one run of K-means on either side; the start with the largest
-        bound is kept.
-    max_iter : int, default=300
-        Limit on the sweeps of each start.
-    tol : float, default=1e-6
-        Relative change of the bound at which a start ends.
+        Number of starts; the one with the largest bound is kept.
+    max_iter, tol : int, default=300; float, default=1e-6
+        A start ends after so many sweeps, or when the bound changes by this share.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Most probable cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members: inference may leave a cluster without any.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Most probable cluster of each row and column, and their numbers: inference may leave some
+        empty.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block over its entries that are not missing.
-    criterion_ : float
-        The lower bound.
-    criterion_path_ : ndarray of shape (n_iter_ + 1,)
-        The same before the first sweep of the kept start and after each; never falls.
+    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+        The lower bound; the same from the first sweep of the kept start to its last, never falling.
+    n_iter_, converged_ : int, bool
+        Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -24,29 +24,25 @@ class TwoSidedKMeans(TwoSidedBaseline):
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
+    init : {"k-means++", "random"}, default="k-means++"
+        Centres to start from, as in :class:`sklearn.cluster.KMeans`.
     n_init : int, default=10
-        Number of starts (K-means++) on each side; each side keeps its best.
-    max_iter : int, default=300
-        Limit on the iterations of each start.
-    tol : float, default=1e-4
-        As in :class:`sklearn.cluster.KMeans`.
+        Number of starts on each side; each side keeps its best.
+    max_iter, tol : int, default=300; float, default=1e-4
+        When a start ends, as in :class:`sklearn.cluster.KMeans`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members: fewer than asked for if points coincide.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers: fewer than asked for if points coincide.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block.
-    criterion_ : float
-        Sum of squares within row clusters plus that within column clusters.
-    criterion_path_ : ndarray of shape (1,)
-        The same; scikit-learn does not tell the way there.
-    n_iter_ : int
-        Iterations of the slower side.
+    criterion_, criterion_path_ : float, ndarray of shape (1,)
+        Sum of squares within row clusters plus that within column clusters, at the end.
+    n_iter_, converged_ : int, bool
+        Iterations of the slower side, and whether both ended before `max_iter`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -29,29 +29,27 @@ class TwoSidedNMF(TwoSidedBaseline):
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        factors in their place (as the CCOT paper has it), or these four in turn.
     n_init : int, default=10
-        Number of random starts on each side; each side keeps its best.
-    max_iter : int, default=300
-        Limit on the iterations of each start.
-    tol : float, default=1e-4
-        As in :class:`sklearn.decomposition.NMF`.
+        Number of starts on each side; each side keeps its best.
+    max_iter, tol : int, default=5000; float, default=1e-4
+        When a start ends, as in :class:`sklearn.decomposition.NMF`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members: a component that weighs most nowhere has none.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers: a component that weighs most nowhere has
+        no members.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block.
-    criterion_ : float
-        Squared error of the factorisation for the rows plus that for the columns.
-    criterion_path_ : ndarray of shape (1,)
-        The same; scikit-learn does not tell the way there.
-    n_iter_ : int
-        Iterations of the slower side.
+    criterion_, criterion_path_ : float, ndarray of shape (1,)
+        Squared error of the factorisation for the rows plus that for the columns, at the end.
+    n_iter_, converged_ : int, bool
+        Iterations of the slower side, and whether both ended before `max_iter`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
