@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import cycle
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,7 +12,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.baselines.partitions import TwoWay
 from ccot.baselines.starts import KINDS, FirstPartitions, Method, Start, run_all, run_start
 from ccot.coclustering import block_means
 from ccot.estimators.base import BaseCoclustering
@@ -162,38 +160,3 @@ class IterativeBaseline(BaseBaseline):
             return run_start(method, state, self.max_iter, self.tol)
 
         return self._best(run_all(run, self._tasks(seeds), self.n_jobs))
-
-
-@dataclass(frozen=True)
-class SideStart:
-    """The result of one start on one side of the matrix; the smaller its criterion, the better."""
-
-    labels: np.ndarray
-    criterion: float
-    n_iter: int
-    converged: bool
-
-
-class TwoSidedBaseline(BaseBaseline):
-    """Base of the baselines that cluster rows and columns separately."""
-
-    def _run(self, sides: TwoWay, task: Any) -> tuple[SideStart, SideStart]:
-        """Return the results for rows and columns of the start, or starts, of one task."""
-        raise NotImplementedError
-
-    def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        sides = TwoWay.of(matrix)
-        if not is_sparse(matrix):
-            sides = TwoWay(matrix, np.ascontiguousarray(sides.by_column))
-        results = run_all(lambda task: self._run(sides, task), self._tasks(seeds), self.n_jobs)
-        # The sides are independent, so each keeps its own best start.
-        rows, columns = map(self._best, zip(*results, strict=True))
-        criterion = rows.criterion + columns.criterion
-        return Start(
-            row_labels=rows.labels,
-            column_labels=columns.labels,
-            criterion=criterion,
-            path=np.array([criterion]),
-            n_iter=max(rows.n_iter, columns.n_iter),
-            converged=rows.converged and columns.converged,
-        )

@@ -16,7 +16,7 @@ from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
 # Variances are kept above this share of the variance of the matrix.
-_VARIANCE_FLOOR = 1e-8
+VARIANCE_FLOOR = 1e-8
 
 
 class GaussianLatentBlockModel(IterativeBaseline):
@@ -141,7 +141,7 @@ class BlockEM:
         if not is_sparse(matrix):
             matrix = matrix - matrix.mean()
         squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
-        floor = max(_VARIANCE_FLOOR * float(squares.mean()), _TINY)
+        floor = max(VARIANCE_FLOOR * float(squares.mean()), _TINY)
         return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor)
 
     def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
@@ -176,10 +176,8 @@ class BlockEM:
         variances: np.ndarray,
     ) -> np.ndarray:
         """Return the memberships of one side's points, given the other side's."""
-        sizes = other.sum(axis=0)
-        constant = np.log(variances) @ sizes + (means**2 / variances) @ sizes
-        distance = squares @ (1 / variances).T - 2 * sums @ (means / variances).T
-        logits = _log(own.mean(axis=0)) - (constant + distance) / 2
+        scores = expected_log_likelihood(other.sum(axis=0), sums, squares, means, variances)
+        logits = _log(own.mean(axis=0)) + scores
         if self.hard:
             return indicator(logits.argmax(axis=1), logits.shape[1])
         return softmax(logits, axis=1)
@@ -190,19 +188,40 @@ class BlockEM:
         """Return the parameters that suit the memberships best, and the bound."""
         heights, widths = rows.sum(axis=0), columns.sum(axis=0)
         sizes = np.outer(heights, widths)
-        means = sums / np.maximum(sizes, _TINY)
-        within = np.maximum(squares - means * sums, 0.0)
-        spread = within.sum() / sizes.sum() if self.shared else within / np.maximum(sizes, _TINY)
-        variances = np.broadcast_to(np.maximum(spread, self.floor), sizes.shape)
-        log_likelihood = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
-        criterion = (
-            heights @ _log(heights / len(rows))
-            + widths @ _log(widths / len(columns))
-            + log_likelihood
-            + entr(rows).sum()
-            + entr(columns).sum()
-        )
-        return Memberships(rows, columns, means, variances, float(criterion))
+        means, variances, fit = fit_blocks(sizes, sums, squares, self.floor, self.shared)
+        shares = heights @ _log(heights / len(rows)) + widths @ _log(widths / len(columns))
+        criterion = fit + float(shares + entr(rows).sum() + entr(columns).sum())
+        return Memberships(rows, columns, means, variances, criterion)
+
+
+def fit_blocks(
+    sizes: np.ndarray, sums: np.ndarray, squares: np.ndarray, floor: float, shared: bool
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the best means and variances of blocks, and the entries' log-likelihood."""
+    means = sums / np.maximum(sizes, _TINY)
+    within = np.maximum(squares - means * sums, 0.0)
+    spread = within.sum() / sizes.sum() if shared else within / np.maximum(sizes, _TINY)
+    variances = np.broadcast_to(np.maximum(spread, floor), sizes.shape)
+    fit = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
+    return means, variances, float(fit)
+
+
+def expected_log_likelihood(
+    counts: np.ndarray,
+    sums: np.ndarray,
+    squares: np.ndarray,
+    means: np.ndarray,
+    variances: np.ndarray,
+) -> np.ndarray:
+    """Return the log-likelihood of each row's entries in each cluster, up to a constant.
+
+    Entries are given by their number, sum and sum of squares in each cluster of the other side.
+    """
+    return -0.5 * (
+        counts @ (np.log(variances) + means**2 / variances).T
+        + squares @ (1 / variances).T
+        - 2 * sums @ (means / variances).T
+    )
 
 
 def _log(shares: np.ndarray) -> np.ndarray:

@@ -13,15 +13,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.latent_block import VARIANCE_FLOOR, expected_log_likelihood, fit_blocks
 from ccot.baselines.partitions import indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
 from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
-_TINY = 1e-300
-# Variances are kept above this share of the variance of the matrix.
-_VARIANCE_FLOOR = 1e-8
 # Share of a first membership that goes to the cluster K-means found.
 _TRUST = 0.9
 # First variance of the residuals, as a share of the variance of the matrix.
@@ -281,7 +279,7 @@ class Inference:
         """Prepare a matrix."""
         centred = matrix - np.nanmean(matrix)
         entries = Entries.of(centred)
-        scale = max(float(np.nanmean(centred**2)), _TINY**0.5)
+        scale = max(float(np.nanmean(centred**2)), 1e-150)
         return cls(entries, entries.transposed(), shape, concentration, scale)
 
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Beliefs:
@@ -318,14 +316,14 @@ class Inference:
         self, side: BeliefSide, moments: Moments, means: np.ndarray, variances: np.ndarray
     ) -> BeliefSide:
         """Return better memberships and residuals of one side, all else as it is."""
-        cleared = moments.less(side.residual, side.uncertainty)
-        scores = expected_log_likelihood(cleared, means, variances)
+        own = moments.less(side.residual, side.uncertainty)
+        scores = expected_log_likelihood(own.counts, own.sums, own.squares, means, variances)
         side = replace(side, membership=improve_membership(side, scores))
         weights = side.membership @ (1 / variances)
         pull = weights * moments.sums - side.membership @ (means / variances) * moments.counts
         uncertainty = 1 / ((weights * moments.counts).sum(axis=1) + 1 / side.spread)
         residual = centre_residuals(pull.sum(axis=1) * uncertainty, side.membership)
-        spread = max(float((residual**2 + uncertainty).mean()), _VARIANCE_FLOOR * self.scale)
+        spread = max(float((residual**2 + uncertainty).mean()), VARIANCE_FLOOR * self.scale)
         return replace(side, residual=residual, uncertainty=uncertainty, spread=spread)
 
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
@@ -333,11 +331,7 @@ class Inference:
         sizes, sums, squares = (
             side.membership.T @ moment for moment in (moments.counts, moments.sums, moments.squares)
         )
-        means = sums / np.maximum(sizes, _TINY)
-        within = np.maximum(squares - means * sums, 0.0)
-        variances = np.maximum(within / np.maximum(sizes, _TINY), _VARIANCE_FLOOR * self.scale)
-        fit = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
-        return means, variances, float(fit)
+        return fit_blocks(sizes, sums, squares, VARIANCE_FLOOR * self.scale, shared=False)
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:
@@ -366,17 +360,6 @@ def improve_membership(side: BeliefSide, scores: np.ndarray) -> np.ndarray:
     pure = replace(side, membership=indicator(scores.argmax(axis=1), scores.shape[1]))
     gain = pure.mixing - mixed.mixing + ((pure.membership - mixed.membership) * scores).sum(axis=1)
     return np.where(gain[:, None] > 0, pure.membership, mixed.membership)
-
-
-def expected_log_likelihood(
-    moments: Moments, means: np.ndarray, variances: np.ndarray
-) -> np.ndarray:
-    """Return the log-likelihood of each row's entries in each cluster, up to a constant."""
-    return -0.5 * (
-        moments.counts @ (np.log(variances) + means**2 / variances).T
-        + moments.squares @ (1 / variances).T
-        - 2 * moments.sums @ (means / variances).T
-    )
 
 
 def fill_in(matrix: np.ndarray) -> np.ndarray:
