@@ -38,7 +38,7 @@ class InformationTheoreticCoclustering(IterativeBaseline):
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
         Partitions to start from: of double K-means, around well-spread points, of K-means, random
         ones (as the CCOT paper has it), or these four in turn. Distances are those of square roots
-        of profiles.
+        of profiles; double K-means of a dense matrix takes its values.
     n_init : int, default=10
         Number of starts; the one that loses least is kept.
     max_iter, tol : int, default=300; float, default=1e-6
@@ -85,7 +85,9 @@ class InformationTheoreticCoclustering(IterativeBaseline):
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
         both = TwoWay.of(matrix)
         roots = TwoWay(_root_profiles(both.by_row), _root_profiles(both.by_column))
-        return FirstPartitions(NearestMeans.of(matrix, self._shape), roots)
+        # Sparse matrices are counts as a rule, whose squares would tell long texts from short ones.
+        counts = roots.by_row if is_sparse(matrix) else matrix
+        return FirstPartitions(NearestMeans.of(counts, self._shape), roots)
 
 
 @dataclass(frozen=True)
