@@ -30,11 +30,9 @@ class Method(Protocol):
 
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Any:
         """Return the first state that partitions suggest."""
-        ...
 
     def step(self, state: Any) -> Any:
         """Return the next state."""
-        ...
 
     def labels(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the row and column clusters of a state."""

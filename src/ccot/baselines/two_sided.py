@@ -43,7 +43,7 @@ class TwoSidedBaseline(BaseBaseline):
         *,
         init: str = "mixed",
         n_init: int = 10,
-        max_iter: int = 5000,
+        max_iter: int = 10_000,
         tol: float = 1e-4,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -87,7 +87,7 @@ class TwoSidedKMeans(TwoSidedBaseline):
         Centres to start from: well-spread points (K-means++), or random ones.
     n_init : int, default=10
         Number of starts on each side; each side keeps its best.
-    max_iter, tol : int, default=5000; float, default=1e-4
+    max_iter, tol : int, default=10000; float, default=1e-4
         When a start ends, as in :class:`sklearn.cluster.KMeans`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
@@ -157,7 +157,7 @@ class TwoSidedNMF(TwoSidedBaseline):
         factors in their place (as the CCOT paper has it), or these four in turn.
     n_init : int, default=10
         Number of starts on each side; each side keeps its best.
-    max_iter, tol : int, default=5000; float, default=1e-4
+    max_iter, tol : int, default=10000; float, default=1e-4
         When a start ends, as in :class:`sklearn.decomposition.NMF`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
