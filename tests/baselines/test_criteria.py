@@ -213,7 +213,7 @@ def test_two_sided_nmf_is_the_best_nmf_of_each_side():
     model = TwoSidedNMF(3, 4, init="random", n_init=4, random_state=7).fit(X)
     errors = [
         min(
-            NMF(k, init="random", max_iter=10_000, random_state=seed).fit(points).reconstruction_err_
+            NMF(k, init="random", max_iter=9999, random_state=seed).fit(points).reconstruction_err_
             for seed in seeds_of(7, 4)
         )
         for points, k in ((X, 3), (X.T, 4))
