@@ -146,37 +146,29 @@ class BlockEM:
 
     def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
         """Return the memberships of given partitions."""
-        rows = indicator(row_labels, self.shape[0])
-        columns = indicator(column_labels, self.shape[1])
-        sums, squares = (
-            rows.T @ times(both.by_row, columns) for both in (self.matrix, self.squares)
-        )
-        return self._maximise(rows, columns, sums, squares)
+        rows, columns = map(indicator, (row_labels, column_labels), self.shape)
+        sums, squares = (times(both.by_row, columns) for both in (self.matrix, self.squares))
+        return self._maximise(rows, columns, rows.T @ sums, rows.T @ squares)
 
     def step(self, state: Memberships) -> Memberships:
         """Return better memberships: rows, parameters, columns, parameters."""
         sums, squares = (times(both.by_row, state.columns) for both in (self.matrix, self.squares))
-        rows = self._expect(sums, squares, state.columns, state.rows, state.means, state.variances)
+        moments = Moments(state.columns.sum(axis=0), sums, squares)
+        scores = expected_log_likelihood(moments, state.means, state.variances)
+        rows = self._assign(scores, state.rows)
         state = self._maximise(rows, state.columns, rows.T @ sums, rows.T @ squares)
         sums, squares = (times(both.by_column, rows) for both in (self.matrix, self.squares))
-        columns = self._expect(sums, squares, rows, state.columns, state.means.T, state.variances.T)
+        moments = Moments(rows.sum(axis=0), sums, squares)
+        scores = expected_log_likelihood(moments, state.means.T, state.variances.T)
+        columns = self._assign(scores, state.columns)
         return self._maximise(rows, columns, sums.T @ columns, squares.T @ columns)
 
     def labels(self, state: Memberships) -> tuple[np.ndarray, np.ndarray]:
         """Return the most probable clusters."""
         return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
 
-    def _expect(
-        self,
-        sums: np.ndarray,
-        squares: np.ndarray,
-        other: np.ndarray,
-        own: np.ndarray,
-        means: np.ndarray,
-        variances: np.ndarray,
-    ) -> np.ndarray:
-        """Return the memberships of one side's points, given the other side's."""
-        scores = expected_log_likelihood(other.sum(axis=0), sums, squares, means, variances)
+    def _assign(self, scores: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return memberships, given log-likelihoods and the memberships so far."""
         logits = _log(own.mean(axis=0)) + scores
         if self.hard:
             return indicator(logits.argmax(axis=1), logits.shape[1])
@@ -187,19 +179,38 @@ class BlockEM:
     ) -> Memberships:
         """Return the parameters that suit the memberships best, and the bound."""
         heights, widths = rows.sum(axis=0), columns.sum(axis=0)
-        sizes = np.outer(heights, widths)
-        means, variances, fit = fit_blocks(sizes, sums, squares, self.floor, self.shared)
+        blocks = Moments(np.outer(heights, widths), sums, squares)
+        means, variances, fit = fit_blocks(blocks, self.floor, self.shared)
         shares = heights @ _log(heights / len(rows)) + widths @ _log(widths / len(columns))
         criterion = fit + float(shares + entr(rows).sum() + entr(columns).sum())
         return Memberships(rows, columns, means, variances, criterion)
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Sums of powers 0, 1, 2 of entries: of each row in each column cluster, or of each block."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    squares: np.ndarray
+
+    def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> Moments:
+        """Return the expected moments once residuals of the rows are taken off."""
+        mean, square = residual[:, None], (residual**2 + uncertainty)[:, None]
+        return Moments(
+            self.counts,
+            self.sums - mean * self.counts,
+            self.squares - 2 * mean * self.sums + square * self.counts,
+        )
+
+
 def fit_blocks(
-    sizes: np.ndarray, sums: np.ndarray, squares: np.ndarray, floor: float, shared: bool
+    blocks: Moments, floor: float, shared: bool = False
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the best means and variances of blocks, and the entries' log-likelihood."""
-    means = sums / np.maximum(sizes, _TINY)
-    within = np.maximum(squares - means * sums, 0.0)
+    sizes = blocks.counts
+    means = blocks.sums / np.maximum(sizes, _TINY)
+    within = np.maximum(blocks.squares - means * blocks.sums, 0.0)
     spread = within.sum() / sizes.sum() if shared else within / np.maximum(sizes, _TINY)
     variances = np.broadcast_to(np.maximum(spread, floor), sizes.shape)
     fit = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
@@ -207,20 +218,13 @@ def fit_blocks(
 
 
 def expected_log_likelihood(
-    counts: np.ndarray,
-    sums: np.ndarray,
-    squares: np.ndarray,
-    means: np.ndarray,
-    variances: np.ndarray,
+    moments: Moments, means: np.ndarray, variances: np.ndarray
 ) -> np.ndarray:
-    """Return the log-likelihood of each row's entries in each cluster, up to a constant.
-
-    Entries are given by their number, sum and sum of squares in each cluster of the other side.
-    """
+    """Return the log-likelihood of each row's entries in each cluster, up to a constant."""
     return -0.5 * (
-        counts @ (np.log(variances) + means**2 / variances).T
-        + squares @ (1 / variances).T
-        - 2 * sums @ (means / variances).T
+        moments.counts @ (np.log(variances) + means**2 / variances).T
+        + moments.squares @ (1 / variances).T
+        - 2 * moments.sums @ (means / variances).T
     )
 
 

@@ -13,7 +13,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.latent_block import VARIANCE_FLOOR, expected_log_likelihood, fit_blocks
+from ccot.baselines.latent_block import (
+    VARIANCE_FLOOR,
+    Moments,
+    expected_log_likelihood,
+    fit_blocks,
+)
 from ccot.baselines.partitions import indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
@@ -208,24 +213,6 @@ class Beliefs:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Powers 0, 1, 2 of a row's entries less the columns' residuals, summed by column cluster."""
-
-    counts: np.ndarray
-    sums: np.ndarray
-    squares: np.ndarray
-
-    def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> Moments:
-        """Return the expected moments once the rows' own residuals are taken off, too."""
-        mean, square = residual[:, None], (residual**2 + uncertainty)[:, None]
-        return Moments(
-            self.counts,
-            self.sums - mean * self.counts,
-            self.squares - 2 * mean * self.sums + square * self.counts,
-        )
-
-
-@dataclass(frozen=True)
 class Entries:
     """Powers 0, 1, 2 of the entries, with zeros where they are missing; dense or CSR."""
 
@@ -316,8 +303,8 @@ class Inference:
         self, side: BeliefSide, moments: Moments, means: np.ndarray, variances: np.ndarray
     ) -> BeliefSide:
         """Return better memberships and residuals of one side, all else as it is."""
-        own = moments.less(side.residual, side.uncertainty)
-        scores = expected_log_likelihood(own.counts, own.sums, own.squares, means, variances)
+        cleared = moments.less(side.residual, side.uncertainty)
+        scores = expected_log_likelihood(cleared, means, variances)
         side = replace(side, membership=improve_membership(side, scores))
         weights = side.membership @ (1 / variances)
         pull = weights * moments.sums - side.membership @ (means / variances) * moments.counts
@@ -328,10 +315,9 @@ class Inference:
 
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the blocks' best means and variances, and the entries' log-likelihood."""
-        sizes, sums, squares = (
-            side.membership.T @ moment for moment in (moments.counts, moments.sums, moments.squares)
-        )
-        return fit_blocks(sizes, sums, squares, VARIANCE_FLOOR * self.scale, shared=False)
+        powers = moments.counts, moments.sums, moments.squares
+        blocks = Moments(*(side.membership.T @ power for power in powers))
+        return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:
