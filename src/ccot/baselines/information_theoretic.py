@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import xlogy
+from scipy.special import entr
 
 from ccot.baselines.alternation import Alternation, NearestMeans
 from ccot.baselines.base import IterativeBaseline
@@ -105,7 +105,7 @@ class _SimilarProfiles(Alternation):
         best = gains.argmax(axis=1)
         # Points that gain nothing stay: empty rows would otherwise all gather in one cluster.
         best = np.where(gains[points, best] > gains[points, labels], best, labels)
-        own = _xlogx(profiles).sum(axis=1) - _xlogx(profiles.sum(axis=1))
+        own = entr(profiles.sum(axis=1)) - entr(profiles).sum(axis=1)
         return fill_empty(best, own - gains[points, best], n_clusters)
 
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
@@ -123,11 +123,7 @@ def mutual_information(joint: Matrix) -> float:
     """
     rows, columns = np.asarray(joint.sum(axis=1)).ravel(), np.asarray(joint.sum(axis=0)).ravel()
     values = joint.data if is_sparse(joint) else joint
-    return float(_xlogx(values).sum() - _xlogx(rows).sum() - _xlogx(columns).sum())
-
-
-def _xlogx(values: np.ndarray) -> np.ndarray:
-    return xlogy(values, values)
+    return float(entr(rows).sum() + entr(columns).sum() - entr(values).sum())
 
 
 def _root_profiles(joint: Matrix) -> Matrix:
