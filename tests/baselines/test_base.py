@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from ccot import load_model
 from ccot.baselines import DoubleKMeans, ResidualBayesianCoclustering, TriNMF, TwoSidedNMF
-from ccot.baselines.partitions import cluster_sums, fill_empty, seeded_labels, sum_columns
+from ccot.baselines.partitions import cluster_sums, fill_empty, first_labels, sum_columns
 from ccot.coclustering import Partition, block_means
 from ccot.datasets import make_latent_blocks
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS, assert_same_partition, each_rival
@@ -187,8 +187,9 @@ def test_empty_clusters_are_filled_by_the_costliest_points():
     np.testing.assert_array_equal(labels, [0, 2, 3, 1])
 
 
-def test_starts_fill_every_cluster_even_if_points_coincide():
-    labels = seeded_labels(np.ones((7, 3)), 5, np.random.default_rng(0))
+@pytest.mark.parametrize("kind", ["k-means++", "kmeans", "random"])
+def test_starts_fill_every_cluster_even_if_points_coincide(kind):
+    labels = first_labels(kind, np.ones((7, 3)), 5, np.random.default_rng(0))
     assert set(labels) == set(range(5))
 
 

@@ -108,10 +108,15 @@ def test_residual_bayesian_bound_never_falls(problem, missing, concentration):
 # The slow obvious versions --------------------------------------------------------------------
 
 
-def test_tri_nmf_error_is_that_of_its_factors():
+def first_state(model, X):
+    return model._method(X).start_from(*model._first_partitions(X).draw("k-means++", 0))
+
+
+@pytest.mark.parametrize("rules", ["exact", "multiplicative"])
+def test_tri_nmf_error_is_that_of_its_factors(rules):
     X = np.random.default_rng(0).gamma(2.0, size=(12, 9))
-    method = TriNMF(3, 2)._method(X)
-    end = run_start(method, method.start(np.random.default_rng(0)), 20, 0.0)
+    model = TriNMF(3, 2, rules=rules)
+    end = run_start(model._method(X), first_state(model, X), 20, 0.0)
     product = end.state.rows @ end.state.table @ end.state.columns.T
     assert end.criterion == pytest.approx(np.square(X - product).sum(), rel=1e-10)
 
@@ -134,8 +139,8 @@ def test_information_loss_is_the_divergence_from_the_approximation():
 @pytest.mark.parametrize("assignment", ["soft", "hard"])
 def test_block_em_bound_is_that_of_its_memberships(assignment, variance):
     X = np.random.default_rng(0).normal(size=(10, 8))
-    method = GaussianLatentBlockModel(2, 3, assignment=assignment, variance=variance)._method(X)
-    state = run_start(method, method.start(np.random.default_rng(0)), 5, 0.0).state
+    model = GaussianLatentBlockModel(2, 3, assignment=assignment, variance=variance)
+    state = run_start(model._method(X), first_state(model, X), 5, 0.0).state
     s, t = state.rows, state.columns
     bound = entr(s).sum() + entr(t).sum()
     for memberships in (s, t):
@@ -152,8 +157,8 @@ def test_residual_bayesian_bound_is_that_of_its_beliefs():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9, 7))
     X[rng.random(X.shape) < 0.3] = np.nan
-    method = ResidualBayesianCoclustering(2, 3)._method(X)
-    state = run_start(method, method.start(rng), 3, 0.0).state
+    model = ResidualBayesianCoclustering(2, 3)
+    state = run_start(model._method(X), first_state(model, X), 3, 0.0).state
     bound = 0.0
     for side in (state.row, state.column):
         alpha = np.full(side.membership.shape[1], side.concentration)
@@ -205,10 +210,10 @@ def test_two_sided_kmeans_is_the_best_kmeans_of_each_side():
 
 def test_two_sided_nmf_is_the_best_nmf_of_each_side():
     X = np.random.default_rng(0).gamma(2.0, size=(40, 30))
-    model = TwoSidedNMF(3, 4, n_init=4, random_state=7).fit(X)
+    model = TwoSidedNMF(3, 4, init="random", n_init=4, random_state=7).fit(X)
     errors = [
         min(
-            NMF(k, init="random", max_iter=300, random_state=seed).fit(points).reconstruction_err_
+            NMF(k, init="random", max_iter=9999, random_state=seed).fit(points).reconstruction_err_
             for seed in seeds_of(7, 4)
         )
         for points, k in ((X, 3), (X.T, 4))

@@ -128,7 +128,7 @@ def test_two_sided_nmf_is_nmf_of_each_side(seed):
     rng = np.random.default_rng(seed)
     X = rng.gamma(2.0, size=rng.integers(4, 20, size=2))
     numbers = [int(rng.integers(1, min(4, size) + 1)) for size in X.shape]
-    model = TwoSidedNMF(*numbers, n_init=1, max_iter=50, random_state=seed).fit(X)
+    model = TwoSidedNMF(*numbers, init="random", n_init=1, max_iter=50, random_state=seed).fit(X)
     (start,) = starts_of(seed, 1)
     sides = [
         NMF(k, init="random", max_iter=50, random_state=start).fit(np.ascontiguousarray(points))

@@ -5,8 +5,7 @@ from ccot.baselines.information_theoretic import InformationTheoreticCoclusterin
 from ccot.baselines.latent_block import GaussianLatentBlockModel
 from ccot.baselines.residual_bayesian import ResidualBayesianCoclustering
 from ccot.baselines.tri_nmf import TriNMF
-from ccot.baselines.two_sided_kmeans import TwoSidedKMeans
-from ccot.baselines.two_sided_nmf import TwoSidedNMF
+from ccot.baselines.two_sided import TwoSidedKMeans, TwoSidedNMF
 
 __all__ = [
     "DoubleKMeans",

@@ -1,4 +1,4 @@
-"""Partitions of rows and columns that move by turns."""
+"""Partitions of rows and columns that move by turns, and double K-means as the simplest of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from ccot.baselines.partitions import (
     TwoWay,
     cluster_sizes,
     cluster_sums,
-    seeded_labels,
+    fill_empty,
     sum_columns,
 )
+from ccot.runtime.types import Matrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -26,24 +27,13 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Alternation:
-    """Rows move to the best of the clusters, then columns; a subclass says which is the best.
-
-    Attributes
-    ----------
-    matrix, seeds : TwoWay
-        The matrix, and the points among which a start chooses well-spread ones.
-    shape : tuple of int
-        Numbers of clusters.
-    """
+    """Rows move to the best of the clusters, then columns; a subclass says which is the best."""
 
     matrix: TwoWay
-    seeds: TwoWay
     shape: tuple[int, int]
 
-    def start(self, rng: np.random.Generator) -> Partitions:
-        """Return partitions around well-spread rows and columns."""
-        rows = seeded_labels(self.seeds.by_row, self.shape[0], rng)
-        columns = seeded_labels(self.seeds.by_column, self.shape[1], rng)
+    def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Partitions:
+        """Return given partitions, no cluster empty, with their criterion."""
         profiles = sum_columns(self.matrix.by_row, columns, self.shape[1])
         return self._partitions(rows, columns, cluster_sums(profiles, rows, self.shape[0]))
 
@@ -74,3 +64,34 @@ class Alternation:
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
         """Return the criterion, given the sums and the sizes of the blocks."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NearestMeans(Alternation):
+    """Double K-means bound to a matrix: rows and columns move by turns to the nearest means."""
+
+    sum_of_squares: float  # of the entries of the matrix, less its mean if it is dense
+
+    @classmethod
+    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> NearestMeans:
+        """Return the method bound to a matrix."""
+        # Without its mean the matrix loses fewer digits in the differences of squares.
+        centred = matrix if is_sparse(matrix) else matrix - matrix.mean()
+        values = centred.data if is_sparse(centred) else centred
+        return cls(TwoWay.of(centred), shape, float(np.square(values).sum()))
+
+    def _move(
+        self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
+    ) -> np.ndarray:
+        """Return the labels of the nearest means, no cluster empty."""
+        sizes = cluster_sizes(labels, n_clusters)
+        means = cluster_sums(profiles, labels, n_clusters) / np.outer(sizes, widths)
+        # Squared distances to the means, less what does not depend on the cluster.
+        costs = means**2 @ widths - 2 * profiles @ means.T
+        nearest = costs.argmin(axis=1)
+        within = costs[np.arange(len(labels)), nearest] + profiles**2 @ (1 / widths)
+        return fill_empty(nearest, within, n_clusters)
+
+    def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
+        """Return the sum of squares within blocks."""
+        return max(self.sum_of_squares - float((totals**2 / sizes).sum()), 0.0)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import cycle
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.baselines.partitions import TwoWay
-from ccot.baselines.starts import Method, Start, run_all, run_start
+from ccot.baselines.starts import KINDS, FirstPartitions, Method, Start, run_all, run_start
 from ccot.coclustering import block_means
 from ccot.estimators.base import BaseCoclustering
 from ccot.runtime.run import RandomState, as_generator
@@ -33,6 +32,7 @@ class BaseBaseline(BaseCoclustering):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_row_clusters": _COUNT,
         "n_column_clusters": _COUNT,
+        "init": [StrOptions({"mixed", *KINDS})],
         "n_init": _COUNT,
         "max_iter": _COUNT,
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -48,28 +48,26 @@ class BaseBaseline(BaseCoclustering):
         n_row_clusters: int = 2,
         n_column_clusters: int = 2,
         *,
+        init: str = "mixed",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
 
     def _set(
-        self,
-        n_row_clusters: int,
-        n_column_clusters: int,
-        n_init: int,
-        max_iter: int,
-        tol: float,
-        n_jobs: int | None,
-        random_state: RandomState,
+        self, shape: tuple[int, int], init: str, n_init: int, max_iter: int, tol: float
     ) -> None:
-        """Set the parameters that all baselines have; their defaults differ."""
-        self.n_row_clusters, self.n_column_clusters = n_row_clusters, n_column_clusters
-        self.n_init, self.max_iter, self.tol = n_init, max_iter, tol
-        self.n_jobs, self.random_state = n_jobs, random_state
+        """Set the parameters that all baselines have and whose defaults differ."""
+        self.n_row_clusters, self.n_column_clusters = shape
+        self.init, self.n_init, self.max_iter, self.tol = init, n_init, max_iter, tol
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.n_row_clusters, self.n_column_clusters
 
     def __sklearn_tags__(self):
         """Tell scikit-learn which matrices are welcome."""
@@ -106,12 +104,16 @@ class BaseBaseline(BaseCoclustering):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._adopt(best, matrix)
+        self._keep(best, matrix)
         return self
 
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
         """Run all starts and keep the best."""
         raise NotImplementedError
+
+    def _tasks(self, seeds: Sequence[int]) -> list[Any]:
+        """Return the starts: the kind of partitions each begins with, and its seed."""
+        return list(zip(cycle(KINDS if self.init == "mixed" else [self.init]), seeds, strict=False))
 
     def _best(self, starts: Sequence[Any]) -> Any:
         """Return the start with the best criterion, the first of equals."""
@@ -128,7 +130,7 @@ class BaseBaseline(BaseCoclustering):
                 "e.g. X - X.min()"
             )
 
-    def _adopt(self, best: Start, matrix: Matrix) -> None:
+    def _keep(self, best: Start, matrix: Matrix) -> None:
         """Put the kept start on the attributes."""
         # Clusters that ended empty are not counted, and the others numbered without gaps.
         used_rows, self.row_labels_ = np.unique(best.row_labels, return_inverse=True)
@@ -136,7 +138,7 @@ class BaseBaseline(BaseCoclustering):
         self.n_row_clusters_, self.n_column_clusters_ = len(used_rows), len(used_columns)
         self.block_means_ = block_means(matrix, self._partition("row"), self._partition("column"))
         self.criterion_, self.criterion_path_ = best.criterion, best.path
-        self.n_iter_ = best.n_iter
+        self.n_iter_, self.converged_ = best.n_iter, best.converged
 
 
 class IterativeBaseline(BaseBaseline):
@@ -146,83 +148,15 @@ class IterativeBaseline(BaseBaseline):
         """Return the method bound to a matrix."""
         raise NotImplementedError
 
-    def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        method = self._method(matrix)
+    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
+        """Return where the starts of a matrix come from."""
+        return FirstPartitions.of(matrix, self._shape)
 
-        def run(seed: int) -> Start:
-            state = method.start(np.random.default_rng(seed))
+    def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
+        method, first = self._method(matrix), self._first_partitions(matrix)
+
+        def run(task: tuple[str, int]) -> Start:
+            state = method.start_from(*first.draw(*task))
             return run_start(method, state, self.max_iter, self.tol)
 
-        return self._best(run_all(run, seeds, self.n_jobs))
-
-
-@dataclass(frozen=True)
-class SideStart:
-    """The result of one start on one side of the matrix.
-
-    Attributes
-    ----------
-    labels : int array
-        The partition.
-    criterion : float
-        The smaller, the better.
-    n_iter : int
-        Iterations made.
-    converged : bool
-        Whether they were enough.
-    """
-
-    labels: np.ndarray
-    criterion: float
-    n_iter: int
-    converged: bool
-
-
-class TwoSidedBaseline(BaseBaseline):
-    """Base of the baselines that cluster rows and columns separately."""
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
-
-    _starts_per_task: ClassVar[int] = 1
-
-    def _run_side(self, points: Matrix, n_clusters: int, seed: int, n_init: int) -> SideStart:
-        """Cluster the rows of a matrix, and return the best of a few starts."""
-        raise NotImplementedError
-
-    def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        both = TwoWay.of(matrix)
-        transposed = both.by_column
-        if not is_sparse(matrix):
-            transposed = np.ascontiguousarray(transposed)
-
-        def run(task: Sequence[int]) -> tuple[SideStart, SideStart]:
-            seed, n_init = task[0], len(task)
-            return (
-                self._run_side(matrix, self.n_row_clusters, seed, n_init),
-                self._run_side(transposed, self.n_column_clusters, seed, n_init),
-            )
-
-        size = self._starts_per_task
-        tasks = [seeds[first : first + size] for first in range(0, len(seeds), size)]
-        # The sides are independent, so each keeps its own best start.
-        rows, columns = map(self._best, zip(*run_all(run, tasks, self.n_jobs), strict=True))
-        criterion = rows.criterion + columns.criterion
-        return Start(
-            row_labels=rows.labels,
-            column_labels=columns.labels,
-            criterion=criterion,
-            path=np.array([criterion]),
-            n_iter=max(rows.n_iter, columns.n_iter),
-            converged=rows.converged and columns.converged,
-        )
+        return self._best(run_all(run, self._tasks(seeds), self.n_jobs))

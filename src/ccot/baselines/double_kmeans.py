@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
-
-from ccot.baselines.alternation import Alternation
+from ccot.baselines.alternation import NearestMeans
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import TwoWay, cluster_sizes, cluster_sums, fill_empty
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Matrix
 
 
 class DoubleKMeans(IterativeBaseline):
@@ -27,32 +22,27 @@ class DoubleKMeans(IterativeBaseline):
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        ones (as the CCOT paper has it), or these four in turn.
     n_init : int, default=10
-        Number of starts; the one with the smallest sum of squares is kept. A start takes
-        well-spread rows and columns (as K-means++ does) and gives the others to the nearest.
-    max_iter : int, default=300
-        Limit on the sweeps of each start.
-    tol : float, default=1e-6
-        Relative change of the sum of squares at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+        Number of starts; the one with the smallest sum of squares is kept.
+    max_iter, tol : int, default=300; float, default=1e-6
+        A start ends after so many sweeps, or when the sum of squares changes by this share.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members; always those asked for.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers, always those asked for.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block.
-    criterion_ : float
-        Sum of squares within blocks.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
-        The same before the first sweep of the kept start and after each; never rises.
-    n_iter_ : int
-        Sweeps of the kept start.
+    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+        Sum of squares within blocks; the same from the first sweep of the kept start to its last,
+        never rising.
+    n_iter_, converged_ : int, bool
+        Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -73,47 +63,4 @@ class DoubleKMeans(IterativeBaseline):
     """
 
     def _method(self, matrix: Matrix) -> NearestMeans:
-        return NearestMeans.of(matrix, (self.n_row_clusters, self.n_column_clusters))
-
-
-@dataclass(frozen=True)
-class NearestMeans(Alternation):
-    """Double K-means bound to a matrix: rows and columns move by turns to the nearest means.
-
-    Attributes
-    ----------
-    sum_of_squares : float
-        Of the entries of the matrix, which has lost its mean if it is dense.
-    """
-
-    sum_of_squares: float
-
-    @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> NearestMeans:
-        """Return the method bound to a matrix."""
-        # Without its mean the matrix loses fewer digits in the differences of squares.
-        centred = matrix if is_sparse(matrix) else matrix - matrix.mean()
-        values, both = centred.data if is_sparse(centred) else centred, TwoWay.of(centred)
-        return cls(both, both, shape, float(np.square(values).sum()))
-
-    def _move(
-        self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
-    ) -> np.ndarray:
-        return move_to_nearest(profiles, widths, labels, n_clusters)
-
-    def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
-        """Return the sum of squares within blocks."""
-        return max(self.sum_of_squares - float((totals**2 / sizes).sum()), 0.0)
-
-
-def move_to_nearest(
-    profiles: np.ndarray, widths: np.ndarray, labels: np.ndarray, n_clusters: int
-) -> np.ndarray:
-    """Return the labels of the nearest means, no cluster empty."""
-    sizes = cluster_sizes(labels, n_clusters)
-    means = cluster_sums(profiles, labels, n_clusters) / np.outer(sizes, widths)
-    # Squared distances to the means, less what does not depend on the cluster.
-    costs = means**2 @ widths - 2 * profiles @ means.T
-    nearest = costs.argmin(axis=1)
-    within = costs[np.arange(len(labels)), nearest] + profiles**2 @ (1 / widths)
-    return fill_empty(nearest, within, n_clusters)
+        return NearestMeans.of(matrix, self._shape)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import xlogy
+from scipy.special import entr
 
-from ccot.baselines.alternation import Alternation
+from ccot.baselines.alternation import Alternation, NearestMeans
 from ccot.baselines.base import IterativeBaseline
 from ccot.baselines.partitions import TwoWay, cluster_sums, fill_empty
+from ccot.baselines.starts import FirstPartitions
 from ccot.runtime.types import Matrix, is_sparse
 
 # Stands for log 0 where it may be multiplied by 0.
@@ -34,33 +35,29 @@ class InformationTheoreticCoclustering(IterativeBaseline):
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters. On text, more clusters of words than of documents help.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        ones (as the CCOT paper has it), or these four in turn. Distances are those of square roots
+        of profiles; double K-means of a dense matrix takes its values.
     n_init : int, default=10
-        Number of starts; the one that loses least is kept. A start takes well-spread rows and
-        columns (as K-means++ does, on square roots of profiles) and gives the others to the
-        nearest.
-    max_iter : int, default=300
-        Limit on the sweeps of each start; a sweep of a sparse matrix visits its entries twice.
-    tol : float, default=1e-6
-        Relative change of the loss at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+        Number of starts; the one that loses least is kept.
+    max_iter, tol : int, default=300; float, default=1e-6
+        A start ends after so many sweeps, or when the loss changes by this share. A sweep of a
+        sparse matrix visits its entries twice.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members; always those asked for.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers, always those asked for.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block.
-    criterion_ : float
-        Mutual information lost, in nats.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
-        The same before the first sweep of the kept start and after each; never rises.
-    n_iter_ : int
-        Sweeps of the kept start.
+    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+        Mutual information lost, in nats; the same from the first sweep of the kept start to its
+        last, never rising.
+    n_iter_, converged_ : int, bool
+        Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -82,7 +79,15 @@ class InformationTheoreticCoclustering(IterativeBaseline):
     _non_negative = True
 
     def _method(self, matrix: Matrix) -> _SimilarProfiles:
-        return _SimilarProfiles.of(matrix, (self.n_row_clusters, self.n_column_clusters))
+        joint = matrix / (matrix.sum() or 1.0)
+        return _SimilarProfiles(TwoWay.of(joint), self._shape, mutual_information(joint))
+
+    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
+        both = TwoWay.of(matrix)
+        roots = TwoWay(_root_profiles(both.by_row), _root_profiles(both.by_column))
+        # Sparse matrices are counts as a rule, whose squares would tell long texts from short ones.
+        counts = roots.by_row if is_sparse(matrix) else matrix
+        return FirstPartitions(NearestMeans.of(counts, self._shape), roots)
 
 
 @dataclass(frozen=True)
@@ -91,18 +96,17 @@ class _SimilarProfiles(Alternation):
 
     information: float
 
-    @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> _SimilarProfiles:
-        total = matrix.sum()
-        joint = matrix / (total if total > 0 else 1.0)
-        both = TwoWay.of(joint)
-        roots = TwoWay(_root_profiles(both.by_row), _root_profiles(both.by_column))
-        return cls(both, roots, shape, mutual_information(joint))
-
     def _move(
         self, profiles: np.ndarray, labels: np.ndarray, n_clusters: int, widths: np.ndarray
     ) -> np.ndarray:
-        return move_to_most_similar(profiles, labels, n_clusters)
+        """Return the labels of the clusters with the smallest divergence, no cluster empty."""
+        gains = profiles @ _log_profiles(cluster_sums(profiles, labels, n_clusters)).T
+        points = np.arange(len(labels))
+        best = gains.argmax(axis=1)
+        # Points that gain nothing stay: empty rows would otherwise all gather in one cluster.
+        best = np.where(gains[points, best] > gains[points, labels], best, labels)
+        own = entr(profiles.sum(axis=1)) - entr(profiles).sum(axis=1)
+        return fill_empty(best, own - gains[points, best], n_clusters)
 
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
         """Return the information lost."""
@@ -119,11 +123,7 @@ def mutual_information(joint: Matrix) -> float:
     """
     rows, columns = np.asarray(joint.sum(axis=1)).ravel(), np.asarray(joint.sum(axis=0)).ravel()
     values = joint.data if is_sparse(joint) else joint
-    return float(_xlogx(values).sum() - _xlogx(rows).sum() - _xlogx(columns).sum())
-
-
-def _xlogx(values: np.ndarray) -> np.ndarray:
-    return xlogy(values, values)
+    return float(entr(rows).sum() + entr(columns).sum() - entr(values).sum())
 
 
 def _root_profiles(joint: Matrix) -> Matrix:
@@ -133,18 +133,6 @@ def _root_profiles(joint: Matrix) -> Matrix:
     if is_sparse(joint):
         return sp.csr_matrix(sp.diags_array(scale) @ joint).sqrt()
     return np.sqrt(joint * scale[:, None])
-
-
-def move_to_most_similar(profiles: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the labels of the clusters with the smallest divergence, no cluster empty."""
-    table = cluster_sums(profiles, labels, n_clusters)
-    gains = profiles @ _log_profiles(table).T
-    points = np.arange(len(labels))
-    best = gains.argmax(axis=1)
-    # Points that gain nothing stay: empty rows would otherwise all gather in one cluster.
-    best = np.where(gains[points, best] > gains[points, labels], best, labels)
-    own = _xlogx(profiles).sum(axis=1) - _xlogx(profiles.sum(axis=1))
-    return fill_empty(best, own - gains[points, best], n_clusters)
 
 
 def _log_profiles(table: np.ndarray) -> np.ndarray:

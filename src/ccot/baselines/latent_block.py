@@ -10,16 +10,13 @@ from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.double_kmeans import NearestMeans
 from ccot.baselines.partitions import TwoWay, indicator, times
-from ccot.baselines.starts import run_start
 from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
 # Variances are kept above this share of the variance of the matrix.
-_VARIANCE_FLOOR = 1e-8
-_START_SWEEPS = 30
+VARIANCE_FLOOR = 1e-8
 
 
 class GaussianLatentBlockModel(IterativeBaseline):
@@ -45,33 +42,27 @@ class GaussianLatentBlockModel(IterativeBaseline):
         Block EM, or block classification EM.
     variance : {"shared", "block"}, default="shared"
         One variance for the matrix, or one for each block.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        ones (as the CCOT paper has it), or these four in turn.
     n_init : int, default=10
-        Number of starts; the one with the largest bound is kept. A start takes well-spread rows
-        and columns (as K-means++ does), gives the others to the nearest, and improves these
-        partitions by double K-means.
-    max_iter : int, default=300
-        Limit on the sweeps of each start.
-    tol : float, default=1e-8
-        Relative change of the bound at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+        Number of starts; the one with the largest bound is kept.
+    max_iter, tol : int, default=300; float, default=1e-8
+        A start ends after so many sweeps, or when the bound changes by this share.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Most probable cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members: EM may leave a cluster without any.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Most probable cluster of each row and column, and their numbers: EM may leave some empty.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block.
-    criterion_ : float
-        The bound (soft) or the classification log-likelihood (hard).
-    criterion_path_ : ndarray of shape (n_iter + 1,)
-        The same before the first sweep of the kept start and after each; never falls.
-    n_iter_ : int
-        Sweeps of the kept start.
+    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+        The bound (soft) or the classification log-likelihood (hard); the same from the first sweep
+        of the kept start to its last, never falling.
+    n_iter_, converged_ : int, bool
+        Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -105,36 +96,27 @@ class GaussianLatentBlockModel(IterativeBaseline):
         *,
         assignment: str = "soft",
         variance: str = "shared",
+        init: str = "mixed",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-8,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
-        self.assignment = assignment
-        self.variance = variance
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
+        self.assignment, self.variance = assignment, variance
 
     def _method(self, matrix: Matrix) -> BlockEM:
-        shape = self.n_row_clusters, self.n_column_clusters
-        return BlockEM.of(matrix, shape, self.assignment == "hard", self.variance == "shared")
+        hard, shared = self.assignment == "hard", self.variance == "shared"
+        return BlockEM.of(matrix, self._shape, hard, shared)
 
 
 @dataclass(frozen=True)
 class Memberships:
-    """The state of block EM.
+    """Memberships of rows and columns, means and variances of the blocks, and the bound."""
 
-    Attributes
-    ----------
-    rows, columns : arrays of shape (n, n_clusters)
-        Memberships; each row sums to one.
-    means, variances : arrays of shape (n_row_clusters, n_column_clusters)
-        Of the blocks.
-    criterion : float
-        The bound.
-    """
-
-    rows: np.ndarray
+    rows: np.ndarray  # shape (n, n_clusters), each row sums to one
     columns: np.ndarray
     means: np.ndarray
     variances: np.ndarray
@@ -143,29 +125,14 @@ class Memberships:
 
 @dataclass(frozen=True)
 class BlockEM:
-    """Block EM bound to a matrix.
-
-    Attributes
-    ----------
-    matrix, squares : TwoWay
-        The matrix and its squared entries.
-    shape : tuple of int
-        Numbers of clusters.
-    hard, shared : bool
-        Hard memberships; one variance for all blocks.
-    floor : float
-        Smallest variance allowed.
-    alternation : NearestMeans
-        Double K-means of the same matrix, for the starts.
-    """
+    """Block EM bound to a matrix, with hard or soft memberships and one or many variances."""
 
     matrix: TwoWay
     squares: TwoWay
     shape: tuple[int, int]
     hard: bool
     shared: bool
-    floor: float
-    alternation: NearestMeans
+    floor: float  # smallest variance allowed
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> BlockEM:
@@ -174,58 +141,35 @@ class BlockEM:
         if not is_sparse(matrix):
             matrix = matrix - matrix.mean()
         squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
-        floor = max(_VARIANCE_FLOOR * float(squares.mean()), _TINY)
-        alternation = NearestMeans.of(matrix, shape)
-        return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor, alternation)
-
-    def start(self, rng: np.random.Generator) -> Memberships:
-        """Return the memberships that double K-means finds from well-spread rows and columns."""
-        # Soft memberships of a bad partition fade into one cluster; hard moves come first.
-        crude = run_start(self.alternation, self.alternation.start(rng), _START_SWEEPS, 1e-6)
-        return self.start_from(crude.row_labels, crude.column_labels)
+        floor = max(VARIANCE_FLOOR * float(squares.mean()), _TINY)
+        return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor)
 
     def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
         """Return the memberships of given partitions."""
-        rows = indicator(row_labels, self.shape[0])
-        columns = indicator(column_labels, self.shape[1])
-        sums, squares = (
-            rows.T @ times(both.by_row, columns) for both in (self.matrix, self.squares)
-        )
-        return self._maximise(rows, columns, sums, squares)
+        rows, columns = map(indicator, (row_labels, column_labels), self.shape)
+        sums, squares = (times(both.by_row, columns) for both in (self.matrix, self.squares))
+        return self._maximise(rows, columns, rows.T @ sums, rows.T @ squares)
 
     def step(self, state: Memberships) -> Memberships:
         """Return better memberships: rows, parameters, columns, parameters."""
-        sums, squares = self._profiles(0, state.columns)
-        rows = self._expect(sums, squares, state.columns, state.rows, state.means, state.variances)
+        sums, squares = (times(both.by_row, state.columns) for both in (self.matrix, self.squares))
+        moments = Moments(state.columns.sum(axis=0), sums, squares)
+        scores = expected_log_likelihood(moments, state.means, state.variances)
+        rows = self._assign(scores, state.rows)
         state = self._maximise(rows, state.columns, rows.T @ sums, rows.T @ squares)
-        sums, squares = self._profiles(1, rows)
-        columns = self._expect(sums, squares, rows, state.columns, state.means.T, state.variances.T)
+        sums, squares = (times(both.by_column, rows) for both in (self.matrix, self.squares))
+        moments = Moments(rows.sum(axis=0), sums, squares)
+        scores = expected_log_likelihood(moments, state.means.T, state.variances.T)
+        columns = self._assign(scores, state.columns)
         return self._maximise(rows, columns, sums.T @ columns, squares.T @ columns)
 
     def labels(self, state: Memberships) -> tuple[np.ndarray, np.ndarray]:
         """Return the most probable clusters."""
         return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
 
-    def _profiles(self, axis: int, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the points of one side, and their squares, summed over clusters of the other."""
-        if axis == 0:
-            return times(self.matrix.by_row, other), times(self.squares.by_row, other)
-        return times(self.matrix.by_column, other), times(self.squares.by_column, other)
-
-    def _expect(
-        self,
-        sums: np.ndarray,
-        squares: np.ndarray,
-        other: np.ndarray,
-        own: np.ndarray,
-        means: np.ndarray,
-        variances: np.ndarray,
-    ) -> np.ndarray:
-        """Return the memberships of one side's points, given the other side's."""
-        sizes = other.sum(axis=0)
-        constant = np.log(variances) @ sizes + (means**2 / variances) @ sizes
-        distance = squares @ (1 / variances).T - 2 * sums @ (means / variances).T
-        logits = _log(own.mean(axis=0)) - (constant + distance) / 2
+    def _assign(self, scores: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """Return memberships, given log-likelihoods and the memberships so far."""
+        logits = _log(own.mean(axis=0)) + scores
         if self.hard:
             return indicator(logits.argmax(axis=1), logits.shape[1])
         return softmax(logits, axis=1)
@@ -235,20 +179,53 @@ class BlockEM:
     ) -> Memberships:
         """Return the parameters that suit the memberships best, and the bound."""
         heights, widths = rows.sum(axis=0), columns.sum(axis=0)
-        sizes = np.outer(heights, widths)
-        means = sums / np.maximum(sizes, _TINY)
-        within = np.maximum(squares - means * sums, 0.0)
-        spread = within.sum() / sizes.sum() if self.shared else within / np.maximum(sizes, _TINY)
-        variances = np.broadcast_to(np.maximum(spread, self.floor), sizes.shape)
-        log_likelihood = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
-        criterion = (
-            heights @ _log(heights / len(rows))
-            + widths @ _log(widths / len(columns))
-            + log_likelihood
-            + entr(rows).sum()
-            + entr(columns).sum()
+        blocks = Moments(np.outer(heights, widths), sums, squares)
+        means, variances, fit = fit_blocks(blocks, self.floor, self.shared)
+        shares = heights @ _log(heights / len(rows)) + widths @ _log(widths / len(columns))
+        criterion = fit + float(shares + entr(rows).sum() + entr(columns).sum())
+        return Memberships(rows, columns, means, variances, criterion)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums of powers 0, 1, 2 of entries: of each row in each column cluster, or of each block."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    squares: np.ndarray
+
+    def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> Moments:
+        """Return the expected moments once residuals of the rows are taken off."""
+        mean, square = residual[:, None], (residual**2 + uncertainty)[:, None]
+        return Moments(
+            self.counts,
+            self.sums - mean * self.counts,
+            self.squares - 2 * mean * self.sums + square * self.counts,
         )
-        return Memberships(rows, columns, means, variances, float(criterion))
+
+
+def fit_blocks(
+    blocks: Moments, floor: float, shared: bool = False
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the best means and variances of blocks, and the entries' log-likelihood."""
+    sizes = blocks.counts
+    means = blocks.sums / np.maximum(sizes, _TINY)
+    within = np.maximum(blocks.squares - means * blocks.sums, 0.0)
+    spread = within.sum() / sizes.sum() if shared else within / np.maximum(sizes, _TINY)
+    variances = np.broadcast_to(np.maximum(spread, floor), sizes.shape)
+    fit = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
+    return means, variances, float(fit)
+
+
+def expected_log_likelihood(
+    moments: Moments, means: np.ndarray, variances: np.ndarray
+) -> np.ndarray:
+    """Return the log-likelihood of each row's entries in each cluster, up to a constant."""
+    return -0.5 * (
+        moments.counts @ (np.log(variances) + means**2 / variances).T
+        + moments.squares @ (1 / variances).T
+        - 2 * moments.sums @ (means / variances).T
+    )
 
 
 def _log(shares: np.ndarray) -> np.ndarray:

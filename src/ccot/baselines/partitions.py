@@ -52,13 +52,7 @@ def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarr
 
 @dataclass(frozen=True)
 class TwoWay:
-    """A matrix and its transpose, both quick to read row by row.
-
-    Attributes
-    ----------
-    by_row, by_column : ndarray or CSR matrix
-        The matrix and its transpose.
-    """
+    """A matrix and its transpose, dense or CSR: both quick to read row by row."""
 
     by_row: Matrix
     by_column: Matrix
@@ -90,18 +84,23 @@ def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.nda
     return labels
 
 
-def seeded_labels(points: Matrix, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a random partition: well-spread points attract those nearest to them."""
-    seeds, _ = kmeans_plusplus(points, n_clusters, random_state=int(rng.integers(2**31)))
-    labels = pairwise_distances_argmin(points, seeds).astype(np.intp)
-    return fill_empty(labels, rng.random(len(labels)), n_clusters)
+def first_labels(
+    kind: str, points: Matrix, n_clusters: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return a first partition of the rows of a matrix, no cluster empty.
 
-
-def kmeans_labels(points: Matrix, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the partition that one run of K-means finds."""
-    kmeans = KMeans(n_clusters, n_init=1, random_state=int(rng.integers(2**31)))
-    with warnings.catch_warnings():
-        # Fewer distinct points than clusters: a start is good enough all the same.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        labels = kmeans.fit_predict(points).astype(np.intp)
-    return fill_empty(labels, rng.random(len(labels)), n_clusters)
+    ``"random"`` draws every label, ``"k-means++"`` gives each point to the nearest of some
+    well-spread ones, and ``"kmeans"`` is one run of K-means.
+    """
+    seed = int(rng.integers(2**31))
+    if kind == "random":
+        labels = rng.integers(n_clusters, size=points.shape[0])
+    elif kind == "kmeans":
+        with warnings.catch_warnings():
+            # Fewer distinct points than clusters: a start is good enough all the same.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            labels = KMeans(n_clusters, n_init=1, random_state=seed).fit_predict(points)
+    else:
+        spread, _ = kmeans_plusplus(points, n_clusters, random_state=seed)
+        labels = pairwise_distances_argmin(points, spread)
+    return fill_empty(labels.astype(np.intp), rng.random(len(labels)), n_clusters)

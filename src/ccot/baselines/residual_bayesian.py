@@ -13,15 +13,18 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import indicator, kmeans_labels, times
-from ccot.baselines.starts import Start
+from ccot.baselines.latent_block import (
+    VARIANCE_FLOOR,
+    Moments,
+    expected_log_likelihood,
+    fit_blocks,
+)
+from ccot.baselines.partitions import indicator, times
+from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
 from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
-_TINY = 1e-300
-# Variances are kept above this share of the variance of the matrix.
-_VARIANCE_FLOOR = 1e-8
 # Share of a first membership that goes to the cluster K-means found.
 _TRUST = 0.9
 # First variance of the residuals, as a share of the variance of the matrix.
@@ -54,32 +57,27 @@ class ResidualBayesianCoclustering(IterativeBaseline):
     concentration : float, default=0.1
         Parameter :math:`\alpha` of the Dirichlet priors. Below 1, rows and columns tend to
         belong to one cluster; at 1 or above, weak clusters blend into one another.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        ones, or these four in turn. The CCOT paper has "kmeans". Missing entries are filled in.
     n_init : int, default=10
-        Number of starts, each from one run of K-means on either side; the start with the largest
-        bound is kept.
-    max_iter : int, default=300
-        Limit on the sweeps of each start.
-    tol : float, default=1e-6
-        Relative change of the bound at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+        Number of starts; the one with the largest bound is kept.
+    max_iter, tol : int, default=300; float, default=1e-6
+        A start ends after so many sweeps, or when the bound changes by this share.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Most probable cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members: inference may leave a cluster without any.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Most probable cluster of each row and column, and their numbers: inference may leave some
+        empty.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block over its entries that are not missing.
-    criterion_ : float
-        The lower bound.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
-        The same before the first sweep of the kept start and after each; never falls.
-    n_iter_ : int
-        Sweeps of the kept start.
+    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+        The lower bound; the same from the first sweep of the kept start to its last, never falling.
+    n_iter_, converged_ : int, bool
+        Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -122,13 +120,15 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         n_column_clusters: int = 2,
         *,
         concentration: float = 0.1,
+        init: str = "mixed",
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-6,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
         self.concentration = concentration
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
@@ -152,40 +152,28 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         return self._offset + expected + row.residual[rows] + column.residual[columns]
 
     def _method(self, matrix: Matrix) -> Inference:
-        shape = self.n_row_clusters, self.n_column_clusters
-        return Inference.of(matrix, shape, self.concentration)
+        return Inference.of(matrix, self._shape, self.concentration)
 
-    def _adopt(self, best: Start, matrix: Matrix) -> None:
+    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
+        return FirstPartitions.of(fill_in(matrix), self._shape)
+
+    def _keep(self, best: Start, matrix: Matrix) -> None:
         self._beliefs: Beliefs = best.state
         self._offset = float(np.nanmean(matrix))
-        super()._adopt(best, matrix)
+        super()._keep(best, matrix)
 
 
 @stored()
 @dataclass(frozen=True)
 class BeliefSide:
-    """What is believed about the rows, or about the columns.
+    """What is believed about the n rows, or about the columns."""
 
-    Attributes
-    ----------
-    counts : array of shape (n,)
-        Entries that are not missing.
-    membership : array of shape (n, n_clusters)
-        Probability of each cluster in an entry.
-    concentration : float
-        Parameter of the Dirichlet prior.
-    residual, uncertainty : arrays of shape (n,)
-        Means and variances of the residuals.
-    spread : float
-        Variance of the residuals' prior.
-    """
-
-    counts: np.ndarray
-    membership: np.ndarray
+    counts: np.ndarray  # entries that are not missing, shape (n,)
+    membership: np.ndarray  # probability of each cluster in an entry, shape (n, n_clusters)
     concentration: float
-    residual: np.ndarray
-    uncertainty: np.ndarray
-    spread: float
+    residual: np.ndarray  # means of the residuals, shape (n,)
+    uncertainty: np.ndarray  # variances of the residuals, shape (n,)
+    spread: float  # variance of the residuals' prior
 
     @property
     def dirichlet(self) -> np.ndarray:
@@ -225,38 +213,8 @@ class Beliefs:
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Entries of each row, less the columns' residuals, summed over the clusters of columns.
-
-    Attributes
-    ----------
-    counts, sums, squares : arrays of shape (n, m)
-        Zeroth, first and second moment.
-    """
-
-    counts: np.ndarray
-    sums: np.ndarray
-    squares: np.ndarray
-
-    def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> Moments:
-        """Return the expected moments once the rows' own residuals are taken off, too."""
-        mean, square = residual[:, None], (residual**2 + uncertainty)[:, None]
-        return Moments(
-            self.counts,
-            self.sums - mean * self.counts,
-            self.squares - 2 * mean * self.sums + square * self.counts,
-        )
-
-
-@dataclass(frozen=True)
 class Entries:
-    """Powers of the entries, with zeros where they are missing; dense or CSR.
-
-    Attributes
-    ----------
-    seen, values, squares : matrices of shape (n, d)
-        Zeroth, first and second power.
-    """
+    """Powers 0, 1, 2 of the entries, with zeros where they are missing; dense or CSR."""
 
     seen: Matrix
     values: Matrix
@@ -295,41 +253,25 @@ class Entries:
 
 @dataclass(frozen=True)
 class Inference:
-    """Variational inference bound to a matrix.
-
-    Attributes
-    ----------
-    by_row, by_column : Entries
-        The matrix less its mean, and its transpose.
-    filled : array
-        The matrix with missing entries filled in, for K-means.
-    shape : tuple of int
-        Numbers of clusters.
-    concentration : float
-        Parameter of the Dirichlet priors.
-    scale : float
-        Variance of the entries.
-    """
+    """Variational inference bound to a matrix less its mean; ``shape``: numbers of clusters."""
 
     by_row: Entries
     by_column: Entries
-    filled: np.ndarray
     shape: tuple[int, int]
     concentration: float
-    scale: float
+    scale: float  # variance of the entries
 
     @classmethod
     def of(cls, matrix: np.ndarray, shape: tuple[int, int], concentration: float) -> Inference:
         """Prepare a matrix."""
         centred = matrix - np.nanmean(matrix)
         entries = Entries.of(centred)
-        scale = max(float(np.nanmean(centred**2)), _TINY**0.5)
-        return cls(entries, entries.transposed(), fill_in(centred), shape, concentration, scale)
+        scale = max(float(np.nanmean(centred**2)), 1e-150)
+        return cls(entries, entries.transposed(), shape, concentration, scale)
 
-    def start(self, rng: np.random.Generator) -> Beliefs:
-        """Return what K-means of the rows and of the columns would have us believe."""
-        row = self._side(self.by_row, kmeans_labels(self.filled, self.shape[0], rng), 0)
-        column = self._side(self.by_column, kmeans_labels(self.filled.T, self.shape[1], rng), 1)
+    def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Beliefs:
+        """Return what partitions would have us believe."""
+        row, column = self._side(self.by_row, rows, 0), self._side(self.by_column, columns, 1)
         moments = self.by_row.moments(column).less(row.residual, row.uncertainty)
         means, variances, fit = self._blocks(row, moments)
         return Beliefs(row, column, means, variances, fit + row.bound + column.bound)
@@ -364,29 +306,18 @@ class Inference:
         cleared = moments.less(side.residual, side.uncertainty)
         scores = expected_log_likelihood(cleared, means, variances)
         side = replace(side, membership=improve_membership(side, scores))
-        return self._shift(side, moments, means, variances)
-
-    def _shift(
-        self, side: BeliefSide, moments: Moments, means: np.ndarray, variances: np.ndarray
-    ) -> BeliefSide:
-        """Return one side with better residuals."""
         weights = side.membership @ (1 / variances)
         pull = weights * moments.sums - side.membership @ (means / variances) * moments.counts
         uncertainty = 1 / ((weights * moments.counts).sum(axis=1) + 1 / side.spread)
         residual = centre_residuals(pull.sum(axis=1) * uncertainty, side.membership)
-        spread = max(float((residual**2 + uncertainty).mean()), _VARIANCE_FLOOR * self.scale)
+        spread = max(float((residual**2 + uncertainty).mean()), VARIANCE_FLOOR * self.scale)
         return replace(side, residual=residual, uncertainty=uncertainty, spread=spread)
 
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the blocks' best means and variances, and the entries' log-likelihood."""
-        sizes, sums, squares = (
-            side.membership.T @ moment for moment in (moments.counts, moments.sums, moments.squares)
-        )
-        means = sums / np.maximum(sizes, _TINY)
-        within = np.maximum(squares - means * sums, 0.0)
-        variances = np.maximum(within / np.maximum(sizes, _TINY), _VARIANCE_FLOOR * self.scale)
-        fit = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
-        return means, variances, float(fit)
+        powers = moments.counts, moments.sums, moments.squares
+        blocks = Moments(*(side.membership.T @ power for power in powers))
+        return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:
@@ -417,28 +348,17 @@ def improve_membership(side: BeliefSide, scores: np.ndarray) -> np.ndarray:
     return np.where(gain[:, None] > 0, pure.membership, mixed.membership)
 
 
-def expected_log_likelihood(
-    moments: Moments, means: np.ndarray, variances: np.ndarray
-) -> np.ndarray:
-    """Return the log-likelihood of each row's entries in each cluster, up to a constant."""
-    return -0.5 * (
-        moments.counts @ (np.log(variances) + means**2 / variances).T
-        + moments.squares @ (1 / variances).T
-        - 2 * moments.sums @ (means / variances).T
-    )
-
-
 def fill_in(matrix: np.ndarray) -> np.ndarray:
-    """Return a matrix of mean zero with missing entries replaced by row mean plus column mean.
+    """Return a matrix less its mean, missing entries replaced by row mean plus column mean.
 
     Examples
     --------
-    >>> fill_in(np.array([[1.0, -1.0], [np.nan, 0.0]]))
+    >>> fill_in(np.array([[2.0, 0.0], [np.nan, 1.0]]))
     array([[ 1., -1.],
            [ 1.,  0.]])
     """
     seen = ~np.isnan(matrix)
-    values = np.where(seen, matrix, 0.0)
+    values = np.where(seen, matrix - np.nanmean(matrix), 0.0)
     row_means = values.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
     column_means = values.sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return np.where(seen, values, row_means[:, None] + column_means)

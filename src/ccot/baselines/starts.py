@@ -1,7 +1,4 @@
-"""Many starts, one loop: a baseline makes a first state, improves it, and reads partitions off it.
-
-:func:`run_start` is the only loop.
-"""
+"""Many starts, one loop: draw partitions, make a state of them, improve it, read partitions off."""
 
 from __future__ import annotations
 
@@ -17,31 +14,25 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
+from ccot.baselines.alternation import NearestMeans
+from ccot.baselines.partitions import TwoWay, first_labels
 from ccot.runtime.backends import one_blas_thread
+from ccot.runtime.types import Matrix
 
 # Seconds of work from which it pays to start processes.
 _WORTH_PROCESSES = 2.0
-
-
-class State(Protocol):
-    """The state of an iterative baseline."""
-
-    @property
-    def criterion(self) -> float:
-        """Value of the baseline's own criterion."""
-        ...
+# Partitions that a start may begin with.
+KINDS = ("double_kmeans", "k-means++", "kmeans", "random")
 
 
 class Method(Protocol):
-    """An iterative baseline bound to a matrix."""
+    """An iterative baseline bound to a matrix; its states have a ``criterion``."""
 
-    def start(self, rng: np.random.Generator) -> Any:
-        """Return a random first state."""
-        ...
+    def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Any:
+        """Return the first state that partitions suggest."""
 
     def step(self, state: Any) -> Any:
-        """Return a state whose criterion is at least as good."""
-        ...
+        """Return the next state."""
 
     def labels(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the row and column clusters of a state."""
@@ -50,22 +41,9 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """The result of one start.
+    """The result of one start: partitions, in which clusters may be empty, and how it got there.
 
-    Attributes
-    ----------
-    row_labels, column_labels : int arrays
-        The partitions; a cluster may be empty.
-    criterion : float
-        The baseline's own criterion at the end.
-    path : array of shape (n_iter + 1,)
-        The criterion before the first step and after each.
-    n_iter : int
-        Steps made.
-    converged : bool
-        Whether the last step changed the criterion by no more than the tolerance.
-    state : object
-        The last state, for baselines that predict from it.
+    ``path`` has the criterion before the first step and after each; ``state`` is the last one.
     """
 
     row_labels: np.ndarray
@@ -77,8 +55,8 @@ class Start:
     state: Any = None
 
 
-def run_start(method: Method, state: State, max_iter: int, tol: float) -> Start:
-    """Return the result of stepping until the criterion changes no more."""
+def run_start(method: Method, state: Any, max_iter: int, tol: float) -> Start:
+    """Return the result of stepping until the criterion changes by ``tol`` of its size or less."""
     path, converged = [state.criterion], False
     while not converged and len(path) <= max_iter:
         state = method.step(state)
@@ -86,6 +64,31 @@ def run_start(method: Method, state: State, max_iter: int, tol: float) -> Start:
         converged = abs(path[-1] - path[-2]) <= tol * abs(path[-1])
     rows, columns = method.labels(state)
     return Start(rows, columns, path[-1], np.array(path), len(path) - 1, converged, state)
+
+
+@dataclass(frozen=True)
+class FirstPartitions:
+    """Where the starts of every baseline come from, as ``init`` says."""
+
+    means: NearestMeans  # double K-means of the matrix
+    points: TwoWay  # rows and columns whose distances K-means and K-means++ take
+
+    @classmethod
+    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> FirstPartitions:
+        """Return the starts of a matrix that is its own set of points."""
+        means = NearestMeans.of(matrix, shape)
+        return cls(means, means.matrix)
+
+    def draw(self, kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return partitions of the rows and of the columns, no cluster empty."""
+        rng = np.random.default_rng(seed)
+        each = "k-means++" if kind == "double_kmeans" else kind
+        rows = first_labels(each, self.points.by_row, self.means.shape[0], rng)
+        columns = first_labels(each, self.points.by_column, self.means.shape[1], rng)
+        if kind == "double_kmeans":
+            end = run_start(self.means, self.means.start_from(rows, columns), 300, 1e-6)
+            rows, columns = end.row_labels, end.column_labels
+        return rows, columns
 
 
 def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None) -> list[Any]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import TwoWay, indicator, kmeans_labels, times
+from ccot.baselines.partitions import TwoWay, fill_empty, indicator, times
 from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
+# Weight of a row of zeros in its cluster.
+_NO_WEIGHT = 1e-100
 # Added to the indicators of the first partitions: a zero would stay zero for ever.
 _OFFSET = 0.2
-# Halvings of a multiplicative step that would raise the error, before it is left out.
-_HALVINGS = 4
 
 
 class TriNMF(IterativeBaseline):
@@ -24,59 +26,60 @@ class TriNMF(IterativeBaseline):
     .. math:: \min_{F, S, G \ge 0} \|X - F S G^\top\|^2
               \quad \text{with} \quad F^\top F = I,\; G^\top G = I
 
-    by the multiplicative rules
-
-    .. math:: G \leftarrow G \sqrt{\frac{X^\top F S}{G G^\top X^\top F S}}, \quad
-              F \leftarrow F \sqrt{\frac{X G S^\top}{F F^\top X G S^\top}}, \quad
-              S \leftarrow S \sqrt{\frac{F^\top X G}{F^\top F S G^\top G}}.
-
-    The largest entry in its row of :math:`F` (:math:`G`) is the cluster of a row (column).
+    Every row of such an :math:`F` has at most one positive entry: the cluster of a row of
+    :math:`X`, and its weight in it. So has :math:`G` for columns.
 
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
+    rules : {"exact", "multiplicative"}, default="exact"
+        "exact" minimises over :math:`F`, :math:`S`, :math:`G` and :math:`S` in turn, as [2]_ does
+        with two factors. "multiplicative" are the rules of [1]_; see the notes.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means (as
+        [1]_ recommends), random ones, or these four in turn.
     n_init : int, default=10
-        Number of starts; the one with the smallest error is kept. A start adds 0.2 to the
-        indicators of a K-means partition of the rows and of one of the columns, as the paper
-        recommends.
-    max_iter : int, default=500
-        Limit on the iterations of each start.
-    tol : float, default=1e-5
-        Relative change of the error at which a start ends.
-    n_jobs : int or None, default=None
-        Number of threads; None is one, -1 all. Labels do not depend on it.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts.
+        Number of starts; the one with the smallest error is kept.
+    max_iter, tol : int, default=500; float, default=1e-6
+        A start ends after so many iterations, or when the error changes by this share.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters that have members: a factor that is largest nowhere has none.
-    block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers: with multiplicative rules a factor that
+        is largest nowhere has no members.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
         Mean of each block.
-    criterion_ : float
-        Squared error :math:`\|X - F S G^\top\|^2`.
-    criterion_path_ : ndarray of shape (n_iter + 1,)
-        The same before the first iteration of the kept start and after each; never rises.
-    n_iter_ : int
-        Iterations of the kept start.
+    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+        Squared error; the same from the first iteration of the kept start to its last. Exact
+        iterations never raise it.
+    n_iter_, converged_ : int, bool
+        Iterations of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    The rules for :math:`F` and :math:`G` are proved to lower a Lagrangian whose multipliers stay
-    as they are. The error itself may rise a little while the factors are straightened out. Here
-    a rule that would raise it is applied with half the exponent, a quarter and so on, and left
-    out if that does not help.
+    The multiplicative rules, from indicators of the first partitions plus 0.2, are
+
+    .. math:: G \leftarrow G \sqrt{\frac{X^\top F S}{G G^\top X^\top F S}}, \quad
+              F \leftarrow F \sqrt{\frac{X G S^\top}{F F^\top X G S^\top}}, \quad
+              S \leftarrow S \sqrt{\frac{F^\top X G}{F^\top F S G^\top G}}.
+
+    They take tens of thousands of iterations, hardly leave their first partitions meanwhile, and
+    on noisy data end where :math:`F^\top F` is not :math:`I`, with an error below the smallest
+    that orthogonal factors have. The exact rules end after some tens, with orthogonal factors.
 
     References
     ----------
     .. [1] Ding, C., Li, T., Peng, W. and Park, H. (2006). Orthogonal nonnegative matrix
        tri-factorizations for clustering. KDD.
+    .. [2] Pompili, F., Gillis, N., Absil, P.-A. and Glineur, F. (2014). Two algorithms for
+       orthogonal nonnegative matrix factorization with application to clustering.
+       Neurocomputing 141.
 
     Examples
     --------
@@ -89,22 +92,32 @@ class TriNMF(IterativeBaseline):
     """
 
     _non_negative = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **IterativeBaseline._parameter_constraints,
+        "rules": [StrOptions({"exact", "multiplicative"})],
+    }
 
     def __init__(
         self,
         n_row_clusters: int = 2,
         n_column_clusters: int = 2,
         *,
+        rules: str = "exact",
+        init: str = "mixed",
         n_init: int = 10,
         max_iter: int = 500,
-        tol: float = 1e-5,
+        tol: float = 1e-6,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self._set(n_row_clusters, n_column_clusters, n_init, max_iter, tol, n_jobs, random_state)
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
+        self.rules = rules
 
-    def _method(self, matrix: Matrix) -> _Multiplication:
-        return _Multiplication.of(matrix, (self.n_row_clusters, self.n_column_clusters))
+    def _method(self, matrix: Matrix) -> _Alternation:
+        method = _Alternation if self.rules == "exact" else _Multiplication
+        values = matrix.data if is_sparse(matrix) else matrix
+        return method(TwoWay.of(matrix), float(np.square(values).sum()), self._shape)
 
 
 @dataclass(frozen=True)
@@ -118,33 +131,30 @@ class _Factors:
 
 
 @dataclass(frozen=True)
-class _Multiplication:
-    """The three multiplicative rules in turn."""
+class _Alternation:
+    """The best outer factors and tables in turn; factors have unit columns without common rows."""
 
     matrix: TwoWay
     sum_of_squares: float
     shape: tuple[int, int]
+    _offset = 0.0
 
-    @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> _Multiplication:
-        values = matrix.data if is_sparse(matrix) else matrix
-        return cls(TwoWay.of(matrix), float(np.square(values).sum()), shape)
-
-    def start(self, rng: np.random.Generator) -> _Factors:
-        rows = _blurred(kmeans_labels(self.matrix.by_row, self.shape[0], rng), self.shape[0])
-        columns = _blurred(kmeans_labels(self.matrix.by_column, self.shape[1], rng), self.shape[1])
-        table = rows.T @ times(self.matrix.by_row, columns)
-        return self._factors(rows, table, columns, table)
+    def start_from(self, rows: np.ndarray, columns: np.ndarray) -> _Factors:
+        first, last = (
+            _unit_columns(indicator(labels, n_clusters) + self._offset)
+            for labels, n_clusters in zip((rows, columns), self.shape, strict=True)
+        )
+        table = first.T @ times(self.matrix.by_row, last)
+        return self._factors(first, table, last, table)
 
     def step(self, state: _Factors) -> _Factors:
-        rows, table, columns = state.rows, state.table, state.columns
-        columns = straighten(columns, times(self.matrix.by_column, rows) @ table, rows @ table)
-        profiles = times(self.matrix.by_row, columns)
-        rows = straighten(rows, profiles @ table.T, columns @ table.T)
-        target = rows.T @ profiles
-        fitted = (rows.T @ rows) @ table @ (columns.T @ columns)
-        table = table * np.sqrt(target / np.maximum(fitted, _TINY))
-        return self._factors(rows, table, columns, target)
+        profiles = times(self.matrix.by_row, state.columns)
+        rows = best_factor(profiles, state.table, state.rows)
+        table = rows.T @ profiles
+        profiles = times(self.matrix.by_column, rows)
+        columns = best_factor(profiles, table.T, state.columns)
+        table = profiles.T @ columns
+        return self._factors(rows, table, columns, table)
 
     def labels(self, state: _Factors) -> tuple[np.ndarray, np.ndarray]:
         return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
@@ -152,29 +162,47 @@ class _Multiplication:
     def _factors(
         self, rows: np.ndarray, table: np.ndarray, columns: np.ndarray, target: np.ndarray
     ) -> _Factors:
+        """Return the factors with their error, given :math:`F^T X G`."""
         fitted = (rows.T @ rows) @ table @ (columns.T @ columns)
         error = self.sum_of_squares + float((table * (fitted - 2 * target)).sum())
         return _Factors(rows, table, columns, max(error, 0.0))
 
 
-def straighten(factor: np.ndarray, target: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    r"""Return an outer factor after as much of its rule as does not raise the error."""
-    gram = basis.T @ basis
+class _Multiplication(_Alternation):
+    """The three multiplicative rules in turn."""
 
-    def error(candidate: np.ndarray) -> float:
-        return float((candidate * (candidate @ gram - 2 * target)).sum())
+    _offset = _OFFSET
 
-    ratio = np.sqrt(target / np.maximum(factor @ (factor.T @ target), _TINY))
-    limit = error(factor)
-    for _ in range(_HALVINGS + 1):
-        candidate = factor * ratio
-        if error(candidate) <= limit:
-            return candidate
-        ratio = np.sqrt(ratio)
-    return factor
+    def step(self, state: _Factors) -> _Factors:
+        rows, table, columns = state.rows, state.table, state.columns
+        columns = _multiplied(columns, times(self.matrix.by_column, rows) @ table)
+        profiles = times(self.matrix.by_row, columns)
+        rows = _multiplied(rows, profiles @ table.T)
+        target = rows.T @ profiles
+        fitted = (rows.T @ rows) @ table @ (columns.T @ columns)
+        table = table * np.sqrt(target / np.maximum(fitted, _TINY))
+        return self._factors(rows, table, columns, target)
 
 
-def _blurred(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return a positive factor with columns of unit norm that points at a partition."""
-    factor = indicator(labels, n_clusters) + _OFFSET
+def best_factor(profiles: np.ndarray, table: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return the outer factor with the smallest error, given the other factors and ``profiles``.
+
+    Profiles are the matrix times the other outer factor. Each row goes to the row of the table
+    that has the smallest angle with its profile, with the weight of its projection.
+    """
+    scores = profiles @ table.T / np.maximum(np.linalg.norm(table, axis=1), _TINY)
+    points, own, best = np.arange(len(scores)), factor.argmax(axis=1), scores.argmax(axis=1)
+    # Rows that gain nothing stay: rows of zeros would otherwise all gather in one cluster.
+    best = np.where(scores[points, best] > scores[points, own], best, own)
+    weights = scores[points, best]
+    labels = fill_empty(best, (profiles**2).sum(axis=1) - weights**2, len(table))
+    weighted = indicator(labels, len(table)) * np.maximum(weights, _NO_WEIGHT)[:, None]
+    return _unit_columns(weighted)
+
+
+def _multiplied(factor: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return factor * np.sqrt(target / np.maximum(factor @ (factor.T @ target), _TINY))
+
+
+def _unit_columns(factor: np.ndarray) -> np.ndarray:
     return factor / np.linalg.norm(factor, axis=0)

@@ -76,9 +76,8 @@ def make_latent_blocks(
 ) -> Bunch:
     r"""Draw a matrix from the Gaussian latent block model.
 
-    Every row draws a cluster :math:`z_i` and every column a cluster :math:`w_j`,
-    independently; then :math:`x_{ij} = \mu_{z_i w_j} + \sigma \varepsilon_{ij}` with
-    standard normal :math:`\varepsilon_{ij}`.
+    Every row draws a cluster :math:`z_i` and every column a cluster :math:`w_j`; then
+    :math:`x_{ij} = \mu_{z_i w_j} + \sigma \varepsilon_{ij}` with standard normal noise.
 
     Parameters
     ----------
@@ -90,15 +89,14 @@ def make_latent_blocks(
         Probability of each row (column) cluster, scaled to sum to one. Equal by default.
     sigma : float, default=1.0
         Standard deviation of the noise in every block.
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+    random_state : int, Generator, RandomState or None
         Where randomness comes from. An integer always gives the same matrix.
 
     Returns
     -------
     sklearn.utils.Bunch
-        With ``data`` of shape (n_rows, n_columns), ``row_labels`` and ``column_labels``
-        (from 0; a cluster may come out empty in a small matrix), ``block_means``,
-        ``row_proportions``, ``column_proportions``, ``sigma`` and ``DESCR``.
+        ``data``, ``row_labels`` and ``column_labels`` (in a small matrix a cluster may come out
+        empty), ``block_means``, ``row_proportions``, ``column_proportions``, ``sigma``, ``DESCR``.
 
     See Also
     --------
@@ -116,8 +114,7 @@ def make_latent_blocks(
     array([1., 5., 5., 5., 1., 1.])
     """
     means = _check_block_means(block_means)
-    n_rows = _check_size(n_rows, "n_rows")
-    n_columns = _check_size(n_columns, "n_columns")
+    n_rows, n_columns = _check_size(n_rows, "n_rows"), _check_size(n_columns, "n_columns")
     row_shares = _check_proportions(row_proportions, means.shape[0], "row_proportions")
     column_shares = _check_proportions(column_proportions, means.shape[1], "column_proportions")
     sigma = _check_sigma(sigma)
@@ -163,12 +160,11 @@ def load_simulated(
     ----------
     name : {"D1", "D2", "D3", "D4"}
         Which set.
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+    random_state : int, Generator, RandomState or None
         Where randomness comes from. An integer always gives the same matrix.
     overlap : {"published", "calibrated"}, default="published"
-        How noisy. The published parameters leave the blocks so far apart that K-means
-        makes no error. The calibrated ones are noisy: block models with the numbers given make
-        errors of about the size that the paper reports for them.
+        How noisy. At the published noise K-means makes no error. At the calibrated one, block
+        models with the numbers given make errors of about the size that the paper reports.
     sigma : float, optional
         Standard deviation of the noise; overrides `overlap`.
 

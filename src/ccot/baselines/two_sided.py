@@ -1,0 +1,220 @@
+"""K-means, and non-negative matrix factorisation: once for the rows and once for the columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import StrOptions
+
+from ccot.baselines.base import BaseBaseline
+from ccot.baselines.partitions import TwoWay, indicator, times
+from ccot.baselines.starts import FirstPartitions, Start, run_all
+from ccot.runtime.run import RandomState
+from ccot.runtime.types import Matrix, is_sparse
+
+# Added to the indicators of the first partitions, so that no weight begins at zero.
+_OFFSET = 0.2
+
+
+@dataclass(frozen=True)
+class SideStart:
+    """The result of one start on one side of the matrix; the smaller its criterion, the better."""
+
+    labels: np.ndarray
+    criterion: float
+    n_iter: int
+    converged: bool
+
+
+class TwoSidedBaseline(BaseBaseline):
+    """Base of the baselines that cluster rows and columns separately."""
+
+    def __init__(
+        self,
+        n_row_clusters: int = 2,
+        n_column_clusters: int = 2,
+        *,
+        init: str = "mixed",
+        n_init: int = 10,
+        max_iter: int = 10_000,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
+        self.n_jobs, self.random_state = n_jobs, random_state
+
+    def _run(self, sides: TwoWay, task: Any) -> list[SideStart]:
+        """Return the results for rows and columns of the start, or starts, of one task."""
+        raise NotImplementedError
+
+    def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
+        sides = TwoWay.of(matrix)
+        if not is_sparse(matrix):
+            sides = TwoWay(matrix, np.ascontiguousarray(sides.by_column))
+        results = run_all(lambda task: self._run(sides, task), self._tasks(seeds), self.n_jobs)
+        # The sides are independent, so each keeps its own best start.
+        rows, columns = map(self._best, zip(*results, strict=True))
+        criterion = rows.criterion + columns.criterion
+        return Start(
+            row_labels=rows.labels,
+            column_labels=columns.labels,
+            criterion=criterion,
+            path=np.array([criterion]),
+            n_iter=max(rows.n_iter, columns.n_iter),
+            converged=rows.converged and columns.converged,
+        )
+
+
+class TwoSidedKMeans(TwoSidedBaseline):
+    r"""K-means of the rows, and K-means of the columns, by :class:`sklearn.cluster.KMeans`.
+
+    The rows minimise :math:`\sum_i \|x_i - c_{z_i}\|^2` over labels and centres, and so do the
+    columns; neither side knows of the other.
+
+    Parameters
+    ----------
+    n_row_clusters, n_column_clusters : int, default=2
+        Numbers of clusters.
+    init : {"mixed", "random"}, default="mixed"
+        Centres to start from: well-spread points (K-means++), or random ones.
+    n_init : int, default=10
+        Number of starts on each side; each side keeps its best.
+    max_iter, tol : int, default=10000; float, default=1e-4
+        When a start ends, as in :class:`sklearn.cluster.KMeans`.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
+
+    Attributes
+    ----------
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers: fewer than asked for if points coincide.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+        Mean of each block.
+    criterion_, criterion_path_ : float, ndarray of shape (1,)
+        Sum of squares within row clusters plus that within column clusters, at the end.
+    n_iter_, converged_ : int, bool
+        Iterations of the slower side, and whether both ended before `max_iter`.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from ccot.baselines import TwoSidedKMeans
+    >>> from ccot.datasets import make_latent_blocks
+    >>> blocks = make_latent_blocks([[1, 5, 3], [5, 1, 2]], 40, 30, sigma=0.1, random_state=0)
+    >>> model = TwoSidedKMeans(2, 3, random_state=0).fit(blocks.data)
+    >>> sorted(model.block_means_.round().ravel().tolist())
+    [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TwoSidedBaseline._parameter_constraints,
+        "init": [StrOptions({"mixed", "random"})],
+    }
+
+    def _tasks(self, seeds: Sequence[int]) -> list[Any]:
+        # Each call of KMeans prepares the matrix anew, which takes about as long as a start.
+        return [seeds[first : first + 5] for first in range(0, len(seeds), 5)]
+
+    def _run(self, sides: TwoWay, task: Sequence[int]) -> list[SideStart]:
+        points = sides.by_row, sides.by_column
+        return [self._run_side(*side, task) for side in zip(points, self._shape, strict=True)]
+
+    def _run_side(self, points: Matrix, n_clusters: int, seeds: Sequence[int]) -> SideStart:
+        kmeans = KMeans(
+            n_clusters,
+            init="random" if self.init == "random" else "k-means++",
+            n_init=len(seeds),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=seeds[0],
+        ).fit(points)
+        converged = kmeans.n_iter_ < self.max_iter
+        return SideStart(kmeans.labels_, float(kmeans.inertia_), kmeans.n_iter_, converged)
+
+
+class TwoSidedNMF(TwoSidedBaseline):
+    r"""Clusters from non-negative factorisations by :class:`sklearn.decomposition.NMF`.
+
+    The rows come from :math:`\min_{W, H \ge 0} \|X - W H\|^2` with one component for each row
+    cluster: the component that weighs most in a row, once the rows of :math:`H` have unit norm,
+    is its cluster. The columns come from a second factorisation, of the transpose.
+
+    Parameters
+    ----------
+    n_row_clusters, n_column_clusters : int, default=2
+        Numbers of clusters.
+    init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
+        Partitions to start from: of double K-means, around well-spread points, of K-means, random
+        factors in their place (as the CCOT paper has it), or these four in turn.
+    n_init : int, default=10
+        Number of starts on each side; each side keeps its best.
+    max_iter, tol : int, default=10000; float, default=1e-4
+        When a start ends, as in :class:`sklearn.decomposition.NMF`.
+    n_jobs, random_state : int or None, default=None
+        Number of threads (-1: all), on which labels do not depend; seed, or a generator.
+
+    Attributes
+    ----------
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
+        Cluster of each row and column, and their numbers: a component that weighs most nowhere has
+        no members.
+    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
+        Mean of each block.
+    criterion_, criterion_path_ : float, ndarray of shape (1,)
+        Squared error of the factorisation for the rows plus that for the columns, at the end.
+    n_iter_, converged_ : int, bool
+        Iterations of the slower side, and whether both ended before `max_iter`.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from ccot.baselines import TwoSidedNMF
+    >>> from ccot.datasets import make_latent_blocks
+    >>> blocks = make_latent_blocks([[1, 9, 1], [9, 1, 1]], 40, 30, sigma=0.1, random_state=0)
+    >>> model = TwoSidedNMF(2, 2, random_state=0).fit(blocks.data)
+    >>> model.n_row_clusters_, model.n_column_clusters_
+    (2, 2)
+    """
+
+    _non_negative = True
+
+    def _run(self, sides: TwoWay, task: tuple[str, int]) -> list[SideStart]:
+        kind, seed = task
+        labels = None, None
+        if kind != "random":
+            labels = FirstPartitions.of(sides.by_row, self._shape).draw(kind, seed)
+        points = sides.by_row, sides.by_column
+        return [
+            self._run_side(*side, seed) for side in zip(points, self._shape, labels, strict=True)
+        ]
+
+    def _run_side(
+        self, points: Matrix, n_clusters: int, first: np.ndarray | None, seed: int
+    ) -> SideStart:
+        init = "random" if first is None else "custom"
+        nmf = NMF(n_clusters, init=init, max_iter=self.max_iter, tol=self.tol, random_state=seed)
+        factors = {} if first is None else _first_factors(points, n_clusters, first)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the kept start warns
+            weights = nmf.fit_transform(points, **factors)
+        labels = (weights * np.linalg.norm(nmf.components_, axis=1)).argmax(axis=1)
+        converged = nmf.n_iter_ < self.max_iter
+        return SideStart(labels, float(nmf.reconstruction_err_) ** 2, nmf.n_iter_, converged)
+
+
+def _first_factors(points: Matrix, n_clusters: int, labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Return blurred indicators of a partition, and the means of its clusters."""
+    clusters = indicator(labels, n_clusters)
+    means = times(points.T, clusters / clusters.sum(axis=0)).T
+    # NMF takes no matrix of zeros.
+    return {"W": clusters + _OFFSET, "H": np.maximum(means, np.finfo(float).tiny, order="C")}
