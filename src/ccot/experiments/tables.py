@@ -25,20 +25,8 @@ class Text:
 class Table:
     """Rows under heads.
 
-    Attributes
-    ----------
-    name : str
-        Stem of the files it is written to.
-    caption : str
-        What it shows.
-    heads : sequence of str
-        One for each column.
-    rows : sequence of sequences of Text or str
-        The entries.
-    notes : sequence of str
-        What a reader must know.
-    groups : int
-        Rows that belong together; a line is drawn after each such group.
+    The name is the stem of the files it is written to; a line is drawn after each group of as many
+    rows as ``groups`` says.
 
     Examples
     --------

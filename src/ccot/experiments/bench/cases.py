@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.datasets import load_simulated, make_latent_blocks
-from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_shape
+from ccot.datasets import make_latent_blocks
+from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_matrix, load_shape
 
 _CRISP = ((4.0, 0.5, 1.5), (1.8, 4.5, 1.1), (1.5, 1.5, 5.5))
 _SIGMA = 0.01
@@ -26,17 +26,7 @@ ENTRIES_A_ROW = 20
 
 @dataclass(frozen=True)
 class Planted:
-    """A matrix, and the blocks it was made from.
-
-    Attributes
-    ----------
-    matrix : ndarray or sparse array
-        The matrix.
-    row_labels, column_labels : ndarray of int
-        The true clusters.
-    numbers : tuple of two int
-        How many there are.
-    """
+    """A matrix, the true clusters it was made from, and how many there are."""
 
     matrix: Any
     row_labels: np.ndarray
@@ -50,20 +40,12 @@ class Case:
 
     Attributes
     ----------
-    name : str
-        How it is called in tables.
-    axis : str
-        One of ``AXES``: what grows from case to case.
-    size : int
-        Its position along the axis.
-    shape : tuple of two int
-        Rows and columns.
+    axis, size : str, int
+        What grows from case to case, and how far it has.
     kind : {"real", "counts"}
         Dense real values, or sparse counts.
-    make : callable
-        Seed in, :class:`Planted` out.
-    warm_up : callable
-        The same, of a matrix that takes no time.
+    make, warm_up : callable
+        Make the matrix of a seed, and one that takes no time.
     n_draws : int or None
         Draws of CCOT and of POT's loops; None lets CCOT decide.
     only : tuple of str
@@ -160,8 +142,8 @@ def _crisp_case(name: str, axis: str, size: int, shape: tuple[int, int]) -> Case
     return _real(name, axis, size, shape, partial(_crisp, *shape))
 
 
-def _simulated(name: str, overlap: Any, seed: int) -> Planted:
-    return _planted(load_simulated(name, random_state=seed, overlap=overlap))
+def _simulated(name: str, overlap: str, seed: int) -> Planted:
+    return _planted(load_matrix(name, overlap, seed))
 
 
 def _crisp(n_rows: int, n_columns: int, seed: int) -> Planted:

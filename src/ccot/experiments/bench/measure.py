@@ -37,15 +37,7 @@ _PATIENCE = 20
 
 @dataclass(frozen=True)
 class Limits:
-    """When a fit is stopped.
-
-    Attributes
-    ----------
-    seconds : float
-        Of processor time, so that a busy machine stops none earlier.
-    gigabytes : float
-        Of memory the process may ask for.
-    """
+    """When a fit is stopped: seconds of processor time, gigabytes it may ask for."""
 
     seconds: float = 60.0
     gigabytes: float = 4.0
@@ -110,7 +102,7 @@ def _numpy_alone() -> Iterator[None]:
 def _listen(answer: Connection, limits: Limits) -> dict[str, Any]:
     """Wait for word that all is ready, then for the result."""
     for _ in range(2):
-        # Who waits for something that never comes uses no processor.
+        # A process that hangs uses no processor time: it is waited for on the clock.
         if not answer.poll(_PATIENCE * limits.seconds):
             return {"status": _stopped(limits)}
         said = answer.recv()

@@ -29,18 +29,10 @@ DONE = "done"
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is measured.
+    """How much is measured: cases of one axis by growing size, and the limits of one fit.
 
-    Attributes
-    ----------
-    name : str
-        How it is called.
-    cases : tuple of Case
-        What; cases of one axis by growing size.
-    paper_seeds, repeats : int
-        Matrices of each of the paper's sets; fits of every matrix of the other cases.
-    limits : Limits
-        Time and memory of one fit.
+    Of the paper's sets there are ``paper_seeds`` matrices; those of other cases are fitted
+    ``repeats`` times.
     """
 
     name: str
@@ -134,7 +126,8 @@ def run_suite(
     out_of_race: dict[tuple[str, str], str] = {}
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
-        result["cases"].append(_describe_case(case))
+        described = {key: getattr(case, key) for key in ("name", "axis", "size", "shape")}
+        result["cases"].append(described)
         result["trials"] += _take_turns(case, all_rivals, profile, out_of_race)
         _store(result, path)
     result["facts"]["load_at_end"] = round(os.getloadavg()[0], 2)
@@ -160,10 +153,6 @@ def _describe(rival: Rival) -> dict[str, Any]:
         "version": rival.version,
         "told": rival.informed,
     }
-
-
-def _describe_case(case: Case) -> dict[str, Any]:
-    return {"name": case.name, "axis": case.axis, "size": case.size, "shape": case.shape}
 
 
 def _take_turns(

@@ -18,20 +18,9 @@ _FEWEST = 3
 class Cell:
     """One rival on one case.
 
-    Attributes
-    ----------
-    case, axis, rival : str
-        Which.
-    size : int
-        Place of the case along its axis.
-    status : str
-        "done", or the first reason why not.
-    seconds, megabytes : float or None
-        Median processor time, and median of the peak memory beyond the matrix.
-    error : float or None
-        Mean co-clustering error.
-    numbers : tuple of str
-        Numbers of clusters found, "rows x columns", of every fit.
+    Its status is "done" or the first reason why not; seconds and megabytes are medians of processor
+    time and of peak memory beyond the matrix, the error is a mean, and the numbers of clusters are
+    those of every fit, "rows x columns".
     """
 
     case: str
@@ -49,12 +38,7 @@ class Cell:
 class Growth:
     """How something grows along an axis.
 
-    Attributes
-    ----------
-    sizes, values : tuple of float
-        What was seen, by size.
-    exponent : float or None
-        Slope in logarithms over the larger half of the sizes; None where there are too few.
+    The exponent is the slope in logarithms over the larger half of the sizes; None: too few.
     """
 
     sizes: tuple[float, ...]
