@@ -38,14 +38,14 @@ def run_protocol(
         missing = [task for task in tasks if task not in store.trials]
         kept = len(tasks) - len(missing)
         progress("trials", kept, len(tasks))
-        for number, trial in enumerate(_run(missing, n_jobs), start=1):
+        for number, trial in enumerate(run_tasks(missing, n_jobs), start=1):
             store.add(trial)
             progress("trials", kept + number, len(tasks))
         store.checkpoint()
         return sort_trials(store.trials[task] for task in tasks)
 
 
-def _run(tasks: Sequence[Task], n_jobs: int) -> Iterator[Trial]:
+def run_tasks(tasks: Sequence[Task], n_jobs: int) -> Iterator[Trial]:
     """Yield trials in the order in which they are finished."""
     # One thread each, here and in the other processes: sums then come out alike everywhere.
     with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):
