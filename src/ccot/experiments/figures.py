@@ -18,14 +18,7 @@ SHOWN = ("D2", "D3", "D4")
 
 
 def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> Figure:
-    """Draw matrices in the order of the true partitions, a row of panels for each overlap.
-
-    Examples
-    --------
-    >>> from ccot.experiments.figures import draw_blocks
-    >>> [panel.get_title() for panel in draw_blocks(["published"]).axes]
-    ['D2, σ = 0.015', 'D3, σ = 0.02', 'D4, σ = 0.015']
-    """
+    """Draw matrices in the order of the true partitions, a row of panels for each overlap."""
     size = (9, 3.2 * len(overlaps))
     figure, axes = new_figure(len(overlaps), len(SHOWN), size=size, squeeze=False)
     for row, overlap in zip(axes, overlaps, strict=True):
@@ -42,14 +35,7 @@ def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> Figure:
 def draw_scalings(
     overlaps: Sequence[str] = OVERLAPS, seed: int = 0, n_samplings: int = 1000
 ) -> Figure:
-    """Draw the sorted scalings of rows and columns of D3, a row of panels for each overlap.
-
-    Examples
-    --------
-    >>> from ccot.experiments.figures import draw_scalings
-    >>> [panel.get_title() for panel in draw_scalings(["published"], n_samplings=8).axes]
-    ['α, published: 2 steps', 'β, published: 4 steps']
-    """
+    """Draw the sorted scalings of rows and columns of D3, a row of panels for each overlap."""
     figure, axes = new_figure(len(overlaps), 2, size=(9, 3.4 * len(overlaps)), squeeze=False)
     for row, overlap in zip(axes, overlaps, strict=True):
         model = CCOT(n_samplings=n_samplings, sampling="uniform", random_state=seed)

@@ -50,14 +50,7 @@ def run(
     quick: bool = False,
     progress: Progress = no_progress,
 ) -> Path:
-    """Make the study and write its page.
-
-    Examples
-    --------
-    >>> from ccot.experiments.movielens import run
-    >>> run("study", quick=True)  # doctest: +SKIP
-    PosixPath('study/movielens.html')
-    """
+    """Make the study and write its page."""
     from ccot.experiments.movielens_page import write_page
 
     folder = Path(out)

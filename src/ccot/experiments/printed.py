@@ -19,13 +19,6 @@ class PrintedVote:
     :class:`ccot.CCOT` first votes on the number and matches the clusters of the draws. There are
     as many clusters here as labels that win somewhere. A row that no draw has is in cluster 0.
     The matrix has at least as many rows as columns.
-
-    Examples
-    --------
-    >>> from ccot.datasets import load_simulated
-    >>> model = PrintedVote(8, random_state=0).fit(load_simulated("D3", random_state=0).data)
-    >>> model.n_row_clusters_, model.n_column_clusters_
-    (2, 4)
     """
 
     def __init__(

@@ -20,19 +20,7 @@ def run_protocol(
     n_jobs: int = 1,
     progress: Progress = no_progress,
 ) -> list[Trial]:
-    """Carry out what of a protocol a folder does not have yet, and return all of it.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from ccot.experiments.protocol import Protocol
-    >>> from ccot.experiments.runner import run_protocol
-    >>> small = Protocol(n_trials=1, n_init=1, overlaps=("published",), methods=("K-means",))
-    >>> with TemporaryDirectory() as folder:
-    ...     trials = run_protocol(small, folder)
-    >>> [(trial.data_set, trial.method) for trial in trials]
-    [('D1', 'K-means'), ('D2', 'K-means'), ('D3', 'K-means'), ('D4', 'K-means')]
-    """
+    """Carry out what of a protocol a folder does not have yet, and return all of it."""
     tasks = protocol.tasks()
     with TrialStore(folder) as store:
         missing = [task for task in tasks if task not in store.trials]

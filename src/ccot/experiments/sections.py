@@ -26,19 +26,7 @@ WITH_TRIALS = frozenset({"table2", "figure2"})
 
 
 def write_part(name: str, protocol: Protocol, trials: Sequence[Trial], folder: Path) -> Path:
-    """Write one part of the paper, or ``"all"``, and return the page.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from ccot.experiments.protocol import Protocol
-    >>> from ccot.experiments.sections import write_part
-    >>> with TemporaryDirectory() as folder:
-    ...     page = write_part("table1", Protocol(), [], Path(folder))
-    ...     sorted(file.name for file in page.parent.iterdir())
-    ['table1.csv', 'table1.html', 'table1.md', 'table1.tex']
-    """
+    """Write one part of the paper, or ``"all"``, and return the page."""
     cells = summarise(trials)
     sections = [
         _section(part, protocol, cells) for part in (PARTS if name == "all" else (name,))

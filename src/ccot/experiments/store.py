@@ -35,18 +35,6 @@ class TrialStore:
     """The trials of one folder, open for more; the folder is made if need be.
 
     Trials that cannot be read are a ValueError: nothing is made anew over what took days.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from ccot.experiments.protocol import Task, run_task
-    >>> from ccot.experiments.store import TrialStore
-    >>> task = Task("D3", "published", 0, "K-means", 1, None)
-    >>> with TemporaryDirectory() as folder, TrialStore(folder) as store:
-    ...     store.add(run_task(task))
-    ...     store.checkpoint()
-    ...     task in store.trials
-    True
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -94,14 +82,7 @@ class TrialStore:
 
 
 def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
-    """Return the trials of a folder, in order.
-
-    Examples
-    --------
-    >>> from ccot.experiments.store import load_trials
-    >>> load_trials("no/such/folder")
-    []
-    """
+    """Return the trials of a folder, in order."""
     return sort_trials(_read(Path(folder), unfinished).values())
 
 

@@ -76,17 +76,7 @@ class Cell:
 
 
 def summarise(trials: Sequence[Trial]) -> list[Cell]:
-    """Return one cell for each data set, overlap and method, in the order of the trials.
-
-    Examples
-    --------
-    >>> from ccot.experiments.protocol import Task, run_task
-    >>> from ccot.experiments.summary import summarise
-    >>> tasks = [Task("D3", "published", 0, name, 2, None) for name in ("K-means", "DKM")]
-    >>> cells = summarise([run_task(task) for task in tasks])
-    >>> [(cell.method, cell.every.mean, cell.every.bold) for cell in cells]
-    [('K-means', 0.0, True), ('DKM', 0.0, True)]
-    """
+    """Return one cell for each data set, overlap and method, in the order of the trials."""
     rows: defaultdict[tuple[str, str], defaultdict[str, list[Trial]]]
     rows = defaultdict(lambda: defaultdict(list))
     for trial in trials:

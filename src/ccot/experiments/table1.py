@@ -12,14 +12,7 @@ from ccot.experiments.tables import Table
 
 
 def make_table1() -> Table:
-    """Return the data sets, the paper's words beside the parameters used here.
-
-    Examples
-    --------
-    >>> from ccot.experiments.table1 import make_table1
-    >>> make_table1().rows[1][:3]
-    ('D1, here', '600 × 300', '3 × 3')
-    """
+    """Return the data sets, the paper's words beside the parameters used here."""
     rows = []
     for name in DATA_SETS:
         paper = TABLE1[name]

@@ -21,17 +21,7 @@ SETTINGS = (
 
 
 def make_table2(cells: Sequence[Cell]) -> Table:
-    """Return the errors of all trials, under the paper's.
-
-    Examples
-    --------
-    >>> from ccot.experiments.protocol import Task, run_task
-    >>> from ccot.experiments.summary import summarise
-    >>> from ccot.experiments.table2 import make_table2
-    >>> cells = summarise([run_task(Task("D1", "published", 0, "K-means", 1, None))])
-    >>> [row[1].plain for row in make_table2(cells).rows]
-    ['.018 ± .003', '.000 ± .000']
-    """
+    """Return the errors of all trials, under the paper's."""
     caption = "Table 2: co-clustering error over all sets, mean ± standard deviation"
     notes = [
         "All trials count, whatever numbers of clusters they ended with. The rivals are given the "

@@ -27,17 +27,6 @@ class Table:
 
     The name is the stem of the files it is written to; a line is drawn after each group of as many
     rows as ``groups`` says.
-
-    Examples
-    --------
-    >>> from ccot.experiments.tables import Table, Text
-    >>> table = Table("t", "Errors", ("set", "K-means"), [("D1", Text(".018 ± .003", bold=True))])
-    >>> print(table.markdown())
-    **Errors**
-    <BLANKLINE>
-    | set | K-means |
-    | --- | ---: |
-    | D1 | **.018 ± .003** |
     """
 
     name: str

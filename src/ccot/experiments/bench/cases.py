@@ -64,13 +64,7 @@ class Case:
 
 
 def paper_cases() -> list[Case]:
-    """Return the paper's simulated sets at both overlaps.
-
-    Examples
-    --------
-    >>> [case.name for case in paper_cases()][:2]
-    ['D1 published', 'D2 published']
-    """
+    """Return the paper's simulated sets at both overlaps."""
     return [
         _real(f"{name} {overlap}", "paper", 0, load_shape(name), partial(_simulated, name, overlap))
         for overlap in OVERLAPS
@@ -79,13 +73,7 @@ def paper_cases() -> list[Case]:
 
 
 def draws_case(n_draws: int) -> Case:
-    """Return D1 with a fixed number of draws: CCOT beside the same draws with POT.
-
-    Examples
-    --------
-    >>> draws_case(100).only
-    ('CCOT', 'POT, plain loop', 'POT, log-domain loop')
-    """
+    """Return D1 with a fixed number of draws: CCOT beside the same draws with POT."""
     case = _real(
         f"D1, {n_draws} draws", "draws", n_draws, load_shape("D1"),
         partial(_simulated, "D1", "published"),
@@ -94,35 +82,17 @@ def draws_case(n_draws: int) -> Case:
 
 
 def row_cases(sizes: tuple[int, ...], n_columns: int) -> list[Case]:
-    """Return matrices whose rows grow in number.
-
-    Examples
-    --------
-    >>> [case.shape for case in row_cases((100, 1000), 20)]
-    [(100, 20), (1000, 20)]
-    """
+    """Return matrices whose rows grow in number."""
     return [_crisp_case(f"{size} rows", "rows", size, (size, n_columns)) for size in sizes]
 
 
 def column_cases(sizes: tuple[int, ...], n_rows: int) -> list[Case]:
-    """Return matrices whose columns grow in number.
-
-    Examples
-    --------
-    >>> [case.shape for case in column_cases((20, 40), 100)]
-    [(100, 20), (100, 40)]
-    """
+    """Return matrices whose columns grow in number."""
     return [_crisp_case(f"{size} columns", "columns", size, (n_rows, size)) for size in sizes]
 
 
 def nonzero_cases(sizes: tuple[int, ...], n_columns: int = 1000) -> list[Case]:
-    """Return sparse counts whose entries grow in number, and their rows with them.
-
-    Examples
-    --------
-    >>> [case.shape for case in nonzero_cases((20_000, 40_000))]
-    [(1000, 1000), (2000, 1000)]
-    """
+    """Return sparse counts whose entries grow in number, and their rows with them."""
     return [
         Case(
             f"{size} entries", "nonzeros", size, (size // ENTRIES_A_ROW, n_columns), "counts",

@@ -19,14 +19,7 @@ PACKAGES = ("ccot", "numpy", "scipy", "scikit-learn", "POT")
 
 
 def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Return what every stored measurement carries.
-
-    Examples
-    --------
-    >>> facts = machine_facts("ccot bench")
-    >>> facts["command"], sorted(facts["versions"])[0]
-    ('ccot bench', 'POT')
-    """
+    """Return what every stored measurement carries."""
     total = total_bytes()
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),

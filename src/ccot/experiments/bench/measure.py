@@ -44,16 +44,7 @@ class Limits:
 
 
 def measure(case: Case, rival: Rival, seed: int, limits: Limits) -> dict[str, Any]:
-    """Let a rival co-cluster a case in a process of its own.
-
-    Examples
-    --------
-    >>> from ccot.experiments.bench.cases import row_cases
-    >>> from ccot.experiments.bench.rivals import rivals
-    >>> seen = measure(row_cases((60,), 40)[0], rivals()["K-means"], 0, Limits(10, 2))
-    >>> seen["status"], seen["error"], seen["row_clusters"]
-    ('done', 0.0, 3)
-    """
+    """Let a rival co-cluster a case in a process of its own."""
     context = _context()
     ours, theirs = context.Pipe(duplex=False)
     # sparsebm leaves a log where it stands.

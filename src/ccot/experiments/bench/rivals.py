@@ -68,13 +68,7 @@ class Rival:
 
 
 def rivals() -> dict[str, Rival]:
-    """Return all rivals by name, whether installed or not.
-
-    Examples
-    --------
-    >>> [name for name, rival in rivals().items() if not rival.informed][:2]
-    ['CCOT', 'CCOTGW']
-    """
+    """Return all rivals by name, whether installed or not."""
     both = ("real", "counts")
     every_rival = [
         Rival("CCOT", _ccot, kinds=both, informed=False),

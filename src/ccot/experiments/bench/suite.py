@@ -43,15 +43,7 @@ class Profile:
 
 
 def profiles() -> dict[str, Profile]:
-    """Return the profiles by name.
-
-    Examples
-    --------
-    >>> list(profiles())
-    ['smoke', 'standard', 'large']
-    >>> max(case.size for case in profiles()["standard"].cases)
-    1000000
-    """
+    """Return the profiles by name."""
     paper = paper_cases()
     profiles = [
         Profile(
@@ -99,15 +91,6 @@ def run_suite(
 
     The file is rewritten after every case, and says whether it is complete. A rival that was
     stopped by a limit or failed is spared the larger cases of the same axis.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> tiny = Profile("tiny", tuple(row_cases((60, 80), 40)), 1, 1, Limits(10, 2))
-    >>> with TemporaryDirectory() as folder:
-    ...     result = run_suite(tiny, Path(folder, "suite.json"), only=["K-means"])
-    >>> [(trial["case"], trial["error"]) for trial in result["trials"]]
-    [('60 rows', 0.0), ('80 rows', 0.0)]
     """
     all_rivals = _take_part(only)
     result: dict[str, Any] = {
