@@ -4,8 +4,9 @@ import argparse
 
 from benchmarks.data import need_data
 from benchmarks.record import store
+from ccot._version import __version__
 from ccot.datasets import fetch_movielens_100k
-from ccot.experiments.movielens import make_study
+from ccot.experiments.movielens import describe, fit_models
 from ccot.runtime.progress import LineProgress
 
 
@@ -14,7 +15,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
     movies = fetch_movielens_100k(need_data())
-    study, _ = make_study(movies, 0, quick, LineProgress("study"))
+    models = fit_models(movies, 0, quick, LineProgress("study"))
+    study = describe(movies, models) | {"seed": 0, "quick": quick, "ccot": __version__}
     print(f"stored {store('movielens_study', study)}")
 
 

@@ -65,7 +65,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seeds", type=int, help="matrices of each set, fewer than usual")
     parser.add_argument("--n-init", type=int, default=50)
-    parser.add_argument("--methods", nargs="*", choices=ALL_METHODS, help="of the parts, these only")
+    parser.add_argument(
+        "--methods", nargs="*", choices=ALL_METHODS, help="of the parts, these only"
+    )
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--forget", action="store_true", help="drop stored trials of --methods")
     parser.add_argument("--add", type=Path, help="take in the trials of another folder, then end")
@@ -80,7 +82,12 @@ def main() -> int:
     for part in arguments.parts:
         for protocol in PARTS[part](**options):
             kept = tuple(m for m in protocol.methods if m in (arguments.methods or ALL_METHODS))
-            run(Protocol(**vars(protocol) | {"methods": kept}), arguments.folder, arguments.jobs, part)
+            run(
+                Protocol(**vars(protocol) | {"methods": kept}),
+                arguments.folder,
+                arguments.jobs,
+                part,
+            )
     return 0
 
 

@@ -52,18 +52,6 @@ class Section:
     column_names: Sequence[str] | None = None
     annotations: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
-    def write(self, out: Path) -> Path:
-        """Write the report."""
-        return write_report(
-            out / f"{self.name}.html",
-            self.models,
-            matrix=self.matrix,
-            row_names=self.row_names,
-            column_names=self.column_names,
-            title=self.title,
-            annotations=self.annotations,
-        )
-
 
 # The matrices ---------------------------------------------------------------------------------
 
@@ -341,7 +329,15 @@ def run_demo(out: Path, seed: int = 0) -> Path:
     for demo in DEMOS:
         section = demo(seed)
         print(f"{section.title}\n{'=' * len(section.title)}\n{section.intro}\n", flush=True)
-        report = section.write(out)
+        report = write_report(
+            out / f"{section.name}.html",
+            section.models,
+            matrix=section.matrix,
+            row_names=section.row_names,
+            column_names=section.column_names,
+            title=section.title,
+            annotations=section.annotations,
+        )
         print(f"{section.findings}\nreport: {report}\n", flush=True)
         sections.append(section)
     page = out / "index.html"

@@ -40,9 +40,6 @@ PAPER_TITLES = {
     ),
 }
 _DRAWS = 500
-# Losses and weights of the entropy that were tried with CCOT-GW; the paper names neither.
-SETTINGS_TRIED = (*(("kl", reg) for reg in (10.0, 1.0, 0.1, 0.01)),
-                  *(("square", reg) for reg in (1.0, 0.1, 0.01)))  # fmt: skip
 
 
 def run(
@@ -58,32 +55,12 @@ def run(
 
     folder = Path(out)
     movies = fetch_movielens_100k(data_home)
-    study, models = make_study(movies, seed, quick, progress)
+    models = fit_models(movies, seed, quick, progress)
+    study = describe(movies, models) | {"seed": seed, "quick": quick, "ccot": __version__}
     with write_atomically(folder / "movielens.json", "w") as file:
         json.dump(study, file, indent=1)
     progress("page")
     return write_page(folder, study, movies, models["CCOT-GW"])
-
-
-def make_study(
-    movies: Bunch, seed: int, quick: bool, progress: Progress
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return all values of the study, and the models they are of."""
-    models = fit_models(movies, seed, quick, progress)
-    tried = [] if quick else try_settings(movies.data.toarray(), progress)
-    facts = {"settings_tried": tried, "seed": seed, "quick": quick, "ccot": __version__}
-    return describe(movies, models) | facts, models
-
-
-def try_settings(matrix: np.ndarray, progress: Progress) -> list[dict[str, Any]]:
-    """Return the numbers of clusters of CCOT-GW with the authors' detector at every setting."""
-    tried = []
-    for loss, reg in SETTINGS_TRIED:
-        progress(f"CCOT-GW, {loss}, reg {reg:g}")
-        model = CCOTGW(reg=reg, loss=loss, detector="authors").fit(matrix)
-        numbers = {"users": model.n_row_clusters_, "movies": model.n_column_clusters_}
-        tried.append({"loss": loss, "reg": reg, **numbers})
-    return tried
 
 
 def fit_models(movies: Bunch, seed: int, quick: bool, progress: Progress) -> dict[str, Any]:
@@ -129,7 +106,6 @@ def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
         ],
         "movie_clusters": describe_movies(movies, main.column_labels_),
         "user_clusters": describe_users(movies, main.row_labels_),
-        "block_ratings": block_ratings(movies, main)["mean_rating"],
         "ends": {
             "first": describe_end(movies, main, 0),
             "last": describe_end(movies, main, main.n_column_clusters_ - 1),

@@ -36,7 +36,8 @@ class PrintedVote:
         members = np.array(list(islice(draws, self.n_samplings)))
         usual = CCOTSettings()
         options: dict[str, Any] = {
-            name: getattr(usual, name) for name in ("reg", "scale_cost", "device", "max_iter", "tol")
+            name: getattr(usual, name)
+            for name in ("reg", "scale_cost", "device", "max_iter", "tol")
         }
         with one_blas_thread():
             solver = DrawSolver.prepare(

@@ -98,7 +98,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Task):
     """What came of a task, in one line.
 
     Attributes
@@ -118,12 +118,6 @@ class Trial:
         Processor time of the fit, which is the time it takes on a machine of its own.
     """
 
-    data_set: str
-    overlap: str
-    seed: int
-    method: str
-    n_init: int | None
-    n_samplings: int | None
     true_row_clusters: int
     true_column_clusters: int
     row_clusters: int

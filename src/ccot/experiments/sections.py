@@ -28,9 +28,7 @@ WITH_TRIALS = frozenset({"table2", "figure2"})
 def write_part(name: str, protocol: Protocol, trials: Sequence[Trial], folder: Path) -> Path:
     """Write one part of the paper, or ``"all"``, and return the page."""
     cells = summarise(trials)
-    sections = [
-        _section(part, protocol, cells) for part in (PARTS if name == "all" else (name,))
-    ]
+    sections = [_section(part, protocol, cells) for part in (PARTS if name == "all" else (name,))]
     if name in ("all", "table2"):
         with write_atomically(folder / "table2_cells.csv", "w") as file:
             file.write(cells_csv(cells))

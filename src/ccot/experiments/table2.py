@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from ccot.experiments.protocol import NON_NEGATIVE, RIVALS, base_of
 from ccot.experiments.published import FIGURE2C, TABLE2, PaperError
@@ -85,7 +86,7 @@ def cells_csv(cells: Sequence[Cell]) -> str:
     for cell in cells:
         paper = _printed(cell.method, cell.data_set)
         # Time is not a result: two runs of one protocol write the same file.
-        row = asdict(cell) | {"seconds": None}
+        row: dict[str, Any] = asdict(cell) | {"seconds": None}
         for kind in ("every", "right"):
             row |= {f"{kind}_{name}": value for name, value in row.pop(kind).items()}
         rows.append(row | {"paper_mean": paper and paper.mean, "paper_sd": paper and paper.sd})
