@@ -39,8 +39,7 @@ TABLE1 = {
     "D4": PaperSet((300, 300), (5, 4), "[++]", "unequal"),
 }
 
-# Mean and standard deviation; * is bold, and - is the paper's own: the method cannot find a partition
-# with the requested numbers.
+# Mean and standard deviation; * is bold, - the paper's own: no partition with the requested numbers.
 _PRINTED = """
          D1           D2          D3          D4
 K-means  *.018±.003  .072±.044   -           .126±.038

@@ -30,8 +30,7 @@ def make_table1() -> Table:
         rows=rows,
         notes=(
             "Overlap: the paper marks well-separated [+] and ill-separated [++] blocks; here it is "
-            f"the standard deviation of the noise, {' / '.join(OVERLAPS)}. D3 with the paper's equal "
-            "proportions is among the variants.",
+            f"the standard deviation of the noise, {' / '.join(OVERLAPS)}.",
         ),
         groups=2,
     )
