@@ -39,7 +39,7 @@ def error_of_new(labels: np.ndarray, truth: np.ndarray, new: np.ndarray) -> floa
 
 
 def update(model: CCOT, rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """Scale the coupling of the reference draw with all rows in it; return labels and iterations."""
+    """Scale the coupling of the reference draw with all rows in it; return labels, iterations."""
     placement = model._coclustering.row.placement
     drawn = slice(None) if placement.members is None else placement.members
     points = (rows[:, drawn] - placement.offset) * placement.scale

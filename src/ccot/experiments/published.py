@@ -39,7 +39,7 @@ TABLE1 = {
     "D4": PaperSet((300, 300), (5, 4), "[++]", "unequal"),
 }
 
-# Mean and standard deviation; * is bold, - the paper's own: no partition with the requested numbers.
+# Mean and standard deviation; * is bold, - the paper's own: no partition with these numbers.
 _PRINTED = """
          D1           D2          D3          D4
 K-means  *.018±.003  .072±.044   -           .126±.038
