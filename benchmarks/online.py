@@ -9,7 +9,8 @@ updated   the coupling of the reference draw is scaled again with the new rows i
           paper names, after Perrot et al. (2016)
 refit     a fit to all rows
 
-Errors are those of the rows held out: a cluster stands for the class that most of its rows have.
+Errors are those of the rows held out: a cluster stands for the class that most of its old rows
+have, and for that of its new rows only if it has no others.
 """
 
 import argparse
@@ -32,10 +33,13 @@ def make(method: str, seed: int) -> CCOT | CCOTGW:
 
 
 def error_of_new(labels: np.ndarray, truth: np.ndarray, new: np.ndarray) -> float:
-    """Share of new rows in clusters most of whose rows are of another class."""
-    table = np.zeros((labels.max() + 1, truth.max() + 1))
-    np.add.at(table, (labels, truth), 1)
-    return float((table.argmax(axis=1)[labels[new]] != truth[new]).mean())
+    """Share of new rows in clusters that stand for another class."""
+    old_counts, counts = (np.zeros((labels.max() + 1, truth.max() + 1)) for _ in range(2))
+    np.add.at(old_counts, (labels[~new], truth[~new]), 1)
+    np.add.at(counts, (labels, truth), 1)
+    has_old = old_counts.any(axis=1, keepdims=True)
+    stands_for = np.where(has_old, old_counts, counts).argmax(axis=1)
+    return float((stands_for[labels[new]] != truth[new]).mean())
 
 
 def update(model: CCOT, rows: np.ndarray) -> tuple[np.ndarray, int]:

@@ -408,15 +408,15 @@ def online() -> str:
             for name in DATA_SETS:
                 seen = [t for t in result["trials"]
                         if (t["arriving"], t["method"], t["set"]) == (arriving, method, name)]  # fmt: skip
-                rows.append([f"{name}, {method}, {'one cluster' if arriving else 'some rows'}",
-                             *online_row(seen)])  # fmt: skip
+                held_out = "one cluster" if arriving else "some rows"
+                rows.append([f"{name}, {method}, {held_out}", *online_row(seen)])
     note = (
         f"Errors of the rows that were held out: {result['share']:.0%} of the rows at random, or "
         f"all rows of one cluster; means over {result['seeds']} matrices at the published noise. "
-        "Then the number of row clusters (before, by the updated coupling, by the refit), and "
-        "seconds."
+        "Then the number of row clusters (before, by the updated coupling, by the refit), how often "
+        "`partial_fit` warned of rows of a new kind, and seconds."
     ).replace("%", " %")
-    heads = ["held out", "extended", "updated", "refit", "clusters", "seconds, extended",
+    heads = ["held out", "extended", "updated", "refit", "clusters", "warned", "seconds, extended",
              "updated", "refit"]  # fmt: skip
     return table(heads, rows) + source("online", result, note)
 
@@ -429,7 +429,9 @@ def online_row(trials: list[dict]) -> list[str]:
     kinds = ("extended", "updated", "refit")
     counts = " / ".join(mean(f"clusters_{kind}", ".2g") for kind in ("before", "updated", "refit"))
     errors = [mean(f"error_{kind}", ".3f").removeprefix("0") for kind in kinds]
-    return [*errors, counts, *(mean(f"seconds_{kind}", ".2g") for kind in kinds)]
+    warned = [trial["warned"] for trial in trials if "warned" in trial]
+    said = f"{sum(warned)} of {len(warned)}" if warned else "–"
+    return [*errors, counts, said, *(mean(f"seconds_{kind}", ".2g") for kind in kinds)]
 
 
 TABLES = {
