@@ -133,7 +133,8 @@ def test_figures():
 
 
 def test_the_printed_vote():
-    model = PrintedVote(8, random_state=0).fit(load_simulated("D3", random_state=0).data)
+    matrix = load_simulated("D3", random_state=0).data
+    model = PrintedVote(n_samplings=8, sampling="uniform", random_state=0).fit(matrix)
     assert (model.n_row_clusters_, model.n_column_clusters_) == (2, 4)
 
 

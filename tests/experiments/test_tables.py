@@ -55,7 +55,7 @@ def test_a_table_in_four_languages():
     parser = Cells()
     parser.feed(table.html())
     assert parser.open == []
-    assert {"A & B", ".1 ± .2", "+.05", "50 %"} <= set(parser.texts)
+    assert {"A & B", ".1\u202f±\u202f.2", "+.05", "50 %"} <= set(parser.texts)
 
 
 def test_the_papers_numbers_cover_its_methods():

@@ -28,7 +28,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
 h1, h2 { line-height: 1.2; }
 table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .5rem 0; }
-th, td { padding: .25rem .4rem; text-align: right; }
+th, td { padding: .25rem .35rem; text-align: right; }
 th[scope=row] { white-space: nowrap; }
 th[scope=row], th:first-child { text-align: left; font-weight: 400; }
 thead th, tr.last > * { border-bottom: 1px solid var(--line); }

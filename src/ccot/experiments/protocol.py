@@ -54,18 +54,21 @@ _CCOT = partial(CCOT, sampling="uniform")
 VARIANTS: dict[str, Callable[..., Any]] = {
     "CCOT, authors' detector": partial(_CCOT, detector="authors"),
     "CCOT, printed detector": partial(_CCOT, detector="paper"),
-    "CCOT, vote by step number": PrintedVote,
-    "CCOT, authors' detector, vote by step number": partial(PrintedVote, detector="authors"),
+    "CCOT, vote by step number": partial(PrintedVote, sampling="uniform"),
+    "CCOT, authors' detector, vote by step number": partial(
+        PrintedVote, sampling="uniform", detector="authors"
+    ),
     "CCOT, with replacement": partial(CCOT, sampling="replacement"),
     "CCOT-GW, authors' detector": partial(CCOTGW, detector="authors"),
     "CCOT-GW, printed detector": partial(CCOTGW, detector="paper"),
     "CCOT-GW, KL loss": partial(CCOTGW, loss="kl"),
     "CCOT-GW, KL loss, authors' detector": partial(CCOTGW, loss="kl", detector="authors"),
 }
-# RBC is started by K-means in the paper, too; NMF starts from random factors anyway.
+# RBC is started by K-means in the paper, too.
 RANDOM_STARTS = {
-    f"{name}, random starts": partial(RIVALS[name], init="random")
-    for name in ("K-means", "DKM", "Tri-NMF", "GLBM", "ITCC")
+    f"{name}, random starts": partial(make, init="random")
+    for name, make in RIVALS.items()
+    if name != "RBC"
 }
 _MAKERS: dict[str, Callable[..., Any]] = {
     **RIVALS,

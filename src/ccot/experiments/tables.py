@@ -115,5 +115,7 @@ def _breakable(head: str) -> str:
 
 def _html(entry: Text | str) -> str:
     text = _text(entry)
-    plain = f"<b>{escape(text.plain)}</b>" if text.bold else escape(text.plain)
+    # A mean and its spread stay on one line.
+    plain = escape(text.plain.replace(" ± ", "\u202f±\u202f"))
+    plain = f"<b>{plain}</b>" if text.bold else plain
     return plain + (f"<small>{escape(text.remark)}</small>" if text.remark else "")
