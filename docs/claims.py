@@ -221,8 +221,19 @@ def generalisation() -> Row:
     )
 
 
-SYNTHETIC = (d1_is_easy, significantly_better, numbers_found, unbalanced, steps_are_clear,
-             no_starts, efficiency, complexity_claim, variational, online_claim, generalisation)  # fmt: skip
+SYNTHETIC = (
+    d1_is_easy,
+    significantly_better,
+    numbers_found,
+    unbalanced,
+    steps_are_clear,
+    no_starts,
+    efficiency,
+    complexity_claim,
+    variational,
+    online_claim,
+    generalisation,
+)
 
 
 def rows_of(made: tuple[Callable[[], Row], ...]) -> list[Row]:
@@ -406,15 +417,19 @@ def online() -> str:
     for arriving in (False, True):
         for method in STEPS:
             for name in DATA_SETS:
-                seen = [t for t in result["trials"]
-                        if (t["arriving"], t["method"], t["set"]) == (arriving, method, name)]  # fmt: skip
+                wanted = arriving, method, name
+                seen = [
+                    trial
+                    for trial in result["trials"]
+                    if (trial["arriving"], trial["method"], trial["set"]) == wanted
+                ]
                 held_out = "one cluster" if arriving else "some rows"
                 rows.append([f"{name}, {method}, {held_out}", *online_row(seen)])
     note = (
         f"Errors of the rows that were held out: {result['share']:.0%} of the rows at random, or "
         f"all rows of one cluster; means over {result['seeds']} matrices at the published noise. "
-        "Then the number of row clusters (before, by the updated coupling, by the refit), how often "
-        "`partial_fit` warned of rows of a new kind, and seconds."
+        "Then the number of row clusters (before, by the updated coupling, by the refit), how "
+        "often `partial_fit` warned of rows of a new kind, and seconds."
     ).replace("%", " %")
     heads = ["held out", "extended", "updated", "refit", "clusters", "warned", "seconds, extended",
              "updated", "refit"]  # fmt: skip

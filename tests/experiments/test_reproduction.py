@@ -152,6 +152,10 @@ def test_what_is_said_of_new_rows_is_what_is_stored(docs):
     arriving = [t for t in trials if t["arriving"] and t["method"] == "CCOT"]
     assert sum(t["clusters_updated"] == t["classes"] for t in arriving) > 0.9 * len(arriving)
     assert sum(t["clusters_refit"] == t["classes"] for t in arriving) > 0.9 * len(arriving)
+    assert len(arriving) / 2 < sum(t["warned"] for t in arriving) < len(arriving)
+    others = [t for t in trials if not t["arriving"] and t["method"] == "CCOT"]
+    lost = {t["set"] for t in others if t["clusters_updated"] < t["clusters_before"]}
+    assert lost == {"D3"}
 
 
 @pytest.mark.slow

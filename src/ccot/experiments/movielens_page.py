@@ -12,7 +12,7 @@ from ccot.experiments.movielens import block_ratings
 from ccot.experiments.page import Picture, Section, write_sections
 from ccot.experiments.tables import Table
 from ccot.persistence.atomic import write_atomically
-from ccot.plotting import new_figure
+from ccot.plotting import new_figure, plot_scalings
 
 _PAPER_MOVIE_CLUSTERS = 15
 
@@ -120,14 +120,7 @@ def draw_summary(movies: Bunch, model: Any) -> Any:
 def draw_curves(model: Any) -> Any:
     """Draw the sorted scalings with the jumps."""
     figure, axes = new_figure(1, 2, size=(9, 3))
-    for panel, side, scaling, jumps in (
-        (axes[0], "users", model.row_log_scaling_, model.row_jumps_),
-        (axes[1], "movies", model.column_log_scaling_, model.column_jumps_),
-    ):
-        panel.plot(np.sort(scaling), color="0.2")
-        for jump in jumps:
-            panel.axvline(jump, color="0.7", linewidth=0.6)
-        panel.set(xlabel=f"{side}, sorted", ylabel="log scaling")
+    plot_scalings(model, axes)
     return figure
 
 
@@ -137,15 +130,11 @@ def table_of_methods(study: dict[str, Any]) -> Table:
     for method in study["methods"]:
         users, movies = method["users"], method["movies"]
         jumps = users["clusters"] + movies["clusters"] - 2
-        rows.append(
-            (
-                method["method"],
-                f"{method['reg']:.3g}",
-                f"{users['clusters']} x {movies['clusters']}",
-                f"{users['jumps_significant'] + movies['jumps_significant']} of {jumps}",
-                f"{users['clusters_by_test']} x {movies['clusters_by_test']}",
-            )
+        numbers, by_test = (
+            f"{users[key]} x {movies[key]}" for key in ("clusters", "clusters_by_test")
         )
+        significant = f"{users['jumps_significant'] + movies['jumps_significant']} of {jumps}"
+        rows.append((method["method"], f"{method['reg']:.3g}", numbers, significant, by_test))
     return Table(
         "movielens_methods",
         "Clusters of users and movies by the authors' detector, and what a test leaves of them",
@@ -162,12 +151,8 @@ def table_of_agreement(study: dict[str, Any]) -> Table:
         (" and ".join(pair["methods"]), f"{pair['users']:.2f}", f"{pair['movies']:.2f}")
         for pair in study["nmi"]
     ]
-    return Table(
-        "movielens_nmi",
-        "Normalised mutual information of partitions",
-        ("methods", "users", "movies"),
-        rows,
-    )
+    caption = "Normalised mutual information of partitions"
+    return Table("movielens_nmi", caption, ("methods", "users", "movies"), rows)
 
 
 def table_of_ends(study: dict[str, Any]) -> Table:

@@ -83,12 +83,18 @@ def draws_case(n_draws: int) -> Case:
 
 def row_cases(sizes: tuple[int, ...], n_columns: int) -> list[Case]:
     """Return matrices whose rows grow in number."""
-    return [_crisp_case(f"{size} rows", "rows", size, (size, n_columns)) for size in sizes]
+    return [
+        _real(f"{size} rows", "rows", size, (size, n_columns), partial(_crisp, size, n_columns))
+        for size in sizes
+    ]
 
 
 def column_cases(sizes: tuple[int, ...], n_rows: int) -> list[Case]:
     """Return matrices whose columns grow in number."""
-    return [_crisp_case(f"{size} columns", "columns", size, (n_rows, size)) for size in sizes]
+    return [
+        _real(f"{size} columns", "columns", size, (n_rows, size), partial(_crisp, n_rows, size))
+        for size in sizes
+    ]
 
 
 def nonzero_cases(sizes: tuple[int, ...], n_columns: int = 1000) -> list[Case]:
@@ -106,10 +112,6 @@ def _real(
     name: str, axis: str, size: int, shape: tuple[int, int], make: Callable[[int], Planted]
 ) -> Case:
     return Case(name, axis, size, shape, "real", make, partial(_crisp, 30, 20))
-
-
-def _crisp_case(name: str, axis: str, size: int, shape: tuple[int, int]) -> Case:
-    return _real(name, axis, size, shape, partial(_crisp, *shape))
 
 
 def _simulated(name: str, overlap: str, seed: int) -> Planted:

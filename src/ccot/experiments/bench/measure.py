@@ -16,13 +16,13 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from threadpoolctl import threadpool_limits
 
@@ -72,22 +72,11 @@ def _context() -> Any:
         raise OSError("the suite forks processes, which this system cannot: use Linux or macOS")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "ot"])
-    with _numpy_alone():
+    # POT imports every array library it finds and needs none of them here.
+    libraries = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")
+    with patch.dict(os.environ, {f"POT_BACKEND_DISABLE_{name}": "1" for name in libraries}):
         forkserver.ensure_running()
     return context
-
-
-@contextmanager
-def _numpy_alone() -> Iterator[None]:
-    """Keep POT from importing every array library it finds: it needs none of them here."""
-    before = dict(os.environ)
-    libraries = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")
-    os.environ.update({f"POT_BACKEND_DISABLE_{name}": "1" for name in libraries})
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _listen(answer: Connection, limits: Limits) -> dict[str, Any]:

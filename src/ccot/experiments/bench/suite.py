@@ -96,13 +96,14 @@ def run_suite(
     result: dict[str, Any] = {
         "facts": machine_facts(command),
         "profile": {
-            "name": profile.name,
-            "paper_seeds": profile.paper_seeds,
-            "repeats": profile.repeats,
+            **{name: getattr(profile, name) for name in ("name", "paper_seeds", "repeats")},
             "limits": asdict(profile.limits),
         },
         "complete": False,
-        "rivals": [_describe(rival) for rival in all_rivals],
+        "rivals": [
+            {"name": r.name, "package": r.package, "version": r.version, "told": r.informed}
+            for r in all_rivals
+        ],
         "cases": [],
         "trials": [],
     }
@@ -129,15 +130,6 @@ def _take_part(only: Sequence[str]) -> list[Rival]:
     return [rival for name, rival in all_rivals.items() if not only or name in only]
 
 
-def _describe(rival: Rival) -> dict[str, Any]:
-    return {
-        "name": rival.name,
-        "package": rival.package,
-        "version": rival.version,
-        "told": rival.informed,
-    }
-
-
 def _take_turns(
     case: Case,
     all_rivals: Sequence[Rival],
@@ -150,14 +142,16 @@ def _take_turns(
         # Another one begins each time, so that being first or last is no advantage.
         for rival in asked[number % len(asked) :] + asked[: number % len(asked)] if asked else ():
             key = case.axis if case.axis != "paper" else case.name, rival.name
-            if key in out_of_race:
-                if number == 0:
-                    yield _trial(case, rival, seed, repeat, {"status": out_of_race[key]})
+            if key in out_of_race and number > 0:
                 continue
-            seen = measure(case, rival, seed, profile.limits)
-            if seen["status"] != DONE:
-                out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
-            yield _trial(case, rival, seed, repeat, seen)
+            if key in out_of_race:
+                seen = {"status": out_of_race[key]}
+            else:
+                seen = measure(case, rival, seed, profile.limits)
+                if seen["status"] != DONE:
+                    out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
+            which = {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat}
+            yield which | seen
 
 
 def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
@@ -170,12 +164,6 @@ def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
 def _is_asked(rival: Rival, case: Case) -> bool:
     invited = not case.only or rival.name in case.only
     return invited and case.kind in rival.kinds and rival.version is not None
-
-
-def _trial(
-    case: Case, rival: Rival, seed: int, repeat: int, seen: dict[str, Any]
-) -> dict[str, Any]:
-    return {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat, **seen}
 
 
 def _store(result: dict[str, Any], path: str | Path) -> None:
