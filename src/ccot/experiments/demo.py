@@ -15,6 +15,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -56,79 +57,57 @@ class Section:
 # The matrices ---------------------------------------------------------------------------------
 
 
-def zoo(seed: int) -> Section:
-    """Co-cluster animals and their traits; their classes are not shown."""
-    return _shipped(
-        seed,
-        load_zoo(),
-        "zoo",
+def _load_measured_penguins() -> Bunch:
+    """Return the penguins that were measured, and their standardised measurements."""
+    data = load_penguins()
+    measured = np.flatnonzero(~np.isnan(data.data).all(axis=1))
+    data.data = data.data[measured]
+    data.row_names = [data.row_names[k] for k in measured]
+    data.annotations = {
+        title: [values[k] for k in measured] for title, values in data.annotations.items()
+    }
+    data.fitted = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
+    return data
+
+
+# Matrices that are shipped: title, what they are, and what is known of the rows but not shown.
+_SHIPPED = {
+    "zoo": (
+        load_zoo,
         "Zoo animals",
         "101 animals and 16 traits: which animals share which traits? Mammals give milk, birds "
         "have feathers, fish have fins; insects, molluscs and amphibians are left together.",
         "class",
-    )
-
-
-def votes(seed: int) -> Section:
-    """Co-cluster members of the US House and their votes; their parties are not shown."""
-    return _shipped(
-        seed,
-        load_votes(),
-        "votes",
+    ),
+    "votes": (
+        load_votes,
         "Votes of the US House, 1984",
         "435 members and 16 votes: who votes alike on what? One group of members and one of votes "
         "on each side; some members vote with the other party.",
         "party",
-    )
-
-
-def penguins(seed: int) -> Section:
-    """Co-cluster standardised measurements of penguins; their species are not shown."""
-    data = load_penguins()
-    measured = np.flatnonzero(~np.isnan(data.data).all(axis=1))
-    kept = Bunch(
-        data=data.data[measured],
-        row_names=[data.row_names[k] for k in measured],
-        column_names=data.column_names,
-        annotations={
-            title: [values[k] for k in measured] for title, values in data.annotations.items()
-        },
-    )
-    return _shipped(
-        seed,
-        kept,
-        "penguins",
+    ),
+    "penguins": (
+        _load_measured_penguins,
         "Penguins of three species",
         "342 penguins, four measurements, standardised for fitting because units differ; two that "
         "were not measured are left out. Gentoos are heavy with shallow bills.",
         "species",
-        (kept.data - kept.data.mean(axis=0)) / kept.data.std(axis=0),
-    )
-
-
-def southern_women(seed: int) -> Section:
-    """Co-cluster women and the social events they attended."""
-    return _shipped(
-        seed,
-        load_southern_women(),
-        "southern_women",
+    ),
+    "southern_women": (
+        load_southern_women,
         "Southern women and social events",
         "18 women and 14 events of the 1930s, long studied in sociology: two circles of "
         "women, their own events, and the few that both attended.",
-    )
+        None,
+    ),
+}
 
 
-def _shipped(
-    seed: int,
-    data: Bunch,
-    name: str,
-    title: str,
-    intro: str,
-    known: str | None = None,
-    fitted: np.ndarray | None = None,
-) -> Section:
+def _shipped(seed: int, name: str) -> Section:
     """Co-cluster a shipped matrix, and compare with what is known of its rows."""
-    fitted = data.data if fitted is None else fitted
+    load, title, intro, known = _SHIPPED[name]
+    data = load()
+    fitted = data.get("fitted", data.data)
     model = TransportCoclustering(random_state=seed).fit(fitted)
     findings = [_found(model, data.column_names)]
     if known:
@@ -200,7 +179,7 @@ def noisy(seed: int) -> Section:
     )
 
 
-DEMOS = (zoo, votes, penguins, southern_women, crisp, noisy)
+DEMOS = (*(partial(_shipped, name=name) for name in _SHIPPED), crisp, noisy)
 
 
 # In words -------------------------------------------------------------------------------------
