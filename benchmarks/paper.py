@@ -102,8 +102,7 @@ def add(source: Path, target: Path) -> int:
     """Take in trials: those of the same task are replaced."""
     trials = load_trials(source)
     with TrialStore(target) as store:
-        for trial in trials:
-            store.add(trial)
+        store.trials |= {trial.task: trial for trial in trials}
         store.checkpoint()
     print(f"{len(trials)} trials added to {target}")
     return 0
