@@ -35,11 +35,16 @@ def loaded(folder: Path, changed: int) -> list[Trial]:
     return load_trials(folder, unfinished=False)
 
 
-def stored() -> list[Trial]:
+def version() -> tuple[Path, int]:
+    """Return what the stored trials are known by: their folder, and when they were changed."""
     file = STORED / TRIALS
     if not file.exists():
         raise FileNotFoundError(2, "no trials", str(STORED))
-    return loaded(STORED, file.stat().st_mtime_ns)
+    return STORED, file.stat().st_mtime_ns
+
+
+def stored() -> list[Trial]:
+    return loaded(*version())
 
 
 def full_seeds(trials: Sequence[Trial], n_init: int) -> int:
@@ -50,27 +55,33 @@ def full_seeds(trials: Sequence[Trial], n_init: int) -> int:
     return next(missing, most)
 
 
-def chosen() -> tuple[Protocol, list[Trial]]:
-    """Return the largest complete comparison, with the most starts there are for it."""
-    trials = [t for t in stored() if (t.overlap, t.data_set, t.method) in COMPARED]
+@cache
+def largest(folder: Path, changed: int) -> tuple[Protocol, list[Trial]]:
+    trials = [t for t in loaded(folder, changed) if (t.overlap, t.data_set, t.method) in COMPARED]
     if not trials:
-        raise FileNotFoundError(2, "no trials", str(STORED))
+        raise FileNotFoundError(2, "no trials", str(folder))
     starts = {trial.n_init for trial in trials if trial.n_init is not None}
     n_trials, n_init = max((full_seeds(trials, number), number) for number in starts)
     if n_trials == 0:
-        raise FileNotFoundError(2, "no seed has all methods", str(STORED))
+        raise FileNotFoundError(2, "no seed has all methods", str(folder))
     protocol = Protocol(n_trials=n_trials, n_init=n_init)
     by_task = {trial.task: trial for trial in trials}
     return protocol, [by_task[task] for task in protocol.tasks()]
 
 
-@cache
-def summarised(trials: tuple[Trial, ...]) -> list[Cell]:
-    return summarise(trials)
+def chosen() -> tuple[Protocol, list[Trial]]:
+    """Return the largest complete comparison, with the most starts there are for it."""
+    return largest(*version())
+
+
+_SUMMARISED: list[tuple[list[Trial], list[Cell]]] = []
 
 
 def cells() -> dict[tuple[str, str, str], Cell]:
-    return {(c.overlap, c.data_set, c.method): c for c in summarised(tuple(chosen()[1]))}
+    trials = chosen()[1]
+    if not _SUMMARISED or _SUMMARISED[0][0] is not trials:
+        _SUMMARISED[:] = [(trials, summarise(trials))]
+    return {(c.overlap, c.data_set, c.method): c for c in _SUMMARISED[0][1]}
 
 
 def shown(table: Table) -> str:
