@@ -17,15 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 
-from ccot.baselines import (
-    DoubleKMeans,
-    GaussianLatentBlockModel,
-    InformationTheoreticCoclustering,
-    ResidualBayesianCoclustering,
-    TriNMF,
-    TwoSidedKMeans,
-    TwoSidedNMF,
-)
+from ccot import baselines
 from ccot.datasets import load_simulated, make_latent_blocks
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
@@ -40,13 +32,13 @@ DATA_SETS = ("D1", "D2", "D3", "D4")
 D3_EQUAL = "D3 equal"
 OVERLAPS = ("published", "calibrated")
 RIVALS: dict[str, Callable[..., Any]] = {
-    "K-means": TwoSidedKMeans,
-    "NMF": TwoSidedNMF,
-    "DKM": DoubleKMeans,
-    "Tri-NMF": TriNMF,
-    "GLBM": GaussianLatentBlockModel,
-    "ITCC": InformationTheoreticCoclustering,
-    "RBC": ResidualBayesianCoclustering,
+    "K-means": baselines.TwoSidedKMeans,
+    "NMF": baselines.TwoSidedNMF,
+    "DKM": baselines.DoubleKMeans,
+    "Tri-NMF": baselines.TriNMF,
+    "GLBM": baselines.GaussianLatentBlockModel,
+    "ITCC": baselines.InformationTheoreticCoclustering,
+    "RBC": baselines.ResidualBayesianCoclustering,
 }
 METHODS = (*RIVALS, "CCOT", "CCOT-GW", "TransportCoclustering")
 # Other readings of the paper, by the name of a method and what is done differently.
