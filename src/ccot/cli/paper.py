@@ -120,15 +120,12 @@ def _movielens(
     typer.echo(f"{page}")
 
 
-_OLD_NAMES = {"figure3": "figure2"}
-
-
 def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
     """Run what is missing, write the part, say where it is."""
     from ccot.experiments.runner import run_protocol
     from ccot.experiments.sections import WITH_TRIALS, write_part
 
-    name, trials = _OLD_NAMES.get(name, name), []
+    trials = []
     if name == "all" or name in WITH_TRIALS:
         try:
             with ConsoleProgress().step("running") as news:

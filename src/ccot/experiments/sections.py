@@ -22,12 +22,13 @@ from ccot.persistence.atomic import write_atomically
 
 PARTS = ("table1", "table2", "figure1", "figure2")
 # Parts that rest on trials; the others need nothing but the matrices.
-WITH_TRIALS = frozenset({"table2", "figure2"})
+WITH_TRIALS = frozenset({"table2", "figure2", "figure3"})
+_OLD_NAMES = {"figure3": "figure2"}
 
 
 def write_part(name: str, protocol: Protocol, trials: Sequence[Trial], folder: Path) -> Path:
     """Write one part of the paper, or ``"all"``, and return the page."""
-    cells = summarise(trials)
+    name, cells = _OLD_NAMES.get(name, name), summarise(trials)
     sections = [_section(part, protocol, cells) for part in (PARTS if name == "all" else (name,))]
     if name in ("all", "table2"):
         with write_atomically(folder / "table2_cells.csv", "w") as file:
