@@ -7,9 +7,7 @@ from scipy.special import logsumexp
 
 from ccot.datasets import load_simulated
 from ccot.scalings.kernels import gaussian_kernel, mean_distance
-from ccot.transport.gromov import Limits, gromov_barycentre
-from ccot.transport.losses import LOSSES
-from ccot.transport.low_rank import LowRank
+from ccot.transport.gromov import LOSSES, Limits, LowRank, gromov_barycentre
 from ccot.transport.sinkhorn import sinkhorn
 
 EXACT = Limits(
