@@ -1,34 +1,110 @@
 """The paper's comparison at full length, stored for the page on reproduction.
 
 100 matrices of each set and overlap, 1000 draws, 50 starts. Takes hours of processor time and can
-be stopped at any time: the same command goes on.
+be stopped at any time: the same command goes on. The parts:
+
+main      ten methods on the four sets, at the published and at the calibrated noise
+equal     the same on D3 with the equal proportions that the paper's table states
+variants  other readings of CCOT and CCOT-GW: detectors, votes, draws, losses
+starts    the rivals from random partitions
+sweep     the ten methods at twelve levels of noise, ten matrices each
 """
 
 import argparse
 import sys
+from pathlib import Path
 
 from benchmarks.record import RESULTS
-from ccot.experiments.protocol import METHODS, Protocol
+from ccot.experiments.protocol import (
+    ALL_METHODS,
+    D3_EQUAL,
+    DATA_SETS,
+    RANDOM_STARTS,
+    VARIANTS,
+    Protocol,
+    at_sigma,
+    load_matrix,
+)
 from ccot.experiments.runner import run_protocol
-from ccot.experiments.store import TrialStore
+from ccot.experiments.store import JOURNAL, TrialStore, load_trials
 from ccot.runtime.progress import LineProgress
 
 FOLDER = RESULTS / "paper"
+# Levels of the sweep, in units of the calibrated noise of each set.
+LEVELS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
+SWEEP_SEEDS = 10
+
+
+def sweep(**options) -> list[Protocol]:
+    """Return a protocol for each set: its levels of noise are its own."""
+    options = {"n_trials": SWEEP_SEEDS} | options
+    protocols = []
+    for name in DATA_SETS:
+        sigma = load_matrix(name, "calibrated", 0).sigma
+        overlaps = tuple(at_sigma(level * sigma) for level in LEVELS)
+        protocols.append(Protocol(data_sets=(name,), overlaps=overlaps, **options))
+    return protocols
+
+
+PARTS = {
+    "main": lambda **options: [Protocol(**options)],
+    "equal": lambda **options: [Protocol(data_sets=(D3_EQUAL,), **options)],
+    "variants": lambda **options: [
+        Protocol(data_sets=(*DATA_SETS, D3_EQUAL), **{"methods": tuple(VARIANTS)} | options)
+    ],
+    "starts": lambda **options: [Protocol(**{"methods": tuple(RANDOM_STARTS)} | options)],
+    "sweep": sweep,
+}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=["main"])
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--starts", type=int, nargs="*", default=[50])
-    parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--seeds", type=int, help="matrices of each set, fewer than usual")
+    parser.add_argument("--n-init", type=int, default=50)
+    parser.add_argument(
+        "--methods", nargs="*", choices=ALL_METHODS, help="of the parts, these only"
+    )
+    parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--forget", action="store_true", help="drop stored trials of --methods")
+    parser.add_argument("--add", type=Path, help="take in the trials of another folder, then end")
     arguments = parser.parse_args()
+    if arguments.add:
+        return add(arguments.add, arguments.folder)
     if arguments.forget:
-        with TrialStore(FOLDER) as store:
-            store.forget(lambda trial: trial.method in arguments.methods)
-    for n_init in arguments.starts:
-        protocol = Protocol(n_init=n_init, methods=tuple(arguments.methods))
-        run_protocol(protocol, FOLDER, n_jobs=arguments.jobs, progress=LineProgress("paper"))
+        with TrialStore(arguments.folder) as store:
+            store.forget(lambda trial: trial.method in (arguments.methods or ALL_METHODS))
+    options = {"n_init": arguments.n_init}
+    options |= {"n_trials": arguments.seeds} if arguments.seeds else {}
+    for part in arguments.parts:
+        for protocol in PARTS[part](**options):
+            kept = tuple(m for m in protocol.methods if m in (arguments.methods or ALL_METHODS))
+            run(
+                Protocol(**vars(protocol) | {"methods": kept}),
+                arguments.folder,
+                arguments.jobs,
+                part,
+            )
+    return 0
+
+
+def run(protocol: Protocol, folder: Path, jobs: int, part: str) -> None:
+    try:
+        run_protocol(protocol, folder, n_jobs=jobs, progress=LineProgress(part))
+    except ImportError as error:
+        print(f"{error}; the trials stay in {folder / JOURNAL}, --add takes them in")
+
+
+def add(source: Path, target: Path) -> int:
+    """Take in trials: those of the same task are replaced."""
+    trials = load_trials(source)
+    with TrialStore(target) as store:
+        store.trials |= {trial.task: trial for trial in trials}
+        store.checkpoint()
+    print(f"{len(trials)} trials added to {target}")
     return 0
 
 

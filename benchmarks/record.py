@@ -8,12 +8,10 @@ measures with `of_this_run`, so that no row is shown under a command that did no
 import json
 import os
 import shlex
-import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
-from ccot.experiments.bench.facts import machine_facts
+from ccot.experiments.bench.facts import commit, machine_facts
 from ccot.persistence.atomic import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
@@ -50,14 +48,3 @@ def command() -> str:
     arguments = ["PATH" if os.path.isabs(text) else shlex.quote(text) for text in sys.argv[1:]]
     script = Path(sys.argv[0])
     return " ".join(["python", "-m", f"{script.parent.name}.{script.stem}", *arguments])
-
-
-@cache
-def commit() -> str | None:
-    """Return the commit that is measured, marked ``-dirty`` if files differ from it."""
-    ask = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        done = subprocess.run(ask, cwd=RESULTS, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout.strip()

@@ -26,11 +26,11 @@ def made(tmp_path_factory):
 
 
 def test_everything_is_written(made):
-    stems = ("table1", "table2", "table2_p_values", "table2_all_trials", "figure3_counts")
+    stems = ("table1", "table2", "table2_p_values", "table2_right_numbers", "figure2_counts")
     for stem in stems:
         for suffix in ("md", "csv", "tex"):
             assert (made / f"{stem}.{suffix}").stat().st_size > 50
-    for stem in ("figure2", "figure3"):
+    for stem in ("figure1", "figure2"):
         assert (made / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (made / f"{stem}.svg").read_text()
     assert len(load_trials(made)) == 4 * 2 * 3
@@ -65,6 +65,15 @@ def test_one_overlap_only(tmp_path):
     page = (tmp_path / "table2.html").read_text()
     assert "D2, calibrated" in page
     assert "D2, published" not in page
+
+
+@pytest.mark.parametrize("name", ["figure2", "figure3"])
+def test_figures_are_numbered_as_in_the_source_and_the_old_name_stays(tmp_path, made, name):
+    for file in ("trials.parquet", "timings.parquet"):
+        (tmp_path / file).write_bytes((made / file).read_bytes())
+    answer = CliRunner().invoke(app, [name, "--out", str(tmp_path), *TINY])
+    assert answer.exit_code == 0, answer.output
+    assert (tmp_path / "figure2.html").read_text().count("Figure 2: sorted scalings") == 2
 
 
 def test_an_unknown_method_is_named(tmp_path):

@@ -7,34 +7,46 @@ from pathlib import Path
 
 import pytest
 
-from ccot.experiments.protocol import Protocol
+from ccot.experiments.protocol import (
+    D3_EQUAL,
+    DATA_SETS,
+    RANDOM_STARTS,
+    VARIANTS,
+    Protocol,
+    at_sigma,
+)
 from ccot.experiments.store import TrialStore
 
 DOCS = Path(__file__).parents[2] / "docs"
+MODULES = ("reproduction", "variants", "claims", "render")
 
 
 @pytest.fixture(scope="module")
 def docs():
     sys.path.insert(0, str(DOCS))
-    yield importlib.import_module("reproduction"), importlib.import_module("render")
+    yield {name: importlib.import_module(name) for name in MODULES}
     sys.path.remove(str(DOCS))
+
+
+def keep(folder, a_trial, *protocols):
+    with TrialStore(folder) as store:
+        for protocol in protocols:
+            for task in protocol.tasks():
+                store.trials[task] = replace(a_trial, **asdict(task))
+        store.checkpoint()
 
 
 @pytest.fixture
 def made_up(docs, tmp_path, monkeypatch, a_trial):
     """A store with two complete seeds at 5 starts, and one at 50."""
-    with TrialStore(tmp_path) as store:
-        for protocol in (Protocol(2, n_init=5), Protocol(1, n_init=50)):
-            for task in protocol.tasks():
-                store.add(replace(a_trial, **asdict(task)))
-        store.checkpoint()
-    monkeypatch.setattr(docs[0], "STORED", tmp_path)
-    return docs[0]
+    keep(tmp_path, a_trial, Protocol(2, n_init=5), Protocol(1, n_init=50))
+    monkeypatch.setattr(docs["reproduction"], "STORED", tmp_path)
+    return docs["reproduction"]
 
 
 def test_the_page_is_up_to_date(docs):
     page = (DOCS / "reproduction.md").read_text()
-    assert docs[1].render(page) == page
+    assert docs["render"].render(page) == page
 
 
 def test_the_largest_complete_comparison_is_shown(made_up):
@@ -55,3 +67,106 @@ def test_verdicts_follow_the_trials(made_up, monkeypatch):
     worse = [replace(t, error=0.2) if t.method == "K-means" else t for t in trials]
     monkeypatch.setattr(made_up, "chosen", lambda: (protocol, worse))
     assert made_up.k_means_is_perfect()[2] == "does not hold"
+
+
+def test_claims_follow_the_trials(docs, made_up, monkeypatch):
+    claims = docs["claims"]
+    assert claims.significantly_better()[2] == "does not hold"
+    protocol, trials = Protocol(20), []
+    a_trial = made_up.chosen()[1][0]
+    for task in protocol.tasks():
+        error = 0.0 if task.method in made_up.STEPS else 0.1 + task.seed / 1000
+        trials.append(replace(a_trial, **asdict(task), error=error))
+    monkeypatch.setattr(made_up, "chosen", lambda: (protocol, trials))
+    assert claims.significantly_better()[2] == "holds"
+    assert claims.numbers_found()[2] == "holds"
+
+
+def test_other_readings_are_shown_beside_the_papers_numbers(docs, made_up, tmp_path, a_trial):
+    sets = (*DATA_SETS, D3_EQUAL)
+    sweep = (at_sigma(0.1), at_sigma(1.0))
+    keep(
+        tmp_path,
+        a_trial,
+        Protocol(1),
+        Protocol(1, methods=tuple(VARIANTS), data_sets=sets),
+        Protocol(1, data_sets=(D3_EQUAL,)),
+        Protocol(1, methods=tuple(RANDOM_STARTS)),
+        Protocol(1, overlaps=sweep),
+    )
+    variants = docs["variants"]
+    shown = variants.variants()
+    for name in VARIANTS:
+        assert f"| {name} |" in shown
+    assert "| CCOT, paper | .018 (100 / 100) | .023 (83 / 97) | .031 (99 / 98) |" in shown
+    assert "| DKM, random starts, published |" in variants.starts()
+    assert "| D4, sigma | 0.1 | 1 |" in variants.sweep()
+    assert variants.equal().count("\n") == 11
+
+
+def test_what_is_not_measured_is_said(docs, made_up):
+    for name in ("variants", "starts", "sweep"):
+        said = docs["render"].fill(f"reproduction_{name}")
+        assert said == "Not measured yet: `python -m benchmarks.paper` does."
+
+
+def test_the_prose_says_what_the_stored_trials_say(docs):
+    """Statements of the page that are written out, not rendered."""
+    claims, cells = docs["claims"], docs["reproduction"].cells()
+    assert claims.significantly_better()[2] == "does not hold"
+    for method in ("CCOT", "CCOT-GW"):
+        assert cells["published", "D4", method].every.p_value < 0.05
+        assert not cells["published", "D4", method].every.bold
+        assert all(cells["published", n, "K-means"].every.mean == 0 for n in DATA_SETS)
+    for name in ("D3", "D4"):
+        assert not cells["published", name, "NMF"].found
+    assert docs["reproduction"].detector_is_weak()[2] == "holds"
+    missed = {
+        (n, m): cells["published", n, m].n_trials - cells["published", n, m].right.n_trials
+        for n in DATA_SETS
+        for m in ("CCOT", "CCOT-GW")
+    }
+    assert missed["D4", "CCOT"] == sum(missed[n, "CCOT"] for n in DATA_SETS)
+    assert 2 * missed["D4", "CCOT-GW"] > sum(missed[n, "CCOT-GW"] for n in DATA_SETS)
+
+
+def test_what_is_said_of_movielens_is_what_is_stored(docs):
+    claims = docs["claims"]
+    verdicts = {make.__name__: make()[2] for make in claims.MOVIELENS}
+    assert verdicts["both_agree"] == "does not hold"
+    assert verdicts["nine_by_fifteen"] == "holds in part"
+    assert verdicts["last_users"] == verdicts["larger_clusters"] == "holds"
+    settings = claims.load("movielens_settings")["cells"]
+    same = [(c["loss"], c["reg"]) for c in settings if (c["users"], c["movies"]) == (9, 15)]
+    assert same == [("kl", 1.0)]
+    assert len(settings) == 7
+
+
+def test_what_is_said_of_new_rows_is_what_is_stored(docs):
+    trials = docs["claims"].load("online")["trials"]
+    for trial in trials:
+        if trial["arriving"]:
+            assert trial["error_extended"] == 1.0
+        else:
+            assert trial["error_extended"] == trial["error_refit"] == 0.0
+    arriving = [t for t in trials if t["arriving"] and t["method"] == "CCOT"]
+    assert sum(t["clusters_updated"] == t["classes"] for t in arriving) > 0.9 * len(arriving)
+    assert sum(t["clusters_refit"] == t["classes"] for t in arriving) > 0.9 * len(arriving)
+    assert len(arriving) / 2 < sum(t["warned"] for t in arriving) < len(arriving)
+    others = [t for t in trials if not t["arriving"] and t["method"] == "CCOT"]
+    lost = {t["set"] for t in others if t["clusters_updated"] < t["clusters_before"]}
+    assert lost == {"D3"}
+
+
+@pytest.mark.slow
+def test_stored_trials_come_out_again():
+    """One of every method; `python -m benchmarks.rerun` takes ten."""
+    from benchmarks.rerun import choose, differing
+    from ccot.experiments.bench.facts import versions
+    from ccot.experiments.store import load_trials
+
+    trials = load_trials(DOCS.parent / "benchmarks" / "results" / "paper")
+    same = [trial for trial in trials if trial.versions == versions()]
+    if not same:
+        pytest.skip(f"no stored trial was made with {versions()}")
+    assert not differing(choose(same, 1, seed=1), 1)

@@ -74,8 +74,10 @@ def test_measured_columns_stand_apart(tmp_path, trials):
     with TrialStore(tmp_path) as store:
         store.add(trials[0])
         store.checkpoint()
-    assert not {"seconds", "processor"} & set(pq.read_schema(tmp_path / TRIALS).names)
-    assert {"seconds", "processor", "seed"} <= set(pq.read_schema(tmp_path / TIMINGS).names)
+    assert not {"seconds", "processor", "commit"} & set(pq.read_schema(tmp_path / TRIALS).names)
+    assert {"seconds", "processor", "commit", "seed"} <= set(
+        pq.read_schema(tmp_path / TIMINGS).names
+    )
     assert sorted(file.name for file in tmp_path.iterdir()) == [TIMINGS, TRIALS]
 
 

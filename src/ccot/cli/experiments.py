@@ -214,8 +214,9 @@ def _command(name: str, text: str) -> None:
 
 _command("table1", "Table 1: the simulated data sets.")
 _command("table2", "Table 2: co-clustering errors of all methods, with tests.")
-_command("figure2", "Figure 2: D2, D3 and D4, reordered.")
-_command("figure3", "Figure 3: scalings of D3, and how often the numbers of clusters are found.")
+_command("figure1", "Figure 1: D2, D3 and D4, reordered. Up to version 0.1 it was figure2.")
+_command("figure2", "Figure 2: scalings of D3, and how often the numbers of clusters are found.")
+_command("figure3", "The same as figure2, under its old name.")
 _command("all", "All tables and figures on one page.")
 
 

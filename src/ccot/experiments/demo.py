@@ -13,8 +13,9 @@ import re
 import struct
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,120 +53,90 @@ class Section:
     column_names: Sequence[str] | None = None
     annotations: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
-    def write(self, out: Path) -> Path:
-        """Write the report."""
-        return write_report(
-            out / f"{self.name}.html",
-            self.models,
-            matrix=self.matrix,
-            row_names=self.row_names,
-            column_names=self.column_names,
-            title=self.title,
-            annotations=self.annotations,
-        )
-
 
 # The matrices ---------------------------------------------------------------------------------
 
 
-def zoo(seed: int) -> Section:
-    """Co-cluster animals and their traits; their classes are not shown."""
-    data = load_zoo()
-    return _shipped(
-        "zoo",
+def _load_measured_penguins() -> Bunch:
+    """Return the penguins that were measured, and their standardised measurements."""
+    data = load_penguins()
+    measured = np.flatnonzero(~np.isnan(data.data).all(axis=1))
+    data.data = data.data[measured]
+    data.row_names = [data.row_names[k] for k in measured]
+    data.annotations = {
+        title: [values[k] for k in measured] for title, values in data.annotations.items()
+    }
+    data.fitted = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
+    return data
+
+
+# Matrices that are shipped: title, what they are, and what is known of the rows but not shown.
+_SHIPPED = {
+    "zoo": (
+        load_zoo,
         "Zoo animals",
         "101 animals and 16 traits: which animals share which traits? Mammals give milk, birds "
         "have feathers, fish have fins; insects, molluscs and amphibians are left together.",
-        data,
-        TransportCoclustering(random_state=seed).fit(data.data),
         "class",
-    )
-
-
-def votes(seed: int) -> Section:
-    """Co-cluster members of the US House and their votes; their parties are not shown."""
-    data = load_votes()
-    return _shipped(
-        "votes",
+    ),
+    "votes": (
+        load_votes,
         "Votes of the US House, 1984",
         "435 members and 16 votes: who votes alike on what? One group of members and one of votes "
         "on each side; some members vote with the other party.",
-        data,
-        TransportCoclustering(random_state=seed).fit(data.data),
         "party",
-    )
-
-
-def penguins(seed: int) -> Section:
-    """Co-cluster standardised measurements of penguins; their species are not shown."""
-    data = load_penguins()
-    measured = ~np.isnan(data.data).all(axis=1)
-    kept = Bunch(
-        data=data.data[measured],
-        row_names=[name for name, is_in in zip(data.row_names, measured, strict=True) if is_in],
-        column_names=data.column_names,
-        annotations={
-            title: [value for value, is_in in zip(values, measured, strict=True) if is_in]
-            for title, values in data.annotations.items()
-        },
-    )
-    scaled = (kept.data - kept.data.mean(axis=0)) / kept.data.std(axis=0)
-    return _shipped(
-        "penguins",
+    ),
+    "penguins": (
+        _load_measured_penguins,
         "Penguins of three species",
         "342 penguins, four measurements, standardised for fitting because units differ; two that "
         "were not measured are left out. Gentoos are heavy with shallow bills.",
-        kept,
-        TransportCoclustering(random_state=seed).fit(scaled),
         "species",
-        scaled,
-    )
-
-
-def southern_women(seed: int) -> Section:
-    """Co-cluster women and the social events they attended."""
-    data = load_southern_women()
-    model = TransportCoclustering(random_state=seed).fit(data.data)
-    return Section(
-        name="southern_women",
-        title="Southern women and social events",
-        intro="18 women and 14 events of the 1930s, long studied in sociology: two circles of "
+    ),
+    "southern_women": (
+        load_southern_women,
+        "Southern women and social events",
+        "18 women and 14 events of the 1930s, long studied in sociology: two circles of "
         "women, their own events, and the few that both attended.",
-        findings=_found(model, data.column_names),
-        models={"TransportCoclustering": model},
-        matrix=data.data,
-        row_names=data.row_names,
-        column_names=data.column_names,
-    )
+        None,
+    ),
+}
 
 
-def _shipped(
-    name: str, title: str, intro: str, data: Bunch, model: Estimator, known: str, fitted=None
-) -> Section:
-    """Return a section on a shipped matrix: what was found, and how far it is what is known."""
-    classes = np.unique(data.annotations[known], return_inverse=True)
-    fitted = np.nan_to_num(data.data if fitted is None else fitted, nan=0.5)
-    told = KMeans(len(classes[0]), n_init=10, random_state=0).fit_predict(fitted)
-    ours, theirs = (adjusted_rand_score(classes[1], labels) for labels in (model.row_labels_, told))
-    better = "better" if theirs > ours + 0.005 else "no better"
+def _shipped(seed: int, name: str) -> Section:
+    """Co-cluster a shipped matrix, and compare with what is known of its rows."""
+    load, title, intro, known = _SHIPPED[name]
+    data = load()
+    fitted = data.get("fitted", data.data)
+    model = TransportCoclustering(random_state=seed).fit(fitted)
+    findings = [_found(model, data.column_names)]
+    if known:
+        findings += _compare(model, fitted, known, data.annotations[known])
     return Section(
         name=name,
         title=title,
         intro=intro,
-        findings="\n".join(
-            [
-                _found(model, data.column_names),
-                f"{known} in each row cluster: {_crossed(model, classes[1], classes[0].tolist())}",
-                f"adjusted Rand index with the {known}: {ours:.2f}; K-means, told that there are "
-                f"{len(classes[0])}, is {better}: {theirs:.2f}",
-            ]
-        ),
+        findings="\n".join(findings),
         models={"TransportCoclustering": model},
         matrix=data.data,
         row_names=data.row_names,
         column_names=data.column_names,
-        annotations=data.annotations,
+        annotations=data.annotations if known else {},
     )
+
+
+def _compare(model: Estimator, fitted: np.ndarray, known: str, values: Sequence) -> list[str]:
+    """Say how far the row clusters are what is known, beside K-means with the number given."""
+    names, classes = np.unique(values, return_inverse=True)
+    given = KMeans(len(names), n_init=10, random_state=0)
+    labels = model.row_labels_, given.fit_predict(np.nan_to_num(fitted, nan=0.5))
+    ours, theirs = (adjusted_rand_score(classes, side) for side in labels)
+    better = "better" if theirs > ours + 0.005 else "no better"
+    return [
+        f"{known} in each row cluster: {_crossed(model, classes, names.tolist())}",
+        f"adjusted Rand index with the {known}: {ours:.2f}; K-means, told that there are "
+        f"{len(names)}, is {better}: {theirs:.2f}",
+    ]
 
 
 def crisp(seed: int) -> Section:
@@ -208,14 +179,7 @@ def noisy(seed: int) -> Section:
     )
 
 
-DEMOS: tuple[Callable[[int], Section], ...] = (
-    zoo,
-    votes,
-    penguins,
-    southern_women,
-    crisp,
-    noisy,
-)
+DEMOS = (*(partial(_shipped, name=name) for name in _SHIPPED), crisp, noisy)
 
 
 # In words -------------------------------------------------------------------------------------
@@ -344,7 +308,15 @@ def run_demo(out: Path, seed: int = 0) -> Path:
     for demo in DEMOS:
         section = demo(seed)
         print(f"{section.title}\n{'=' * len(section.title)}\n{section.intro}\n", flush=True)
-        report = section.write(out)
+        report = write_report(
+            out / f"{section.name}.html",
+            section.models,
+            matrix=section.matrix,
+            row_names=section.row_names,
+            column_names=section.column_names,
+            title=section.title,
+            annotations=section.annotations,
+        )
         print(f"{section.findings}\nreport: {report}\n", flush=True)
         sections.append(section)
     page = out / "index.html"

@@ -50,14 +50,7 @@ def run(
     quick: bool = False,
     progress: Progress = no_progress,
 ) -> Path:
-    """Make the study and write its page.
-
-    Examples
-    --------
-    >>> from ccot.experiments.movielens import run
-    >>> run("study", quick=True)  # doctest: +SKIP
-    PosixPath('study/movielens.html')
-    """
+    """Make the study and write its page."""
     from ccot.experiments.movielens_page import write_page
 
     folder = Path(out)
@@ -156,18 +149,15 @@ def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
     described = []
     for label in range(labels.max() + 1):
         members = labels == label
-        ratings = by_movie[:, members].data
-        ratio = movies.genres[members].mean(axis=0) / np.maximum(overall, 1e-12)
-        frequent = movies.genres[members].mean(axis=0) >= 0.05
-        order = [k for k in np.argsort(-ratio) if frequent[k] and ratio[k] > 1.2][:3]
+        share = movies.genres[members].mean(axis=0)
         favourites = np.flatnonzero(members)[np.argsort(-counts[members], kind="stable")]
         described.append(
             {
                 "size": int(members.sum()),
-                "mean_rating": float(ratings.mean()),
+                "mean_rating": float(by_movie[:, members].data.mean()),
                 "median_ratings": float(np.median(counts[members])),
                 "median_year": float(np.nanmedian(movies.years[members])),
-                "genres": [[str(movies.genre_names[k]), float(ratio[k])] for k in order],
+                "genres": _striking(movies.genre_names, share, overall, share >= 0.05, 1.2),
                 "most_rated": movies.titles[favourites[:N_TITLES]].tolist(),
             }
         )
@@ -185,10 +175,7 @@ def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
     for label in range(labels.max() + 1):
         members = labels == label
         share = np.bincount(work[members], minlength=len(occupations)) / members.sum()
-        ratio = share / overall
-        order = [k for k in np.argsort(-ratio) if share[k] >= 0.05 and ratio[k] > 1.2][:3]
-        own = tastes[members].sum(axis=0) / tastes[members].sum() / np.maximum(taste, 1e-12)
-        liked = [k for k in np.argsort(-own) if taste[k] >= 0.01 and own[k] > 1.1][:3]
+        own = tastes[members].sum(axis=0) / tastes[members].sum()
         described.append(
             {
                 "size": int(members.sum()),
@@ -196,11 +183,20 @@ def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
                 "median_ratings": float(np.median(counts[members])),
                 "median_age": float(np.median(movies.ages[members])),
                 "women": float((movies.sexes[members] == "F").mean()),
-                "occupations": [[str(occupations[k]), float(ratio[k])] for k in order],
-                "genres": [[str(movies.genre_names[k]), float(own[k])] for k in liked],
+                "occupations": _striking(occupations, share, overall, share >= 0.05, 1.2),
+                "genres": _striking(movies.genre_names, own, taste, taste >= 0.01, 1.1),
             }
         )
     return described
+
+
+def _striking(
+    names: Any, share: np.ndarray, overall: np.ndarray, frequent: np.ndarray, least: float
+) -> list[list[Any]]:
+    """Return the names, at most three, whose share is farthest above the overall one."""
+    ratio = share / np.maximum(overall, 1e-12)
+    order = [k for k in np.argsort(-ratio) if frequent[k] and ratio[k] > least][:3]
+    return [[str(names[k]), float(ratio[k])] for k in order]
 
 
 def describe_end(movies: Bunch, model: Any, label: int) -> dict[str, Any]:
@@ -221,17 +217,23 @@ def describe_end(movies: Bunch, model: Any, label: int) -> dict[str, Any]:
 
 def describe_blocks(movies: Bunch, model: TransportCoclustering) -> dict[str, Any]:
     """Return what the blocks of transport onto blocks are."""
-    seen = (movies.data > 0).astype(float)
-    by_user = np.eye(model.n_row_clusters_)[model.row_labels_]
-    by_movie = np.eye(model.n_column_clusters_)[model.column_labels_]
-    counts = by_user.T @ (seen @ by_movie)
-    sums = by_user.T @ (movies.data @ by_movie)
-    cells = np.outer(by_user.sum(axis=0), by_movie.sum(axis=0))
     return {
         "family": model.family_,
         "reason": model.family_reason_,
         "users": describe_users(movies, model.row_labels_),
         "movies": describe_movies(movies, model.column_labels_),
+        **block_ratings(movies, model),
+    }
+
+
+def block_ratings(movies: Bunch, model: Any) -> dict[str, list[list[float]]]:
+    """Return the share of rated pairs and the mean rating of each block; 0 where none is rated."""
+    by_user = np.eye(model.n_row_clusters_)[model.row_labels_]
+    by_movie = np.eye(model.n_column_clusters_)[model.column_labels_]
+    counts = by_user.T @ ((movies.data > 0).astype(float) @ by_movie)
+    sums = by_user.T @ (movies.data @ by_movie)
+    cells = np.outer(by_user.sum(axis=0), by_movie.sum(axis=0))
+    return {
         "share_rated": (counts / cells).tolist(),
         "mean_rating": (sums / np.maximum(counts, 1)).tolist(),
     }

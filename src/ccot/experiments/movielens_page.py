@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from ccot.experiments.movielens import block_ratings
 from ccot.experiments.page import Picture, Section, write_sections
 from ccot.experiments.tables import Table
 from ccot.persistence.atomic import write_atomically
-from ccot.plotting import new_figure
+from ccot.plotting import new_figure, plot_scalings
 
 _PAPER_MOVIE_CLUSTERS = 15
 
@@ -48,10 +49,10 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
     return page
 
 
-_SIZES = "Users and movies in each cluster of CCOT-GW."
+_SIZES = "Figure 3: users (a) and movies (b) in each cluster of CCOT-GW."
 _SUMMARY = (
-    "The ratings in the order of the clusters, and the mean rating of each block, missing ratings "
-    "left out; light is high, white has none."
+    "Figure 4: the ratings in the order of the clusters (a), and the mean rating of each block, as "
+    "large as it is (b); missing ratings are left out, light is high, white has none."
 )
 _CURVES = "Sorted logarithms of the scalings, and the jumps that the authors' detector reports."
 
@@ -98,16 +99,17 @@ def draw_summary(movies: Bunch, model: Any) -> Any:
         )
     )
     known = np.where(ratings > 0, ratings, np.nan)
-    by_row = np.eye(model.n_row_clusters_)[model.row_labels_]
-    by_column = np.eye(model.n_column_clusters_)[model.column_labels_]
-    counts = by_row.T @ ((ratings > 0) @ by_column)
-    means = np.divide(by_row.T @ ratings @ by_column, counts, where=counts > 0,
-                      out=np.full(counts.shape, np.nan))  # fmt: skip
-    edges = [np.r_[0, np.bincount(labels).cumsum()] for labels in
-             (model.row_labels_, model.column_labels_)]  # fmt: skip
+    means = np.array(block_ratings(movies, model)["mean_rating"])
+    sizes = [np.bincount(labels) for labels in (model.row_labels_, model.column_labels_)]
+    edges = [np.r_[0, side.cumsum()] for side in sizes]
     figure, axes = new_figure(1, 2, size=(11, 5))
     axes[0].imshow(known[rows][:, columns], aspect="auto", vmin=1, vmax=5, interpolation="nearest")
+    means = np.where(means > 0, means, np.nan)
     shown = axes[1].pcolormesh(edges[1], edges[0], means, vmin=1, vmax=5)
+    names = [[f"{k} ({size})" for k, size in enumerate(side, 1)] for side in sizes]
+    middles = [(side[1:] + side[:-1]) / 2 for side in edges]
+    axes[1].set_yticks(middles[0], names[0], fontsize=7)
+    axes[1].set_xticks(middles[1], names[1], fontsize=7, rotation=90)
     axes[1].invert_yaxis()
     figure.colorbar(shown, ax=axes, label="rating")
     for panel in axes:
@@ -118,14 +120,7 @@ def draw_summary(movies: Bunch, model: Any) -> Any:
 def draw_curves(model: Any) -> Any:
     """Draw the sorted scalings with the jumps."""
     figure, axes = new_figure(1, 2, size=(9, 3))
-    for panel, side, scaling, jumps in (
-        (axes[0], "users", model.row_log_scaling_, model.row_jumps_),
-        (axes[1], "movies", model.column_log_scaling_, model.column_jumps_),
-    ):
-        panel.plot(np.sort(scaling), color="0.2")
-        for jump in jumps:
-            panel.axvline(jump, color="0.7", linewidth=0.6)
-        panel.set(xlabel=f"{side}, sorted", ylabel="log scaling")
+    plot_scalings(model, axes)
     return figure
 
 
@@ -135,15 +130,11 @@ def table_of_methods(study: dict[str, Any]) -> Table:
     for method in study["methods"]:
         users, movies = method["users"], method["movies"]
         jumps = users["clusters"] + movies["clusters"] - 2
-        rows.append(
-            (
-                method["method"],
-                f"{method['reg']:.3g}",
-                f"{users['clusters']} x {movies['clusters']}",
-                f"{users['jumps_significant'] + movies['jumps_significant']} of {jumps}",
-                f"{users['clusters_by_test']} x {movies['clusters_by_test']}",
-            )
+        numbers, by_test = (
+            f"{users[key]} x {movies[key]}" for key in ("clusters", "clusters_by_test")
         )
+        significant = f"{users['jumps_significant'] + movies['jumps_significant']} of {jumps}"
+        rows.append((method["method"], f"{method['reg']:.3g}", numbers, significant, by_test))
     return Table(
         "movielens_methods",
         "Clusters of users and movies by the authors' detector, and what a test leaves of them",
@@ -160,26 +151,23 @@ def table_of_agreement(study: dict[str, Any]) -> Table:
         (" and ".join(pair["methods"]), f"{pair['users']:.2f}", f"{pair['movies']:.2f}")
         for pair in study["nmi"]
     ]
-    return Table(
-        "movielens_nmi",
-        "Normalised mutual information of partitions",
-        ("methods", "users", "movies"),
-        rows,
-    )
+    caption = "Normalised mutual information of partitions"
+    return Table("movielens_nmi", caption, ("methods", "users", "movies"), rows)
 
 
 def table_of_ends(study: dict[str, Any]) -> Table:
-    """Return titles of the first and the last movie cluster."""
-    rows = []
-    for end in ("first", "last"):
-        listed = study["ends"][end]
-        for rank in range(len(listed["by_rating"])):
-            rated, scaled = listed["by_rating"][rank], listed["by_scaling"][rank]
-            rows.append((f"M{listed['cluster']}", _one(rated), _one(scaled)))
+    """Return titles of the first and the last movie cluster, the paper's beside them."""
+    rows = [
+        (f"M{listed['cluster']}", paper["title"], _one(rated), _one(scaled))
+        for end, listed in study["ends"].items()
+        for paper, rated, scaled in zip(
+            study["paper_titles"][end], listed["by_rating"], listed["by_scaling"], strict=True
+        )
+    ]
     return Table(
         "movielens_top5",
-        "Five movies of the first and of the last movie cluster",
-        ("cluster", "by mean rating (number of ratings)", "by scaling"),
+        "Table 3: five movies of the first and of the last movie cluster",
+        ("cluster", "paper", "by mean rating (number of ratings)", "by scaling"),
         rows,
         groups=len(study["ends"]["first"]["by_rating"]),
     )

@@ -24,14 +24,15 @@ _STYLE = """
   img { background: #fff; }
 }
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 84rem; margin: 2rem auto; padding: 0 1rem; }
+  max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
 h1, h2 { line-height: 1.2; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding: .5rem 0; }
-th, td { padding: .25rem .6rem; text-align: right; white-space: nowrap; }
+th, td { padding: .25rem .35rem; text-align: right; }
+th[scope=row] { white-space: nowrap; }
 th[scope=row], th:first-child { text-align: left; font-weight: 400; }
 thead th, tr.last > * { border-bottom: 1px solid var(--line); }
-thead th { font-weight: 600; white-space: normal; vertical-align: bottom; }
+thead th { font-weight: 600; vertical-align: bottom; }
 td small { display: block; color: var(--faint); }
 .wide { overflow-x: auto; margin: 1rem 0 .5rem; }
 .note, footer { color: var(--faint); font-size: .85rem; max-width: 60rem; }

@@ -6,68 +6,82 @@ seconds of a trial depends on where, when or beside what it was run.
 
 from __future__ import annotations
 
-import platform
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cache
-from importlib.metadata import version
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
 
-from ccot.baselines import (
-    DoubleKMeans,
-    GaussianLatentBlockModel,
-    InformationTheoreticCoclustering,
-    ResidualBayesianCoclustering,
-    TriNMF,
-    TwoSidedKMeans,
-    TwoSidedNMF,
-)
-from ccot.datasets import load_simulated
+from ccot import baselines
+from ccot.datasets import load_simulated, make_latent_blocks
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
+from ccot.experiments.bench.facts import commit, processor, versions
+from ccot.experiments.printed import PrintedVote
 from ccot.metrics import coclustering_error, error_rate
 from ccot.scalings.jumps import find_scaling_jumps
 
 DATA_SETS = ("D1", "D2", "D3", "D4")
+# The paper's table calls the proportions of D3 equal, the published parameters make them unequal.
+D3_EQUAL = "D3 equal"
 OVERLAPS = ("published", "calibrated")
 RIVALS: dict[str, Callable[..., Any]] = {
-    "K-means": TwoSidedKMeans,
-    "NMF": TwoSidedNMF,
-    "DKM": DoubleKMeans,
-    "Tri-NMF": TriNMF,
-    "GLBM": GaussianLatentBlockModel,
-    "ITCC": InformationTheoreticCoclustering,
-    "RBC": ResidualBayesianCoclustering,
+    "K-means": baselines.TwoSidedKMeans,
+    "NMF": baselines.TwoSidedNMF,
+    "DKM": baselines.DoubleKMeans,
+    "Tri-NMF": baselines.TriNMF,
+    "GLBM": baselines.GaussianLatentBlockModel,
+    "ITCC": baselines.InformationTheoreticCoclustering,
+    "RBC": baselines.ResidualBayesianCoclustering,
 }
 METHODS = (*RIVALS, "CCOT", "CCOT-GW", "TransportCoclustering")
+# Other readings of the paper, by the name of a method and what is done differently.
+_CCOT = partial(CCOT, sampling="uniform")
+VARIANTS: dict[str, Callable[..., Any]] = {
+    "CCOT, authors' detector": partial(_CCOT, detector="authors"),
+    "CCOT, printed detector": partial(_CCOT, detector="paper"),
+    "CCOT, vote by step number": partial(PrintedVote, sampling="uniform"),
+    "CCOT, authors' detector, vote by step number": partial(
+        PrintedVote, sampling="uniform", detector="authors"
+    ),
+    "CCOT, with replacement": partial(CCOT, sampling="replacement"),
+    "CCOT-GW, authors' detector": partial(CCOTGW, detector="authors"),
+    "CCOT-GW, printed detector": partial(CCOTGW, detector="paper"),
+    "CCOT-GW, KL loss": partial(CCOTGW, loss="kl"),
+    "CCOT-GW, KL loss, authors' detector": partial(CCOTGW, loss="kl", detector="authors"),
+}
+# RBC is started by K-means in the paper, too.
+RANDOM_STARTS = {
+    f"{name}, random starts": partial(make, init="random")
+    for name, make in RIVALS.items()
+    if name != "RBC"
+}
+_MAKERS: dict[str, Callable[..., Any]] = {
+    **RIVALS,
+    "CCOT": _CCOT,
+    "CCOT-GW": CCOTGW,
+    "TransportCoclustering": TransportCoclustering,
+    **VARIANTS,
+    **RANDOM_STARTS,
+}
+ALL_METHODS = tuple(_MAKERS)
 # These know no negative numbers: a matrix that has some is shifted for them.
 NON_NEGATIVE = frozenset({"NMF", "Tri-NMF", "ITCC"})
-_PACKAGES = ("ccot", "numpy", "scipy", "scikit-learn", "POT")
+_SIGMA = "sigma "
 
 
 @dataclass(frozen=True)
 class Task:
-    """One method on one matrix.
+    """One method on one matrix; the seed is that of both.
 
-    Attributes
-    ----------
-    data_set, overlap : str
-        The simulated set, and how noisy.
-    seed : int
-        Seed of the matrix and of the method.
-    method : str
-        One of ``METHODS``.
-    n_init : int or None
-        Starts; None for methods without.
-    n_samplings : int or None
-        Draws; None for methods without.
+    The overlap is one of ``OVERLAPS`` or a noise of its own, :func:`at_sigma`. Starts and draws
+    are None for methods without.
     """
 
     data_set: str
@@ -79,17 +93,11 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Task):
     """What came of a task, in one line.
 
     Attributes
     ----------
-    data_set, overlap, seed, method, n_init, n_samplings
-        The task.
-    true_row_clusters, true_column_clusters : int
-        Numbers of clusters in the truth, which the rivals are given.
-    row_clusters, column_clusters : int
-        Numbers of clusters the method ended with.
     row_error, column_error, error : float
         Error rates, and the co-clustering error.
     converged : bool
@@ -101,20 +109,10 @@ class Trial:
         for methods without scalings.
     authors_row_clusters, authors_column_clusters : int or None
         Numbers that the authors' detector finds in the same scalings; CCOT-GW only.
-    versions : str
-        Versions of the packages.
     seconds : float
         Processor time of the fit, which is the time it takes on a machine of its own.
-    processor : str
-        On which machine.
     """
 
-    data_set: str
-    overlap: str
-    seed: int
-    method: str
-    n_init: int | None
-    n_samplings: int | None
     true_row_clusters: int
     true_column_clusters: int
     row_clusters: int
@@ -131,6 +129,7 @@ class Trial:
     versions: str
     seconds: float
     processor: str
+    commit: str | None = None
 
     @property
     def task(self) -> Task:
@@ -157,18 +156,8 @@ class Trial:
 class Protocol:
     """How the comparison is made; the defaults are the paper's.
 
-    Attributes
-    ----------
-    n_trials : int
-        Matrices of each set and overlap.
-    n_samplings : int
-        Draws of CCOT from a matrix that is not square; a square one is solved once, as it is.
-    n_init : int
-        Starts of each rival.
-    overlaps, methods : sequence of str
-        Which ones.
-    seed : int
-        Seed of the first matrix; the others follow.
+    Matrices of each set and overlap are counted by ``n_trials``, their seeds begin with ``seed``.
+    Draws are those of CCOT from a matrix that is not square; a square one is solved once.
 
     Examples
     --------
@@ -185,6 +174,7 @@ class Protocol:
     overlaps: Sequence[str] = OVERLAPS
     methods: Sequence[str] = METHODS
     seed: int = 0
+    data_sets: Sequence[str] = DATA_SETS
 
     def tasks(self) -> list[Task]:
         """Return all tasks, all of one seed before those of the next.
@@ -194,24 +184,57 @@ class Protocol:
         return [
             self._task(data_set, overlap, self.seed + number, method)
             for number in range(self.n_trials)
-            for data_set in DATA_SETS
+            for data_set in self.data_sets
             for overlap in self.overlaps
             for method in self.methods
         ]
 
     def _task(self, data_set: str, overlap: str, seed: int, method: str) -> Task:
-        n_init = self.n_init if method in RIVALS else None
+        n_init = self.n_init if base_of(method) in RIVALS else None
         n_samplings = None
-        if method == "CCOT":
+        if base_of(method) == "CCOT":
             n_rows, n_columns = load_shape(data_set)
             n_samplings = 1 if n_rows == n_columns else self.n_samplings
         return Task(data_set, overlap, seed, method, n_init, n_samplings)
 
 
+def at_sigma(sigma: float) -> str:
+    """Return the name of an overlap with noise of this standard deviation."""
+    return f"{_SIGMA}{sigma:.4g}"
+
+
+def sigma_of(overlap: str) -> float | None:
+    """Return the noise of an overlap that is named by it."""
+    return float(overlap.removeprefix(_SIGMA)) if overlap.startswith(_SIGMA) else None
+
+
+def base_of(method: str) -> str:
+    """Return the method that a variant is one of.
+
+    Examples
+    --------
+    >>> base_of("CCOT, authors' detector")
+    'CCOT'
+    """
+    return method.split(",")[0]
+
+
 @cache
 def load_shape(data_set: str) -> tuple[int, int]:
     """Return the numbers of rows and columns of a simulated set."""
-    return load_simulated(data_set, random_state=0).data.shape
+    return load_simulated(data_set.split()[0], random_state=0).data.shape
+
+
+def load_matrix(data_set: str, overlap: str, seed: int) -> Bunch:
+    """Draw a matrix of a set, with its truth."""
+    sigma = sigma_of(overlap)
+    noise: dict[str, Any] = {"overlap": overlap} if sigma is None else {"sigma": sigma}
+    drawn = load_simulated(data_set.split()[0], random_state=seed, **noise)
+    if data_set != D3_EQUAL:
+        return drawn
+    return make_latent_blocks(
+        drawn.block_means, *drawn.data.shape, sigma=drawn.sigma, random_state=seed
+    )
 
 
 def run_task(task: Task) -> Trial:
@@ -224,9 +247,9 @@ def run_task(task: Task) -> Trial:
     >>> trial.row_clusters, trial.column_clusters, trial.error
     (2, 4, 0.0)
     """
-    truth = load_simulated(task.data_set, random_state=task.seed, overlap=_overlap(task))
-    matrix = truth.data
-    shifted = task.method in NON_NEGATIVE and bool(matrix.min() < 0)
+    truth = load_matrix(task.data_set, task.overlap, task.seed)
+    matrix, labels = truth.data, (truth.row_labels, truth.column_labels)
+    shifted = base_of(task.method) in NON_NEGATIVE and bool(matrix.min() < 0)
     if shifted:
         matrix = matrix - matrix.min()
     true_numbers = truth.block_means.shape
@@ -234,13 +257,6 @@ def run_task(task: Task) -> Trial:
     start = time.process_time()
     converged = _fit(model, matrix)
     seconds = time.process_time() - start
-    errors = (
-        error_rate(truth.row_labels, model.row_labels_),
-        error_rate(truth.column_labels, model.column_labels_),
-        coclustering_error(
-            truth.row_labels, truth.column_labels, model.row_labels_, model.column_labels_
-        ),
-    )
     row_order, column_order = _orders(model, truth)
     return Trial(
         **asdict(task),
@@ -248,9 +264,9 @@ def run_task(task: Task) -> Trial:
         true_column_clusters=true_numbers[1],
         row_clusters=int(model.n_row_clusters_),
         column_clusters=int(model.n_column_clusters_),
-        row_error=float(errors[0]),
-        column_error=float(errors[1]),
-        error=float(errors[2]),
+        row_error=float(error_rate(labels[0], model.row_labels_)),
+        column_error=float(error_rate(labels[1], model.column_labels_)),
+        error=float(coclustering_error(*labels, model.row_labels_, model.column_labels_)),
         converged=converged,
         shifted=shifted,
         rows_in_order=row_order,
@@ -260,43 +276,19 @@ def run_task(task: Task) -> Trial:
         versions=versions(),
         seconds=round(seconds, 4),
         processor=processor(),
+        commit=commit(),
     )
 
 
 def make_estimator(task: Task, true_numbers: tuple[int, int]) -> Any:
     """Return the estimator of a task; rivals are given the true numbers, the others find them."""
-    if task.method in RIVALS:
-        return RIVALS[task.method](*true_numbers, n_init=task.n_init, random_state=task.seed)
-    if task.method == "CCOT":
-        return CCOT(n_samplings=task.n_samplings or 1, sampling="uniform", random_state=task.seed)
-    if task.method == "CCOT-GW":
-        return CCOTGW(random_state=task.seed)
-    if task.method == "TransportCoclustering":
-        return TransportCoclustering(random_state=task.seed)
-    raise ValueError(f"no method is called {task.method!r}; there are {', '.join(METHODS)}")
-
-
-@cache
-def versions() -> str:
-    """Return the versions that results may depend on."""
-    return " ".join(
-        [f"python={platform.python_version()}", *(f"{name}={version(name)}" for name in _PACKAGES)]
-    )
-
-
-@cache
-def processor() -> str:
-    """Return the name of the processor."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
-def _overlap(task: Task) -> Any:
-    return task.overlap
+    if task.method not in _MAKERS:
+        known = ", ".join(ALL_METHODS)
+        raise ValueError(f"no method is called {task.method!r}; there are {known}")
+    make = partial(_MAKERS[task.method], random_state=task.seed)
+    if base_of(task.method) in RIVALS:
+        return make(*true_numbers, n_init=task.n_init)
+    return make() if task.n_samplings is None else make(n_samplings=task.n_samplings)
 
 
 def _fit(model: Any, matrix: np.ndarray) -> bool:
@@ -307,7 +299,7 @@ def _fit(model: Any, matrix: np.ndarray) -> bool:
     return not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
-def _orders(model: Any, truth: Any) -> tuple[bool | None, bool | None]:
+def _orders(model: Any, truth: Bunch) -> tuple[bool | None, bool | None]:
     if not hasattr(model, "row_log_scaling_"):
         return None, None
     return (

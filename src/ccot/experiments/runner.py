@@ -20,32 +20,20 @@ def run_protocol(
     n_jobs: int = 1,
     progress: Progress = no_progress,
 ) -> list[Trial]:
-    """Carry out what of a protocol a folder does not have yet, and return all of it.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from ccot.experiments.protocol import Protocol
-    >>> from ccot.experiments.runner import run_protocol
-    >>> small = Protocol(n_trials=1, n_init=1, overlaps=("published",), methods=("K-means",))
-    >>> with TemporaryDirectory() as folder:
-    ...     trials = run_protocol(small, folder)
-    >>> [(trial.data_set, trial.method) for trial in trials]
-    [('D1', 'K-means'), ('D2', 'K-means'), ('D3', 'K-means'), ('D4', 'K-means')]
-    """
+    """Carry out what of a protocol a folder does not have yet, and return all of it."""
     tasks = protocol.tasks()
     with TrialStore(folder) as store:
         missing = [task for task in tasks if task not in store.trials]
         kept = len(tasks) - len(missing)
         progress("trials", kept, len(tasks))
-        for number, trial in enumerate(_run(missing, n_jobs), start=1):
+        for number, trial in enumerate(run_tasks(missing, n_jobs), start=1):
             store.add(trial)
             progress("trials", kept + number, len(tasks))
         store.checkpoint()
         return sort_trials(store.trials[task] for task in tasks)
 
 
-def _run(tasks: Sequence[Task], n_jobs: int) -> Iterator[Trial]:
+def run_tasks(tasks: Sequence[Task], n_jobs: int) -> Iterator[Trial]:
     """Yield trials in the order in which they are finished."""
     # One thread each, here and in the other processes: sums then come out alike everywhere.
     with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):

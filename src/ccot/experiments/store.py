@@ -1,9 +1,8 @@
 """Trials on disk: a journal that loses nothing, and the Parquet files it ends up in.
 
 Every trial is one line of ``journal.jsonl``, written through to the disk before the next one is
-begun. :meth:`TrialStore.checkpoint` moves the journal into ``trials.parquet`` and
-``timings.parquet``. What a stopwatch said differs from run to run and stands in the latter, so
-that ``trials.parquet`` is the same, byte for byte, however often the run was interrupted.
+begun. :meth:`TrialStore.checkpoint` moves the journal into ``trials.parquet`` and, what differs
+from run to run (time, machine, commit), into ``timings.parquet``.
 """
 
 from __future__ import annotations
@@ -14,41 +13,28 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, get_type_hints
 
-from ccot.experiments.protocol import DATA_SETS, METHODS, OVERLAPS, Task, Trial
+from ccot.experiments.protocol import (
+    ALL_METHODS,
+    D3_EQUAL,
+    DATA_SETS,
+    OVERLAPS,
+    Task,
+    Trial,
+    sigma_of,
+)
 from ccot.persistence.atomic import locked_folder, write_atomically
 
 JOURNAL, TRIALS, TIMINGS = "journal.jsonl", "trials.parquet", "timings.parquet"
-_MEASURED = ("seconds", "processor")
+MEASURED = ("seconds", "processor", "commit")
 _KEY = tuple(field.name for field in fields(Task))
 
 
 class TrialStore:
-    """The trials of one folder, open for more.
+    """The trials of one folder, open for more; the folder is made if need be.
 
-    Parameters
-    ----------
-    folder : path
-        Where they are; made if need be.
-
-    Raises
-    ------
-    ValueError
-        If what is there cannot be read: nothing is made anew over trials that took days.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from ccot.experiments.protocol import Task, run_task
-    >>> from ccot.experiments.store import TrialStore
-    >>> task = Task("D3", "published", 0, "K-means", 1, None)
-    >>> with TemporaryDirectory() as folder, TrialStore(folder) as store:
-    ...     store.add(run_task(task))
-    ...     store.checkpoint()
-    ...     task in store.trials
-    True
+    Trials that cannot be read are a ValueError: nothing is made anew over what took days.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -61,12 +47,7 @@ class TrialStore:
     def __enter__(self) -> TrialStore:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def add(self, trial: Trial) -> None:
@@ -85,7 +66,7 @@ class TrialStore:
         """Write all trials to the Parquet files, and begin a new journal."""
         trials = sort_trials(self.trials.values())
         # The journal goes last: whatever moment this is killed at, no trial is only in memory.
-        _write(self.folder / TIMINGS, trials, (*_KEY, *_MEASURED))
+        _write(self.folder / TIMINGS, trials, (*_KEY, *MEASURED))
         _write(self.folder / TRIALS, trials, _RESULTS)
         self._journal.close()
         (self.folder / JOURNAL).unlink()
@@ -101,29 +82,24 @@ class TrialStore:
 
 
 def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
-    """Return the trials of a folder, in order.
-
-    Examples
-    --------
-    >>> from ccot.experiments.store import load_trials
-    >>> load_trials("no/such/folder")
-    []
-    """
+    """Return the trials of a folder, in order."""
     return sort_trials(_read(Path(folder), unfinished).values())
 
 
 def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
     """Return trials in the order in which they are stored."""
-    return sorted(
-        trials,
-        key=lambda trial: (
-            OVERLAPS.index(trial.overlap),
-            DATA_SETS.index(trial.data_set),
-            METHODS.index(trial.method),
-            trial.n_init or 0,
-            trial.n_samplings or 0,
-            trial.seed,
-        ),
+    return sorted(trials, key=_place)
+
+
+def _place(trial: Trial) -> tuple[float, ...]:
+    sigma = sigma_of(trial.overlap)
+    return (
+        OVERLAPS.index(trial.overlap) if sigma is None else len(OVERLAPS) + sigma,
+        (*DATA_SETS, D3_EQUAL).index(trial.data_set),
+        ALL_METHODS.index(trial.method),
+        trial.n_init or 0,
+        trial.n_samplings or 0,
+        trial.seed,
     )
 
 
@@ -146,7 +122,7 @@ def _open_journal(path: Path) -> BinaryIO:
 
 # Parquet --------------------------------------------------------------------------------------
 
-_RESULTS = tuple(field.name for field in fields(Trial) if field.name not in _MEASURED)
+_RESULTS = tuple(field.name for field in fields(Trial) if field.name not in MEASURED)
 
 
 def _read(folder: Path, journalled: bool = True) -> dict[Task, Trial]:

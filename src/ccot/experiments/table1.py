@@ -6,45 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ccot.datasets import load_simulated
-from ccot.experiments.protocol import DATA_SETS, OVERLAPS
+from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_matrix
 from ccot.experiments.published import TABLE1
 from ccot.experiments.tables import Table
 
 
 def make_table1() -> Table:
-    """Return the data sets, the paper's words beside the parameters used here.
-
-    Examples
-    --------
-    >>> from ccot.experiments.table1 import make_table1
-    >>> make_table1().rows[1][:3]
-    ('D1, here', '600 × 300', '3 × 3')
-    """
+    """Return the data sets, the paper's words beside the parameters used here."""
     rows = []
     for name in DATA_SETS:
         paper = TABLE1[name]
-        rows.append(
-            (
-                f"{name}, paper",
-                _product(paper.size),
-                _product(paper.blocks),
-                paper.overlapping,
-                paper.proportions,
-                paper.proportions,
-            )
-        )
-        sets = [load_simulated(name, random_state=0, overlap=overlap) for overlap in OVERLAPS]
-        rows.append(
-            (
-                f"{name}, here",
-                _product(sets[0].data.shape),
-                _product(sets[0].block_means.shape),
-                "σ " + " / ".join(f"{blocks.sigma:g}" for blocks in sets),
-                _shares(sets[0].row_proportions),
-                _shares(sets[0].column_proportions),
-            )
-        )
+        printed = paper.overlapping, paper.proportions, paper.proportions
+        rows.append((f"{name}, paper", _product(paper.size), _product(paper.blocks), *printed))
+        first, *_ = sets = [load_matrix(name, overlap, 0) for overlap in OVERLAPS]
+        sigma = "σ " + " / ".join(f"{blocks.sigma:g}" for blocks in sets)
+        shares = _shares(first.row_proportions), _shares(first.column_proportions)
+        sizes = _product(first.data.shape), _product(first.block_means.shape)
+        rows.append((f"{name}, here", *sizes, sigma, *shares))
     return Table(
         name="table1",
         caption="Table 1: the simulated data sets",

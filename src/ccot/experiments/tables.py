@@ -25,31 +25,8 @@ class Text:
 class Table:
     """Rows under heads.
 
-    Attributes
-    ----------
-    name : str
-        Stem of the files it is written to.
-    caption : str
-        What it shows.
-    heads : sequence of str
-        One for each column.
-    rows : sequence of sequences of Text or str
-        The entries.
-    notes : sequence of str
-        What a reader must know.
-    groups : int
-        Rows that belong together; a line is drawn after each such group.
-
-    Examples
-    --------
-    >>> from ccot.experiments.tables import Table, Text
-    >>> table = Table("t", "Errors", ("set", "K-means"), [("D1", Text(".018 ± .003", bold=True))])
-    >>> print(table.markdown())
-    **Errors**
-    <BLANKLINE>
-    | set | K-means |
-    | --- | ---: |
-    | D1 | **.018 ± .003** |
+    The name is the stem of the files it is written to; a line is drawn after each group of as many
+    rows as ``groups`` says.
     """
 
     name: str
@@ -138,5 +115,7 @@ def _breakable(head: str) -> str:
 
 def _html(entry: Text | str) -> str:
     text = _text(entry)
-    plain = f"<b>{escape(text.plain)}</b>" if text.bold else escape(text.plain)
+    # A mean and its spread stay on one line.
+    plain = escape(text.plain.replace(" ± ", "\u202f±\u202f"))
+    plain = f"<b>{plain}</b>" if text.bold else plain
     return plain + (f"<small>{escape(text.remark)}</small>" if text.remark else "")

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.datasets import load_simulated, make_latent_blocks
-from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_shape
+from ccot.datasets import make_latent_blocks
+from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_matrix, load_shape
 
 _CRISP = ((4.0, 0.5, 1.5), (1.8, 4.5, 1.1), (1.5, 1.5, 5.5))
 _SIGMA = 0.01
@@ -26,17 +26,7 @@ ENTRIES_A_ROW = 20
 
 @dataclass(frozen=True)
 class Planted:
-    """A matrix, and the blocks it was made from.
-
-    Attributes
-    ----------
-    matrix : ndarray or sparse array
-        The matrix.
-    row_labels, column_labels : ndarray of int
-        The true clusters.
-    numbers : tuple of two int
-        How many there are.
-    """
+    """A matrix, the true clusters it was made from, and how many there are."""
 
     matrix: Any
     row_labels: np.ndarray
@@ -50,20 +40,12 @@ class Case:
 
     Attributes
     ----------
-    name : str
-        How it is called in tables.
-    axis : str
-        One of ``AXES``: what grows from case to case.
-    size : int
-        Its position along the axis.
-    shape : tuple of two int
-        Rows and columns.
+    axis, size : str, int
+        What grows from case to case, and how far it has.
     kind : {"real", "counts"}
         Dense real values, or sparse counts.
-    make : callable
-        Seed in, :class:`Planted` out.
-    warm_up : callable
-        The same, of a matrix that takes no time.
+    make, warm_up : callable
+        Make the matrix of a seed, and one that takes no time.
     n_draws : int or None
         Draws of CCOT and of POT's loops; None lets CCOT decide.
     only : tuple of str
@@ -82,13 +64,7 @@ class Case:
 
 
 def paper_cases() -> list[Case]:
-    """Return the paper's simulated sets at both overlaps.
-
-    Examples
-    --------
-    >>> [case.name for case in paper_cases()][:2]
-    ['D1 published', 'D2 published']
-    """
+    """Return the paper's simulated sets at both overlaps."""
     return [
         _real(f"{name} {overlap}", "paper", 0, load_shape(name), partial(_simulated, name, overlap))
         for overlap in OVERLAPS
@@ -97,13 +73,7 @@ def paper_cases() -> list[Case]:
 
 
 def draws_case(n_draws: int) -> Case:
-    """Return D1 with a fixed number of draws: CCOT beside the same draws with POT.
-
-    Examples
-    --------
-    >>> draws_case(100).only
-    ('CCOT', 'POT, plain loop', 'POT, log-domain loop')
-    """
+    """Return D1 with a fixed number of draws: CCOT beside the same draws with POT."""
     case = _real(
         f"D1, {n_draws} draws", "draws", n_draws, load_shape("D1"),
         partial(_simulated, "D1", "published"),
@@ -112,35 +82,23 @@ def draws_case(n_draws: int) -> Case:
 
 
 def row_cases(sizes: tuple[int, ...], n_columns: int) -> list[Case]:
-    """Return matrices whose rows grow in number.
-
-    Examples
-    --------
-    >>> [case.shape for case in row_cases((100, 1000), 20)]
-    [(100, 20), (1000, 20)]
-    """
-    return [_crisp_case(f"{size} rows", "rows", size, (size, n_columns)) for size in sizes]
+    """Return matrices whose rows grow in number."""
+    return [
+        _real(f"{size} rows", "rows", size, (size, n_columns), partial(_crisp, size, n_columns))
+        for size in sizes
+    ]
 
 
 def column_cases(sizes: tuple[int, ...], n_rows: int) -> list[Case]:
-    """Return matrices whose columns grow in number.
-
-    Examples
-    --------
-    >>> [case.shape for case in column_cases((20, 40), 100)]
-    [(100, 20), (100, 40)]
-    """
-    return [_crisp_case(f"{size} columns", "columns", size, (n_rows, size)) for size in sizes]
+    """Return matrices whose columns grow in number."""
+    return [
+        _real(f"{size} columns", "columns", size, (n_rows, size), partial(_crisp, n_rows, size))
+        for size in sizes
+    ]
 
 
 def nonzero_cases(sizes: tuple[int, ...], n_columns: int = 1000) -> list[Case]:
-    """Return sparse counts whose entries grow in number, and their rows with them.
-
-    Examples
-    --------
-    >>> [case.shape for case in nonzero_cases((20_000, 40_000))]
-    [(1000, 1000), (2000, 1000)]
-    """
+    """Return sparse counts whose entries grow in number, and their rows with them."""
     return [
         Case(
             f"{size} entries", "nonzeros", size, (size // ENTRIES_A_ROW, n_columns), "counts",
@@ -156,12 +114,8 @@ def _real(
     return Case(name, axis, size, shape, "real", make, partial(_crisp, 30, 20))
 
 
-def _crisp_case(name: str, axis: str, size: int, shape: tuple[int, int]) -> Case:
-    return _real(name, axis, size, shape, partial(_crisp, *shape))
-
-
-def _simulated(name: str, overlap: Any, seed: int) -> Planted:
-    return _planted(load_simulated(name, random_state=seed, overlap=overlap))
+def _simulated(name: str, overlap: str, seed: int) -> Planted:
+    return _planted(load_matrix(name, overlap, seed))
 
 
 def _crisp(n_rows: int, n_columns: int, seed: int) -> Planted:

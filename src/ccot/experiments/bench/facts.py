@@ -1,34 +1,30 @@
-"""The machine and the versions that a measurement belongs to."""
+"""The machine, the versions and the commit that a measurement belongs to."""
 
 from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from ccot.experiments.protocol import processor
+from ccot._version import __version__
 from ccot.runtime.memory import total_bytes
 
 PACKAGES = ("ccot", "numpy", "scipy", "scikit-learn", "POT")
 
 
 def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict[str, Any]:
-    """Return what every stored measurement carries.
-
-    Examples
-    --------
-    >>> facts = machine_facts("ccot bench")
-    >>> facts["command"], sorted(facts["versions"])[0]
-    ('ccot bench', 'POT')
-    """
+    """Return what every stored measurement carries."""
     total = total_bytes()
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in packages},
+        "versions": {name: _version(name) for name in packages},
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
         "cores": os.cpu_count(),
@@ -37,3 +33,46 @@ def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict
         "threads": os.environ.get("OMP_NUM_THREADS", "default"),
         "command": command,
     }
+
+
+@cache
+def versions() -> str:
+    """Return the versions that results may depend on, in one line."""
+    packages = (f"{name}={_version(name)}" for name in PACKAGES)
+    return " ".join([f"python={platform.python_version()}", *packages])
+
+
+@cache
+def processor() -> str:
+    """Return the name of the processor."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+@cache
+def commit() -> str | None:
+    """Return the commit that is run, marked ``-dirty`` if files differ from it.
+
+    None outside of a checkout; a copy of one is told by the environment variable CCOT_COMMIT.
+    """
+    if told := os.environ.get("CCOT_COMMIT"):
+        return told
+    ask = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    folder = Path(__file__).parent
+    try:
+        done = subprocess.run(ask, cwd=folder, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _version(package: str) -> str:
+    """Return the version of a package; ours need not be installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return __version__ if package == "ccot" else "none"

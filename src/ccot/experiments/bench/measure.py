@@ -16,13 +16,13 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from threadpoolctl import threadpool_limits
 
@@ -37,31 +37,14 @@ _PATIENCE = 20
 
 @dataclass(frozen=True)
 class Limits:
-    """When a fit is stopped.
-
-    Attributes
-    ----------
-    seconds : float
-        Of processor time, so that a busy machine stops none earlier.
-    gigabytes : float
-        Of memory the process may ask for.
-    """
+    """When a fit is stopped: seconds of processor time, gigabytes it may ask for."""
 
     seconds: float = 60.0
     gigabytes: float = 4.0
 
 
 def measure(case: Case, rival: Rival, seed: int, limits: Limits) -> dict[str, Any]:
-    """Let a rival co-cluster a case in a process of its own.
-
-    Examples
-    --------
-    >>> from ccot.experiments.bench.cases import row_cases
-    >>> from ccot.experiments.bench.rivals import rivals
-    >>> seen = measure(row_cases((60,), 40)[0], rivals()["K-means"], 0, Limits(10, 2))
-    >>> seen["status"], seen["error"], seen["row_clusters"]
-    ('done', 0.0, 3)
-    """
+    """Let a rival co-cluster a case in a process of its own."""
     context = _context()
     ours, theirs = context.Pipe(duplex=False)
     # sparsebm leaves a log where it stands.
@@ -89,28 +72,17 @@ def _context() -> Any:
         raise OSError("the suite forks processes, which this system cannot: use Linux or macOS")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__, "ot"])
-    with _numpy_alone():
+    # POT imports every array library it finds and needs none of them here.
+    libraries = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")
+    with patch.dict(os.environ, {f"POT_BACKEND_DISABLE_{name}": "1" for name in libraries}):
         forkserver.ensure_running()
     return context
-
-
-@contextmanager
-def _numpy_alone() -> Iterator[None]:
-    """Keep POT from importing every array library it finds: it needs none of them here."""
-    before = dict(os.environ)
-    libraries = ("PYTORCH", "JAX", "TENSORFLOW", "CUPY")
-    os.environ.update({f"POT_BACKEND_DISABLE_{name}": "1" for name in libraries})
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 def _listen(answer: Connection, limits: Limits) -> dict[str, Any]:
     """Wait for word that all is ready, then for the result."""
     for _ in range(2):
-        # Who waits for something that never comes uses no processor.
+        # A process that hangs uses no processor time: it is waited for on the clock.
         if not answer.poll(_PATIENCE * limits.seconds):
             return {"status": _stopped(limits)}
         said = answer.recv()

@@ -36,19 +36,7 @@ Labels = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Job:
-    """What a rival is asked to do.
-
-    Attributes
-    ----------
-    matrix : ndarray or sparse array
-        The matrix.
-    numbers : tuple of two int
-        True numbers of row and column clusters.
-    seed : int
-        Seed of the method.
-    n_draws : int or None
-        Draws, where the case fixes them.
-    """
+    """What a rival is asked to do; the numbers are the true ones, draws are None if it chooses."""
 
     matrix: Any
     numbers: tuple[int, int]
@@ -58,20 +46,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Rival:
-    """One way to co-cluster a matrix.
+    """One way to co-cluster a matrix; ``fit`` returns None where there are no labels.
 
-    Attributes
-    ----------
-    name : str
-        How it is called in tables.
-    fit : callable
-        Job in, row and column labels out; None where there are none.
-    package : str
-        The distribution that does the work.
-    informed : bool
-        Whether it is given the true numbers.
-    kinds : tuple of str
-        Kinds of matrices it takes.
+    The package is the distribution that does the work, ``informed`` says whether it is given the
+    true numbers, ``kinds`` are the kinds of matrices it takes.
     """
 
     name: str
@@ -90,13 +68,7 @@ class Rival:
 
 
 def rivals() -> dict[str, Rival]:
-    """Return all rivals by name, whether installed or not.
-
-    Examples
-    --------
-    >>> [name for name, rival in rivals().items() if not rival.informed][:2]
-    ['CCOT', 'CCOTGW']
-    """
+    """Return all rivals by name, whether installed or not."""
     both = ("real", "counts")
     every_rival = [
         Rival("CCOT", _ccot, kinds=both, informed=False),

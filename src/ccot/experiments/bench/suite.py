@@ -28,18 +28,10 @@ DONE = "done"
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is measured.
+    """How much is measured: cases of one axis by growing size, and the limits of one fit.
 
-    Attributes
-    ----------
-    name : str
-        How it is called.
-    cases : tuple of Case
-        What; cases of one axis by growing size.
-    paper_seeds, repeats : int
-        Matrices of each of the paper's sets; fits of every matrix of the other cases.
-    limits : Limits
-        Time and memory of one fit.
+    Of the paper's sets there are ``paper_seeds`` matrices; those of other cases are fitted
+    ``repeats`` times.
     """
 
     name: str
@@ -50,15 +42,7 @@ class Profile:
 
 
 def profiles() -> dict[str, Profile]:
-    """Return the profiles by name.
-
-    Examples
-    --------
-    >>> list(profiles())
-    ['smoke', 'standard', 'large']
-    >>> max(case.size for case in profiles()["standard"].cases)
-    1000000
-    """
+    """Return the profiles by name."""
     paper = paper_cases()
     profiles = [
         Profile(
@@ -106,34 +90,27 @@ def run_suite(
 
     The file is rewritten after every case, and says whether it is complete. A rival that was
     stopped by a limit or failed is spared the larger cases of the same axis.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> tiny = Profile("tiny", tuple(row_cases((60, 80), 40)), 1, 1, Limits(10, 2))
-    >>> with TemporaryDirectory() as folder:
-    ...     result = run_suite(tiny, Path(folder, "suite.json"), only=["K-means"])
-    >>> [(trial["case"], trial["error"]) for trial in result["trials"]]
-    [('60 rows', 0.0), ('80 rows', 0.0)]
     """
     all_rivals = _take_part(only)
     result: dict[str, Any] = {
         "facts": machine_facts(command),
         "profile": {
-            "name": profile.name,
-            "paper_seeds": profile.paper_seeds,
-            "repeats": profile.repeats,
+            **{name: getattr(profile, name) for name in ("name", "paper_seeds", "repeats")},
             "limits": asdict(profile.limits),
         },
         "complete": False,
-        "rivals": [_describe(rival) for rival in all_rivals],
+        "rivals": [
+            {"name": r.name, "package": r.package, "version": r.version, "told": r.informed}
+            for r in all_rivals
+        ],
         "cases": [],
         "trials": [],
     }
     out_of_race: dict[tuple[str, str], str] = {}
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
-        result["cases"].append(_describe_case(case))
+        described = {key: getattr(case, key) for key in ("name", "axis", "size", "shape")}
+        result["cases"].append(described)
         result["trials"] += _take_turns(case, all_rivals, profile, out_of_race)
         _store(result, path)
     result["facts"]["load_at_end"] = round(os.getloadavg()[0], 2)
@@ -152,19 +129,6 @@ def _take_part(only: Sequence[str]) -> list[Rival]:
     return [rival for name, rival in all_rivals.items() if not only or name in only]
 
 
-def _describe(rival: Rival) -> dict[str, Any]:
-    return {
-        "name": rival.name,
-        "package": rival.package,
-        "version": rival.version,
-        "told": rival.informed,
-    }
-
-
-def _describe_case(case: Case) -> dict[str, Any]:
-    return {"name": case.name, "axis": case.axis, "size": case.size, "shape": case.shape}
-
-
 def _take_turns(
     case: Case,
     all_rivals: Sequence[Rival],
@@ -177,14 +141,16 @@ def _take_turns(
         # Another one begins each time, so that being first or last is no advantage.
         for rival in asked[number % len(asked) :] + asked[: number % len(asked)] if asked else ():
             key = case.axis if case.axis != "paper" else case.name, rival.name
-            if key in out_of_race:
-                if number == 0:
-                    yield _trial(case, rival, seed, repeat, {"status": out_of_race[key]})
+            if key in out_of_race and number > 0:
                 continue
-            seen = measure(case, rival, seed, profile.limits)
-            if seen["status"] != DONE:
-                out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
-            yield _trial(case, rival, seed, repeat, seen)
+            if key in out_of_race:
+                seen = {"status": out_of_race[key]}
+            else:
+                seen = measure(case, rival, seed, profile.limits)
+                if seen["status"] != DONE:
+                    out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
+            which = {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat}
+            yield which | seen
 
 
 def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
@@ -197,12 +163,6 @@ def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
 def _is_asked(rival: Rival, case: Case) -> bool:
     invited = not case.only or rival.name in case.only
     return invited and case.kind in rival.kinds and rival.version is not None
-
-
-def _trial(
-    case: Case, rival: Rival, seed: int, repeat: int, seen: dict[str, Any]
-) -> dict[str, Any]:
-    return {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat, **seen}
 
 
 def _store(result: dict[str, Any], path: str | Path) -> None:

@@ -18,20 +18,9 @@ _FEWEST = 3
 class Cell:
     """One rival on one case.
 
-    Attributes
-    ----------
-    case, axis, rival : str
-        Which.
-    size : int
-        Place of the case along its axis.
-    status : str
-        "done", or the first reason why not.
-    seconds, megabytes : float or None
-        Median processor time, and median of the peak memory beyond the matrix.
-    error : float or None
-        Mean co-clustering error.
-    numbers : tuple of str
-        Numbers of clusters found, "rows x columns", of every fit.
+    Its status is "done" or the first reason why not; seconds and megabytes are medians of processor
+    time and of peak memory beyond the matrix, the error is a mean, and the numbers of clusters are
+    those of every fit, "rows x columns".
     """
 
     case: str
@@ -49,12 +38,7 @@ class Cell:
 class Growth:
     """How something grows along an axis.
 
-    Attributes
-    ----------
-    sizes, values : tuple of float
-        What was seen, by size.
-    exponent : float or None
-        Slope in logarithms over the larger half of the sizes; None where there are too few.
+    The exponent is the slope in logarithms over the larger half of the sizes; None: too few.
     """
 
     sizes: tuple[float, ...]
@@ -63,31 +47,7 @@ class Growth:
 
 
 def summarise(result: dict[str, Any]) -> list[Cell]:
-    """Return a cell for every case and rival that met.
-
-    Examples
-    --------
-    >>> result = {
-    ...     "cases": [{"name": "D1", "axis": "paper", "size": 0}],
-    ...     "rivals": [{"name": "ours"}],
-    ...     "trials": [
-    ...         {
-    ...             "case": "D1",
-    ...             "rival": "ours",
-    ...             "status": "done",
-    ...             "processor_seconds": 1.0,
-    ...             "megabytes": 5.0,
-    ...             "error": 0.0,
-    ...             "row_clusters": 3,
-    ...             "column_clusters": 3,
-    ...         },
-    ...         {"case": "D1", "rival": "ours", "status": "failed: so"},
-    ...     ],
-    ... }
-    >>> [cell] = summarise(result)
-    >>> cell.status, cell.seconds, cell.numbers
-    ('failed: so', 1.0, ('3 x 3',))
-    """
+    """Return a cell for every case and rival that met."""
     trials: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for trial in result["trials"]:
         trials.setdefault((trial["case"], trial["rival"]), []).append(trial)
@@ -100,17 +60,7 @@ def summarise(result: dict[str, Any]) -> list[Cell]:
 
 
 def growth(cells: Sequence[Cell], rival: str, axis: str, what: str) -> Growth:
-    """Return how the seconds or the megabytes of a rival grow along an axis.
-
-    Examples
-    --------
-    >>> cells = [
-    ...     Cell(f"{n} rows", "rows", "ours", n, "done", n / 100, None, 0.0, ("3 x 3",))
-    ...     for n in (100, 200, 400)
-    ... ]
-    >>> growth(cells, "ours", "rows", "seconds")
-    Growth(sizes=(100, 200, 400), values=(1.0, 2.0, 4.0), exponent=1.0)
-    """
+    """Return how the seconds or the megabytes of a rival grow along an axis."""
     seen = sorted(
         (cell.size, value)
         for cell in cells
@@ -125,13 +75,6 @@ def fit_exponent(sizes: Sequence[float], values: Sequence[float]) -> float | Non
     """Return the exponent of a power law through the larger half of the sizes.
 
     What a method does once, whatever the size, flattens the smaller half.
-
-    Examples
-    --------
-    >>> fit_exponent([1, 10, 100, 1000], [5, 1, 10, 100])
-    1.0
-    >>> fit_exponent([1, 10], [1, 10]) is None
-    True
     """
     n_kept = max(_FEWEST, (len(sizes) + 1) // 2)
     if len(sizes) < n_kept:

@@ -1,0 +1,61 @@
+"""Whether stored trials of the paper's comparison come out again, byte for byte.
+
+Reruns some trials of every method, chosen at random, and compares everything but time, machine,
+commit and versions. Ends with exit code 1 if one differs.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.paper import FOLDER
+from ccot.experiments.protocol import Trial
+from ccot.experiments.runner import run_tasks
+from ccot.experiments.store import MEASURED, load_trials
+
+
+def choose(trials: Sequence[Trial], number: int, seed: int) -> list[Trial]:
+    """Return some trials of every method."""
+    rng, methods = random.Random(seed), defaultdict(list)
+    for trial in trials:
+        methods[trial.method].append(trial)
+    return [t for found in methods.values() for t in rng.sample(found, min(number, len(found)))]
+
+
+def content(trial: Trial) -> bytes:
+    """Return what must not differ, as it is stored."""
+    kept = {k: v for k, v in asdict(trial).items() if k not in (*MEASURED, "versions")}
+    return json.dumps(kept).encode()
+
+
+def differing(trials: Sequence[Trial], jobs: int) -> list[tuple[Trial, Trial]]:
+    """Run tasks of stored trials again; return the stored and the new one where they differ."""
+    stored = {trial.task: trial for trial in trials}
+    fresh = run_tasks(list(stored), jobs)
+    return [(stored[t.task], t) for t in fresh if content(stored[t.task]) != content(t)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=10, help="of every method")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    arguments = parser.parse_args()
+    trials = choose(load_trials(arguments.folder), arguments.trials, arguments.seed)
+    different = differing(trials, arguments.jobs)
+    for old, new in different:
+        print(f"{old.task}:\n  stored {content(old)!r}\n  now    {content(new)!r}")
+        if old.versions != new.versions:
+            print(f"  stored with {old.versions}\n  now with    {new.versions}")
+    print(f"{len(trials) - len(different)} of {len(trials)} stored trials came out again")
+    return int(bool(different))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

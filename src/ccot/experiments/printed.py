@@ -1,0 +1,64 @@
+"""The vote of Algorithm 1 as it is printed: by the number of the step, in every draw alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ccot.estimators.ccot import CCOT
+from ccot.runtime.run import Run
+from ccot.scalings.ccot import fit_ccot
+from ccot.scalings.draws import DrawPartitions, DrawSolver
+from ccot.scalings.steps import StepCoclustering
+
+
+class PrintedVote(CCOT):
+    """CCOT whose draws vote by step number, whatever number of steps each of them found.
+
+    :class:`ccot.CCOT` first votes on the number and matches the clusters of the draws. There are
+    as many clusters here as labels that win somewhere. A row that no draw has is in cluster 0.
+    The matrix has at least as many rows as columns and is small enough to be in memory.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> PrintedVote:
+        """Draw, solve, read the steps, and take the most frequent step of each row and column."""
+        super().fit(X)
+        [found] = self._found
+        (n_rows, n_columns), columns = X.shape, found.column.labels
+        every_column = np.broadcast_to(np.arange(n_columns), columns.shape)
+        self.row_labels_ = _mode(found.members, found.row.labels, n_rows)
+        self.column_labels_ = _mode(every_column, columns, n_columns)
+        self.n_row_clusters_ = len(np.unique(self.row_labels_))
+        self.n_column_clusters_ = len(np.unique(self.column_labels_))
+        return self
+
+    def _fit(self, rows: Any, run: Run) -> StepCoclustering:
+        self._found: list[DrawPartitions] = []
+
+        def prepare(*arguments: Any, **options: Any) -> Any:
+            return _Recorded(DrawSolver.prepare(*arguments, **options), self._found)
+
+        return fit_ccot(rows, self._settings(), run, prepare)
+
+
+class _Recorded:
+    """A solver that keeps the partitions of its draws."""
+
+    def __init__(self, solver: DrawSolver, found: list[DrawPartitions]) -> None:
+        self._solver, self._found = solver, found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._solver, name)
+
+    def partitions(self, *arguments: Any) -> DrawPartitions:
+        """Solve draws, and keep what they found."""
+        self._found.append(self._solver.partitions(*arguments))
+        return self._found[-1]
+
+
+def _mode(members: np.ndarray, labels: np.ndarray, n_points: int) -> np.ndarray:
+    """Return the most frequent label of each point, the smallest one in a tie."""
+    n_labels = int(labels.max()) + 1
+    counts = np.bincount((members * n_labels + labels).ravel(), minlength=n_points * n_labels)
+    return counts.reshape(n_points, n_labels).argmax(axis=1)
