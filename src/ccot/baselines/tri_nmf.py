@@ -69,9 +69,9 @@ class TriNMF(IterativeBaseline):
               F \leftarrow F \sqrt{\frac{X G S^\top}{F F^\top X G S^\top}}, \quad
               S \leftarrow S \sqrt{\frac{F^\top X G}{F^\top F S G^\top G}}.
 
-    They take tens of thousands of iterations, hardly leave their first partitions meanwhile, and
-    on noisy data end where :math:`F^\top F` is not :math:`I`, with an error below the smallest
-    that orthogonal factors have. The exact rules end after some tens, with orthogonal factors.
+    On noisy data they take tens of thousands of iterations and end where :math:`F^\top F` is not
+    :math:`I`, with an error up to 1 % below the smallest found with orthogonal factors. The exact
+    rules end after some tens, with orthogonal factors.
 
     References
     ----------
