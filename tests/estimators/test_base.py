@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from ccot import CCOT, CCOTGW, TransportCoclustering, load_model
 from ccot.datasets import make_latent_blocks
 from ccot.metrics import error_rate
+from ccot.scalings.jumps import DETECTORS
 
 ESTIMATORS = [CCOT(random_state=0), CCOTGW(random_state=0)]
 each_estimator = pytest.mark.parametrize(
@@ -146,6 +147,14 @@ def test_detectors_can_be_chosen(estimator, blocks):
     )
     assert (ours.n_row_clusters_, authors.n_row_clusters_) == (2, 1)
     assert_consistent(authors, (40, 60))
+
+
+@each_estimator
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_every_detector_honours_given_numbers(estimator, detector, blocks):
+    model = fit(estimator, blocks.data, n_row_clusters=4, n_column_clusters=5, detector=detector)
+    assert (model.n_row_clusters_, model.n_column_clusters_) == (4, 5)
+    assert_consistent(model, blocks.data.shape)
 
 
 # Blocks in the manner of scikit-learn ------------------------------------------------------------

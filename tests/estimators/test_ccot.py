@@ -10,6 +10,8 @@ from ccot import CCOT
 from ccot.datasets import load_simulated, make_latent_blocks
 from ccot.metrics import coclustering_error, error_rate
 from ccot.scalings.ccot import REG_GRID
+from ccot.scalings.jumps import DETECTORS
+from ccot.scalings.sampling import SAMPLINGS
 
 
 @pytest.mark.parametrize("name", ["D1", "D2", "D3", "D4"])
@@ -37,9 +39,9 @@ def test_numbers_are_turned_with_the_matrix(blocks):
     assert (model.n_row_clusters_, model.n_column_clusters_) == (4, 2)
 
 
-@pytest.mark.parametrize("sampling", ["cover", "uniform"])
+@pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("shape", [(120, 60), (60, 120), (50, 50)], ids=str)
-def test_both_ways_of_drawing_find_the_blocks(sampling, shape):
+def test_all_ways_of_drawing_find_the_blocks(sampling, shape):
     blocks = make_latent_blocks([[4, 0, 2], [1, 5, 1]], *shape, sigma=0.05, random_state=4)
     model = CCOT(sampling=sampling, random_state=0).fit(blocks.data)
     assert error_rate(blocks.row_labels, model.row_labels_) == 0
@@ -52,6 +54,35 @@ def test_paper_way_of_drawing_labels_even_those_never_drawn(blocks):
     assert error_rate(blocks.row_labels, model.row_labels_) == 0
     assert (model.row_confidence_ == 0).sum() == 60
     assert (model.column_confidence_ == 1).all()
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+def test_draws_with_replacement_do_not_depend_on_the_workers(blocks, detector):
+    one, three = (
+        CCOT(sampling="replacement", detector=detector, random_state=0, n_jobs=n).fit(blocks.data)
+        for n in (1, 3)
+    )
+    np.testing.assert_array_equal(one.row_labels_, three.row_labels_)
+    np.testing.assert_array_equal(one.row_confidence_, three.row_confidence_)
+    np.testing.assert_array_equal(one.column_labels_, three.column_labels_)
+
+
+def test_copies_of_a_row_are_no_step():
+    """Rows of noise: a row drawn three times, next to another such one, would look like a step."""
+    noise = np.random.default_rng(0).normal(size=(120, 100))
+    votes = CCOT(sampling="replacement", n_samplings=60, random_state=0).fit(noise)
+    assert votes.row_cluster_votes_[1] > 0.9
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_given_numbers_are_honoured_by_every_draw_and_detector(blocks, sampling, detector):
+    options = {"sampling": sampling, "detector": detector, "random_state": 0}
+    model = CCOT(4, 5, n_samplings=6, **options).fit(blocks.data)
+    assert (model.n_row_clusters_, model.n_column_clusters_) == (4, 5)
+    # Draws of three rows, often fewer different ones.
+    small = CCOT(3, 2, n_samplings=6, **options).fit(blocks.data[:7, :3])
+    assert (small.n_row_clusters_, small.n_column_clusters_) == (3, 2)
 
 
 @pytest.mark.parametrize("n_samplings", [1, 2, 7, 100])

@@ -1,5 +1,7 @@
 """What every detection of jumps must satisfy."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -80,6 +82,45 @@ def test_strength_is_that_of_the_slow_test_among_gaps_of_all_sizes(place):
     np.testing.assert_allclose(strength, slow_strength(values), atol=1e-6)
 
 
+def printed(values):
+    """Section 3.5 of the paper, word by word, for 2**k values."""
+    n_values, suspicious = len(values), []
+    while len(values):
+        differences = [0, *(b - a for a, b in pairwise(values)), 0]
+        costs = [before + after for before, after in pairwise(differences)]
+        suspicious.append({i for i in range(len(costs)) if is_peak(costs, i)})
+        if len(values) == n_values:
+            gaps = differences
+        values = [(a + b) / 2 for a, b in zip(values[::2], values[1::2], strict=False)]
+    chained = (
+        i
+        for i in range(n_values)
+        if all(i >> scale in some for scale, some in enumerate(suspicious))
+    )
+    jumps = {i + 1 if gaps[i + 1] >= gaps[i] else i for i in chained}
+    return sorted(place for place in jumps if gaps[place] > 0)
+
+
+@given(
+    values=st.integers(1, 6).flatmap(
+        lambda k: st.one_of(
+            st.lists(st.integers(0, 5), min_size=2**k, max_size=2**k),
+            st.lists(st.integers(0, 10**6), min_size=2**k, max_size=2**k),
+        )
+    )
+)
+@example(values=[0] * 8 + [3] * 8 + [5] * 16)
+def test_the_printed_detector_is_the_text_word_by_word(values):
+    values = np.sort(np.array(values, dtype=float))
+    assert detect_jumps(values, "paper").tolist() == printed(values.tolist())
+
+
+@given(sizes=st.tuples(st.integers(1, 150), st.integers(1, 150)), height=st.integers(1, 99))
+def test_the_printed_detector_finds_one_clean_step_anywhere(sizes, height):
+    values = np.repeat([0.0, height], sizes)
+    assert detect_jumps(values, "paper").tolist() == [sizes[0]]
+
+
 @each_detector
 @given(values=vectors, shift=st.integers(-(2**20), 2**20), power=st.integers(-30, 30))
 def test_shift_and_scale_change_nothing(method, values, shift, power):
@@ -100,6 +141,13 @@ def test_positions_are_increasing_and_lie_at_real_gaps(method, values):
     positions = detect_jumps(values, method)
     assert (np.diff(positions) > 0).all()
     assert (values[positions] > values[positions - 1]).all()
+
+
+@each_detector
+@given(values=vectors)
+def test_as_many_jumps_as_were_found_are_those(method, values):
+    found = detect_jumps(values, method)
+    np.testing.assert_array_equal(detect_jumps(values, method, n_jumps=len(found)), found)
 
 
 @given(case=stepped())

@@ -85,6 +85,10 @@ def test_n_jumps_is_obeyed_exactly(method):
         positions = detect_jumps(values, method, n_jumps=n_jumps)
         assert len(positions) == n_jumps
         assert (np.diff(positions) > 0).all()
+    if method == "paper":
+        # It finds neither of the two, see below; asked for two it takes the widest gaps.
+        assert detected.tolist() == []
+        detected = detect_jumps(values, method, n_jumps=2)
     # The authors' detector may be off by one: F is large on either side of a gap.
     np.testing.assert_allclose(detected, [60, 110], atol=1 if method == "authors" else 0)
     np.testing.assert_array_equal(detect_jumps(values, method, n_jumps=2), detected)
@@ -205,12 +209,10 @@ def test_scalings_are_read_by_their_logarithms_or_as_they_are():
         np.flatnonzero(find_scaling_jumps(log_scaling, "multiscale").mask) + 1, [60, 120]
     )
     modest = make_steps([60, 60, 60], noise=0.01, heights=[0, 0.5, 1])
-    np.testing.assert_array_equal(
-        find_scaling_jumps(modest, "authors").mask, find_jumps(np.exp(modest), "authors").mask
-    )
-    np.testing.assert_array_equal(
-        find_scaling_jumps(modest + 800, "authors").mask, find_jumps(np.exp(modest), "authors").mask
-    )
+    for method in ("authors", "paper"):
+        expected = find_jumps(np.exp(modest), method).mask
+        np.testing.assert_array_equal(find_scaling_jumps(modest, method).mask, expected)
+        np.testing.assert_array_equal(find_scaling_jumps(modest + 800, method).mask, expected)
     for method in DETECTORS:
         assert find_scaling_jumps(modest, method, n_jumps=5).mask.sum() == 5
     with pytest.raises(ValueError, match="180 values cannot have 180 jumps"):
@@ -233,6 +235,40 @@ def test_the_authors_compare_short_vectors_with_the_two_gaps_that_follow():
     assert jumps_after(1, 1, 1, 1, 1, 5, 1, 9, 1, 1, 1) == [8]
     assert jumps_after(1, 1, 1, 1, 1, 5, 9, 1, 1, 1, 1) == [7]
     assert jumps_after(1, 1, 1, 1, 1, 5, 5, 1, 1, 1, 1) == [7]
+
+
+@pytest.mark.parametrize("sizes", [[16] * 4, [64] * 4, [64] * 2, [5, 95], [95, 5], [30, 41]])
+def test_the_printed_detector_finds_a_clean_staircase(sizes):
+    values = np.repeat(np.arange(len(sizes), dtype=float), sizes)
+    positions, strength = detect_jumps(values, "paper", return_strength=True)
+    np.testing.assert_array_equal(positions, np.cumsum(sizes)[:-1])
+    np.testing.assert_allclose(strength, 1 / np.ptp(values))
+
+
+def test_the_printed_detector_by_hand():
+    def jumps(*values):
+        return detect_jumps(np.array(values, dtype=float), "paper").tolist()
+
+    # F is 1 6 6 1, then 6.5 6.5 of the averages, then nothing: both intervals, one gap.
+    assert jumps(0, 1, 6, 7) == [2]
+    # F is 1 3 3 1, of equal gaps the second one: the cut is after the interval.
+    assert jumps(0, 1, 3, 4) == [2]
+    assert jumps(0, 1, 2, 3) == [2, 3]
+    # Of five values the last one stays alone: the averages are 0.5, 2.5, 9 and then 1.5, 9.
+    assert jumps(0, 1, 2, 3, 9) == [4]
+    assert jumps(0, 0, 9, 9, 9) == [2]
+
+
+def test_the_printed_chain_leaves_jumps_in_a_part_of_the_vector():
+    """Of three or four averages one is the local maximum of F, as soon as nothing is equal."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        sizes = rng.integers(20, 60, size=5)
+        values = make_steps(sizes, noise=0.001, heights=np.cumsum(rng.uniform(1, 3, size=5)))
+        positions = detect_jumps(values, "paper")
+        assert len(detect_jumps(values)) == 4 > len(positions)
+        interval = 2 ** (int(np.log2(len(values))) - 1)
+        assert len(positions) == 0 or np.ptp(positions) <= interval
 
 
 @pytest.mark.parametrize(

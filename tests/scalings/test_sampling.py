@@ -19,7 +19,7 @@ def make_draws(n_points, size, sampling, n_draws, seed=0):
     return np.array(list(islice(draws, n_draws)))
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("sampling", ["cover", "uniform"])
 @pytest.mark.parametrize(
     ("n_points", "size"), [(10, 3), (10, 5), (10, 9), (7, 2), (5, 5), (601, 300)]
 )
@@ -58,6 +58,15 @@ def test_uniform_draws_are_independent():
     # Binomial with 2000 trials of probability a half: within five standard deviations.
     np.testing.assert_allclose(times, 1000, atol=5 * np.sqrt(500))
     assert np.ptp(times) > 1
+
+
+def test_draws_with_replacement_are_of_independent_points():
+    draws = make_draws(10, 5, "replacement", 2000)
+    times = np.bincount(draws.ravel(), minlength=10)
+    np.testing.assert_allclose(times, 1000, atol=5 * np.sqrt(900))
+    # Five of ten are all different with probability .3024.
+    distinct = np.mean([len(np.unique(draw)) == 5 for draw in draws])
+    assert abs(distinct - 0.3024) < 5 * np.sqrt(0.3024 * 0.6976 / 2000)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)

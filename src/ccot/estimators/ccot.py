@@ -56,12 +56,16 @@ class CCOT(BaseStepCoclustering):
         Number of draws. ``"auto"`` draws everyone about 16 times, then doubles the draws until the
         vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
         where they are wide), a random pool of that many is drawn from; see the notes.
-    sampling : {"cover", "uniform"}, default="cover"
+    sampling : {"cover", "uniform", "replacement"}, default="cover"
         ``"cover"`` draws everyone equally often, and where that is 64 times or more, many draws
-        share most of their arithmetic; ``"uniform"`` makes the paper's independent draws. For a
-        square matrix there is nothing to draw: the first draw is the matrix as it
-        is, later ones pair its rows and columns in another order.
-    detector : {"multiscale", "authors"}, default="multiscale"
+        share most of their arithmetic. ``"uniform"`` makes independent draws, each without
+        replacement. ``"replacement"`` draws with replacement, as the paper's ``datasample`` does by
+        default: a row that is in a draw k times has k times the mass there and k votes; the
+        detector ``"multiscale"`` looks at it once, since equal values would pass for a step, the
+        others at all copies. The default reaches all rows with the fewest draws and gives each of
+        them as many votes. For a square matrix there is nothing to draw: the first draw is the
+        matrix as it is, later ones pair its rows and columns in another order.
+    detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_iter : int, default=1000
         Limit on the Sinkhorn iterations of each draw.

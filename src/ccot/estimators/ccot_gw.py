@@ -63,7 +63,7 @@ class CCOTGW(BaseStepCoclustering):
     exact_refinement : bool, default=True
         Refine couplings by exact transport before they update the barycentre, as the authors do.
         Left out with landmarks: it would take more than linear time.
-    detector : {"multiscale", "authors"}, default="multiscale"
+    detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_updates : int, default=10
         Limit on the updates of the barycentre.

@@ -201,9 +201,10 @@ class DrawSolver:
     def solve_task(self, chunks: list[np.ndarray]) -> DrawPartitions:
         """Solve the draws of one task and read the steps of their scalings."""
         answer = join_scalings(self._solve_chunks(chunks))
-        row, column = self._steps(answer)
+        members = np.concatenate(chunks)
+        row, column = self._steps(answer, members)
         return DrawPartitions(
-            members=np.concatenate(chunks),
+            members=members,
             row=row,
             column=column,
             n_iter=self.backend.fetch(answer.n_iter),
@@ -268,12 +269,17 @@ class DrawSolver:
             log_column=answer.log_column + costs.column_norms / 2,
         )
 
-    def _steps(self, answer: Scalings) -> tuple[Steps, Steps]:
+    def _steps(self, answer: Scalings, members: np.ndarray) -> tuple[Steps, Steps]:
         """Return the steps of rows and of columns, computed on the device of the scalings."""
-        on_host = self.settings.detector == "authors"
+        tested = self.settings.detector == "multiscale"
+        repeated = self.settings.sampling == "replacement"
+        on_host = repeated or not tested
         fetch = self.backend.fetch if on_host else lambda array: array
         log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
         n_rows, n_columns = self.settings.n_row_clusters, self.settings.n_column_clusters
+        if repeated and tested:
+            row = [self._read_once(*draw) for draw in zip(log_row, members, strict=True)]
+            return join(row), self._read(log_column, n_columns)
         if n_rows != n_columns:
             return self._read(log_row, n_rows), self._read(log_column, n_columns)
         both = self._read(array_namespace(log_row).concat([log_row, log_column]), n_rows)
@@ -296,6 +302,18 @@ class DrawSolver:
         # Labels are copied in a small integer type, since there are many.
         labels = fetch(xp.astype(steps.labels, xp.int16)).astype(np.intp)
         return Steps(labels, fetch(steps.n_clusters), fetch(steps.weakest))
+
+    def _read_once(self, log_scaling: np.ndarray, members: np.ndarray) -> Steps:
+        """Return the steps of a draw in which rows are repeated, looking at every row once.
+
+        Copies of a row have equal scalings: the test of significance would take them for a step.
+        """
+        n_clusters = self.settings.n_row_clusters
+        _, first, copy = np.unique(members, return_index=True, return_inverse=True)
+        if len(first) < (n_clusters or 1):
+            return self._read(log_scaling[None], n_clusters)
+        steps = self._read(log_scaling[None, first], n_clusters)
+        return replace(steps, labels=steps.labels[:, copy])
 
     def placements(self, draw: np.ndarray) -> tuple[DrawPlacement, DrawPlacement]:
         """Return the placements of rows and of columns by one draw, without thresholds."""

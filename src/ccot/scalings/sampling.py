@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-SAMPLINGS = ("cover", "uniform")
+SAMPLINGS = ("cover", "uniform", "replacement")
 N_STRIPS = 5
 # The pool of rows that vote: its largest number of rows and of entries, and the smallest number of
 # draws that it must have rows for.
@@ -36,9 +36,10 @@ def draw_indices(
     """Yield ordered draws of ``size`` of ``n_points`` points, without end.
 
     ``"cover"`` cuts random permutations into blocks: every row is drawn equally often, up to one
-    draw. ``"uniform"`` makes independent draws, as the paper does. ``crossed`` yields all crossings
-    of a pair of squares, then those of the next pair. If all points are drawn, the first draw has
-    the given order, and later ones pair rows and columns anew.
+    draw. ``"uniform"`` makes independent draws, each without replacement, ``"replacement"`` each
+    with it. ``crossed`` yields all crossings of a pair of squares, then those of the next pair. If
+    all points are drawn, the first draw has the given order, and later ones pair rows and columns
+    anew.
     """
     if crossed:
         for first, second in _parents(n_points, size, rng):
@@ -47,8 +48,9 @@ def draw_indices(
         yield np.arange(n_points)
     if sampling == "cover":
         yield from _cover(n_points, size, rng)
+    replace = sampling == "replacement" and size < n_points
     while True:
-        yield rng.choice(n_points, size=size, replace=False)
+        yield rng.choice(n_points, size=size, replace=replace)
 
 
 def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
