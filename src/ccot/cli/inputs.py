@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +81,16 @@ def _open(asked: Reading, source: str) -> RowSource | None:
 def _read_whole(
     asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]
 ) -> NamedMatrix | Table:
-    long: Any = asked.long
-    if asked.long_columns is not None:
-        long = [name.strip() for name in asked.long_columns.split(",")]
-    options = ReadOptions(
-        delimiter={"tab": "\t", "\\t": "\t"}.get(asked.delimiter or "", asked.delimiter),
-        header=asked.header,
-        index_col=asked.name_column,
-        decimal=asked.decimal,
-        drop=asked.drop or (),
-        encoding=asked.encoding,
-        long=long,
-        unlisted=asked.unlisted,
-        aggregate=asked.aggregate,
-        layer=asked.layer,
-        sheet=asked.sheet,
-        table=asked.table,
-        tables=True,
-        **columns,
-    )
-    return read_any(source, options, step.share)
+    """Read the input as its format says; the options of the command line are those of readers."""
+    given = asdict(asked) | columns
+    del given["by_row"]
+    listed = given.pop("long_columns")
+    if listed is not None:
+        given["long"] = [name.strip() for name in listed.split(",")]
+    if asked.delimiter in ("tab", "\\t"):
+        given["delimiter"] = "\t"
+    given |= {"index_col": asked.name_column, "drop": asked.drop or (), "tables": True}
+    return read_any(source, ReadOptions(**given), step.share)
 
 
 def _keeps_rows(path: Path) -> bool:
