@@ -153,13 +153,7 @@ def _read(
 
 
 def _title(source: str) -> str:
-    """Return what an input is called: its file's name without endings.
-
-    Examples
-    --------
-    >>> _title("data/genes.csv.gz"), _title("-")
-    ('genes', 'stdin')
-    """
+    """Return what an input is called: its file's name without endings."""
     return "stdin" if source == "-" else Path(source).name.split(".")[0] or "matrix"
 
 

@@ -180,13 +180,7 @@ def aligned(
 
 
 def count_missing(values: Any) -> int:
-    """Count the missing entries of a matrix in memory; those of one in its file nobody has seen.
-
-    Examples
-    --------
-    >>> count_missing(np.array([[1, np.nan], [np.nan, 2]]))
-    2
-    """
+    """Count the missing entries of a matrix in memory; those of one in its file nobody has seen."""
     if isinstance(values, Table):
         return sum(_count_gaps(column) for column in values.columns.values())
     if not isinstance(values, np.ndarray):

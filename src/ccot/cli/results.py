@@ -208,13 +208,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def harmless(name: Any) -> Any:
-    """Return a name that no spreadsheet runs as a formula: a quote is put before it.
-
-    Examples
-    --------
-    >>> harmless("=1+1"), harmless("-1.5"), harmless("a=b")
-    ("'=1+1", '-1.5', 'a=b')
-    """
+    """Return a name that no spreadsheet runs as a formula: a quote is put before it."""
     if not isinstance(name, str) or not name.startswith(_FORMULA):
         return name
     try:

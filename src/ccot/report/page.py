@@ -223,14 +223,7 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def embed(content: Any) -> str:
-    r"""Return JSON that is safe inside a ``<script>`` element, whatever names it holds.
-
-    Examples
-    --------
-    >>> from ccot.report.page import embed
-    >>> embed("</script>")
-    '"\\u003c/script\\u003e"'
-    """
+    """Return JSON that is safe inside a ``<script>`` element, whatever names it holds."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
