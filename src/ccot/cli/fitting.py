@@ -111,7 +111,10 @@ def _estimator(asked: FitOptions) -> Any:
     if asked.family is not None:
         raise typer.BadParameter("--family is for --method transport")
     if asked.reg is not None:
-        given["reg"] = _number_or_cv(asked.reg)
+        try:
+            given["reg"] = asked.reg if asked.reg == "cv" else float(asked.reg)
+        except ValueError:
+            raise typer.BadParameter(f"--reg {asked.reg} is neither a number nor cv") from None
     return CCOT(n_jobs=asked.jobs, **given) if asked.method is Method.ccot else CCOTGW(**given)
 
 
@@ -124,13 +127,6 @@ def _renamed(old: int | None, new: int | None, side: str) -> int | None:
             err=True,
         )
     return old if new is None else new
-
-
-def _number_or_cv(reg: str) -> float | str:
-    try:
-        return reg if reg == "cv" else float(reg)
-    except ValueError:
-        raise typer.BadParameter(f"--reg {reg} is neither a number nor cv") from None
 
 
 def _read(

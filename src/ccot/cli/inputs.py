@@ -18,7 +18,7 @@ from ccot.cli.progress import ConsoleProgress, StepProgress
 from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.binary import damage_explained
 from ccot.io.layout import MISSING, ReadOptions, check_drop
-from ccot.io.matrix import align, named_matrix, unique_names
+from ccot.io.matrix import Found, align, named_matrix, unique_names
 from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
 from ccot.io.read import read_any
 from ccot.runtime.memory import free_bytes
@@ -78,9 +78,7 @@ def _open(asked: Reading, source: str) -> RowSource | None:
         return None
 
 
-def _read_whole(
-    asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]
-) -> NamedMatrix | Table:
+def _read_whole(asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]) -> Found:
     """Read the input as its format says; the options of the command line are those of readers."""
     given = asdict(asked) | columns
     del given["by_row"]
@@ -163,8 +161,9 @@ def aligned(
         table = as_named(as_table(table))
     left_out = []
     if isinstance(table.values, Table) and not columns and known is not None:
-        left_out = [name for name in table.values.columns if name not in set(known)]
-        kept = {name: c for name, c in table.values.columns.items() if name not in left_out}
+        given, wanted = table.values.columns, set(known)
+        kept = {name: given[name] for name in given if name in wanted}
+        left_out = [name for name in given if name not in kept]
         if takes_table:
             return as_named(replace(table.values, columns=kept)), None, left_out
         align(list(kept), known, "columns")

@@ -20,6 +20,7 @@ from sklearn.utils import gen_batches
 from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
+from ccot.plotting._shared import SIDES, sizes_of
 
 FILES = "row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot", "report.html", "run.json"
 _PART = 2**20
@@ -254,18 +255,10 @@ def write_labels(
 
 def write_blocks(path: Path, model: Any) -> None:
     """Write one line a block: its clusters, its size, its mean."""
-    row_sizes = _sizes(model.row_labels_, model.n_row_clusters_)
-    column_sizes = _sizes(model.column_labels_, model.n_column_clusters_)
+    row_sizes, column_sizes = (sizes_of(model, side) for side in SIDES)
     rows = (
         (i, j, int(row_sizes[i]), int(column_sizes[j]), float(mean))
         for (i, j), mean in np.ndenumerate(model.block_means_)
     )
     with path.open("w", newline="", encoding="utf-8") as file:
         write_rows(file, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
-
-
-def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    parts = gen_batches(len(labels), _PART)
-    # Columns that were left out of a table, labelled -1, are in no cluster.
-    counts = [np.bincount(labels[part] + 1, minlength=n_clusters + 1) for part in parts]
-    return np.sum(counts, axis=0)[1:]

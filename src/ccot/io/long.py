@@ -95,7 +95,7 @@ def _combined(
     by_scipy: bool,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, tuple[str, ...]]:
     """Return cells that are there once each, and what to say if some were not."""
-    ranked = _flat(places, shape[1])
+    ranked = np.ravel_multi_index(places, shape)
     ranked.sort()
     n_again = int((ranked[1:] == ranked[:-1]).sum())
     if not n_again:
@@ -106,7 +106,7 @@ def _combined(
     note += "" if asked else f" (--aggregate {others} otherwise)"
     if by_scipy:
         return places, values, (note,)
-    order = np.argsort(_flat(places, shape[1]), kind="stable")
+    order = np.argsort(np.ravel_multi_index(places, shape), kind="stable")
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
     sizes = np.diff(np.r_[starts, len(ranked)])
     if how == "last":
@@ -116,13 +116,6 @@ def _combined(
         combined = combined / sizes if how == "mean" else combined
     first = order[starts]
     return (places[0][first], places[1][first]), combined, (note,)
-
-
-def _flat(places: tuple[np.ndarray, np.ndarray], n_columns: int) -> np.ndarray:
-    flat = places[0].astype(np.int64)
-    flat *= n_columns
-    flat += places[1]
-    return flat
 
 
 def _check_cells(n_cells: int, n_names: int, size: int, more_bytes: int = 0) -> None:

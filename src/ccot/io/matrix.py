@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,6 +50,40 @@ class NamedMatrix:
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
         return self.values.shape
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as it was read: columns by name, nothing interpreted yet.
+
+    Attributes
+    ----------
+    columns : dict of str to ndarray
+        One-dimensional arrays of one length: float64 with NaN for gaps, objects that are str or
+        None, or datetime64.
+    row_names : list of str or None
+        Names of the rows.
+    notes : tuple of str
+        Sentences about how it was read.
+    kinds : dict of str to str
+        Kinds of columns that are known already, as from the dtypes of a data frame.
+    levels : dict of str to tuple of str
+        Levels of ordered categories, in their order.
+    """
+
+    columns: dict[str, np.ndarray]
+    row_names: list[str] | None = None
+    notes: tuple[str, ...] = ()
+    kinds: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(next(iter(self.columns.values()), ())), len(self.columns)
+
+
+Found: TypeAlias = NamedMatrix | Table
 
 
 def named_matrix(

@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 
 from ccot.io.isolated.client import FilledArray, IsolatedReader
-from ccot.io.layout import Column, Layout, ReadOptions, check_drop, long_places, place_columns
+from ccot.io.layout import Layout, ReadOptions, check_drop, long_places, place_columns
 from ccot.io.long import collect_long
 from ccot.io.matrix import (
     BoundedTexts,
+    Found,
     InputError,
     NamedMatrix,
+    Table,
     check_held,
     check_unfolded,
     named_matrix,
     unfolding_limit,
     unique_names,
 )
-from ccot.io.mixed import refuse_table, refuse_types, settle
-from ccot.io.table import Table
+from ccot.io.mixed import drop_options, refuse_table, settle
 
 # Bytes of a short text in a table, and of a name until it is in a tuple.
 _TEXT_BYTES, _NAME_BYTES = 16, 240
@@ -66,11 +67,9 @@ class ArrowTable:
         """Tell whether a column holds numbers."""
         return self.kinds[name] == "number"
 
-    def matrix_columns(
-        self, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
-    ) -> tuple[list[str], str | None]:
+    def matrix_columns(self, options: ReadOptions) -> tuple[list[str], str | None]:
         """Return the columns that make up the matrix, all numeric, and that of row names."""
-        layout = self.layout(ReadOptions(index_col=index_col, drop=drop))
+        layout = self.layout(options)
         columns = list(layout.column_names or ())
         for name in columns:
             if not self.is_numeric(name):
@@ -162,7 +161,7 @@ def parquet_reader(what: str = "Parquet") -> IsolatedReader:
     return IsolatedReader("parquet", f"{what} file")
 
 
-def read_arrow(path: Path, options: ReadOptions, what: str) -> NamedMatrix | Table:
+def read_arrow(path: Path, options: ReadOptions, what: str) -> Found:
     """Read a Parquet or Feather file: a long table, a matrix, or a table if words are welcome."""
     table = ArrowTable(path, parquet_reader(what), feather=what == "Feather")
     if options.long is not False:
@@ -173,7 +172,7 @@ def read_arrow(path: Path, options: ReadOptions, what: str) -> NamedMatrix | Tab
         if isinstance(found, Table) and not options.tables:
             refuse_table(found)
         return found
-    columns, index = table.matrix_columns(options.index_col, options.drop)
+    columns, index = table.matrix_columns(options)
     names = None
     if index is not None and table.n_rows * len(columns):
         names = table.row_names(index, len(columns))
@@ -197,11 +196,15 @@ def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
     return collect_long(cells, options, counted=value is None, size=lambda: size)
 
 
-def _as_table(table: ArrowTable, options: ReadOptions) -> NamedMatrix | Table:
+def _as_table(table: ArrowTable, options: ReadOptions) -> Found:
     """Return a matrix if all columns hold numbers, else a table."""
     layout = table.layout(options)
     kept = layout.column_names or ()
-    refuse_types({name: table.types[name] for name in kept if table.kinds[name] == "other"})
+    if others := [name for name in kept if table.kinds[name] == "other"]:
+        raise InputError(
+            f"column {others[0][:40]!r} is of type {table.types[others[0]]}, which is no cell of a "
+            f"table: leave {len(others)} out by {drop_options(others)}"
+        )
     numbers = [name for name in kept if table.is_numeric(name)]
     columns = dict(zip(numbers, table.read(numbers).T, strict=True))
     values = {name: columns[name] if name in columns else table.cells(name) for name in kept}

@@ -29,9 +29,8 @@ from ccot.io.layout import (
     parse,
 )
 from ccot.io.long import collect_long
-from ccot.io.matrix import InputError, NamedMatrix, check_held, most_repeated, named_matrix
+from ccot.io.matrix import Found, InputError, NamedMatrix, check_held, most_repeated, named_matrix
 from ccot.io.mixed import GrowingColumn, finish, gather, settle
-from ccot.io.table import Table
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
@@ -41,7 +40,7 @@ _NAME_BYTES = 90
 _EMPTY = "the input is empty: pass a table with at least two rows and columns"
 
 
-def read_text(lines: Iterator[str], options: ReadOptions) -> NamedMatrix | Table:
+def read_text(lines: Iterator[str], options: ReadOptions) -> Found:
     """Read a table from lines of text."""
     head, complete = _head(lines)
     if not any(line.strip() for line in head):
@@ -58,9 +57,7 @@ def read_text(lines: Iterator[str], options: ReadOptions) -> NamedMatrix | Table
     return _read_cells(cells, sample, replace(options, delimiter=delimiter))
 
 
-def read_rows(
-    rows: Iterator[list[str]], n_characters: int, options: ReadOptions
-) -> NamedMatrix | Table:
+def read_rows(rows: Iterator[list[str]], n_characters: int, options: ReadOptions) -> Found:
     """Read a table from rows of text cells, which take so much where they come from."""
     sample = list(islice(rows, _HEAD))
     if not sample:
@@ -95,9 +92,7 @@ def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
     return head, len(head) < _HEAD
 
 
-def _read_cells(
-    cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions
-) -> NamedMatrix | Table:
+def _read_cells(cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions) -> Found:
     """Read all rows, of which the first are the sample; that is emptied."""
     options = replace(options, decimal=options.decimal or guess_decimal(sample))
     if options.long is not False:
@@ -108,7 +103,7 @@ def _read_cells(
     return _read_wide(cells, layout)
 
 
-def _read_wide(cells: Cells | RowCells, layout: Layout) -> NamedMatrix | Table:
+def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
     """Read numbers row by row; from the first word on, go on column by column."""
     values, names = array("d"), []
     rows = _rows(cells, layout, names)

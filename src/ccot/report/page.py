@@ -20,7 +20,7 @@ from ccot._version import __version__
 from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
 from ccot.io.frames import is_frame, table_from_frame
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting._shared import PALETTE, SIDES
 from ccot.report.content import (

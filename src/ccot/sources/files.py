@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.layout import Column
+from ccot.io.layout import Column, ReadOptions
 from ccot.io.matrix import InputError
 from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
@@ -91,11 +91,11 @@ class ParquetSource(RowSource):
         self, path: Path, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
     ) -> None:
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        reader = parquet_reader()
+        reader, options = parquet_reader(), ReadOptions(index_col=index_col, drop=drop)
         self._tables = [ArrowTable(file, reader) for file in files]
         groups: list[tuple[ArrowTable, int]] = []
         for table in self._tables:
-            columns, self._index = table.matrix_columns(index_col, drop)
+            columns, self._index = table.matrix_columns(options)
             if groups and columns != self.column_names:
                 raise InputError(f"{table.path} has other columns than {files[0]}")
             self.column_names = columns
