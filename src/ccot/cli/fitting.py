@@ -215,15 +215,9 @@ def _write_page(
         from ccot.report import write_report
     except ImportError as missing:
         return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
-    write_report(
-        folder / "report.html",
-        model,
-        matrix=table.values,
-        row_names=table.row_names,
-        column_names=table.column_names,
-        title=title,
-        notes=notes,
-    )
+    names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
+    path = folder / "report.html"
+    write_report(path, model, matrix=table.values, title=title, notes=notes, **names)
     return []
 
 

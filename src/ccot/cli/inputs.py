@@ -59,8 +59,7 @@ def read_input(
 def _open(asked: Reading, source: str) -> RowSource | None:
     """Return the rows of an input that is kept in a way to be read by rows."""
     path = Path(source)
-    listed = asked.long or asked.long_columns is not None
-    if listed or not _keeps_rows(path):
+    if asked.long or asked.long_columns is not None or not _keeps_rows(path):
         if asked.by_row:
             raise typer.BadParameter("--by-row is for .npy, Parquet and Zarr files")
         return None

@@ -230,27 +230,23 @@ def write_rows(
 
 
 def write_labels(
-    path: Path,
-    names: Any,
-    found: Sequence[np.ndarray],
-    annotations: dict[str, Any],
-    raw_names: bool,
+    path: Path, names: Any, found: Sequence[np.ndarray], more: dict[str, Any], raw_names: bool
 ) -> None:
-    """Write names (or positions), what was found (clusters, confidence), and annotations."""
+    """Write names (or positions), what was found (clusters, confidence), and more columns."""
     n_points = len(found[0])
     given = range(n_points) if names is None else names
     # Part by part: as objects of Python, long labels would take many times their memory.
     rows = (
-        (name, label, f"{share:.4f}", *map(cell_text, more))
+        (name, label, f"{share:.4f}", *map(cell_text, others))
         for part in gen_batches(n_points, _PART)
-        for name, label, share, *more in zip(
+        for name, label, share, *others in zip(
             given[part],
-            *(column[part].tolist() for column in (*found, *annotations.values())),
+            *(column[part].tolist() for column in (*found, *more.values())),
             strict=True,
         )
     )
     with path.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, ("name", "cluster", "confidence", *annotations), rows, raw_names=raw_names)
+        write_rows(file, ("name", "cluster", "confidence", *more), rows, raw_names=raw_names)
 
 
 def write_blocks(path: Path, model: Any) -> None:

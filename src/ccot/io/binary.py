@@ -116,10 +116,8 @@ def read_npz(path: Path) -> NamedMatrix:
         if "format.npy" in names:
             found = sp.load_npz(path)
             check_unfolded(8 * found.shape[0], path)
-            check_held(
-                _SPARSE_BYTES * found.data.size, size, f"a sparse matrix of format {found.format}",
-                "save it in the format csr",
-            )  # fmt: skip
+            what = f"a sparse matrix of format {found.format}"
+            check_held(_SPARSE_BYTES * found.data.size, size, what, "save it in the format csr")
             return named_matrix(found, None, None, "SciPy sparse matrix")
         if len(names) != 1:
             raise InputError(
@@ -189,7 +187,11 @@ def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
             parts[message["part"]].put(arrays[0])
     how = "AnnData" if layer is None else f"AnnData, layer {layer!r}"
     with damage_explained(path, "h5ad"):
-        return named_matrix(_matrix(about, parts), names["obs"], names["var"], how)
+        matrix, *places = (part.whole() for part in parts.values())
+        if about["format"] != "dense":
+            make = sp.csr_array if about["format"] == "csr" else sp.csc_array
+            matrix = make((matrix, *places), shape=about["shape"])
+        return named_matrix(matrix, names["obs"], names["var"], how)
 
 
 def _check_declared(about: dict[str, Any], path: Path) -> int:
@@ -199,21 +201,10 @@ def _check_declared(about: dict[str, Any], path: Path) -> int:
     each = 8 if about["format"] == "dense" else 24
     n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_rows)
     check_unfolded(n_bytes, path)
-    check_held(
-        n_bytes + _NAME_BYTES * about["n_names"],
-        max(n_bytes, path.stat().st_size),
-        f"its {about['n_names']} short names",
-        "save the matrix alone, by scipy.sparse.save_npz or numpy.save",
-    )
-    return n_bytes + _NAME_BYTES * about["n_names"]
-
-
-def _matrix(about: dict[str, Any], parts: dict[str, FilledArray]) -> Any:
-    if about["format"] == "dense":
-        return parts["data"].whole()
-    make = sp.csr_array if about["format"] == "csr" else sp.csc_array
-    arrays = tuple(parts[name].whole() for name in ("data", "indices", "indptr"))
-    return make(arrays, shape=about["shape"])
+    held, what = n_bytes + _NAME_BYTES * about["n_names"], f"its {about['n_names']} short names"
+    remedy = "save the matrix alone, by scipy.sparse.save_npz or numpy.save"
+    check_held(held, max(n_bytes, path.stat().st_size), what, remedy)
+    return held
 
 
 class ZarrFolder:

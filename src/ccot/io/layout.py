@@ -266,8 +266,7 @@ def _heads(
     words = [place for place, cell in enumerate(first) if not is_number(cell, decimal)]
     if not rest:
         return any(place > 0 for place in words), ()
-    places = range(len(first))
-    below = [{row[place].strip() for row in rest if place < len(row)} for place in places]
+    below = {place: {row[place].strip() for row in rest if place < len(row)} for place in words}
     above_numbers = any(all(is_number(cell, decimal) for cell in below[place]) for place in words)
     if above_numbers or first[0].strip().lower() in _INDEX_NAMES:
         return True, ()

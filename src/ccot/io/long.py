@@ -56,12 +56,11 @@ def collect_long(
     places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
     _check_cells(len(values), sum(shape), size(), sorting_bytes(places[0]))
-    n_listed = len(found)
     how = aggregate or ("count" if counted else _usual(found, unlisted))
     # SciPy adds up what is there twice: that takes no sorting.
     by_scipy = unlisted == "zero" and how in ("sum", "count") and not np.isnan(found).any()
     if how == "count":
-        found = np.ones(n_listed)
+        found = np.ones_like(found)
     notes: tuple[str, ...] = ()
     if not by_scipy or not counted:
         places, found, notes = _combined(places, found, shape, how, aggregate, by_scipy)
@@ -119,9 +118,6 @@ def _combined(
 
 
 def _check_cells(n_cells: int, n_names: int, size: int, more_bytes: int = 0) -> None:
-    check_held(
-        _CELL_BYTES * n_cells + _NAME_BYTES * n_names + more_bytes,
-        size,
-        f"a list of {n_cells} cells with {n_names} names",
-        "add up cells that are listed often, leave rows and columns of one cell out",
-    )
+    n_bytes = _CELL_BYTES * n_cells + _NAME_BYTES * n_names + more_bytes
+    remedy = "add up cells that are listed often, leave rows and columns of one cell out"
+    check_held(n_bytes, size, f"a list of {n_cells} cells with {n_names} names", remedy)

@@ -84,14 +84,11 @@ class Table:
 
 
 Found: TypeAlias = NamedMatrix | Table
+Names: TypeAlias = Iterable[Any] | None
 
 
 def named_matrix(
-    values: Any,
-    row_names: Iterable[Any] | None,
-    column_names: Iterable[Any] | None,
-    how: str,
-    notes: Iterable[str] = (),
+    values: Any, row_names: Names, column_names: Names, how: str, notes: Iterable[str] = ()
 ) -> NamedMatrix:
     """Check what was read and put it together."""
     values = _float64(values)
@@ -221,7 +218,7 @@ def check_values(values: np.ndarray) -> None:
         )
 
 
-def unique_names(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | None:
+def unique_names(names: Names, what: str) -> tuple[str, ...] | None:
     """Return names as text, or refuse those that name several."""
     if names is None:
         return None

@@ -158,12 +158,9 @@ def gather(
         cells = zip(*(row for row, _ in part), strict=True)
         for column, texts in zip(columns, cells, strict=True):
             column.extend(texts, lines)
-        check_held(
-            sum(column.n_bytes for column in columns),
-            size(),
-            f"a table of {len(columns)} columns of short words",
-            "leave some columns out by --drop",
-        )
+        n_bytes = sum(column.n_bytes for column in columns)
+        what = f"a table of {len(columns)} columns of short words"
+        check_held(n_bytes, size(), what, "leave some columns out by --drop")
 
 
 def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout) -> Found:

@@ -130,12 +130,8 @@ class ArrowTable:
         n_bytes = self.n_rows * (8 * n_columns + _TEXT_BYTES)
         check_unfolded(n_bytes, self.path)
         held = self.n_rows * (8 * n_columns + _NAME_BYTES)
-        check_held(
-            held,
-            max(n_bytes, self.path.stat().st_size),
-            f"a table of {self.n_rows} row names",
-            "leave the names out by --drop",
-        )
+        size, what = max(n_bytes, self.path.stat().st_size), f"a table of {self.n_rows} row names"
+        check_held(held, size, what, "leave the names out by --drop")
         return list(unique_names(self.words(self.checked(index), n_bytes, held), "rows") or ())
 
     def _ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:

@@ -60,6 +60,7 @@ _OTHERS = {
 }
 _START = 64
 _LINES_BETWEEN_REPORTS = 500
+Tell = Callable[[float], None]
 
 
 def read_matrix(
@@ -205,9 +206,7 @@ def read_table(
 
 
 def read_any(
-    source: str | os.PathLike[str],
-    options: ReadOptions,
-    progress: Callable[[float], None] | None = None,
+    source: str | os.PathLike[str], options: ReadOptions, progress: Tell | None = None
 ) -> Found:
     """Read a matrix, or a table where ``options`` welcome words; see :func:`read_matrix`."""
     tell = progress or (lambda share: None)
@@ -224,7 +223,7 @@ def read_any(
         return _read_file(path, "-", options, tell)
 
 
-def _read_file(path: Path, name: str, options: ReadOptions, tell: Callable[[float], None]) -> Found:
+def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found:
     if path.is_dir():
         raise InputError(f"{path} is a folder: pass a file in it")
     if not path.exists():

@@ -22,6 +22,7 @@ from ccot.io.mixed import as_text, drop_options
 # A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
 # than twenty times that.
 _RECORD = 1 << 21
+_NESTED = (dict, list)
 _SPACE = re.compile(r"[\s\ufeff]*")
 # Formulas that no program has computed.
 _NOT_COMPUTED = re.compile(rb"(</f>|<f[^>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
@@ -108,7 +109,9 @@ def json_rows(
     with open_text() as text:
         for record in _records(text, name):
             keys.update(dict.fromkeys(record))
-            nested.update((key, None) for key, value in record.items() if _is_nested(value))
+            nested.update(
+                (key, None) for key, value in record.items() if isinstance(value, _NESTED)
+            )
     if wrong := [key for key in nested if key not in drop]:
         raise InputError(
             f"{name}: {_listed(wrong)} hold lists or objects: write one flat record a row, or "
@@ -117,11 +120,7 @@ def json_rows(
     yield list(keys)
     with open_text() as text:
         for record in _records(text, name):
-            yield ["" if _is_nested(value) else cell_text(value) for value in map(record.get, keys)]
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict | list)
+            yield ["" if isinstance(v, _NESTED) else cell_text(v) for v in map(record.get, keys)]
 
 
 def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:

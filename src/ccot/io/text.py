@@ -113,12 +113,10 @@ def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
         if not append_numbers(values, first, decimal):
             break
         if len(values) + len(names) > checked:
-            check_held(
-                8 * len(values) + _NAME_BYTES * len(names),
-                cells.n_characters,
-                f"a table of {len(names)} short row names and few values",
-                "leave the names, or empty columns, out by --drop",
-            )
+            n_bytes = 8 * len(values) + _NAME_BYTES * len(names)
+            what = f"a table of {len(names)} short row names and few values"
+            remedy = "leave the names, or empty columns, out by --drop"
+            check_held(n_bytes, cells.n_characters, what, remedy)
             checked = len(values) + len(names) + _CELLS_BETWEEN_CHECKS
     matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.kept))
     row_names = names if layout.index is not None else None

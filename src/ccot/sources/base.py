@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ class RowSource(ABC):
     parts: tuple[slice, ...]
     column_names: Sequence[str] | None = None
     allow_nan: bool = False
+    # Files whose dates and sizes tell this matrix from others too.
+    _files: Sequence[Path] = ()
 
     @abstractmethod
     def _read(self, part: slice) -> Matrix:
@@ -85,10 +88,12 @@ class RowSource(ABC):
         Returns
         -------
         str
-            The shape, and checksums of the first and the last part.
+            The shape, checksums of the first and the last part, and when files were written.
         """
         ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
-        return " ".join([str(self.shape), *ends])
+        known = [file.stat() for file in self._files]
+        written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
+        return " ".join([str(self.shape), *ends, *written])
 
     def transposed(self) -> RowSource:
         """Return the source of the columns, where they can be read as well as the rows."""

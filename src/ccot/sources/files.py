@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class NpySource(RowSource):
 
     def __init__(self, mapped: np.memmap) -> None:
         self.path, self.dtype = Path(str(mapped.filename)), mapped.dtype
-        self.offset = int(mapped.offset)
+        self.offset, self._files = int(mapped.offset), [self.path]
         self.shape = two_axes(mapped.shape)
         self.parts = even_parts(*self.shape)
 
@@ -60,10 +60,6 @@ class NpySource(RowSource):
                 file.seek(self.offset + index * self._row_bytes)
                 file.readinto(row.data)
         return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))
-
-    def digest(self) -> str:
-        """Return what tells this matrix from others: when its file was written too."""
-        return f"{super().digest()} {_written([self.path])}"
 
     def transposed(self) -> ArraySource:
         """Return the source of the columns, which are gathered from all over the file."""
@@ -102,6 +98,7 @@ class ParquetSource(RowSource):
             groups += [(table, group) for group in range(len(table.group_rows))]
         held = [(table, group) for table, group in groups if table.group_rows[group]]
         self.parts = stacked([table.group_rows[group] for table, group in held])
+        self._files = [table.path for table in self._tables if any(table.group_rows)]
         self._groups = dict(zip((part.start for part in self.parts), held, strict=True))
         n_rows = sum(table.n_rows for table in self._tables)
         self.shape = n_rows, len(self.column_names or ())
@@ -116,17 +113,6 @@ class ParquetSource(RowSource):
             return None
         names = (table.row_names(str(self._index), self.shape[1]) for table in self._tables)
         return [name for part in names for name in part]
-
-    def digest(self) -> str:
-        """Return what tells this matrix from others: when its files were written too."""
-        files = [table.path for table in self._tables if any(table.group_rows)]
-        return f"{super().digest()} {_written(files)}"
-
-
-def _written(files: Iterable[Path]) -> str:
-    """Say when files were written, and how long they are."""
-    known = (file.stat() for file in files)
-    return " ".join(f"{one.st_size}@{one.st_mtime_ns}" for one in known)
 
 
 class ZarrSource(RowSource):

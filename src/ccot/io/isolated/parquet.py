@@ -18,6 +18,7 @@ import pyarrow.types as types
 from ccot.io.isolated.worker import Answer
 
 _NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+Names = Sequence[str]
 # Cells that are read at once, and rows at least.
 _CELLS, _ROWS = 1 << 18, 1024
 # Bytes of a column that are read from the file at once.
@@ -49,11 +50,7 @@ class _Table:
     _batches: Callable[..., Iterator[Any]]
 
     def read(
-        self,
-        numbers: Sequence[str] = (),
-        texts: Sequence[str] = (),
-        dates: Sequence[str] = (),
-        groups: Sequence[int] | None = None,
+        self, numbers: Names = (), texts: Names = (), dates: Names = (), groups: Any = None
     ) -> Iterator[Answer]:
         """Yield batches: a matrix of the numeric columns, codes of texts, microseconds of dates."""
         columns = [*numbers, *texts, *dates]
