@@ -173,17 +173,11 @@ def report(
         matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
+    given = {"matrix": matrix, "row_names": row_names, "column_names": column_names}
+    given |= {"annotations": None if annotate is None else _columns(annotate), "title": title}
     with progress.step("writing the report"):
-        path = write_report(
-            out,
-            first if len(fitted) == 1 else fitted,
-            matrix=matrix,
-            row_names=row_names,
-            column_names=column_names,
-            title=title,
-            cluster_names=names,
-            annotations=None if annotate is None else _columns(annotate),
-        )
+        shown = first if len(fitted) == 1 else fitted
+        path = write_report(out, shown, cluster_names=names, **given)
     if not quiet:
         typer.echo(f"wrote {path}")
 

@@ -52,15 +52,18 @@ def damage_explained(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
+def check_installed(package: str, what: str, extra: str, remedy: str = "") -> None:
+    """Say what to install where a package is not there."""
+    if find_spec(package) is None:
+        install = f"pip install 'ccot[{extra}]'{remedy}"
+        raise ImportError(f"{what} need {package}, which is not installed: {install}")
+
+
 def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
     """Open a gzip file, which may be open already; more than it may unfold to is not read."""
     limit = unfolding_limit(path.stat().st_size)
-    refusal = InputError(
-        f"{path} unfolds to more than {limit / 1e6:.3g} MB, which is very much more than its size "
-        "and may be a trap: if you trust it, unpack it first"
-    )
     raw = gzip.open(path if file is None else file)  # noqa: SIM115
-    return io.BufferedReader(LimitedStream(raw, limit, refusal))
+    return io.BufferedReader(LimitedStream(raw, limit, InputError, str(path)))
 
 
 def unpacked_size(archive: zipfile.ZipFile, path: Path) -> int:
@@ -169,8 +172,7 @@ def _check_entries(n_bytes: int, n_entries: int, size: int) -> None:
 
 def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
     """Read the matrix of an ``.h5ad`` file, in another process."""
-    if find_spec("h5py") is None:
-        raise ImportError("h5ad files need h5py, which is not installed: pip install 'ccot[io]'")
+    check_installed("h5py", "h5ad files", "io")
     reader = IsolatedReader("h5ad", "h5ad file")
     about = reader.open(path, layer=layer)
     n_bytes = _check_declared(about, path)
@@ -211,10 +213,7 @@ class ZarrFolder:
     """A Zarr array in a folder, with shape, chunks and dtype; another process reads its rows."""
 
     def __init__(self, path: Path) -> None:
-        if find_spec("zarr") is None:
-            raise ImportError(
-                "Zarr arrays need zarr, which is not installed: pip install 'ccot[zarr]'"
-            )
+        check_installed("zarr", "Zarr arrays", "zarr")
         self.path, self._reader = path, IsolatedReader("zarr", "Zarr array")
         size = _folder_size(path)
         about = self._reader.open(path, 0)

@@ -18,6 +18,7 @@ from ccot.io.matrix import (
     sorting_bytes,
 )
 
+Cell = tuple[str, str, float]
 UNLISTED = ("zero", "missing")
 AGGREGATES = ("sum", "mean", "count", "last")
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
@@ -26,11 +27,7 @@ _CELLS_BETWEEN_CHECKS = 2**14
 
 
 def collect_long(
-    cells: Iterable[tuple[str, str, float]],
-    options: ReadOptions,
-    *,
-    counted: bool,
-    size: Callable[[], int],
+    cells: Iterable[Cell], options: ReadOptions, *, counted: bool, size: Callable[[], int]
 ) -> NamedMatrix:
     """Gather cells into a matrix; rows and columns in the order in which they first appear.
 

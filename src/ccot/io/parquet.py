@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ccot.io.binary import check_installed
 from ccot.io.isolated.client import FilledArray, IsolatedReader
 from ccot.io.layout import Layout, ReadOptions, check_drop, long_places, place_columns
 from ccot.io.long import collect_long
@@ -149,11 +149,7 @@ class ArrowTable:
 
 def parquet_reader(what: str = "Parquet") -> IsolatedReader:
     """Return a process that reads Parquet or Feather files, or say what is not installed."""
-    if find_spec("pyarrow") is None:
-        raise ImportError(
-            f"{what} files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
-            "a CSV file"
-        )
+    check_installed("pyarrow", f"{what} files", "io", ", or pass a CSV file")
     return IsolatedReader("parquet", f"{what} file")
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from ccot.io.binary import damage_explained, unpacked_size
+from ccot.io.binary import check_installed, damage_explained, unpacked_size
 from ccot.io.layout import ReadOptions
 from ccot.io.matrix import InputError
 from ccot.io.mixed import as_text, drop_options
@@ -50,13 +50,9 @@ def cell_text(value: Any) -> str:
 def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], int, ReadOptions]:
     """Return the rows of a sheet, the bytes of the unpacked file, and what is known of them."""
     sheet = options.sheet
-    try:
-        import openpyxl
-    except ImportError as missing:
-        raise ImportError(
-            "Excel files need openpyxl, which is not installed: pip install 'ccot[tables]', or "
-            "save the sheet as CSV"
-        ) from missing
+    check_installed("openpyxl", "Excel files", "tables", ", or save the sheet as CSV")
+    import openpyxl
+
     with damage_explained(path, "Excel"):
         with zipfile.ZipFile(path) as archive:
             size = unpacked_size(archive, path)
@@ -109,9 +105,7 @@ def json_rows(
     with open_text() as text:
         for record in _records(text, name):
             keys.update(dict.fromkeys(record))
-            nested.update(
-                (key, None) for key, value in record.items() if isinstance(value, _NESTED)
-            )
+            nested.update((key, None) for key, v in record.items() if isinstance(v, _NESTED))
     if wrong := [key for key in nested if key not in drop]:
         raise InputError(
             f"{name}: {_listed(wrong)} hold lists or objects: write one flat record a row, or "

@@ -28,7 +28,7 @@ from ccot.io.layout import (
     long_places,
     parse,
 )
-from ccot.io.long import collect_long
+from ccot.io.long import Cell, collect_long
 from ccot.io.matrix import Found, InputError, NamedMatrix, check_held, most_repeated, named_matrix
 from ccot.io.mixed import GrowingColumn, finish, gather, settle
 
@@ -160,7 +160,7 @@ def _read_long(
     advice = " in each line: pass --delimiter, or "
     places = long_places(options.long, header, width, advice)
 
-    def triples() -> Iterator[tuple[str, str, float]]:
+    def triples() -> Iterator[Cell]:
         for row in islice(cells, int(has_header), None):
             if len(row) <= max(places):
                 raise InputError(

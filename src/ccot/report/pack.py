@@ -49,13 +49,6 @@ def pack_array(
     return {"type": dtype.name, "bytes": _deflate(planes)}
 
 
-def unpack_array(packed: dict[str, Any]) -> np.ndarray:
-    """Return the array that was packed, flat."""
-    dtype = np.dtype(packed["type"])
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["bytes"])), dtype=np.uint8)
-    return np.ascontiguousarray(planes.reshape(dtype.itemsize, -1).T).view(dtype).ravel()
-
-
 def pack_integers(values: np.ndarray) -> dict[str, Any]:
     """Return integers, none negative, in the smallest type that holds them."""
     largest = int(np.max(values, initial=0))
