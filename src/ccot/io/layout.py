@@ -330,11 +330,10 @@ def find_column(asked: Column, header: Sequence[str] | None, width: int, option:
     return place
 
 
-def long_places(
-    asked: bool | Sequence[Column], header: Sequence[str] | None, width: int, advice: str
-) -> list[int]:
+def long_places(options: ReadOptions, header: Header, width: int, advice: str) -> list[int]:
     """Return the places of row, column and, if there is one, value of a long table."""
-    wanted = list(range(min(width, 3))) if isinstance(asked, bool) else list(asked)
+    check_drop(options.drop, "a long table")
+    wanted = range(min(width, 3)) if isinstance(options.long, bool) else options.long
     places = [find_column(column, header, width, "--long-columns") for column in wanted]
     if len(places) not in (2, 3):
         raise InputError(

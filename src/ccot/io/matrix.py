@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+
+from ccot.runtime.memory import total_bytes
 
 # Squares and their sums over any matrix stay within floating-point range below this.
 _LARGEST = 1e100
@@ -101,11 +102,8 @@ def named_matrix(
 
 def check_memory(n_bytes: int, what: str) -> None:
     """Refuse what cannot fit into the machine before it is tried."""
-    try:
-        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        return
-    if n_bytes > available:
+    available = total_bytes()
+    if available is not None and n_bytes > available:
         raise InputError(
             f"{what} would take {n_bytes / 1e9:.3g} GB, more than the {available / 1e9:.3g} GB of "
             "this machine: pass a part of it, or a sparse file"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ccot.io.binary import check_installed
 from ccot.io.isolated.client import FilledArray, IsolatedReader
-from ccot.io.layout import Layout, ReadOptions, check_drop, long_places, place_columns
+from ccot.io.layout import Layout, ReadOptions, long_places, place_columns
 from ccot.io.long import collect_long
 from ccot.io.matrix import (
     BoundedTexts,
@@ -63,16 +63,12 @@ class ArrowTable:
         self.levels = {name: tuple(map(str, one)) for name, one in about["levels"].items()}
         self._index: str | None = about["index"]
 
-    def is_numeric(self, name: str) -> bool:
-        """Tell whether a column holds numbers."""
-        return self.kinds[name] == "number"
-
     def matrix_columns(self, options: ReadOptions) -> tuple[list[str], str | None]:
         """Return the columns that make up the matrix, all numeric, and that of row names."""
         layout = self.layout(options)
         columns = list(layout.column_names or ())
         for name in columns:
-            if not self.is_numeric(name):
+            if self.kinds[name] != "number":
                 raise InputError(
                     f"column {name[:40]!r} is of type {self.types[name]}, not a number: leave it "
                     "out by --drop, or name it by --index-col"
@@ -157,7 +153,6 @@ def read_arrow(path: Path, options: ReadOptions, what: str) -> Found:
     """Read a Parquet or Feather file: a long table, a matrix, or a table if words are welcome."""
     table = ArrowTable(path, parquet_reader(what), feather=what == "Feather")
     if options.long is not False:
-        check_drop(options.drop, "a long table")
         return _read_long(table, options)
     if options.tables or what == "Feather":
         found = _as_table(table, replace(options, source=what))
@@ -173,11 +168,11 @@ def read_arrow(path: Path, options: ReadOptions, what: str) -> Found:
 
 
 def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
-    header = table.names
-    places = long_places(options.long, header, len(header), ": pass ")
+    header = tuple(table.names)
+    places = long_places(options, header, len(header), ": pass ")
     named = [header[place] for place in places[:2]]
     value = header[places[2]] if len(places) == 3 else None
-    if value is not None and not table.is_numeric(value):
+    if value is not None and table.kinds[value] != "number":
         raise InputError(f"column {value!r} is no number: pass --long-columns row,column,value")
     n_bytes = _LONG_BYTES * table.n_rows
     check_unfolded(n_bytes, table.path)
@@ -197,7 +192,7 @@ def _as_table(table: ArrowTable, options: ReadOptions) -> Found:
             f"column {others[0][:40]!r} is of type {table.types[others[0]]}, which is no cell of a "
             f"table: leave {len(others)} out by {drop_options(others)}"
         )
-    numbers = [name for name in kept if table.is_numeric(name)]
+    numbers = [name for name in kept if table.kinds[name] == "number"]
     columns = dict(zip(numbers, table.read(numbers).T, strict=True))
     values = {name: columns[name] if name in columns else table.cells(name) for name in kept}
     names = None

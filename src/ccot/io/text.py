@@ -20,7 +20,6 @@ from ccot.io.layout import (
     Layout,
     ReadOptions,
     append_numbers,
-    check_drop,
     find_layout,
     guess_decimal,
     guess_delimiter,
@@ -96,7 +95,6 @@ def _read_cells(cells: Cells | RowCells, sample: list[list[str]], options: ReadO
     """Read all rows, of which the first are the sample; that is emptied."""
     options = replace(options, decimal=options.decimal or guess_decimal(sample))
     if options.long is not False:
-        check_drop(options.drop, "a long table")
         return _read_long(cells, sample, options)
     layout = find_layout(sample, options)
     sample.clear()  # where rows are few and long, it is most of the table
@@ -156,9 +154,8 @@ def _read_long(
     has_header = options.header
     if has_header is None:
         has_header = _long_has_header(first, options.long, width, decimal)
-    header = [cell.strip() for cell in first] if has_header else None
-    advice = " in each line: pass --delimiter, or "
-    places = long_places(options.long, header, width, advice)
+    header = tuple(cell.strip() for cell in first) if has_header else None
+    places = long_places(options, header, width, " in each line: pass --delimiter, or ")
 
     def triples() -> Iterator[Cell]:
         for row in islice(cells, int(has_header), None):

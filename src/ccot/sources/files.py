@@ -41,11 +41,8 @@ class NpySource(RowSource):
         self.path, self.dtype = Path(str(mapped.filename)), mapped.dtype
         self.offset, self._files = int(mapped.offset), [self.path]
         self.shape = two_axes(mapped.shape)
+        self._row_bytes = self.shape[1] * self.dtype.itemsize
         self.parts = even_parts(*self.shape)
-
-    @property
-    def _row_bytes(self) -> int:
-        return self.shape[1] * self.dtype.itemsize
 
     def _read(self, part: slice) -> np.ndarray:
         count = (part.stop - part.start) * self.shape[1]
