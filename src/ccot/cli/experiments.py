@@ -12,7 +12,7 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import CORES, Quiet, opt
+from ccot.cli.options import CORES, Quiet, opt, option
 
 if TYPE_CHECKING:
     from ccot.experiments.bench.summary import Cell
@@ -30,10 +30,10 @@ def simulate(
     name: Annotated[
         Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
     ] = Dataset.D2,
-    out: Annotated[Path | None, opt("CSV file to write. [default: NAME.csv, here]")] = None,
-    seed: Annotated[int, opt("Seed of the draw.", min=0)] = 0,
-    overlap: Annotated[Overlap, opt("How noisy.")] = Overlap.published,
-    sigma: Annotated[float | None, opt("Standard deviation of the noise instead.", min=0)] = None,
+    out: Path | None = option("CSV file to write. [default: NAME.csv, here]"),
+    seed: int = option("Seed of the draw.", default=0, min=0),
+    overlap: Overlap = option("How noisy.", default=Overlap.published),
+    sigma: float | None = option("Standard deviation of the noise instead.", min=0),
     quiet: Quiet = False,
 ) -> None:
     """Write a matrix with known blocks, and its true clusters beside it.
@@ -64,8 +64,8 @@ def simulate(
 
 
 def demo(
-    out: Annotated[Path, opt("Folder of the reports.")] = Path("demo-output"),
-    seed: Annotated[int, opt("Seed of matrices and draws.", min=0)] = 0,
+    out: Path = option("Folder of the reports.", default=Path("demo-output")),
+    seed: int = option("Seed of matrices and draws.", default=0, min=0),
 ) -> None:
     """Co-cluster four matrices, say what was found, write a report of each.
 
@@ -81,13 +81,13 @@ def demo(
 
 
 def bench(
-    profile: Annotated[
-        Profiles, opt("How much: seconds, ten minutes, or hours and 16 GB of memory.")
-    ] = Profiles.standard,
-    out: Annotated[Path, opt("JSON file to write.")] = Path("bench.json"),
-    rivals: Annotated[
-        list[str] | None, opt("This one only; can be repeated. [default: all installed]", "--rival")
-    ] = None,
+    profile: Profiles = option(
+        "How much: seconds, ten minutes, or hours and 16 GB of memory.", default=Profiles.standard
+    ),
+    out: Path = option("JSON file to write.", default=Path("bench.json")),
+    rivals: list[str] | None = option(
+        "This one only; can be repeated. [default: all installed]", "--rival"
+    ),
     quiet: Quiet = False,
 ) -> None:
     """Measure time, memory and error of our estimators and their rivals, in turns.
@@ -222,9 +222,7 @@ _command("all", "All tables and figures on one page.")
 @app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
 def _movielens(
     out: Out = None,
-    data_home: Annotated[
-        Path | None, opt("Folder of the original files. [default: download them]")
-    ] = None,
+    data_home: Path | None = option("Folder of the original files. [default: download them]"),
     seed: Seed = 0,
     quick: Quick = False,
 ) -> None:

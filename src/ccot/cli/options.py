@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_type_hints
@@ -43,8 +43,8 @@ RawNames = Annotated[
 
 
 def option(text: str, *flags: str, default: Any = None, **settings: Any) -> Any:
-    """Return a field of a dataclass of options."""
-    return field(default=default, metadata={"option": opt(text, *flags, **settings)})
+    """Return an option with its default, for a parameter of a command or a field of options."""
+    return Option(default, *flags, help=text, **settings)
 
 
 _about = partial(option, rich_help_panel="Reading the input")
@@ -113,10 +113,10 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             continue
         groups[one.name] = one.annotation
         hints = get_type_hints(one.annotation, include_extras=True)
-        for f in fields(one.annotation):
-            hint, kind = hints[f.name], Parameter.KEYWORD_ONLY
-            hint = Annotated[hint, f.metadata["option"]] if f.metadata else hint
-            parameters.append(Parameter(f.name, kind, default=f.default, annotation=hint))
+        parameters += [
+            Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
+            for f in fields(one.annotation)
+        ]
 
     @wraps(command)
     def run(**given: Any) -> None:
