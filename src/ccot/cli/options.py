@@ -18,9 +18,9 @@ COPIES = 4
 CORES = {"min": -1, "max": os.cpu_count() or 1, "clamp": True}
 
 
-def opt(text: str, *flags: str, **settings: Any) -> Any:
-    """Return an option of the command line, with its help first."""
-    return Option(*flags, help=text, **settings)
+def option(text: str, *flags: str, default: Any = None, **settings: Any) -> Any:
+    """Return an option with its default, for a parameter of a command or a field of options."""
+    return Option(default, *flags, help=text, **settings)
 
 
 Source = Annotated[
@@ -32,19 +32,14 @@ Source = Annotated[
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, opt("Print errors only.", "--quiet", "-q")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print errors only.")]
 RawNames = Annotated[
     bool,
-    opt(
-        "Write names as they are, also those that a spreadsheet would run as a formula.",
+    Option(
         "--raw-names",
+        help="Write names as they are, also those that a spreadsheet would run as a formula.",
     ),
 ]
-
-
-def option(text: str, *flags: str, default: Any = None, **settings: Any) -> Any:
-    """Return an option with its default, for a parameter of a command or a field of options."""
-    return Option(default, *flags, help=text, **settings)
 
 
 _about = partial(option, rich_help_panel="Reading the input")
