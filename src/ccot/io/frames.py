@@ -72,12 +72,8 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
     values = series.to_list() if hasattr(series, "to_list") else list(series)
     if not name.startswith(("category", "categorical", "enum")):
         return _of_objects(values)
-    if name.startswith("enum"):
-        categories, is_ordered = series.dtype.categories, True
-    else:
-        categories: Any = getattr(getattr(series, "cat", None), "categories", None)
-        is_ordered = bool(getattr(series.dtype, "ordered", False))
-    levels = tuple(str(level) for level in categories) if is_ordered else ()
+    is_ordered = name.startswith("enum") or bool(getattr(series.dtype, "ordered", False))
+    levels = tuple(str(level) for level in series.dtype.categories) if is_ordered else ()
     return _texts(values), "ordered" if is_ordered else "category", levels
 
 
