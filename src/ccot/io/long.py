@@ -20,7 +20,7 @@ from ccot.io.matrix import (
 
 Cell = tuple[str, str, float]
 UNLISTED = ("zero", "missing")
-AGGREGATES = ("sum", "mean", "count", "last")
+AGGREGATES = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
 _CELL_BYTES, _NAME_BYTES = 28, 180
 _CELLS_BETWEEN_CHECKS = 2**14
@@ -97,8 +97,7 @@ def _combined(
     if not n_again:
         return places, values, ()
     others = ", ".join(name for name in AGGREGATES if name != how)
-    done = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
-    note = f"{n_again} lines repeat a cell that is listed before: {done[how]}"
+    note = f"{n_again} lines repeat a cell that is listed before: {AGGREGATES[how]}"
     note += "" if asked else f" (--aggregate {others} otherwise)"
     if by_scipy:
         return places, values, (note,)

@@ -16,7 +16,6 @@ import numpy as np
 from ccot.io.layout import (
     DECIMAL_COMMA,
     Cells,
-    Column,
     Layout,
     ReadOptions,
     append_numbers,
@@ -151,9 +150,7 @@ def _read_long(
     cells: Cells | RowCells, sample: Sequence[list[str]], options: ReadOptions
 ) -> NamedMatrix:
     first, width, decimal = sample[0], max(len(row) for row in sample), options.decimal or "."
-    has_header = options.header
-    if has_header is None:
-        has_header = _long_has_header(first, options.long, width, decimal)
+    has_header = _long_has_header(first, options, width)
     header = tuple(cell.strip() for cell in first) if has_header else None
     places = long_places(options, header, width, " in each line: pass --delimiter, or ")
 
@@ -171,15 +168,15 @@ def _read_long(
     return collect_long(triples(), options, counted=counted, size=lambda: cells.n_characters)
 
 
-def _long_has_header(
-    first: list[str], asked: bool | Sequence[Column], width: int, decimal: str
-) -> bool:
+def _long_has_header(first: list[str], options: ReadOptions, width: int) -> bool:
     """Columns asked for by name need a header; a value that is no number is one; so are pairs."""
-    wanted = range(min(width, 3)) if isinstance(asked, bool) else asked
+    if options.header is not None:
+        return options.header
+    wanted = range(min(width, 3)) if isinstance(options.long, bool) else options.long
     if not all(str(column).isdecimal() for column in wanted) or len(wanted) < 3:
         return True
     value = int(wanted[2])
-    return value < len(first) and not is_number(first[value], decimal)
+    return value < len(first) and not is_number(first[value], options.decimal or ".")
 
 
 def _value(cell: str, decimal: str, line: int) -> float:
