@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 from stored import listed
-from typer.models import ArgumentInfo
+from typer.models import ArgumentInfo, ParameterInfo
 
 from ccot.cli import all_commands
 from ccot.cli.errors import EXIT_CODES
@@ -73,13 +73,16 @@ def options_of(command: Callable, panel: bool) -> str:
     hints = get_type_hints(command, include_extras=True)
     found = []
     for parameter in signature(command).parameters.values():
-        kind, info = get_args(hints[parameter.name])
+        kind, info = hints[parameter.name], parameter.default
+        default = getattr(info, "default", info)
+        if not isinstance(info, ParameterInfo):  # it is in the annotation, beside the default
+            kind, info = get_args(kind)
         if getattr(info, "hidden", False):
             continue
         # Of "int | None" and "list[Path]" the reader wants to know int and Path.
         while get_args(kind):
             kind = get_args(kind)[0]
-        found.append(Option(parameter.name, kind, info, parameter.default))
+        found.append(Option(parameter.name, kind, info, default))
     rows = [
         (one.form, one.meaning) for one in found if (one.info.rich_help_panel == READING) == panel
     ]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 
 
 def draw_table(seed, n_rows=500, n_clusters=5, each=8, gaps=0.2, strength=1.0):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ccot.blocks.columns import ColumnKind, read_column, read_levels, recognise
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 
 
 def words(*cells):

@@ -10,7 +10,7 @@ from ccot.blocks.table_columns import (
 )
 from ccot.blocks.table_problem import make_table_blocks, make_table_problem
 from ccot.blocks.tables import prepare_table
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.metrics import error_rate
 
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ from ccot.blocks import table_fit
 from ccot.blocks.fit import BlockSettings
 from ccot.blocks.table_fit import fit_table
 from ccot.blocks.tables import prepare_table
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.metrics import error_rate
 from ccot.runtime.run import Run
 from tests.blocks.tables import draw_table, of_kind

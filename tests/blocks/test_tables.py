@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import skew
 
 from ccot.blocks.tables import TablePreparation, prepare_table
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from tests.blocks.tables import draw_table
 
 RNG = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from ccot import TransportCoclustering, load_model
 from ccot.blocks.tables import TablePreparation
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.metrics import error_rate
 from tests.blocks.tables import draw_table
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from ccot.report.content import MAX_CATEGORIES, pack_annotations, read_cluster_names
-from ccot.report.pack import unpack_array
 from tests.report.models import crisp
+from tests.report.unpack import unpack_array
 
 
 def test_words_become_codes_and_gaps_the_last_one():

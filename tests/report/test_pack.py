@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ccot.report.pack import (
+    _rounded,
     pack_array,
     pack_integers,
     pack_matrix,
@@ -153,3 +154,18 @@ def test_spread_is_even_over_clusters(labels, keep):
     np.testing.assert_array_less(
         np.abs(np.bincount(labels[chosen], minlength=len(shares)) - shares), 1
     )
+
+
+def test_arrays_are_deflated():
+    packed = pack_array(np.arange(1000, dtype=np.uint16))
+    assert packed["type"] == "uint16"
+    assert len(packed["bytes"]) < 500
+
+
+def test_spread_takes_some_of_every_cluster():
+    chosen = spread(np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2]), 5)
+    assert chosen.tolist() == [0, 2, 4, 6, 7, 9]
+
+
+def test_rounding_goes_to_the_nearest():
+    assert float(_rounded(np.array([1 / 3]))[0]).hex() == "0x1.5560000000000p-2"

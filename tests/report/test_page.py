@@ -149,3 +149,7 @@ def test_an_interrupted_write_leaves_the_old_page(fitted, tmp_path, monkeypatch)
         write_report(page, fitted[1], title="another")
     assert page.read_bytes() == before
     assert list(tmp_path.iterdir()) == [page]
+
+
+def test_no_script_ends_within_the_content():
+    assert embed("</script>") == '"\\u003c/script\\u003e"'

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ccot.io.cells import find_formats, is_gap, read_numbers
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
 LEFT_OUT = ("identifier", "text", "constant")

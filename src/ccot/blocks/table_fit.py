@@ -21,7 +21,7 @@ from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
 from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence
 from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Side
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 from ccot.runtime.run import Run, counted
 

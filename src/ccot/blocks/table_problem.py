@@ -20,7 +20,7 @@ from ccot.blocks.problem import Blocks
 from ccot.blocks.sweep import balanced_plan, excess_share, log_marginal, share_out, soft_plan
 from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Placement
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
 # The dispersion of a count is not taken for less than this.

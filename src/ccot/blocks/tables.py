@@ -16,7 +16,7 @@ from scipy.stats import skew
 
 from ccot.blocks.axes import Profiles
 from ccot.blocks.columns import BY_LEVEL, ColumnKind, read_column, read_levels, recognise
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
 SCALES = ("auto", "none", "standard", "robust", "log")

@@ -38,11 +38,5 @@ class Commands(TyperGroup):
 
 
 def one_line(error: BaseException | str) -> str:
-    r"""Return the message of an error without line breaks.
-
-    Examples
-    --------
-    >>> one_line(ValueError("too\n  long"))
-    'too long'
-    """
+    """Return the message of an error without line breaks."""
     return " ".join(str(error).split()) or type(error).__name__

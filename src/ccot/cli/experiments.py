@@ -12,7 +12,7 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import CORES, Quiet, opt
+from ccot.cli.options import CORES, Quiet, option
 
 if TYPE_CHECKING:
     from ccot.experiments.bench.summary import Cell
@@ -30,10 +30,10 @@ def simulate(
     name: Annotated[
         Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
     ] = Dataset.D2,
-    out: Annotated[Path | None, opt("CSV file to write. [default: NAME.csv, here]")] = None,
-    seed: Annotated[int, opt("Seed of the draw.", min=0)] = 0,
-    overlap: Annotated[Overlap, opt("How noisy.")] = Overlap.published,
-    sigma: Annotated[float | None, opt("Standard deviation of the noise instead.", min=0)] = None,
+    out: Path | None = option("CSV file to write. [default: NAME.csv, here]"),
+    seed: int = option("Seed of the draw.", default=0, min=0),
+    overlap: Overlap = option("How noisy.", default=Overlap.published),
+    sigma: float | None = option("Standard deviation of the noise instead.", min=0),
     quiet: Quiet = False,
 ) -> None:
     """Write a matrix with known blocks, and its true clusters beside it.
@@ -64,8 +64,8 @@ def simulate(
 
 
 def demo(
-    out: Annotated[Path, opt("Folder of the reports.")] = Path("demo-output"),
-    seed: Annotated[int, opt("Seed of matrices and draws.", min=0)] = 0,
+    out: Path = option("Folder of the reports.", default=Path("demo-output")),
+    seed: int = option("Seed of matrices and draws.", default=0, min=0),
 ) -> None:
     """Co-cluster four matrices, say what was found, write a report of each.
 
@@ -81,13 +81,13 @@ def demo(
 
 
 def bench(
-    profile: Annotated[
-        Profiles, opt("How much: seconds, ten minutes, or hours and 16 GB of memory.")
-    ] = Profiles.standard,
-    out: Annotated[Path, opt("JSON file to write.")] = Path("bench.json"),
-    rivals: Annotated[
-        list[str] | None, opt("This one only; can be repeated. [default: all installed]", "--rival")
-    ] = None,
+    profile: Profiles = option(
+        "How much: seconds, ten minutes, or hours and 16 GB of memory.", default=Profiles.standard
+    ),
+    out: Path = option("JSON file to write.", default=Path("bench.json")),
+    rivals: list[str] | None = option(
+        "This one only; can be repeated. [default: all installed]", "--rival"
+    ),
     quiet: Quiet = False,
 ) -> None:
     """Measure time, memory and error of our estimators and their rivals, in turns.
@@ -169,32 +169,26 @@ app = typer.Typer(
 )
 
 
-Out = Annotated[
-    Path | None, opt("Folder of trials, tables and figures. [default: results/paper[-quick]]")
-]
-Trials = Annotated[
-    int | None, opt("Matrices of each set and overlap. [default: 100, quick: 10]", min=1)
-]
-Samplings = Annotated[int | None, opt("Draws of CCOT. [default: 1000, quick: 100]", min=1)]
-Starts = Annotated[int | None, opt("Starts of each rival. [default: 50, quick: 5]", min=1)]
-Overlaps = Annotated[list[Overlap] | None, opt("One overlap only. [default: both]", "--overlap")]
-Methods = Annotated[str | None, opt("Some methods only, with commas between. [default: all]")]
-Seed = Annotated[int, opt("Seed of the first matrix.", min=0)]
-Jobs = Annotated[int, opt("Processes, at most one for each core; -1: as many.", **CORES)]
-Quick = Annotated[bool, opt("The same pages in minutes.", "--quick")]
+_OUT = option("Folder of trials, tables and figures. [default: results/paper[-quick]]")
+_SEED = option("Seed of the first matrix.", default=0, min=0)
+_QUICK = option("The same pages in minutes.", "--quick", default=False)
 
 
 def _command(name: str, text: str) -> None:
     def command(
-        out: Out = None,
-        trials: Trials = None,
-        samplings: Samplings = None,
-        n_init: Starts = None,
-        overlap: Overlaps = None,
-        methods: Methods = None,
-        seed: Seed = 0,
-        jobs: Jobs = -1,
-        quick: Quick = False,
+        out: Path | None = _OUT,
+        trials: int | None = option(
+            "Matrices of each set and overlap. [default: 100, quick: 10]", min=1
+        ),
+        samplings: int | None = option("Draws of CCOT. [default: 1000, quick: 100]", min=1),
+        n_init: int | None = option("Starts of each rival. [default: 50, quick: 5]", min=1),
+        overlap: list[Overlap] | None = option("One overlap only. [default: both]"),
+        methods: str | None = option("Some methods only, with commas between. [default: all]"),
+        seed: int = _SEED,
+        jobs: int = option(
+            "Processes, at most one for each core; -1: as many.", default=-1, **CORES
+        ),
+        quick: bool = _QUICK,
     ) -> None:
         from ccot.experiments.protocol import OVERLAPS, Protocol
 
@@ -222,12 +216,10 @@ _command("all", "All tables and figures on one page.")
 
 @app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
 def _movielens(
-    out: Out = None,
-    data_home: Annotated[
-        Path | None, opt("Folder of the original files. [default: download them]")
-    ] = None,
-    seed: Seed = 0,
-    quick: Quick = False,
+    out: Path | None = _OUT,
+    data_home: Path | None = option("Folder of the original files. [default: download them]"),
+    seed: int = _SEED,
+    quick: bool = _QUICK,
 ) -> None:
     from ccot.cli.progress import ConsoleProgress
     from ccot.experiments.movielens import run

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
-from typer import Option
-
-from ccot.cli.options import CORES, Quiet, RawNames, Reading, Source, opt, with_options
+from ccot.cli.options import CORES, Quiet, RawNames, Reading, Source, option, with_options
 
 Method = StrEnum(
     "Method", {"auto": "auto", "ccot": "ccot", "ccot_gw": "ccot-gw", "transport": "transport"}
@@ -21,62 +18,43 @@ Family = StrEnum("Family", ["auto", "gaussian", "poisson", "bernoulli"])
 class FitOptions:
     """What the user asked for: every attribute is an option of the command line."""
 
-    out: Annotated[Path | None, opt("Folder of the results. [default: INPUT-ccot, here]")] = None
-    method: Annotated[Method, opt("Which estimator.")] = Method.auto
-    n_row_clusters: Annotated[
-        int | None, opt("Number of row clusters. [default: found]", min=1)
-    ] = None
-    n_column_clusters: Annotated[
-        int | None, opt("Number of column clusters. [default: found]", min=1)
-    ] = None
-    rows: Annotated[int | None, Option(min=1, hidden=True)] = None
-    columns: Annotated[int | None, Option(min=1, hidden=True)] = None
-    seed: Annotated[int, opt("The same seed gives the same result.", min=0)] = 0
-    reg: Annotated[
-        str | None, opt("Weight of the entropy, or `cv` to choose it (ccot, ccot-gw).")
-    ] = None
-    family: Annotated[Family | None, opt("Law of the values (transport). [default: auto]")] = None
-    kind: Annotated[
-        list[str] | None,
-        opt(
-            "What a column holds: number, count, yes/no, category, ordered, date, share, "
-            "money, identifier or text; can be repeated (transport). [default: recognised]",
-            metavar="COLUMN=KIND",
-        ),
-    ] = None
-    scale: Annotated[
-        str | None,
-        opt(
-            "What is done to the scale of columns (transport). [default: auto]",
-            metavar="auto|none|standard|robust|log",
-        ),
-    ] = None
-    center: Annotated[
-        str | None,
-        opt(
-            "Whose means are removed first (transport). [default: auto]",
-            metavar="auto|none|columns|rows|both",
-        ),
-    ] = None
-    annotate: Annotated[
-        list[str] | None,
-        opt(
-            "Column to keep out of the fit and write beside the clusters of rows; can be repeated.",
-            metavar="COLUMN",
-        ),
-    ] = None
-    jobs: Annotated[
-        int | None, opt("Threads, at most one for each core; -1: as many. [default: 1]", **CORES)
-    ] = None
+    out: Path | None = option("Folder of the results. [default: INPUT-ccot, here]")
+    method: Method = option("Which estimator.", default=Method.auto)
+    n_row_clusters: int | None = option("Number of row clusters. [default: found]", min=1)
+    n_column_clusters: int | None = option("Number of column clusters. [default: found]", min=1)
+    rows: int | None = option("", min=1, hidden=True)
+    columns: int | None = option("", min=1, hidden=True)
+    seed: int = option("The same seed gives the same result.", default=0, min=0)
+    reg: str | None = option("Weight of the entropy, or `cv` to choose it (ccot, ccot-gw).")
+    family: Family | None = option("Law of the values (transport). [default: auto]")
+    kind: list[str] | None = option(
+        "What a column holds: number, count, yes/no, category, ordered, date, share, money, "
+        "identifier or text; can be repeated (transport). [default: recognised]",
+        metavar="COLUMN=KIND",
+    )
+    scale: str | None = option(
+        "What is done to the scale of columns (transport). [default: auto]",
+        metavar="auto|none|standard|robust|log",
+    )
+    center: str | None = option(
+        "Whose means are removed first (transport). [default: auto]",
+        metavar="auto|none|columns|rows|both",
+    )
+    annotate: list[str] | None = option(
+        "Column to keep out of the fit and write beside the clusters of rows; can be repeated.",
+        metavar="COLUMN",
+    )
+    jobs: int | None = option(
+        "Threads, at most one for each core; -1: as many. [default: 1]", **CORES
+    )
     raw_names: RawNames = False
-    report: Annotated[bool, opt("Write report.html.")] = True
-    resume: Annotated[
-        bool | None,
-        opt("Go on with a fit that was interrupted, or begin anew.", "--resume/--no-resume"),
-    ] = None
-    dry_run: Annotated[bool, opt("Read, say what would be done, and stop.", "--dry-run")] = False
+    report: bool = option("Write report.html.", default=True)
+    resume: bool | None = option(
+        "Go on with a fit that was interrupted, or begin anew.", "--resume/--no-resume"
+    )
+    dry_run: bool = option("Read, say what would be done, and stop.", "--dry-run", default=False)
     quiet: Quiet = False
-    as_json: Annotated[bool, opt("Print run.json instead of words.", "--json")] = False
+    as_json: bool = option("Print run.json instead of words.", "--json", default=False)
 
 
 @with_options

@@ -111,7 +111,10 @@ def _estimator(asked: FitOptions) -> Any:
     if asked.family is not None:
         raise typer.BadParameter("--family is for --method transport")
     if asked.reg is not None:
-        given["reg"] = _number_or_cv(asked.reg)
+        try:
+            given["reg"] = asked.reg if asked.reg == "cv" else float(asked.reg)
+        except ValueError:
+            raise typer.BadParameter(f"--reg {asked.reg} is neither a number nor cv") from None
     return CCOT(n_jobs=asked.jobs, **given) if asked.method is Method.ccot else CCOTGW(**given)
 
 
@@ -124,13 +127,6 @@ def _renamed(old: int | None, new: int | None, side: str) -> int | None:
             err=True,
         )
     return old if new is None else new
-
-
-def _number_or_cv(reg: str) -> float | str:
-    try:
-        return reg if reg == "cv" else float(reg)
-    except ValueError:
-        raise typer.BadParameter(f"--reg {reg} is neither a number nor cv") from None
 
 
 def _read(
@@ -153,13 +149,7 @@ def _read(
 
 
 def _title(source: str) -> str:
-    """Return what an input is called: its file's name without endings.
-
-    Examples
-    --------
-    >>> _title("data/genes.csv.gz"), _title("-")
-    ('genes', 'stdin')
-    """
+    """Return what an input is called: its file's name without endings."""
     return "stdin" if source == "-" else Path(source).name.split(".")[0] or "matrix"
 
 
@@ -225,15 +215,9 @@ def _write_page(
         from ccot.report import write_report
     except ImportError as missing:
         return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
-    write_report(
-        folder / "report.html",
-        model,
-        matrix=table.values,
-        row_names=table.row_names,
-        column_names=table.column_names,
-        title=title,
-        notes=notes,
-    )
+    names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
+    path = folder / "report.html"
+    write_report(path, model, matrix=table.values, title=title, notes=notes, **names)
     return []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ccot.cli.progress import ConsoleProgress, StepProgress
 from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.binary import damage_explained
 from ccot.io.layout import MISSING, ReadOptions, check_drop
-from ccot.io.matrix import align, named_matrix, unique_names
+from ccot.io.matrix import Found, align, named_matrix, unique_names
 from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
 from ccot.io.read import read_any
 from ccot.runtime.memory import free_bytes
@@ -59,8 +59,7 @@ def read_input(
 def _open(asked: Reading, source: str) -> RowSource | None:
     """Return the rows of an input that is kept in a way to be read by rows."""
     path = Path(source)
-    listed = asked.long or asked.long_columns is not None
-    if listed or not _keeps_rows(path):
+    if asked.long or asked.long_columns is not None or not _keeps_rows(path):
         if asked.by_row:
             raise typer.BadParameter("--by-row is for .npy, Parquet and Zarr files")
         return None
@@ -78,29 +77,17 @@ def _open(asked: Reading, source: str) -> RowSource | None:
         return None
 
 
-def _read_whole(
-    asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]
-) -> NamedMatrix | Table:
-    long: Any = asked.long
-    if asked.long_columns is not None:
-        long = [name.strip() for name in asked.long_columns.split(",")]
-    options = ReadOptions(
-        delimiter={"tab": "\t", "\\t": "\t"}.get(asked.delimiter or "", asked.delimiter),
-        header=asked.header,
-        index_col=asked.name_column,
-        decimal=asked.decimal,
-        drop=asked.drop or (),
-        encoding=asked.encoding,
-        long=long,
-        unlisted=asked.unlisted,
-        aggregate=asked.aggregate,
-        layer=asked.layer,
-        sheet=asked.sheet,
-        table=asked.table,
-        tables=True,
-        **columns,
-    )
-    return read_any(source, options, step.share)
+def _read_whole(asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]) -> Found:
+    """Read the input as its format says; the options of the command line are those of readers."""
+    given = asdict(asked) | columns
+    del given["by_row"]
+    listed = given.pop("long_columns")
+    if listed is not None:
+        given["long"] = [name.strip() for name in listed.split(",")]
+    if asked.delimiter in ("tab", "\\t"):
+        given["delimiter"] = "\t"
+    given |= {"index_col": asked.name_column, "drop": asked.drop or (), "tables": True}
+    return read_any(source, ReadOptions(**given), step.share)
 
 
 def _keeps_rows(path: Path) -> bool:
@@ -173,8 +160,9 @@ def aligned(
         table = as_named(as_table(table))
     left_out = []
     if isinstance(table.values, Table) and not columns and known is not None:
-        left_out = [name for name in table.values.columns if name not in set(known)]
-        kept = {name: c for name, c in table.values.columns.items() if name not in left_out}
+        given, wanted = table.values.columns, set(known)
+        kept = {name: given[name] for name in given if name in wanted}
+        left_out = [name for name in given if name not in kept]
         if takes_table:
             return as_named(replace(table.values, columns=kept)), None, left_out
         align(list(kept), known, "columns")
@@ -190,13 +178,7 @@ def aligned(
 
 
 def count_missing(values: Any) -> int:
-    """Count the missing entries of a matrix in memory; those of one in its file nobody has seen.
-
-    Examples
-    --------
-    >>> count_missing(np.array([[1, np.nan], [np.nan, 2]]))
-    2
-    """
+    """Count the missing entries of a matrix in memory; those of one in its file nobody has seen."""
     if isinstance(values, Table):
         return sum(_count_gaps(column) for column in values.columns.values())
     if not isinstance(values, np.ndarray):

@@ -16,7 +16,7 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import one_line
-from ccot.cli.options import Quiet, RawNames, Reading, Source, opt, with_options
+from ccot.cli.options import Quiet, RawNames, Reading, Source, option, with_options
 
 if TYPE_CHECKING:
     from ccot.cli.progress import ConsoleProgress
@@ -30,17 +30,15 @@ def predict(
         Argument(metavar="MODEL", help="Model file of `ccot fit` or save().", show_default=False),
     ],
     source: Source,
-    out: Annotated[Path | None, opt("CSV file to write. [default: standard output]")] = None,
-    columns: Annotated[
-        bool,
-        opt(
-            "The input holds new columns, with a value for every row of the fitted matrix.",
-            "--columns",
-        ),
-    ] = False,
+    out: Path | None = option("CSV file to write. [default: standard output]"),
+    columns: bool = option(
+        "The input holds new columns, with a value for every row of the fitted matrix.",
+        "--columns",
+        default=False,
+    ),
     raw_names: RawNames = False,
     quiet: Quiet = False,
-    as_json: Annotated[bool, opt("Write JSON instead of CSV.", "--json")] = False,
+    as_json: bool = option("Write JSON instead of CSV.", "--json", default=False),
     *,
     read: Reading,
 ) -> None:
@@ -132,21 +130,16 @@ def report(
     models: Annotated[
         list[Path], Argument(metavar="MODEL", help="One model file or several.", show_default=False)
     ],
-    data: Annotated[
-        str | None, opt("The matrix that was fitted, to be shown. [default: block means only]")
-    ] = None,
-    out: Annotated[Path, opt("Page to write.")] = Path("report.html"),
-    title: Annotated[str | None, opt("Title of the page.")] = None,
-    names: Annotated[
-        Path | None, opt("Names of the clusters: a JSON file that a page saved.")
-    ] = None,
-    annotate: Annotated[
-        Path | None,
-        opt(
-            "CSV file with a header and one line a row: facts that were not used for fitting, "
-            "such as known classes, to be shown beside the matrix."
-        ),
-    ] = None,
+    data: str | None = option(
+        "The matrix that was fitted, to be shown. [default: block means only]"
+    ),
+    out: Path = option("Page to write.", default=Path("report.html")),
+    title: str | None = option("Title of the page."),
+    names: Path | None = option("Names of the clusters: a JSON file that a page saved."),
+    annotate: Path | None = option(
+        "CSV file with a header and one line a row: facts that were not used for fitting, "
+        "such as known classes, to be shown beside the matrix."
+    ),
     quiet: Quiet = False,
     *,
     read: Reading,
@@ -173,17 +166,11 @@ def report(
         matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
+    given = {"matrix": matrix, "row_names": row_names, "column_names": column_names}
+    given |= {"annotations": None if annotate is None else _columns(annotate), "title": title}
     with progress.step("writing the report"):
-        path = write_report(
-            out,
-            first if len(fitted) == 1 else fitted,
-            matrix=matrix,
-            row_names=row_names,
-            column_names=column_names,
-            title=title,
-            cluster_names=names,
-            annotations=None if annotate is None else _columns(annotate),
-        )
+        shown = first if len(fitted) == 1 else fitted
+        path = write_report(out, shown, cluster_names=names, **given)
     if not quiet:
         typer.echo(f"wrote {path}")
 

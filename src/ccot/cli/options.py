@@ -18,9 +18,9 @@ COPIES = 4
 CORES = {"min": -1, "max": os.cpu_count() or 1, "clamp": True}
 
 
-def opt(text: str, *flags: str, **settings: Any) -> Any:
-    """Return an option of the command line, with its help first."""
-    return Option(*flags, help=text, **settings)
+def option(text: str, *flags: str, default: Any = None, **settings: Any) -> Any:
+    """Return an option with its default, for a parameter of a command or a field of options."""
+    return Option(default, *flags, help=text, **settings)
 
 
 Source = Annotated[
@@ -32,77 +32,59 @@ Source = Annotated[
         show_default=False,
     ),
 ]
-Quiet = Annotated[bool, opt("Print errors only.", "--quiet", "-q")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print errors only.")]
 RawNames = Annotated[
     bool,
-    opt(
-        "Write names as they are, also those that a spreadsheet would run as a formula.",
+    Option(
         "--raw-names",
+        help="Write names as they are, also those that a spreadsheet would run as a formula.",
     ),
 ]
 
 
-_opt = partial(opt, rich_help_panel="Reading the input")
+_about = partial(option, rich_help_panel="Reading the input")
 
 
 @dataclass(frozen=True)
 class Reading:
     """What the user said about the input: every attribute is an option of the command line."""
 
-    index_col: Annotated[
-        str | None,
-        _opt(
-            "Column of row names, by name or position from 0; `none`: there is none. "
-            "[default: found]"
-        ),
-    ] = None
-    drop: Annotated[
-        list[str] | None, _opt("Column to leave out, by name or position from 0; can be repeated.")
-    ] = None
-    delimiter: Annotated[str | None, _opt("Between cells; `tab` is a tab. [default: found]")] = None
-    header: Annotated[
-        bool | None,
-        _opt("Whether the first line names the columns. [default: found]", "--header/--no-header"),
-    ] = None
-    decimal: Annotated[str | None, _opt("Decimal point. [default: found]")] = None
-    encoding: Annotated[str, _opt("Of a text file.")] = "utf-8-sig"
-    long: Annotated[
-        bool,
-        _opt(
-            "The table lists cells, one a line: row, column, value; or pairs, which are counted.",
-            "--long",
-        ),
-    ] = False
-    long_columns: Annotated[
-        str | None,
-        _opt(
-            "The same, with these columns. [default: the first three]", metavar="ROW,COLUMN[,VALUE]"
-        ),
-    ] = None
-    unlisted: Annotated[
-        str, _opt("What cells are that a long table does not list.", metavar="zero|missing")
-    ] = "zero"
-    aggregate: Annotated[
-        str | None,
-        _opt(
-            "What is done with cells that a long table lists more than once. [default: sum of "
-            "whole numbers, mean of others and of ratings (--unlisted missing)]",
-            metavar="sum|mean|count|last",
-        ),
-    ] = None
-    sheet: Annotated[str | None, _opt("Sheet of an Excel file. [default: the first]")] = None
-    table: Annotated[str | None, _opt("Table of an SQLite database. [default: the only one]")] = (
-        None
+    index_col: str | None = _about(
+        "Column of row names, by name or position from 0; `none`: there is none. [default: found]"
     )
-    layer: Annotated[str | None, _opt("Layer of an .h5ad file. [default: X]")] = None
-    by_row: Annotated[
-        bool | None,
-        _opt(
-            "Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row "
-            f"where {COPIES} times the matrix is more than the free memory]",
-            "--by-row/--in-memory",
-        ),
-    ] = None
+    drop: list[str] | None = _about(  # noqa: RUF009
+        "Column to leave out, by name or position from 0; can be repeated."
+    )
+    delimiter: str | None = _about("Between cells; `tab` is a tab. [default: found]")
+    header: bool | None = _about(
+        "Whether the first line names the columns. [default: found]", "--header/--no-header"
+    )
+    decimal: str | None = _about("Decimal point. [default: found]")
+    encoding: str = _about("Of a text file.", default="utf-8-sig")
+    long: bool = _about(
+        "The table lists cells, one a line: row, column, value; or pairs, which are counted.",
+        "--long",
+        default=False,
+    )
+    long_columns: str | None = _about(
+        "The same, with these columns. [default: the first three]", metavar="ROW,COLUMN[,VALUE]"
+    )
+    unlisted: str = _about(
+        "What cells are that a long table does not list.", default="zero", metavar="zero|missing"
+    )
+    aggregate: str | None = _about(
+        "What is done with cells that a long table lists more than once. [default: sum of whole "
+        "numbers, mean of others and of ratings (--unlisted missing)]",
+        metavar="sum|mean|count|last",
+    )
+    sheet: str | None = _about("Sheet of an Excel file. [default: the first]")
+    table: str | None = _about("Table of an SQLite database. [default: the only one]")
+    layer: str | None = _about("Layer of an .h5ad file. [default: X]")
+    by_row: bool | None = _about(
+        "Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row where "
+        f"{COPIES} times the matrix is more than the free memory]",
+        "--by-row/--in-memory",
+    )
 
     @property
     def name_column(self) -> str | bool | None:
@@ -134,7 +116,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
         command(**given)
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

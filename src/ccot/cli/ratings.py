@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument
 
-from ccot.cli.options import Quiet, opt
+from ccot.cli.options import Quiet, option
 
 if TYPE_CHECKING:
     from ccot.cli.progress import StepProgress
@@ -33,8 +33,8 @@ def fit_ratings(
             f"`{MOVIELENS}`, which is downloaded unless it is here.",
         ),
     ],
-    out: Annotated[Path, opt("Model file to write.")] = Path("ratings.ccot"),
-    seed: Annotated[int, opt("Seed of the co-clustering.", min=0)] = 0,
+    out: Path = option("Model file to write.", default=Path("ratings.ccot")),
+    seed: int = option("Seed of the co-clustering.", default=0, min=0),
     quiet: Quiet = False,
 ) -> None:
     """Co-cluster users and items, and keep a recommender.
@@ -63,17 +63,13 @@ def fit_ratings(
 
 def recommend(
     model: Model,
-    user: Annotated[str | None, opt("Name of a user of the fit.")] = None,
-    rate: Annotated[
-        list[str] | None, opt("A rating of someone new, `ITEM=RATING`; once for each.")
-    ] = None,
-    n: Annotated[int, opt("How many.", "--n", "-n", min=1)] = 10,
-    by: Annotated[By, opt("Liked by the user's group, or predicted rating.")] = By.liking,
-    seen: Annotated[bool, opt("Include what was rated.", "--seen")] = False,
-    explain: Annotated[
-        str | None, opt("Say instead where the rating of this item comes from.")
-    ] = None,
-    as_json: Annotated[bool, opt("Write JSON.", "--json")] = False,
+    user: str | None = option("Name of a user of the fit."),
+    rate: list[str] | None = option("A rating of someone new, `ITEM=RATING`; once for each."),
+    n: int = option("How many.", "--n", "-n", default=10, min=1),
+    by: By = option("Liked by the user's group, or predicted rating.", default=By.liking),
+    seen: bool = option("Include what was rated.", "--seen", default=False),
+    explain: str | None = option("Say instead where the rating of this item comes from."),
+    as_json: bool = option("Write JSON.", "--json", default=False),
 ) -> None:
     """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither).
 
@@ -107,20 +103,17 @@ def recommend(
 
 def serve(
     model: Model,
-    host: Annotated[str, opt("Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, opt("Port to listen on.", min=0, max=65535)] = 8000,
-    workers: Annotated[int, opt("Processes.", min=1, max=256)] = 1,
-    log_level: Annotated[LogLevel, opt("How much to log.")] = LogLevel.warning,
-    allow_host: Annotated[
-        list[str] | None,
-        opt(
-            "A name by which the service may be called; once for each. By default those of "
-            "this machine where it listens to this machine only, else all."
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None, opt("File with a token that requests must bring: Authorization: Bearer.")
-    ] = None,
+    host: str = option("Address to listen on.", default="127.0.0.1"),
+    port: int = option("Port to listen on.", default=8000, min=0, max=65535),
+    workers: int = option("Processes.", default=1, min=1, max=256),
+    log_level: LogLevel = option("How much to log.", default=LogLevel.warning),
+    allow_host: list[str] | None = option(
+        "A name by which the service may be called; once for each. By default those of "
+        "this machine where it listens to this machine only, else all."
+    ),
+    token_file: Path | None = option(
+        "File with a token that requests must bring: Authorization: Bearer."
+    ),
 ) -> None:
     """Serve labels, recommendations and explanations over HTTP; /docs describes them.
 

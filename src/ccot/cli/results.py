@@ -20,6 +20,7 @@ from sklearn.utils import gen_batches
 from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
+from ccot.plotting._shared import SIDES, sizes_of
 
 FILES = "row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot", "report.html", "run.json"
 _PART = 2**20
@@ -208,13 +209,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def harmless(name: Any) -> Any:
-    """Return a name that no spreadsheet runs as a formula: a quote is put before it.
-
-    Examples
-    --------
-    >>> harmless("=1+1"), harmless("-1.5"), harmless("a=b")
-    ("'=1+1", '-1.5', 'a=b')
-    """
+    """Return a name that no spreadsheet runs as a formula: a quote is put before it."""
     if not isinstance(name, str) or not name.startswith(_FORMULA):
         return name
     try:
@@ -235,43 +230,31 @@ def write_rows(
 
 
 def write_labels(
-    path: Path,
-    names: Any,
-    found: Sequence[np.ndarray],
-    annotations: dict[str, Any],
-    raw_names: bool,
+    path: Path, names: Any, found: Sequence[np.ndarray], more: dict[str, Any], raw_names: bool
 ) -> None:
-    """Write names (or positions), what was found (clusters, confidence), and annotations."""
+    """Write names (or positions), what was found (clusters, confidence), and more columns."""
     n_points = len(found[0])
     given = range(n_points) if names is None else names
     # Part by part: as objects of Python, long labels would take many times their memory.
     rows = (
-        (name, label, f"{share:.4f}", *map(cell_text, more))
+        (name, label, f"{share:.4f}", *map(cell_text, others))
         for part in gen_batches(n_points, _PART)
-        for name, label, share, *more in zip(
+        for name, label, share, *others in zip(
             given[part],
-            *(column[part].tolist() for column in (*found, *annotations.values())),
+            *(column[part].tolist() for column in (*found, *more.values())),
             strict=True,
         )
     )
     with path.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, ("name", "cluster", "confidence", *annotations), rows, raw_names=raw_names)
+        write_rows(file, ("name", "cluster", "confidence", *more), rows, raw_names=raw_names)
 
 
 def write_blocks(path: Path, model: Any) -> None:
     """Write one line a block: its clusters, its size, its mean."""
-    row_sizes = _sizes(model.row_labels_, model.n_row_clusters_)
-    column_sizes = _sizes(model.column_labels_, model.n_column_clusters_)
+    row_sizes, column_sizes = (sizes_of(model, side) for side in SIDES)
     rows = (
         (i, j, int(row_sizes[i]), int(column_sizes[j]), float(mean))
         for (i, j), mean in np.ndenumerate(model.block_means_)
     )
     with path.open("w", newline="", encoding="utf-8") as file:
         write_rows(file, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
-
-
-def _sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    parts = gen_batches(len(labels), _PART)
-    # Columns that were left out of a table, labelled -1, are in no cluster.
-    counts = [np.bincount(labels[part] + 1, minlength=n_clusters + 1) for part in parts]
-    return np.sum(counts, axis=0)[1:]

@@ -16,7 +16,7 @@ from ccot.describe import Column, portray_sides
 from ccot.estimators.base import InductiveCoclustering
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.persistence.digest import digest
 from ccot.runtime.types import Matrix
 

@@ -243,7 +243,7 @@ class TransportCoclustering(TableInput):
         ----------
         X : array-like, sparse matrix, data frame, AnnData, or a source of rows
             At least two rows and two columns. NaN is missing (gaussian family only). A data frame
-            of pandas or polars, or a :class:`ccot.io.table.Table`, may hold words, dates and gaps
+            of pandas or polars, or a :class:`ccot.io.Table`, may hold words, dates and gaps
             beside numbers; see :doc:`/tables`. A
             Dask or Zarr array, a memory-mapped ``.npy``, the path of one or of a Parquet file, or
             a :class:`ccot.sources.RowSource` is read row by row and never held.

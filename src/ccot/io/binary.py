@@ -52,15 +52,18 @@ def damage_explained(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
+def check_installed(package: str, what: str, extra: str, remedy: str = "") -> None:
+    """Say what to install where a package is not there."""
+    if find_spec(package) is None:
+        install = f"pip install 'ccot[{extra}]'{remedy}"
+        raise ImportError(f"{what} need {package}, which is not installed: {install}")
+
+
 def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
     """Open a gzip file, which may be open already; more than it may unfold to is not read."""
     limit = unfolding_limit(path.stat().st_size)
-    refusal = InputError(
-        f"{path} unfolds to more than {limit / 1e6:.3g} MB, which is very much more than its size "
-        "and may be a trap: if you trust it, unpack it first"
-    )
     raw = gzip.open(path if file is None else file)  # noqa: SIM115
-    return io.BufferedReader(LimitedStream(raw, limit, refusal))
+    return io.BufferedReader(LimitedStream(raw, limit, InputError, str(path)))
 
 
 def unpacked_size(archive: zipfile.ZipFile, path: Path) -> int:
@@ -116,10 +119,8 @@ def read_npz(path: Path) -> NamedMatrix:
         if "format.npy" in names:
             found = sp.load_npz(path)
             check_unfolded(8 * found.shape[0], path)
-            check_held(
-                _SPARSE_BYTES * found.data.size, size, f"a sparse matrix of format {found.format}",
-                "save it in the format csr",
-            )  # fmt: skip
+            what = f"a sparse matrix of format {found.format}"
+            check_held(_SPARSE_BYTES * found.data.size, size, what, "save it in the format csr")
             return named_matrix(found, None, None, "SciPy sparse matrix")
         if len(names) != 1:
             raise InputError(
@@ -171,8 +172,7 @@ def _check_entries(n_bytes: int, n_entries: int, size: int) -> None:
 
 def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
     """Read the matrix of an ``.h5ad`` file, in another process."""
-    if find_spec("h5py") is None:
-        raise ImportError("h5ad files need h5py, which is not installed: pip install 'ccot[io]'")
+    check_installed("h5py", "h5ad files", "io")
     reader = IsolatedReader("h5ad", "h5ad file")
     about = reader.open(path, layer=layer)
     n_bytes = _check_declared(about, path)
@@ -189,7 +189,11 @@ def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
             parts[message["part"]].put(arrays[0])
     how = "AnnData" if layer is None else f"AnnData, layer {layer!r}"
     with damage_explained(path, "h5ad"):
-        return named_matrix(_matrix(about, parts), names["obs"], names["var"], how)
+        matrix, *places = (part.whole() for part in parts.values())
+        if about["format"] != "dense":
+            make = sp.csr_array if about["format"] == "csr" else sp.csc_array
+            matrix = make((matrix, *places), shape=about["shape"])
+        return named_matrix(matrix, names["obs"], names["var"], how)
 
 
 def _check_declared(about: dict[str, Any], path: Path) -> int:
@@ -199,31 +203,17 @@ def _check_declared(about: dict[str, Any], path: Path) -> int:
     each = 8 if about["format"] == "dense" else 24
     n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_rows)
     check_unfolded(n_bytes, path)
-    check_held(
-        n_bytes + _NAME_BYTES * about["n_names"],
-        max(n_bytes, path.stat().st_size),
-        f"its {about['n_names']} short names",
-        "save the matrix alone, by scipy.sparse.save_npz or numpy.save",
-    )
-    return n_bytes + _NAME_BYTES * about["n_names"]
-
-
-def _matrix(about: dict[str, Any], parts: dict[str, FilledArray]) -> Any:
-    if about["format"] == "dense":
-        return parts["data"].whole()
-    make = sp.csr_array if about["format"] == "csr" else sp.csc_array
-    arrays = tuple(parts[name].whole() for name in ("data", "indices", "indptr"))
-    return make(arrays, shape=about["shape"])
+    held, what = n_bytes + _NAME_BYTES * about["n_names"], f"its {about['n_names']} short names"
+    remedy = "save the matrix alone, by scipy.sparse.save_npz or numpy.save"
+    check_held(held, max(n_bytes, path.stat().st_size), what, remedy)
+    return held
 
 
 class ZarrFolder:
     """A Zarr array in a folder, with shape, chunks and dtype; another process reads its rows."""
 
     def __init__(self, path: Path) -> None:
-        if find_spec("zarr") is None:
-            raise ImportError(
-                "Zarr arrays need zarr, which is not installed: pip install 'ccot[zarr]'"
-            )
+        check_installed("zarr", "Zarr arrays", "zarr")
         self.path, self._reader = path, IsolatedReader("zarr", "Zarr array")
         size = _folder_size(path)
         about = self._reader.open(path, 0)

@@ -20,7 +20,6 @@ _PERCENT = re.compile(r"([-+]?\d+([.,]\d+)?)\s?%")
 _SIGN = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
 _MONEY = re.compile(rf"([-+]?)\s?(?:{_SIGN}\s?([-+]?[\d.,'’ ]*\d)|([\d.,'’ ]*\d)\s?{_SIGN})")
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
-_EPOCH = datetime(1970, 1, 1)
 _DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y", "%d %B %Y",
           "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
           "%d.%m.%Y %H:%M")  # fmt: skip
@@ -67,9 +66,7 @@ def _clock(cell: str) -> float:
 
 
 def _days(moment: datetime) -> float:
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
-    return (moment - _EPOCH).total_seconds() / 86400
+    return moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() / 86400
 
 
 def _iso(cell: str) -> float:

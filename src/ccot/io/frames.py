@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 
 LIBRARIES = ("pandas", "polars")
 
@@ -65,27 +65,19 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
         days = np.asarray(series.to_numpy()).astype("timedelta64[us]") / np.timedelta64(1, "D")
         return days, "number", ()
     if name.startswith(_NUMERIC):
-        return _floats(series), "yes/no" if name.startswith("bool") else "", ()
+        kind = "yes/no" if name.startswith("bool") else ""
+        if hasattr(series, "isna"):  # pandas: what is missing, in whatever way, is NaN
+            return series.to_numpy(dtype=np.float64, na_value=np.nan), kind, ()
+        return _numbers(series.to_list()), kind, ()
     values = series.to_list() if hasattr(series, "to_list") else list(series)
     if not name.startswith(("category", "categorical", "enum")):
         return _of_objects(values)
-    if name.startswith("enum"):
-        categories, is_ordered = series.dtype.categories, True
-    else:
-        categories: Any = getattr(getattr(series, "cat", None), "categories", None)
-        is_ordered = bool(getattr(series.dtype, "ordered", False))
-    levels = tuple(str(level) for level in categories) if is_ordered else ()
+    is_ordered = name.startswith("enum") or bool(getattr(series.dtype, "ordered", False))
+    levels = tuple(str(level) for level in series.dtype.categories) if is_ordered else ()
     return _texts(values), "ordered" if is_ordered else "category", levels
 
 
 _NUMERIC = ("bool", "int", "uint", "float", "double", "decimal", "halffloat")
-
-
-def _floats(series: Any) -> np.ndarray:
-    """Return numbers as float64; what is missing, in whatever way, as NaN."""
-    if hasattr(series, "isna"):
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _numbers(series.to_list())
 
 
 def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:

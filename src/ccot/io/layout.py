@@ -15,6 +15,7 @@ import numpy as np
 from ccot.io.matrix import InputError
 
 Column = str | int
+Header = tuple[str, ...] | None
 
 MISSING = frozenset(
     {"", "na", "nan", "n/a", "null", "none", "-", "?", ".", "#n/a", "<na>"}
@@ -69,7 +70,7 @@ class Layout:
     """How a table is laid out: places of columns, and the options with what was found out."""
 
     options: ReadOptions
-    header: tuple[str, ...] | None
+    header: Header
     index: int | None
     width: int
     dropped: frozenset[int] = frozenset()
@@ -82,7 +83,7 @@ class Layout:
         return [place for place in range(self.width) if place not in removed]
 
     @property
-    def column_names(self) -> tuple[str, ...] | None:
+    def column_names(self) -> Header:
         """Names of the columns that hold values."""
         return None if self.header is None else tuple(self.header[place] for place in self.kept)
 
@@ -210,16 +211,18 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
         header = ("", *header)
     width = max(width, len(header or ()))
     body = rest if has_header else sample
-    layout = place_columns(_find_index(header, body, options), header, width, options)
+    named = header is not None and header[0].lower() in _INDEX_NAMES
+    index = 0 if named or not all(is_number(row[0], decimal) for row in body) else None
+    if header is not None and header[0] in options.known:
+        index = None
+    layout = place_columns(index, header, width, options)
     _check_header(header, layout.dropped)
     kept = layout.kept
     cells = (row[place] for row in body for place in kept if place < len(row))
     return replace(layout, holds_words=not all(is_number(cell, decimal) for cell in cells))
 
 
-def place_columns(
-    index: int | None, header: tuple[str, ...] | None, width: int, options: ReadOptions
-) -> Layout:
+def place_columns(index: int | None, header: Header, width: int, options: ReadOptions) -> Layout:
     """Return a layout; the index is that of row names if the options ask for none."""
     asked = options.index_col
     if asked is not None:
@@ -244,10 +247,10 @@ def _check_title(sample: Sequence[list[str]], decimal: str) -> None:
         )
 
 
-def _check_header(header: tuple[str, ...] | None, dropped: Collection[int]) -> None:
+def _check_header(header: Header, dropped: Collection[int]) -> None:
     """Refuse a header that leaves out several names, as a title above a table does."""
-    unnamed = [place for place, name in enumerate(header or ()) if place and not name]
-    unnamed = [place for place in unnamed if place not in dropped]
+    blank = (place for place, name in enumerate(header or ()) if place and not name)
+    unnamed = [place for place in blank if place not in dropped]
     if len(unnamed) > 1:
         drop = " ".join(f"--drop {place}" for place in unnamed[:FEW])
         raise InputError(
@@ -263,8 +266,7 @@ def _heads(
     words = [place for place, cell in enumerate(first) if not is_number(cell, decimal)]
     if not rest:
         return any(place > 0 for place in words), ()
-    places = range(len(first))
-    below = [{row[place].strip() for row in rest if place < len(row)} for place in places]
+    below = {place: {row[place].strip() for row in rest if place < len(row)} for place in words}
     above_numbers = any(all(is_number(cell, decimal) for cell in below[place]) for place in words)
     if above_numbers or first[0].strip().lower() in _INDEX_NAMES:
         return True, ()
@@ -315,17 +317,6 @@ def _goes_up(cells: list[str], decimal: str) -> bool:
     return len(numbers) >= _MANY and all(before < after for before, after in pairwise(numbers))
 
 
-def _find_index(
-    header: tuple[str, ...] | None, body: Sequence[list[str]], options: ReadOptions
-) -> int | None:
-    """Return the first column if it names rows."""
-    if header is not None and header[0] in options.known:
-        return None
-    named = header is not None and header[0].lower() in _INDEX_NAMES
-    decimal = options.decimal or "."
-    return 0 if named or not all(is_number(row[0], decimal) for row in body) else None
-
-
 def find_column(asked: Column, header: Sequence[str] | None, width: int, option: str) -> int:
     """Return the position of a column given by name or position."""
     if header is not None and asked in header:
@@ -339,11 +330,10 @@ def find_column(asked: Column, header: Sequence[str] | None, width: int, option:
     return place
 
 
-def long_places(
-    asked: bool | Sequence[Column], header: Sequence[str] | None, width: int, advice: str
-) -> list[int]:
+def long_places(options: ReadOptions, header: Header, width: int, advice: str) -> list[int]:
     """Return the places of row, column and, if there is one, value of a long table."""
-    wanted = list(range(min(width, 3))) if isinstance(asked, bool) else list(asked)
+    check_drop(options.drop, "a long table")
+    wanted = range(min(width, 3)) if isinstance(options.long, bool) else options.long
     places = [find_column(column, header, width, "--long-columns") for column in wanted]
     if len(places) not in (2, 3):
         raise InputError(

@@ -18,19 +18,16 @@ from ccot.io.matrix import (
     sorting_bytes,
 )
 
+Cell = tuple[str, str, float]
 UNLISTED = ("zero", "missing")
-AGGREGATES = ("sum", "mean", "count", "last")
+AGGREGATES = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
 _CELL_BYTES, _NAME_BYTES = 28, 180
 _CELLS_BETWEEN_CHECKS = 2**14
 
 
 def collect_long(
-    cells: Iterable[tuple[str, str, float]],
-    options: ReadOptions,
-    *,
-    counted: bool,
-    size: Callable[[], int],
+    cells: Iterable[Cell], options: ReadOptions, *, counted: bool, size: Callable[[], int]
 ) -> NamedMatrix:
     """Gather cells into a matrix; rows and columns in the order in which they first appear.
 
@@ -56,12 +53,11 @@ def collect_long(
     places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
     _check_cells(len(values), sum(shape), size(), sorting_bytes(places[0]))
-    n_listed = len(found)
     how = aggregate or ("count" if counted else _usual(found, unlisted))
     # SciPy adds up what is there twice: that takes no sorting.
     by_scipy = unlisted == "zero" and how in ("sum", "count") and not np.isnan(found).any()
     if how == "count":
-        found = np.ones(n_listed)
+        found = np.ones_like(found)
     notes: tuple[str, ...] = ()
     if not by_scipy or not counted:
         places, found, notes = _combined(places, found, shape, how, aggregate, by_scipy)
@@ -95,18 +91,17 @@ def _combined(
     by_scipy: bool,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, tuple[str, ...]]:
     """Return cells that are there once each, and what to say if some were not."""
-    ranked = _flat(places, shape[1])
+    ranked = np.ravel_multi_index(places, shape)
     ranked.sort()
     n_again = int((ranked[1:] == ranked[:-1]).sum())
     if not n_again:
         return places, values, ()
     others = ", ".join(name for name in AGGREGATES if name != how)
-    done = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
-    note = f"{n_again} lines repeat a cell that is listed before: {done[how]}"
+    note = f"{n_again} lines repeat a cell that is listed before: {AGGREGATES[how]}"
     note += "" if asked else f" (--aggregate {others} otherwise)"
     if by_scipy:
         return places, values, (note,)
-    order = np.argsort(_flat(places, shape[1]), kind="stable")
+    order = np.argsort(np.ravel_multi_index(places, shape), kind="stable")
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
     sizes = np.diff(np.r_[starts, len(ranked)])
     if how == "last":
@@ -118,17 +113,7 @@ def _combined(
     return (places[0][first], places[1][first]), combined, (note,)
 
 
-def _flat(places: tuple[np.ndarray, np.ndarray], n_columns: int) -> np.ndarray:
-    flat = places[0].astype(np.int64)
-    flat *= n_columns
-    flat += places[1]
-    return flat
-
-
 def _check_cells(n_cells: int, n_names: int, size: int, more_bytes: int = 0) -> None:
-    check_held(
-        _CELL_BYTES * n_cells + _NAME_BYTES * n_names + more_bytes,
-        size,
-        f"a list of {n_cells} cells with {n_names} names",
-        "add up cells that are listed often, leave rows and columns of one cell out",
-    )
+    n_bytes = _CELL_BYTES * n_cells + _NAME_BYTES * n_names + more_bytes
+    remedy = "add up cells that are listed often, leave rows and columns of one cell out"
+    check_held(n_bytes, size, f"a list of {n_cells} cells with {n_names} names", remedy)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+
+from ccot.runtime.memory import total_bytes
 
 # Squares and their sums over any matrix stay within floating-point range below this.
 _LARGEST = 1e100
@@ -52,12 +53,43 @@ class NamedMatrix:
         return self.values.shape
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table as it was read: columns by name, nothing interpreted yet.
+
+    Attributes
+    ----------
+    columns : dict of str to ndarray
+        One-dimensional arrays of one length: float64 with NaN for gaps, objects that are str or
+        None, or datetime64.
+    row_names : list of str or None
+        Names of the rows.
+    notes : tuple of str
+        Sentences about how it was read.
+    kinds : dict of str to str
+        Kinds of columns that are known already, as from the dtypes of a data frame.
+    levels : dict of str to tuple of str
+        Levels of ordered categories, in their order.
+    """
+
+    columns: dict[str, np.ndarray]
+    row_names: list[str] | None = None
+    notes: tuple[str, ...] = ()
+    kinds: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(next(iter(self.columns.values()), ())), len(self.columns)
+
+
+Found: TypeAlias = NamedMatrix | Table
+Names: TypeAlias = Iterable[Any] | None
+
+
 def named_matrix(
-    values: Any,
-    row_names: Iterable[Any] | None,
-    column_names: Iterable[Any] | None,
-    how: str,
-    notes: Iterable[str] = (),
+    values: Any, row_names: Names, column_names: Names, how: str, notes: Iterable[str] = ()
 ) -> NamedMatrix:
     """Check what was read and put it together."""
     values = _float64(values)
@@ -70,11 +102,8 @@ def named_matrix(
 
 def check_memory(n_bytes: int, what: str) -> None:
     """Refuse what cannot fit into the machine before it is tried."""
-    try:
-        available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not every system tells
-        return
-    if n_bytes > available:
+    available = total_bytes()
+    if available is not None and n_bytes > available:
         raise InputError(
             f"{what} would take {n_bytes / 1e9:.3g} GB, more than the {available / 1e9:.3g} GB of "
             "this machine: pass a part of it, or a sparse file"
@@ -187,7 +216,7 @@ def check_values(values: np.ndarray) -> None:
         )
 
 
-def unique_names(names: Iterable[Any] | None, what: str) -> tuple[str, ...] | None:
+def unique_names(names: Names, what: str) -> tuple[str, ...] | None:
     """Return names as text, or refuse those that name several."""
     if names is None:
         return None

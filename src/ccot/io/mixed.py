@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -13,16 +13,17 @@ import numpy as np
 
 from ccot.io.layout import DECIMAL_COMMA, MISSING, Layout, append_numbers, is_number, parse
 from ccot.io.matrix import (
+    Found,
     InputError,
     NamedMatrix,
     Repeated,
+    Table,
     check_held,
     check_values,
     most_repeated,
     named_matrix,
     unique_names,
 )
-from ccot.io.table import Table
 
 # Rows and cells that are taken in at once.
 _PART, _PART_CELLS = 1024, 1 << 20
@@ -157,17 +158,12 @@ def gather(
         cells = zip(*(row for row, _ in part), strict=True)
         for column, texts in zip(columns, cells, strict=True):
             column.extend(texts, lines)
-        check_held(
-            sum(column.n_bytes for column in columns),
-            size(),
-            f"a table of {len(columns)} columns of short words",
-            "leave some columns out by --drop",
-        )
+        n_bytes = sum(column.n_bytes for column in columns)
+        what = f"a table of {len(columns)} columns of short words"
+        check_held(n_bytes, size(), what, "leave some columns out by --drop")
 
 
-def finish(
-    columns: list[GrowingColumn], names: list[str] | None, layout: Layout
-) -> NamedMatrix | Table:
+def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout) -> Found:
     """Return what was gathered: a matrix if all columns hold numbers, else a table."""
     options, notes = layout.options, []
     values: dict[str, np.ndarray] = {}
@@ -197,7 +193,7 @@ def settle(
     names: list[str] | None,
     layout: Layout,
     notes: Iterable[str] = (),
-) -> NamedMatrix | Table:
+) -> Found:
     """Return columns and row names as a matrix or a table; names that repeat are a column."""
     notes = [*layout.options.notes, *notes]
     if names is not None and layout.index is not None and (again := most_repeated(names)):
@@ -259,16 +255,6 @@ def _refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
     )
 
 
-def refuse_types(types: Mapping[str, str]) -> None:
-    """Name all columns at once that hold neither numbers, words nor dates."""
-    if types:
-        name, kind = next(iter(types.items()))
-        raise InputError(
-            f"column {name[:40]!r} is of type {kind[:40]}, which is no cell of a table: leave "
-            f"{len(types)} out by {drop_options(types)}"
-        )
-
-
 def refuse_table(table: Table) -> None:
     """Name all columns of a table that hold no numbers, with the options that leave them out."""
     words = [name for name, column in table.columns.items() if column.dtype.kind != "f"]
@@ -298,7 +284,7 @@ def as_named(table: Table) -> NamedMatrix:
     return NamedMatrix(table, rows, tuple(table.columns), how, tuple(notes))
 
 
-def as_table(found: NamedMatrix | Table) -> Table:
+def as_table(found: Found) -> Table:
     """Return a matrix as a table whose columns are those of the matrix; a table as it is."""
     if isinstance(found, Table):
         return found

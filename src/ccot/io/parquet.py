@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ccot.io.binary import check_installed
 from ccot.io.isolated.client import FilledArray, IsolatedReader
-from ccot.io.layout import Column, Layout, ReadOptions, check_drop, long_places, place_columns
+from ccot.io.layout import Layout, ReadOptions, long_places, place_columns
 from ccot.io.long import collect_long
 from ccot.io.matrix import (
     BoundedTexts,
+    Found,
     InputError,
     NamedMatrix,
+    Table,
     check_held,
     check_unfolded,
     named_matrix,
     unfolding_limit,
     unique_names,
 )
-from ccot.io.mixed import refuse_table, refuse_types, settle
-from ccot.io.table import Table
+from ccot.io.mixed import drop_options, refuse_table, settle
 
 # Bytes of a short text in a table, and of a name until it is in a tuple.
 _TEXT_BYTES, _NAME_BYTES = 16, 240
@@ -62,18 +63,12 @@ class ArrowTable:
         self.levels = {name: tuple(map(str, one)) for name, one in about["levels"].items()}
         self._index: str | None = about["index"]
 
-    def is_numeric(self, name: str) -> bool:
-        """Tell whether a column holds numbers."""
-        return self.kinds[name] == "number"
-
-    def matrix_columns(
-        self, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
-    ) -> tuple[list[str], str | None]:
+    def matrix_columns(self, options: ReadOptions) -> tuple[list[str], str | None]:
         """Return the columns that make up the matrix, all numeric, and that of row names."""
-        layout = self.layout(ReadOptions(index_col=index_col, drop=drop))
+        layout = self.layout(options)
         columns = list(layout.column_names or ())
         for name in columns:
-            if not self.is_numeric(name):
+            if self.kinds[name] != "number":
                 raise InputError(
                     f"column {name[:40]!r} is of type {self.types[name]}, not a number: leave it "
                     "out by --drop, or name it by --index-col"
@@ -131,12 +126,8 @@ class ArrowTable:
         n_bytes = self.n_rows * (8 * n_columns + _TEXT_BYTES)
         check_unfolded(n_bytes, self.path)
         held = self.n_rows * (8 * n_columns + _NAME_BYTES)
-        check_held(
-            held,
-            max(n_bytes, self.path.stat().st_size),
-            f"a table of {self.n_rows} row names",
-            "leave the names out by --drop",
-        )
+        size, what = max(n_bytes, self.path.stat().st_size), f"a table of {self.n_rows} row names"
+        check_held(held, size, what, "leave the names out by --drop")
         return list(unique_names(self.words(self.checked(index), n_bytes, held), "rows") or ())
 
     def _ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
@@ -154,26 +145,21 @@ class ArrowTable:
 
 def parquet_reader(what: str = "Parquet") -> IsolatedReader:
     """Return a process that reads Parquet or Feather files, or say what is not installed."""
-    if find_spec("pyarrow") is None:
-        raise ImportError(
-            f"{what} files need pyarrow, which is not installed: pip install 'ccot[io]', or pass "
-            "a CSV file"
-        )
+    check_installed("pyarrow", f"{what} files", "io", ", or pass a CSV file")
     return IsolatedReader("parquet", f"{what} file")
 
 
-def read_arrow(path: Path, options: ReadOptions, what: str) -> NamedMatrix | Table:
+def read_arrow(path: Path, options: ReadOptions, what: str) -> Found:
     """Read a Parquet or Feather file: a long table, a matrix, or a table if words are welcome."""
     table = ArrowTable(path, parquet_reader(what), feather=what == "Feather")
     if options.long is not False:
-        check_drop(options.drop, "a long table")
         return _read_long(table, options)
     if options.tables or what == "Feather":
         found = _as_table(table, replace(options, source=what))
         if isinstance(found, Table) and not options.tables:
             refuse_table(found)
         return found
-    columns, index = table.matrix_columns(options.index_col, options.drop)
+    columns, index = table.matrix_columns(options)
     names = None
     if index is not None and table.n_rows * len(columns):
         names = table.row_names(index, len(columns))
@@ -182,11 +168,11 @@ def read_arrow(path: Path, options: ReadOptions, what: str) -> NamedMatrix | Tab
 
 
 def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
-    header = table.names
-    places = long_places(options.long, header, len(header), ": pass ")
+    header = tuple(table.names)
+    places = long_places(options, header, len(header), ": pass ")
     named = [header[place] for place in places[:2]]
     value = header[places[2]] if len(places) == 3 else None
-    if value is not None and not table.is_numeric(value):
+    if value is not None and table.kinds[value] != "number":
         raise InputError(f"column {value!r} is no number: pass --long-columns row,column,value")
     n_bytes = _LONG_BYTES * table.n_rows
     check_unfolded(n_bytes, table.path)
@@ -197,12 +183,16 @@ def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
     return collect_long(cells, options, counted=value is None, size=lambda: size)
 
 
-def _as_table(table: ArrowTable, options: ReadOptions) -> NamedMatrix | Table:
+def _as_table(table: ArrowTable, options: ReadOptions) -> Found:
     """Return a matrix if all columns hold numbers, else a table."""
     layout = table.layout(options)
     kept = layout.column_names or ()
-    refuse_types({name: table.types[name] for name in kept if table.kinds[name] == "other"})
-    numbers = [name for name in kept if table.is_numeric(name)]
+    if others := [name for name in kept if table.kinds[name] == "other"]:
+        raise InputError(
+            f"column {others[0][:40]!r} is of type {table.types[others[0]]}, which is no cell of a "
+            f"table: leave {len(others)} out by {drop_options(others)}"
+        )
+    numbers = [name for name in kept if table.kinds[name] == "number"]
     columns = dict(zip(numbers, table.read(numbers).T, strict=True))
     values = {name: columns[name] if name in columns else table.cells(name) for name in kept}
     names = None

@@ -19,11 +19,10 @@ from typing import Any
 
 from ccot.io.binary import read_h5ad, read_matrix_market, read_npy, read_npz, unfolded
 from ccot.io.layout import Column, ReadOptions, check_drop
-from ccot.io.matrix import InputError, NamedMatrix, check_regular
+from ccot.io.matrix import Found, InputError, NamedMatrix, Table, check_regular
 from ccot.io.mixed import as_table
 from ccot.io.parquet import read_arrow
 from ccot.io.rowwise import json_rows, sheet_rows, sqlite_rows
-from ccot.io.table import Table
 from ccot.io.text import read_rows, read_text
 
 _MAGIC = {
@@ -61,6 +60,7 @@ _OTHERS = {
 }
 _START = 64
 _LINES_BETWEEN_REPORTS = 500
+Tell = Callable[[float], None]
 
 
 def read_matrix(
@@ -206,10 +206,8 @@ def read_table(
 
 
 def read_any(
-    source: str | os.PathLike[str],
-    options: ReadOptions,
-    progress: Callable[[float], None] | None = None,
-) -> NamedMatrix | Table:
+    source: str | os.PathLike[str], options: ReadOptions, progress: Tell | None = None
+) -> Found:
     """Read a matrix, or a table where ``options`` welcome words; see :func:`read_matrix`."""
     tell = progress or (lambda share: None)
     if str(source) != "-":
@@ -225,9 +223,7 @@ def read_any(
         return _read_file(path, "-", options, tell)
 
 
-def _read_file(
-    path: Path, name: str, options: ReadOptions, tell: Callable[[float], None]
-) -> NamedMatrix | Table:
+def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found:
     if path.is_dir():
         raise InputError(f"{path} is a folder: pass a file in it")
     if not path.exists():
@@ -253,9 +249,7 @@ def _read_file(
     return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
 
 
-def _read_lines(
-    raw: Any, name: str, options: ReadOptions, tell: Callable[[], None]
-) -> NamedMatrix | Table:
+def _read_lines(raw: Any, name: str, options: ReadOptions, tell: Callable[[], None]) -> Found:
     def reported() -> Iterator[str]:
         for number, line in enumerate(lines):
             if number % _LINES_BETWEEN_REPORTS == 0:
@@ -270,7 +264,7 @@ def _read_lines(
             lines.detach()
 
 
-def _read_rows(kind: str, path: Path, name: str, options: ReadOptions) -> NamedMatrix | Table:
+def _read_rows(kind: str, path: Path, name: str, options: ReadOptions) -> Found:
     """Read what comes in rows of cells."""
     size = path.stat().st_size
     if kind == "xlsx":

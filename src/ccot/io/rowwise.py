@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
-from ccot.io.binary import damage_explained, unpacked_size
+from ccot.io.binary import check_installed, damage_explained, unpacked_size
 from ccot.io.layout import ReadOptions
 from ccot.io.matrix import InputError
 from ccot.io.mixed import as_text, drop_options
@@ -22,6 +22,7 @@ from ccot.io.mixed import as_text, drop_options
 # A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
 # than twenty times that.
 _RECORD = 1 << 21
+_NESTED = (dict, list)
 _SPACE = re.compile(r"[\s\ufeff]*")
 # Formulas that no program has computed.
 _NOT_COMPUTED = re.compile(rb"(</f>|<f[^>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
@@ -49,13 +50,9 @@ def cell_text(value: Any) -> str:
 def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], int, ReadOptions]:
     """Return the rows of a sheet, the bytes of the unpacked file, and what is known of them."""
     sheet = options.sheet
-    try:
-        import openpyxl
-    except ImportError as missing:
-        raise ImportError(
-            "Excel files need openpyxl, which is not installed: pip install 'ccot[tables]', or "
-            "save the sheet as CSV"
-        ) from missing
+    check_installed("openpyxl", "Excel files", "tables", ", or save the sheet as CSV")
+    import openpyxl
+
     with damage_explained(path, "Excel"):
         with zipfile.ZipFile(path) as archive:
             size = unpacked_size(archive, path)
@@ -108,7 +105,7 @@ def json_rows(
     with open_text() as text:
         for record in _records(text, name):
             keys.update(dict.fromkeys(record))
-            nested.update((key, None) for key, value in record.items() if _is_nested(value))
+            nested.update((key, None) for key, v in record.items() if isinstance(v, _NESTED))
     if wrong := [key for key in nested if key not in drop]:
         raise InputError(
             f"{name}: {_listed(wrong)} hold lists or objects: write one flat record a row, or "
@@ -117,11 +114,7 @@ def json_rows(
     yield list(keys)
     with open_text() as text:
         for record in _records(text, name):
-            yield ["" if _is_nested(value) else cell_text(value) for value in map(record.get, keys)]
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict | list)
+            yield ["" if isinstance(v, _NESTED) else cell_text(v) for v in map(record.get, keys)]
 
 
 def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:

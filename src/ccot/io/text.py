@@ -16,11 +16,9 @@ import numpy as np
 from ccot.io.layout import (
     DECIMAL_COMMA,
     Cells,
-    Column,
     Layout,
     ReadOptions,
     append_numbers,
-    check_drop,
     find_layout,
     guess_decimal,
     guess_delimiter,
@@ -28,10 +26,9 @@ from ccot.io.layout import (
     long_places,
     parse,
 )
-from ccot.io.long import collect_long
-from ccot.io.matrix import InputError, NamedMatrix, check_held, most_repeated, named_matrix
+from ccot.io.long import Cell, collect_long
+from ccot.io.matrix import Found, InputError, NamedMatrix, check_held, most_repeated, named_matrix
 from ccot.io.mixed import GrowingColumn, finish, gather, settle
-from ccot.io.table import Table
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
@@ -41,7 +38,7 @@ _NAME_BYTES = 90
 _EMPTY = "the input is empty: pass a table with at least two rows and columns"
 
 
-def read_text(lines: Iterator[str], options: ReadOptions) -> NamedMatrix | Table:
+def read_text(lines: Iterator[str], options: ReadOptions) -> Found:
     """Read a table from lines of text."""
     head, complete = _head(lines)
     if not any(line.strip() for line in head):
@@ -58,9 +55,7 @@ def read_text(lines: Iterator[str], options: ReadOptions) -> NamedMatrix | Table
     return _read_cells(cells, sample, replace(options, delimiter=delimiter))
 
 
-def read_rows(
-    rows: Iterator[list[str]], n_characters: int, options: ReadOptions
-) -> NamedMatrix | Table:
+def read_rows(rows: Iterator[list[str]], n_characters: int, options: ReadOptions) -> Found:
     """Read a table from rows of text cells, which take so much where they come from."""
     sample = list(islice(rows, _HEAD))
     if not sample:
@@ -95,20 +90,17 @@ def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
     return head, len(head) < _HEAD
 
 
-def _read_cells(
-    cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions
-) -> NamedMatrix | Table:
+def _read_cells(cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions) -> Found:
     """Read all rows, of which the first are the sample; that is emptied."""
     options = replace(options, decimal=options.decimal or guess_decimal(sample))
     if options.long is not False:
-        check_drop(options.drop, "a long table")
         return _read_long(cells, sample, options)
     layout = find_layout(sample, options)
     sample.clear()  # where rows are few and long, it is most of the table
     return _read_wide(cells, layout)
 
 
-def _read_wide(cells: Cells | RowCells, layout: Layout) -> NamedMatrix | Table:
+def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
     """Read numbers row by row; from the first word on, go on column by column."""
     values, names = array("d"), []
     rows = _rows(cells, layout, names)
@@ -118,12 +110,10 @@ def _read_wide(cells: Cells | RowCells, layout: Layout) -> NamedMatrix | Table:
         if not append_numbers(values, first, decimal):
             break
         if len(values) + len(names) > checked:
-            check_held(
-                8 * len(values) + _NAME_BYTES * len(names),
-                cells.n_characters,
-                f"a table of {len(names)} short row names and few values",
-                "leave the names, or empty columns, out by --drop",
-            )
+            n_bytes = 8 * len(values) + _NAME_BYTES * len(names)
+            what = f"a table of {len(names)} short row names and few values"
+            remedy = "leave the names, or empty columns, out by --drop"
+            check_held(n_bytes, cells.n_characters, what, remedy)
             checked = len(values) + len(names) + _CELLS_BETWEEN_CHECKS
     matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.kept))
     row_names = names if layout.index is not None else None
@@ -160,14 +150,11 @@ def _read_long(
     cells: Cells | RowCells, sample: Sequence[list[str]], options: ReadOptions
 ) -> NamedMatrix:
     first, width, decimal = sample[0], max(len(row) for row in sample), options.decimal or "."
-    has_header = options.header
-    if has_header is None:
-        has_header = _long_has_header(first, options.long, width, decimal)
-    header = [cell.strip() for cell in first] if has_header else None
-    advice = " in each line: pass --delimiter, or "
-    places = long_places(options.long, header, width, advice)
+    has_header = _long_has_header(first, options, width)
+    header = tuple(cell.strip() for cell in first) if has_header else None
+    places = long_places(options, header, width, " in each line: pass --delimiter, or ")
 
-    def triples() -> Iterator[tuple[str, str, float]]:
+    def triples() -> Iterator[Cell]:
         for row in islice(cells, int(has_header), None):
             if len(row) <= max(places):
                 raise InputError(
@@ -181,15 +168,15 @@ def _read_long(
     return collect_long(triples(), options, counted=counted, size=lambda: cells.n_characters)
 
 
-def _long_has_header(
-    first: list[str], asked: bool | Sequence[Column], width: int, decimal: str
-) -> bool:
+def _long_has_header(first: list[str], options: ReadOptions, width: int) -> bool:
     """Columns asked for by name need a header; a value that is no number is one; so are pairs."""
-    wanted = range(min(width, 3)) if isinstance(asked, bool) else asked
+    if options.header is not None:
+        return options.header
+    wanted = range(min(width, 3)) if isinstance(options.long, bool) else options.long
     if not all(str(column).isdecimal() for column in wanted) or len(wanted) < 3:
         return True
     value = int(wanted[2])
-    return value < len(first) and not is_number(first[value], decimal)
+    return value < len(first) and not is_number(first[value], options.decimal or ".")
 
 
 def _value(cell: str, decimal: str, line: int) -> float:

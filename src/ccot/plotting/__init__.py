@@ -1,9 +1,8 @@
 """Figures of a fitted co-clustering: the blocks, the steps behind them, how sure they are.
 
-Every function takes a fitted estimator and draws into the axes it is given, or into a new figure
-where there are none. One cluster has one colour in all figures; the palette is that of Okabe and
-Ito, which people with any kind of colour vision can tell apart. Clusters beyond the eighth begin
-the palette again.
+Every function takes a fitted estimator and draws into the axes it is given, or into a new figure.
+One cluster has one colour in all figures, of the palette of Okabe and Ito, which people with any
+kind of colour vision can tell apart; the ninth cluster begins it again.
 """
 
 from ccot.plotting._shared import PALETTE as PALETTE

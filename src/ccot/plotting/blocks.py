@@ -162,12 +162,9 @@ def _draw_borders(ax: Axes, estimator: BaseCoclustering) -> None:
     ):
         for k, (start, end) in enumerate(spans(sizes)):
             bar(start, end, *ends, color=colour_of(k), clip_on=False, lw=0)
-        named = [
-            (k, (start + end) / 2)
-            for k, (start, end) in enumerate(spans(sizes))
-            if end - start >= _LABELLED * sizes.sum()
-        ]
-        axis.set_ticks([middle for _, middle in named], [f"{k} ({sizes[k]})" for k, _ in named])
+        named = np.flatnonzero(sizes >= _LABELLED * sizes.sum())
+        middles = np.cumsum(sizes) - sizes / 2
+        axis.set_ticks(middles[named], [f"{k} ({sizes[k]})" for k in named])
     ax.set(xlim=(0, columns.sum()), ylim=(rows.sum(), 0))
     ax.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
     shared.without_frame(ax)

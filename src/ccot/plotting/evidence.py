@@ -183,16 +183,10 @@ def _name_jumps(ax: Axes, jumps: np.ndarray, strengths: np.ndarray) -> None:
         exponent = int(min(strength, 999))
         text = rf"$p < 10^{{-{exponent}}}$" if strength >= SIGNIFICANT else "not significant"
         right = jump - 0.5 < 0.75 * ax.get_xlim()[1]
-        ax.annotate(
-            text,
-            (jump - 0.5, 0.03 if right else 0.93),
-            xycoords=("data", "axes fraction"),
-            xytext=(3 if right else -3, 0),
-            textcoords="offset points",
-            ha="left" if right else "right",
-            fontsize="small",
-            color=INK,
-        )
+        end, shift, align = (0.03, 3, "left") if right else (0.93, -3, "right")
+        place, axes = (jump - 0.5, end), ("data", "axes fraction")
+        style: dict[str, Any] = {"ha": align, "fontsize": "small", "color": INK}
+        ax.annotate(text, place, (shift, 0), axes, "offset points", **style)
 
 
 def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:

@@ -17,7 +17,7 @@ from ccot import describe
 from ccot.describe import Column, Portrait, Statistics
 from ccot.plotting._shared import SIDES
 from ccot.plotting.evidence import SIGNIFICANT, is_tested
-from ccot.report.pack import pack_array, pack_integers, unpack_array
+from ccot.report.pack import pack_array, pack_integers
 from ccot.report.verdict import decisions, warnings_of
 
 # More categories than this cannot be told apart.
@@ -47,6 +47,8 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
     elif hasattr(model, "_kept_portraits"):
         for side, kept in zip(SIDES, model._portraits(), strict=True):
             sides[side]["portraits"] = [_plain(portrait) for portrait in kept]
+    for tree in (side["hierarchy"] for side in sides.values() if side["hierarchy"] is not None):
+        tree["finest"] = pack_integers(tree["finest"])
     path = getattr(model, "reg_path_", None)
     if path is not None:
         path = {"reg": list(path.reg), "scores": _numbers(path.scores), "best": path.best}
@@ -117,12 +119,13 @@ def _halves(again: Any) -> dict[str, Any] | None:
 
 def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[str, Any]]:
     """Yield for each side what its clusters are, and what the nodes of its tree are."""
-    kept = np.flatnonzero(_of(model, "column", "labels") >= 0)
+    row_labels, column_labels = (_of(model, side, "labels") for side in SIDES)
+    kept = np.flatnonzero(column_labels >= 0)
     all_columns, confidence = np.arange(len(kept)), _of(model, "column", "confidence")
-    codes, unions = _groups(sides["row"], seen.rows)
+    codes, unions = _groups(row_labels, sides["row"], seen.rows)
     rows = describe.row_statistics(seen.matrix, codes, seen.columns)
     yield _described(rows, unions, [], sides["row"], all_columns)
-    codes, unions = _groups(sides["column"], all_columns)
+    codes, unions = _groups(column_labels[kept], sides["column"], all_columns)
     some = describe.every(len(seen.rows), describe.MAX_NAMED_ROWS)
     others = describe.column_statistics(seen.matrix[some], codes, rows, seen.row_names[some])
     order = describe.typical_order(rows, None if confidence is None else confidence[kept])
@@ -130,13 +133,15 @@ def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[s
     yield _described(others, unions, members, sides["column"], seen.rows[some])
 
 
-def _groups(side: dict[str, Any], points: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+def _groups(
+    labels: np.ndarray, side: dict[str, Any], points: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return for each point the code of its pair of fitted and finest cluster, and unions of codes.
 
     The unions are the fitted clusters, then the nodes of the tree.
     """
-    labels, tree = unpack_array(side["labels"]), side["hierarchy"]
-    finest = labels if tree is None else unpack_array(tree["finest"])
+    tree = side["hierarchy"]
+    finest = labels if tree is None else tree["finest"]
     both = np.stack([labels[points], finest[points]])
     pairs, codes = np.unique(both, axis=1, return_inverse=True)
     nodes = [] if tree is None else _nodes(tree["n_finest"], tree["merges"])
@@ -188,7 +193,7 @@ def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:
         finest = getattr(model.cut(*shape), f"{side}_labels")
         cuts = [(k, shape[1]) if axis == 0 else (shape[0], k) for k in range(1, shape[axis] + 1)]
         return {
-            "finest": pack_integers(finest[finest >= 0]),
+            "finest": finest[finest >= 0],
             "n_finest": shape[axis],
             "merges": [[merge.first, merge.second] for merge in model.hierarchy_.side(axis)],
             "kept": [model.cut(*cut).share_kept for cut in cuts],
@@ -198,7 +203,7 @@ def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:
         return None
     # Steps are ordered: without its weakest jump a staircase has one step less.
     return {
-        "finest": pack_integers(_of(model, side, "labels")),
+        "finest": _of(model, side, "labels"),
         "n_finest": len(strengths) + 1,
         "merges": _joined_steps(np.asarray(strengths)),
         "kept": None,

@@ -38,14 +38,6 @@ def pack_array(
 
     Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well. The
     array is converted piece by piece, so that there never is a second one as large.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ccot.report.pack import pack_array
-    >>> packed = pack_array(np.arange(1000, dtype=np.uint16))
-    >>> packed["type"], len(packed["bytes"]) < 500
-    ('uint16', True)
     """
     flat = np.ascontiguousarray(values).ravel()
     dtype = convert(flat[:0]).dtype
@@ -55,13 +47,6 @@ def pack_array(
         for start in range(0, len(flat), _PIECE)
     )
     return {"type": dtype.name, "bytes": _deflate(planes)}
-
-
-def unpack_array(packed: dict[str, Any]) -> np.ndarray:
-    """Return the array that was packed, flat."""
-    dtype = np.dtype(packed["type"])
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["bytes"])), dtype=np.uint8)
-    return np.ascontiguousarray(planes.reshape(dtype.itemsize, -1).T).view(dtype).ravel()
 
 
 def pack_integers(values: np.ndarray) -> dict[str, Any]:
@@ -110,15 +95,7 @@ def pack_matrix(
 
 
 def spread(labels: np.ndarray, keep: int) -> np.ndarray:
-    """Return about ``keep`` indices, in order, taken evenly from every cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ccot.report.pack import spread
-    >>> spread(np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2]), 5)
-    array([0, 2, 4, 6, 7, 9])
-    """
+    """Return about ``keep`` indices, in order, taken evenly from every cluster."""
     chosen = []
     for cluster in np.unique(labels):
         members = np.flatnonzero(labels == cluster)
@@ -189,15 +166,7 @@ def _single(values: np.ndarray) -> np.ndarray:
 
 
 def _rounded(values: np.ndarray) -> np.ndarray:
-    """Return 32-bit floats, rounded to the leading bits of their mantissa.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ccot.report.pack import _rounded
-    >>> float(_rounded(np.array([1 / 3]))[0]).hex()
-    '0x1.5560000000000p-2'
-    """
+    """Return 32-bit floats, rounded to the leading bits of their mantissa."""
     singles = _single(values)
     dropped = 24 - _ROUNDED_BITS
     bits = singles.view(np.uint32)

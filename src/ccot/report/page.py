@@ -20,7 +20,7 @@ from ccot._version import __version__
 from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
 from ccot.io.frames import is_frame, table_from_frame
-from ccot.io.table import Table
+from ccot.io.matrix import Table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting._shared import PALETTE, SIDES
 from ccot.report.content import (
@@ -223,14 +223,7 @@ def _page(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def embed(content: Any) -> str:
-    r"""Return JSON that is safe inside a ``<script>`` element, whatever names it holds.
-
-    Examples
-    --------
-    >>> from ccot.report.page import embed
-    >>> embed("</script>")
-    '"\\u003c/script\\u003e"'
-    """
+    """Return JSON that is safe inside a ``<script>`` element, whatever names it holds."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

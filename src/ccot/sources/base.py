@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,17 +38,43 @@ class RowSource(ABC):
     parts: tuple[slice, ...]
     column_names: Sequence[str] | None = None
     allow_nan: bool = False
+    # Files whose dates and sizes tell this matrix from others too.
+    _files: Sequence[Path] = ()
 
     @abstractmethod
     def _read(self, part: slice) -> Matrix:
         """Return the rows of one part as they are stored."""
 
     def read(self, part: slice) -> Matrix:
-        """Return the rows of one of the parts, in float64, dense or CSR."""
+        """Return the rows of one of the parts.
+
+        Parameters
+        ----------
+        part : slice
+            One of ``parts``.
+
+        Returns
+        -------
+        ndarray or CSR array of shape (rows of the part, n_columns)
+            Float64.
+        """
         return checked_rows(self._read(part), self.allow_nan, lambda row: part.start + row)
 
     def rows(self, indices: np.ndarray, progress: Progress = no_progress) -> Matrix:
-        """Return the rows at ascending indices, in float64; no part is read twice."""
+        """Return chosen rows; no part is read twice.
+
+        Parameters
+        ----------
+        indices : ndarray of int
+            Ascending.
+        progress : callable, optional
+            Called with a message, and how many of how many parts are read.
+
+        Returns
+        -------
+        ndarray or CSR array of shape (len(indices), n_columns)
+            Float64.
+        """
         chosen = counted(split_by_part(indices, self.parts), "parts read", progress)
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
 
@@ -56,9 +83,17 @@ class RowSource(ABC):
         return None
 
     def digest(self) -> str:
-        """Return the shape, and a checksum of the first and the last part."""
+        """Return what tells this matrix from others.
+
+        Returns
+        -------
+        str
+            The shape, checksums of the first and the last part, and when files were written.
+        """
         ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
-        return " ".join([str(self.shape), *ends])
+        known = [file.stat() for file in self._files]
+        written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
+        return " ".join([str(self.shape), *ends, *written])
 
     def transposed(self) -> RowSource:
         """Return the source of the columns, where they can be read as well as the rows."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import mmap
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ccot.io.layout import Column
+from ccot.io.layout import Column, ReadOptions
 from ccot.io.matrix import InputError
 from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
@@ -39,13 +39,10 @@ class NpySource(RowSource):
 
     def __init__(self, mapped: np.memmap) -> None:
         self.path, self.dtype = Path(str(mapped.filename)), mapped.dtype
-        self.offset = int(mapped.offset)
+        self.offset, self._files = int(mapped.offset), [self.path]
         self.shape = two_axes(mapped.shape)
+        self._row_bytes = self.shape[1] * self.dtype.itemsize
         self.parts = even_parts(*self.shape)
-
-    @property
-    def _row_bytes(self) -> int:
-        return self.shape[1] * self.dtype.itemsize
 
     def _read(self, part: slice) -> np.ndarray:
         count = (part.stop - part.start) * self.shape[1]
@@ -60,10 +57,6 @@ class NpySource(RowSource):
                 file.seek(self.offset + index * self._row_bytes)
                 file.readinto(row.data)
         return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))
-
-    def digest(self) -> str:
-        """Return what tells this matrix from others: when its file was written too."""
-        return f"{super().digest()} {_written([self.path])}"
 
     def transposed(self) -> ArraySource:
         """Return the source of the columns, which are gathered from all over the file."""
@@ -91,17 +84,18 @@ class ParquetSource(RowSource):
         self, path: Path, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
     ) -> None:
         files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-        reader = parquet_reader()
+        reader, options = parquet_reader(), ReadOptions(index_col=index_col, drop=drop)
         self._tables = [ArrowTable(file, reader) for file in files]
         groups: list[tuple[ArrowTable, int]] = []
         for table in self._tables:
-            columns, self._index = table.matrix_columns(index_col, drop)
+            columns, self._index = table.matrix_columns(options)
             if groups and columns != self.column_names:
                 raise InputError(f"{table.path} has other columns than {files[0]}")
             self.column_names = columns
             groups += [(table, group) for group in range(len(table.group_rows))]
         held = [(table, group) for table, group in groups if table.group_rows[group]]
         self.parts = stacked([table.group_rows[group] for table, group in held])
+        self._files = [table.path for table in self._tables if any(table.group_rows)]
         self._groups = dict(zip((part.start for part in self.parts), held, strict=True))
         n_rows = sum(table.n_rows for table in self._tables)
         self.shape = n_rows, len(self.column_names or ())
@@ -116,17 +110,6 @@ class ParquetSource(RowSource):
             return None
         names = (table.row_names(str(self._index), self.shape[1]) for table in self._tables)
         return [name for part in names for name in part]
-
-    def digest(self) -> str:
-        """Return what tells this matrix from others: when its files were written too."""
-        files = [table.path for table in self._tables if any(table.group_rows)]
-        return f"{super().digest()} {_written(files)}"
-
-
-def _written(files: Iterable[Path]) -> str:
-    """Say when files were written, and how long they are."""
-    known = (file.stat() for file in files)
-    return " ".join(f"{one.st_size}@{one.st_mtime_ns}" for one in known)
 
 
 class ZarrSource(RowSource):

@@ -56,10 +56,14 @@ def _set(kind: int, limit: int) -> None:
 
 
 class LimitedStream(io.RawIOBase):
-    """A stream of which no more than so many bytes are read; then it raises the refusal."""
+    """An unpacked stream of which no more than so many bytes are read; then it raises an error."""
 
-    def __init__(self, stream: Any, limit: int, refusal: Exception) -> None:
-        self._stream, self._left, self._refusal = stream, limit, refusal
+    def __init__(self, stream: Any, limit: int, error: type[Exception], name: str) -> None:
+        self._stream, self._left = stream, limit
+        self._refusal = error(
+            f"{name} unfolds to more than {limit / 1e6:.3g} MB, which is very much more than its "
+            "size and may be a trap: if you trust it, unpack it first"
+        )
 
     def readable(self) -> bool:
         """Return True."""

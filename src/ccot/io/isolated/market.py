@@ -34,11 +34,7 @@ class _Market:
     def _open(self) -> Any:
         file: BinaryIO = open(self._path, "rb")  # noqa: SIM115
         stream = gzip.GzipFile(fileobj=file) if self._path.endswith(".gz") else file
-        refusal = Refusal(
-            f"it unfolds to more than {self._limit / 1e6:.3g} MB, which is very much more than its "
-            "size and may be a trap: if you trust it, unpack it first"
-        )
-        return io.BufferedReader(_Text(stream, self._limit, refusal), 1 << 16)
+        return io.BufferedReader(_Text(stream, self._limit, Refusal, "it"), 1 << 16)
 
     def read(self) -> Iterator[Answer]:
         found = _fast_matrix_market.mmread(self._open())

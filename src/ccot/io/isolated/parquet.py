@@ -18,6 +18,7 @@ import pyarrow.types as types
 from ccot.io.isolated.worker import Answer
 
 _NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+Names = Sequence[str]
 # Cells that are read at once, and rows at least.
 _CELLS, _ROWS = 1 << 18, 1024
 # Bytes of a column that are read from the file at once.
@@ -49,11 +50,7 @@ class _Table:
     _batches: Callable[..., Iterator[Any]]
 
     def read(
-        self,
-        numbers: Sequence[str] = (),
-        texts: Sequence[str] = (),
-        dates: Sequence[str] = (),
-        groups: Sequence[int] | None = None,
+        self, numbers: Names = (), texts: Names = (), dates: Names = (), groups: Any = None
     ) -> Iterator[Answer]:
         """Yield batches: a matrix of the numeric columns, codes of texts, microseconds of dates."""
         columns = [*numbers, *texts, *dates]
@@ -75,7 +72,8 @@ class _Parquet(_Table):
             about.schema.column(place).path
             for place in range(about.num_columns)
             if about.schema.column(place).physical_type == "BYTE_ARRAY"
-            and not any(_is_delta(group.column(place)) for group in groups)
+            # Arrow has no codes of texts that are stored by their lengths or beginnings.
+            and not any("DELTA" in str(group.column(place).encodings) for group in groups)
         ]
         self._file: Any = pq.ParquetFile(
             path, metadata=about, read_dictionary=texts, buffer_size=_BUFFER
@@ -165,11 +163,6 @@ def _moments(column: Any) -> np.ndarray:
     """Return microseconds since 1970, of UTC; the lowest number is a gap, as in NumPy."""
     moments = column.cast(pa.timestamp("us"), safe=False)
     return _plain(moments, "int64", np.iinfo(np.int64).min)
-
-
-def _is_delta(chunk: Any) -> bool:
-    """Tell whether texts are stored by their lengths or beginnings: Arrow has no codes of those."""
-    return any(encoding.startswith("DELTA") for encoding in chunk.encodings)
 
 
 def _kind(kind: Any) -> str:

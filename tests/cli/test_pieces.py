@@ -1,0 +1,25 @@
+"""Small pieces of the command line on their own."""
+
+import numpy as np
+
+from ccot.cli.errors import one_line
+from ccot.cli.fitting import _title
+from ccot.cli.inputs import count_missing
+from ccot.cli.results import harmless
+
+
+def test_messages_are_one_line():
+    assert one_line(ValueError("too\n  long")) == "too long"
+    assert one_line(ValueError()) == "ValueError"
+
+
+def test_inputs_are_called_by_their_file():
+    assert (_title("data/genes.csv.gz"), _title("-")) == ("genes", "stdin")
+
+
+def test_missing_entries_are_counted():
+    assert count_missing(np.array([[1, np.nan], [np.nan, 2]])) == 2
+
+
+def test_formulas_get_a_quote():
+    assert [harmless(name) for name in ("=1+1", "-1.5", "a=b")] == ["'=1+1", "-1.5", "a=b"]
