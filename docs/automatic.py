@@ -57,10 +57,9 @@ def rules() -> str:
     summary, facts = result["summary"], result["facts"]
     kinds = list(summary["nmi"])
     chosen = ", ".join(
-        f"{pair[1:-1].replace(', ', ' and ')} for {number} sets"
+        f"{pair[1:-1].replace(', ', ' and ')} for {number} of the sets"
         for pair, number in sorted(summary["chosen"].items(), key=lambda item: -item[1])
     )
-    seeds = len({trial["seed"] for trial in result["trials"]})
     rows = [
         ["NMI, weights of the rule", *(f"{summary['nmi'][kind]:.3f}" for kind in kinds)],
         ["ARI, weights of the rule", *(f"{summary['ari'][kind]:.3f}" for kind in kinds)],
@@ -69,10 +68,9 @@ def rules() -> str:
             *(f"{summary['left_out'][kind]:.3f}" for kind in kinds),
         ],
     ]
-    n_seeds = len({trial.get("seed", 0) for trial in result["trials"]})
-    seeds = "one seed" if n_seeds == 1 else f"{n_seeds} seeds"
+    n_seeds = len({trial["seed"] for trial in result["trials"]})
     note = (
-        f"Means over the sets, {seeds} seeds. Chosen on the other sets: {chosen}. Stored in "
+        f"Means over the sets, {n_seeds} seeds. Chosen on the other sets: {chosen}. Stored in "
         f"`benchmarks/results/rules.json` by `{facts['command']}`, {facts['date']}."
     )
     return table(["", *kinds], rows) + f"\n\n{note}"
