@@ -134,12 +134,10 @@ def _check_asked(asked: Mapping[str, str], table: Table) -> None:
 
 def _count(values: np.ndarray) -> Counter[str]:
     """Return how often each cell occurs, gaps left out; numbers as text."""
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fM":
         distinct, times = np.unique(values[np.isfinite(values)], return_counts=True)
-        return Counter(dict(zip(map(number_text, distinct.tolist()), times.tolist(), strict=True)))
-    if values.dtype.kind == "M":
-        distinct, times = np.unique(values[~np.isnat(values)], return_counts=True)
-        return Counter(dict(zip(map(str, distinct), times.tolist(), strict=True)))
+        texts = map(number_text if values.dtype.kind == "f" else str, distinct)
+        return Counter(dict(zip(texts, times.tolist(), strict=True)))
     counts: Counter[str] = Counter()
     for cell, times in Counter(values.tolist()).items():
         if cell is not None:
@@ -249,9 +247,6 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(sorted(starts, key=starts.__getitem__))
 
 
-# Codes -----------------------------------------------------------------------------------------
-
-
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
     """Return kinds in which codes are categories or numbers, as the other columns say."""
     rows = some_rows(table.shape[0], _CODE_ROWS, _CODE_ROWS, np.random.default_rng(0))
@@ -305,9 +300,6 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
     return gain > target.shape[1] * (free.shape[1] - 2) * np.log(len(level))
 
 
-# Reading ---------------------------------------------------------------------------------------
-
-
 def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN.
 
@@ -347,10 +339,6 @@ def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
         known = [index.get(number_text(v), -2) if np.isfinite(v) else -1 for v in distinct.tolist()]
         return np.array(known, dtype=np.int64)[code.reshape(-1)]
     cells = values.tolist() if values.dtype.kind == "O" else [str(value) for value in values]
-    known = {cell: _level(cell, index) for cell in set(cells)}
+    texts = {cell: "" if cell is None else cell.strip() for cell in set(cells)}
+    known = {cell: index.get(text, -1 if is_gap(text) else -2) for cell, text in texts.items()}
     return np.fromiter((known[cell] for cell in cells), np.int64, len(cells))
-
-
-def _level(cell: str | None, index: Mapping[str, int]) -> int:
-    text = "" if cell is None else cell.strip()
-    return index.get(text, -1 if is_gap(text) else -2)

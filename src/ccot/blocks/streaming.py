@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.blocks.axes import AxisView, Profiles, stack
+from ccot.blocks.axes import AxisView, Profiles, n_entries, stack
 from ccot.blocks.fit import (
     BlockCoclustering,
     BlockSettings,
@@ -32,7 +32,7 @@ from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import Run
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Matrix
 from ccot.sources import RowSource
 from ccot.sources.executors import get_executor
 
@@ -45,8 +45,7 @@ _MAX_PASSES, _TOL = 4, 2e-3
 def pool_size(source: RowSource) -> int:
     """Return how many rows are searched for blocks: all where there are few entries."""
     first = source.read(source.parts[0])
-    n_entries = first.nnz if is_sparse(first) else first.size
-    wanted = POOL_ENTRIES * first.shape[0] // max(n_entries, 1)
+    wanted = POOL_ENTRIES * first.shape[0] // max(n_entries(first), 1)
     return min(source.shape[0], max(POOL_ROWS, wanted))
 
 
@@ -132,12 +131,9 @@ class RowSums:
     raw: np.ndarray  # raw values, within the row clusters of the first view
 
     def __add__(self, other: RowSums) -> RowSums:
-        return RowSums(
-            total=tuple(map(add, self.total, other.total)),
-            missing=tuple(a + b for a, b in zip(self.missing, other.missing, strict=True)),
-            squares=self.squares + other.squares,
-            raw=self.raw + other.raw,
-        )
+        total, missing = map(add, self.total, other.total), map(add, self.missing, other.missing)
+        squares, raw = self.squares + other.squares, self.raw + other.raw
+        return RowSums(tuple(total), tuple(missing), squares, raw)
 
     def keep(self, index: int, used: np.ndarray) -> RowSums:
         """Return the sums without the row clusters of a view that are not used."""
@@ -150,15 +146,7 @@ class RowSums:
         return replace(self, total=kept(self.total), missing=kept(self.missing), raw=raw)
 
 
-def _named_sums(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of Rows whose sums an earlier version wrote as one tuple."""
-    sums, n_views = fields["sums"], len(fields["labels"])
-    if isinstance(sums, tuple):
-        sums = RowSums(sums[:n_views], sums[n_views : 2 * n_views], sums[-2], sums[-1])
-    return {**fields, "sums": sums}
-
-
-@stored(upgrade=_named_sums)
+@stored()
 @dataclass(frozen=True)
 class Rows:
     """What is kept of rows that were read."""

@@ -45,7 +45,15 @@ class Piece:
 
     def loaded(self) -> Any:
         """Return the value, its arrays on the devices that they were on."""
-        return self.value if not self.devices else _sent_back(self.value, self.devices)
+        if not self.devices:
+            return self.value
+        devices, send = iter(self.devices), import_module("torch").as_tensor
+
+        def send_back(array: np.ndarray) -> Any:
+            device = next(devices)
+            return send(array, device=device) if device else array
+
+        return _with_arrays(self.value, send_back)
 
 
 @dataclass(frozen=True)
@@ -225,17 +233,6 @@ def _brought(piece: Piece) -> Piece:
 
     value = _with_arrays(piece.value, bring)
     return replace(piece, value=value, devices=tuple(devices) if any(devices) else ())
-
-
-def _sent_back(value: Any, devices: Iterable[str]) -> Any:
-    """Send arrays to the devices of PyTorch that they were on."""
-    where, send = iter(devices), import_module("torch").as_tensor
-
-    def send_back(array: np.ndarray) -> Any:
-        device = next(where)
-        return send(array, device=device) if device else array
-
-    return _with_arrays(value, send_back)
 
 
 def count_bytes(value: Any) -> int:

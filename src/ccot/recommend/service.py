@@ -47,20 +47,14 @@ class _Answers:
         # Made now, so that the first unknown name does not wait for it.
         _ = self.users.letters, self.items.letters
 
-    def health(self) -> dict[str, Any]:
-        shape = self.model.block_means_.shape
-        return {"status": "ok", "version": __version__, "users": len(self.users),
-                "items": len(self.items), "user_clusters": shape[0],
-                "item_clusters": shape[1]}  # fmt: skip
-
     async def label(self, asked: Any) -> dict[str, Any]:
         user = await self._user(asked)
         offset = user.offset if isinstance(user, User) else float(self.model.user_offsets_[user])
         return {"label": self._label(user), "offset": offset}
 
     async def recommend(self, asked: Any) -> dict[str, Any]:
-        user, options = await self._user(asked), {"exclude_seen": asked.exclude_seen}
-        best = self.model.recommend(user, asked.n, by=asked.by, **options)
+        user = await self._user(asked)
+        best = self.model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
         names = self.model.item_names_
         listed = [{"item": names[o.item], "rating": o.rating, "liking": o.liking} for o in best]
         return {"label": self._label(user), "recommendations": listed}
@@ -144,7 +138,10 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
     @app.get("/health", response_model=Health)
     async def health() -> Any:
         """Say that the service is up and what it serves."""
-        return AsciiResponse(answers.health())
+        shape = answers.model.block_means_.shape
+        sizes = {"users": len(answers.users), "items": len(answers.items)}
+        clusters = {"user_clusters": shape[0], "item_clusters": shape[1]}
+        return AsciiResponse({"status": "ok", "version": __version__, **sizes, **clusters})
 
     @app.get("/ready", response_model=Ready, responses={503: {"model": Ready}})
     async def ready() -> Any:
