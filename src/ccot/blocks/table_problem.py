@@ -154,8 +154,6 @@ def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
 
 
 def _normal_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndarray) -> float:
-    if not total.size:
-        return 0.0
     noise, n_observed = problem.noise(total, exposure), exposure.sum()
     score = -0.5 * n_observed * (np.log(noise) + 1)
     if len(total) < 2:
@@ -174,8 +172,6 @@ def _normal_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndar
 
 def _gamma_evidence(total: np.ndarray, exposure: np.ndarray, dispersion: np.ndarray) -> float:
     """Rates of clusters have mean 1, as exposures hold the mean of the column."""
-    if not total.size:
-        return 0.0
     total, exposure = total / dispersion, exposure / dispersion
     shape = np.geomspace(0.1, 1e4, _N_PRIORS)[:, None, None]
     rates = gammaln(total + shape) - gammaln(shape) + shape * np.log(shape)
