@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,12 +63,12 @@ class BlockProblem:
         """Return the dispersion around blocks: that of the residuals for the gaussian family."""
         if self.family != "gaussian":
             return self.dispersion
-        return self.noise_left(2.0 * float(self.information(total, exposure).sum()))
+        return float(self.noise_left(2.0 * float(self.information(total, exposure).sum())))
 
-    def noise_left(self, explained: float) -> float:
-        """Return the variance that is left of real values, given the squares explained."""
+    def noise_left(self, explained: Any) -> Any:
+        """Return the variance left of real values, given the squares explained: one or many."""
         floor = 1e-12 * max(self.sum_squares, 1e-300)
-        return max(self.sum_squares - explained, floor) / max(self.n_observed, 1)
+        return np.maximum(self.sum_squares - explained, floor) / max(self.n_observed, 1)
 
 
 def make_problem(

@@ -16,15 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ccot.blocks import fit
 from ccot.blocks.axes import AxisView, Profiles, n_entries, stack
-from ccot.blocks.fit import (
-    BlockCoclustering,
-    BlockSettings,
-    Search,
-    collect,
-    fit_blocks,
-    search_blocks,
-)
 from ccot.blocks.placement import BlockPlacement, place_side
 from ccot.blocks.preparation import settle_family
 from ccot.blocks.problem import BlockProblem, Blocks
@@ -50,12 +43,12 @@ def pool_size(source: RowSource) -> int:
 
 
 def fit_block_source(
-    source: RowSource, family: str, settings: BlockSettings, run: Run
-) -> BlockCoclustering:
+    source: RowSource, family: str, settings: fit.BlockSettings, run: Run
+) -> fit.BlockCoclustering:
     """Co-cluster all rows of a source, beginning with the blocks of some of them."""
     n_rows, n_pool = source.shape[0], pool_size(source)
     if n_pool == n_rows:
-        return fit_blocks(source.rows(np.arange(n_rows)), family, settings, run)
+        return fit.fit_blocks(source.rows(np.arange(n_rows)), family, settings, run)
     if settings.balanced:
         raise ValueError(
             "clusters of equal size need all rows at once: read X into memory, or leave "
@@ -64,7 +57,7 @@ def fit_block_source(
     sample = source.rows(np.sort(run.rng.choice(n_rows, n_pool, replace=False)))
     run.progress(f"{n_pool} of {n_rows} rows are searched for blocks")
     name, reason = settle_family(sample, family, settings.scale, settings.center)
-    found = search_blocks(sample, name, settings, run)
+    found = fit.search_blocks(sample, name, settings, run)
     # Rows and columns may share a view. The finest clusters are swept along, so that the hierarchy
     # holds all rows.
     views = found.views[:1] if found.views[1] is found.views[0] else found.views
@@ -97,7 +90,7 @@ class Sweep:
         return sample if self.rows is None else _whole_problem(sample, self.rows)
 
 
-def _sweep(source: RowSource, found: Search, run: Run, before: Sweep) -> Sweep:
+def _sweep(source: RowSource, found: fit.Search, run: Run, before: Sweep) -> Sweep:
     """Read all rows past the blocks, then move the columns."""
     problem = before.problem(found.problem)
     placements = tuple(place_side(problem, found.preparation, view, 0) for view in before.views)
@@ -266,7 +259,7 @@ def _move_columns(
     return blocks, excess_share(soft_plan(gain), labels, empty)
 
 
-def _collect(found: Search, swept: Sweep) -> BlockCoclustering:
+def _collect(found: fit.Search, swept: Sweep) -> fit.BlockCoclustering:
     rows, problem = swept.rows, swept.problem(found.problem)
     assert rows is not None, "there was at least one pass"
     row, column, finest = swept.views[0], swept.views[-2], swept.views[-1]
@@ -284,4 +277,4 @@ def _collect(found: Search, swept: Sweep) -> BlockCoclustering:
     sums, counts = stack(rows.sums.raw.T, *by_column).T, stack(counts.T, *by_column).T
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     sure = rows.confidence, swept.column_confidence[-2]
-    return replace(collect(whole, blocks, sure), block_means=means)
+    return replace(fit.collect(whole, blocks, sure), block_means=means)

@@ -107,7 +107,7 @@ def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> TapCorr
     )
     means = _solve(rows, columns, total)
     explained = float(np.sum(means * total))
-    return TapCorrection(means, explained, problem.noise_left(explained), (rows, columns))
+    return TapCorrection(means, explained, float(problem.noise_left(explained)), (rows, columns))
 
 
 def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarray:

@@ -87,7 +87,7 @@ def make_latent_blocks(
         Probability of each row (column) cluster, scaled to sum to one. Equal by default.
     sigma : float, default=1.0
         Standard deviation of the noise in every block.
-    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+    random_state : int, Generator, RandomState or None
         Where randomness comes from. An integer always gives the same matrix.
 
     Returns
