@@ -81,7 +81,14 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
     'share'
     """
     asked = dict(column_kinds or {})
-    _check_asked(asked, table)
+    for name, kind in asked.items():
+        if kind not in KINDS:
+            raise ValueError(
+                f"column {name!r}: {kind!r} is no kind; take one of {', '.join(KINDS)}"
+            )
+        if name not in table.columns:
+            known = ", ".join(map(repr, list(table.columns)[:20]))
+            raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
     kinds, codes = [], []
     for name, values in table.columns.items():
         given = asked.get(name) or table.kinds.get(name)
@@ -119,17 +126,6 @@ def as_kind(
             f'column_kinds={{"{name}": "category"}} or clean the cell'
         )
     return ColumnKind(name, kind, reason, (), formats[0])
-
-
-def _check_asked(asked: Mapping[str, str], table: Table) -> None:
-    for name, kind in asked.items():
-        if kind not in KINDS:
-            raise ValueError(
-                f"column {name!r}: {kind!r} is no kind; take one of {', '.join(KINDS)}"
-            )
-        if name not in table.columns:
-            known = ", ".join(map(repr, list(table.columns)[:20]))
-            raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
 
 
 def _count(values: np.ndarray) -> Counter[str]:
@@ -191,13 +187,8 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
     formats = find_formats(counts)
-    if formats:
-        return _of_formats(name, values, formats)
-    return _of_words(name, counts)
-
-
-def _of_formats(name: str, values: np.ndarray, formats: list[str]) -> ColumnKind:
-    """Return the kind of a column whose cells can all be read as numbers."""
+    if not formats:
+        return _of_words(name, counts)
     first = formats[0]
     if first == "percent":
         return ColumnKind(name, "share", "numbers with %", (), first)

@@ -240,14 +240,11 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
 
     Values stay as prepared; degrees and effects are those of the half alone.
     """
-    rows, columns = problem.axes
+    rows = problem.axes[0]
     weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
+    values = problem.axes[1 - axis].values[members]
     if axis == 0:
-        by_column = columns.values[members]
-        values = sp.csr_array(by_column.T) if is_sparse(by_column) else by_column.T
-        weights = weights[members]
-    else:
-        values = rows.values[members]
+        values, weights = values.T.tocsr() if is_sparse(values) else values.T, weights[members]
     if not is_sparse(values):
         values = values / weights
         if rows.observed is not None:

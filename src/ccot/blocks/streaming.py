@@ -124,19 +124,9 @@ class RowSums:
     raw: np.ndarray  # raw values, within the row clusters of the first view
 
     def __add__(self, other: RowSums) -> RowSums:
-        total, missing = map(add, self.total, other.total), map(add, self.missing, other.missing)
-        squares, raw = self.squares + other.squares, self.raw + other.raw
-        return RowSums(tuple(total), tuple(missing), squares, raw)
-
-    def keep(self, index: int, used: np.ndarray) -> RowSums:
-        """Return the sums without the row clusters of a view that are not used."""
-
-        def kept(tables: tuple[Any, ...]) -> tuple[Any, ...]:
-            table = tables[index][used] if np.ndim(tables[index]) else tables[index]
-            return (*tables[:index], table, *tables[index + 1 :])
-
-        raw = self.raw[used] if index == 0 else self.raw
-        return replace(self, total=kept(self.total), missing=kept(self.missing), raw=raw)
+        total = tuple(map(add, self.total, other.total))
+        missing = tuple(a + b for a, b in zip(self.missing, other.missing, strict=True))
+        return RowSums(total, missing, self.squares + other.squares, self.raw + other.raw)
 
 
 @stored()
@@ -199,12 +189,17 @@ def _join(parts: Iterable[Rows]) -> Rows:
 
 def _without_empty(rows: Rows) -> Rows:
     """Drop clusters of the sample that no row goes to; the finest, in a hierarchy, stay."""
-    labels, sums = list(rows.labels), rows.sums
+    labels, total, missing = list(rows.labels), list(rows.sums.total), list(rows.sums.missing)
+    raw = rows.sums.raw
     for index in range(len(labels) - 1):
         used = rows.sizes(index) > 0
         if not used.all():
             labels[index] = (np.cumsum(used) - 1)[labels[index]].astype(np.int32)
-            sums = sums.keep(index, used)
+            total[index] = total[index][used]
+            gaps = missing[index]
+            missing[index] = gaps[used] if isinstance(gaps, np.ndarray) else gaps
+            raw = raw[used] if index == 0 else raw
+    sums = RowSums(tuple(total), tuple(missing), rows.sums.squares, raw)
     return replace(rows, labels=tuple(labels), sums=sums)
 
 

@@ -280,6 +280,6 @@ def read_through(
     placed = []
     for placement, sums, answers in kept:
         labels, confidence = (np.concatenate(both) for both in zip(*answers, strict=True))
-        blocks = Blocks((labels, np.arange(sums.shape[2])), sums[0], sums[1])
+        blocks = Blocks((labels, np.arange(len(sums[0][0]))), sums[0], sums[1])
         placed.append(PlacedRows(placement, blocks, confidence))
     return placed

@@ -128,10 +128,10 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
     @app.get("/health", response_model=messages.Health)
     async def health() -> Any:
         """Say that the service is up and what it serves."""
-        shape = answers.model.block_means_.shape
-        sizes = {"users": len(answers.users), "items": len(answers.items)}
-        clusters = {"user_clusters": shape[0], "item_clusters": shape[1]}
-        return messages.AsciiResponse({"status": "ok", "version": __version__, **sizes, **clusters})
+        sizes = *answers.model.ratings_.shape, *answers.model.block_means_.shape
+        names = "users", "items", "user_clusters", "item_clusters"
+        served = dict(zip(names, sizes, strict=True))
+        return messages.AsciiResponse({"status": "ok", "version": __version__, **served})
 
     @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
     async def ready() -> Any:
