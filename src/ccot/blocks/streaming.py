@@ -129,7 +129,15 @@ class RowSums:
         return RowSums(total, missing, self.squares + other.squares, self.raw + other.raw)
 
 
-@stored()
+def _named_sums(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of Rows whose sums an earlier version wrote as one tuple."""
+    sums, n_views = fields["sums"], len(fields["labels"])
+    if isinstance(sums, tuple):
+        sums = RowSums(sums[:n_views], sums[n_views : 2 * n_views], sums[-2], sums[-1])
+    return {**fields, "sums": sums}
+
+
+@stored(upgrade=_named_sums)
 @dataclass(frozen=True)
 class Rows:
     """What is kept of rows that were read."""
