@@ -317,7 +317,7 @@ def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
         return replace(whole_pass(source, search, Run(), before), share_moved=share)
 
     whole_pass = stream._sweep
-    monkeypatch.setattr(stream, "search_blocks", search)
+    monkeypatch.setattr(stream.fit, "search_blocks", search)
     monkeypatch.setattr(stream, "_sweep", one_pass)
     monkeypatch.setattr(stream, "POOL_ROWS", 40)
     monkeypatch.setattr(stream, "POOL_ENTRIES", 1)

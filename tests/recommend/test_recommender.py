@@ -151,8 +151,8 @@ def test_explanation_adds_up_and_names_neighbours(fitted):
 def test_users_of_the_fit_are_placed_where_they_were(found):
     model, _, _ = found
     for user in range(0, 60, 7):
-        items, ratings = model._rated_by(user)
-        again = model.new_user(items, ratings)
+        rated = model.ratings_[[user]]
+        again = model.new_user(rated.indices, rated.data)
         assert again.label == model.user_labels_[user]
 
 

@@ -81,7 +81,14 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
     'share'
     """
     asked = dict(column_kinds or {})
-    _check_asked(asked, table)
+    for name, kind in asked.items():
+        if kind not in KINDS:
+            raise ValueError(
+                f"column {name!r}: {kind!r} is no kind; take one of {', '.join(KINDS)}"
+            )
+        if name not in table.columns:
+            known = ", ".join(map(repr, list(table.columns)[:20]))
+            raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
     kinds, codes = [], []
     for name, values in table.columns.items():
         given = asked.get(name) or table.kinds.get(name)
@@ -121,25 +128,12 @@ def as_kind(
     return ColumnKind(name, kind, reason, (), formats[0])
 
 
-def _check_asked(asked: Mapping[str, str], table: Table) -> None:
-    for name, kind in asked.items():
-        if kind not in KINDS:
-            raise ValueError(
-                f"column {name!r}: {kind!r} is no kind; take one of {', '.join(KINDS)}"
-            )
-        if name not in table.columns:
-            known = ", ".join(map(repr, list(table.columns)[:20]))
-            raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
-
-
 def _count(values: np.ndarray) -> Counter[str]:
     """Return how often each cell occurs, gaps left out; numbers as text."""
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fM":
         distinct, times = np.unique(values[np.isfinite(values)], return_counts=True)
-        return Counter(dict(zip(map(number_text, distinct.tolist()), times.tolist(), strict=True)))
-    if values.dtype.kind == "M":
-        distinct, times = np.unique(values[~np.isnat(values)], return_counts=True)
-        return Counter(dict(zip(map(str, distinct), times.tolist(), strict=True)))
+        texts = map(number_text if values.dtype.kind == "f" else str, distinct)
+        return Counter(dict(zip(texts, times.tolist(), strict=True)))
     counts: Counter[str] = Counter()
     for cell, times in Counter(values.tolist()).items():
         if cell is not None:
@@ -193,13 +187,8 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
     formats = find_formats(counts)
-    if formats:
-        return _of_formats(name, values, formats)
-    return _of_words(name, counts)
-
-
-def _of_formats(name: str, values: np.ndarray, formats: list[str]) -> ColumnKind:
-    """Return the kind of a column whose cells can all be read as numbers."""
+    if not formats:
+        return _of_words(name, counts)
     first = formats[0]
     if first == "percent":
         return ColumnKind(name, "share", "numbers with %", (), first)
@@ -247,9 +236,6 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
     offset = {"<": -1, ">": 1}
     starts = {cell: (float(match[1]), offset.get(cell[0], 0)) for cell, match in matches.items()}
     return tuple(sorted(starts, key=starts.__getitem__))
-
-
-# Codes -----------------------------------------------------------------------------------------
 
 
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
@@ -305,9 +291,6 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
     return gain > target.shape[1] * (free.shape[1] - 2) * np.log(len(level))
 
 
-# Reading ---------------------------------------------------------------------------------------
-
-
 def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN.
 
@@ -347,10 +330,6 @@ def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
         known = [index.get(number_text(v), -2) if np.isfinite(v) else -1 for v in distinct.tolist()]
         return np.array(known, dtype=np.int64)[code.reshape(-1)]
     cells = values.tolist() if values.dtype.kind == "O" else [str(value) for value in values]
-    known = {cell: _level(cell, index) for cell in set(cells)}
+    texts = {cell: "" if cell is None else cell.strip() for cell in set(cells)}
+    known = {cell: index.get(text, -1 if is_gap(text) else -2) for cell, text in texts.items()}
     return np.fromiter((known[cell] for cell in cells), np.int64, len(cells))
-
-
-def _level(cell: str | None, index: Mapping[str, int]) -> int:
-    text = "" if cell is None else cell.strip()
-    return index.get(text, -1 if is_gap(text) else -2)

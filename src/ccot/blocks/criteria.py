@@ -159,9 +159,7 @@ def log_likelihood(problem: BlockProblem, information):
     """Return maximised log-likelihoods, up to a constant of the data."""
     if problem.family != "gaussian":
         return information / problem.dispersion
-    floor = 1e-12 * max(problem.sum_squares, 1e-300)
-    residual = np.maximum(problem.sum_squares - 2.0 * information, floor)
-    return -0.5 * problem.n_observed * np.log(residual / max(problem.n_observed, 1))
+    return -0.5 * problem.n_observed * np.log(problem.noise_left(2.0 * information))
 
 
 def best_cuts(

@@ -283,25 +283,10 @@ def _fit_by_cut(
     return views[0], views[1]
 
 
-# A sample of the longer side -------------------------------------------------------------------
-
-
 def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
     """Co-cluster a matrix, by a sample of its longer side where that is enough."""
-    fit = fit_lopsided if is_lopsided(X, settings) else fit_blocks
-    return fit(X, family, settings, run)
-
-
-def is_lopsided(X: Matrix, settings: BlockSettings) -> bool:
-    """Tell whether a sample of the longer side is enough to find the blocks."""
-    lopsided = max(X.shape) > MANY_POINTS and min(X.shape) <= FEW_VALUES
-    return isinstance(X, np.ndarray) and lopsided and not settings.balanced
-
-
-def fit_lopsided(
-    X: np.ndarray, family: str, settings: BlockSettings, run: Run
-) -> BlockCoclustering:
-    """Search a sample of the longer side for blocks, then place the others and sweep all."""
+    if not is_lopsided(X, settings):
+        return fit_blocks(X, family, settings, run)
     axis = int(np.argmax(X.shape))
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
     run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
@@ -310,6 +295,12 @@ def fit_lopsided(
     found = search_blocks(sample, name, settings, run)
     whole = _bring_all(X, axis, chosen, found, settings)
     return replace(finish(X, whole, settings), family_reason=reason)
+
+
+def is_lopsided(X: Matrix, settings: BlockSettings) -> bool:
+    """Tell whether a sample of the longer side is enough to find the blocks."""
+    lopsided = max(X.shape) > MANY_POINTS and min(X.shape) <= FEW_VALUES
+    return isinstance(X, np.ndarray) and lopsided and not settings.balanced
 
 
 def _bring_all(

@@ -123,16 +123,8 @@ def merge_side(problem: Informed, blocks: Blocks, axis: int) -> list[Merge]:
         exposure[first] += exposure[second]
         total, exposure, alive = (np.delete(a, second, axis=0) for a in (total, exposure, alive))
         costs = np.delete(np.delete(costs, second, axis=0), second, axis=1)
-        costs[first, :] = costs[:, first] = _costs_with(problem, total, exposure, first)
+        own = problem.information(total, exposure).sum(axis=1)
+        joint = problem.information(total + total[first], exposure + exposure[first]).sum(axis=1)
+        costs[first, :] = costs[:, first] = own + own[first] - joint
+        costs[first, first] = np.inf
     return merges
-
-
-def _costs_with(
-    problem: Informed, total: np.ndarray, exposure: np.ndarray, index: int
-) -> np.ndarray:
-    """Return the costs of merging one cluster with each of the others."""
-    own = problem.information(total, exposure).sum(axis=1)
-    joint = problem.information(total + total[index], exposure + exposure[index]).sum(axis=1)
-    costs = own + own[index] - joint
-    costs[index] = np.inf
-    return costs

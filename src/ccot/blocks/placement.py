@@ -10,7 +10,7 @@ from scipy.special import gammaln, xlogy
 
 from ccot.blocks.axes import AxisView, Profiles
 from ccot.blocks.preparation import Preparation
-from ccot.blocks.problem import BlockProblem, Blocks
+from ccot.blocks.problem import BlockProblem, Blocks, scale_columns
 from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
 from ccot.coclustering import Placement
 from ccot.persistence.registry import stored
@@ -72,11 +72,8 @@ class BlockPlacement(Placement):
             degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
             return AxisView(values, degree / self.scale, self.partner_exposure)
         exposure, weights = np.ones(values.shape[0]), self.partner_exposure
-        if is_sparse(values):
-            return AxisView(sp.csr_array(values @ sp.diags_array(weights)), exposure, weights)
-        observed = np.isfinite(values)
-        if observed.all():
-            return AxisView(values * weights, exposure, weights)
+        if is_sparse(values) or (observed := np.isfinite(values)).all():
+            return AxisView(scale_columns(values, weights), exposure, weights)
         filled = np.where(observed, values, 0.0)
         return AxisView(filled * weights, exposure, weights, observed * weights)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,12 +63,12 @@ class BlockProblem:
         """Return the dispersion around blocks: that of the residuals for the gaussian family."""
         if self.family != "gaussian":
             return self.dispersion
-        return self.noise_left(2.0 * float(self.information(total, exposure).sum()))
+        return float(self.noise_left(2.0 * float(self.information(total, exposure).sum())))
 
-    def noise_left(self, explained: float) -> float:
-        """Return the variance that is left of real values, given the squares explained."""
+    def noise_left(self, explained: Any) -> Any:
+        """Return the variance left of real values, given the squares explained: one or many."""
         floor = 1e-12 * max(self.sum_squares, 1e-300)
-        return max(self.sum_squares - explained, floor) / max(self.n_observed, 1)
+        return np.maximum(self.sum_squares - explained, floor) / max(self.n_observed, 1)
 
 
 def make_problem(
@@ -86,16 +86,15 @@ def make_problem(
         axes = both_views(axis_view, backend)
         return BlockProblem(family, axes, overall, n_rows * n_columns, dispersion=unit, unit=unit)
     weights = np.ones(n_columns) if precision is None else precision
-    observed = None if is_sparse(values) else np.isfinite(values)
     n_observed, exposure, seen = n_rows * n_columns, n_rows * float(weights.sum()), None
-    if observed is not None and not observed.all():
+    if not is_sparse(values) and not (observed := np.isfinite(values)).all():
         values, seen = np.where(observed, values, 0.0), observed * weights
         n_observed, exposure = int(observed.sum()), float(seen.sum())
-    axis_view = AxisView(_weigh(values, weights), np.ones(n_rows), weights, seen)
+    weighted = values if (weights == 1).all() else scale_columns(values, weights)
     return BlockProblem(
         family,
-        both_views(axis_view, backend),
-        float(axis_view.values.sum()) / max(exposure, 1e-300),
+        both_views(AxisView(weighted, np.ones(n_rows), weights, seen), backend),
+        float(weighted.sum()) / max(exposure, 1e-300),
         n_observed,
         float(_sum_squares(values) @ weights) if family == "gaussian" else 0.0,
     )
@@ -208,9 +207,6 @@ def _sum_squares(values: Matrix) -> np.ndarray:
     return np.einsum("ij,ij->j", values, values)
 
 
-def _weigh(values: Matrix, weights: np.ndarray) -> Matrix:
-    if (weights == 1).all():
-        return values
-    if is_sparse(values):
-        return sp.csr_array(values @ sp.diags_array(weights))
-    return values * weights
+def scale_columns(values: Matrix, weights: np.ndarray) -> Matrix:
+    """Return a matrix with its columns multiplied by weights."""
+    return sp.csr_array(values @ sp.diags_array(weights)) if is_sparse(values) else values * weights

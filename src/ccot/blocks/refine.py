@@ -61,8 +61,15 @@ def refine(
 def match_counts(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
     """Split or merge until each given number of clusters is met exactly."""
     for axis, target in enumerate(numbers):
-        while target is not None and blocks.shape[axis] != target:
-            blocks = _one_step(problem, blocks, axis, target)
+        while target is not None and blocks.shape[axis] > target:
+            blocks = _merge(problem, blocks, axis)
+        while target is not None and blocks.shape[axis] < target:
+            if splits := ranked(_splits(problem, blocks, axis), partial(information, problem)):
+                blocks = splits[0]
+                continue
+            # Equal points cannot be split by what they hold.
+            labels = set_apart(blocks.labels[axis], blocks.shape[axis] + 1)
+            blocks = make_blocks(problem, *blocks.relabelled(axis, labels))
     return blocks
 
 
@@ -121,14 +128,3 @@ def _leading_half(problem: BlockProblem, profiles: Profiles) -> Array:
         residual /= xp.sqrt(xp.clip(xp.abs(pooled), 1e-12, None))
     leading = to_numpy(thin_svd(residual - xp.mean(residual, axis=0), profiles.backend)[0][:, 0])
     return send((leading > np.median(leading)).astype(np.int64))
-
-
-def _one_step(problem: BlockProblem, blocks: Blocks, axis: int, target: int) -> Blocks:
-    if blocks.shape[axis] > target:
-        return _merge(problem, blocks, axis)
-    splits = ranked(_splits(problem, blocks, axis), partial(information, problem))
-    if splits:
-        return splits[0]
-    # Equal points cannot be split by what they hold.
-    labels = set_apart(blocks.labels[axis], blocks.shape[axis] + 1)
-    return make_blocks(problem, *blocks.relabelled(axis, labels))

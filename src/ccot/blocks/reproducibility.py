@@ -15,11 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from ccot.blocks.axes import Profiles, stack
-from ccot.blocks.families import Terms
+from ccot.blocks.axes import stack
 from ccot.blocks.hierarchy import build_hierarchy
 from ccot.blocks.preparation import observed_mean
-from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion
+from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion, scale_columns
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
 from ccot.persistence.registry import stored
@@ -241,14 +240,11 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
 
     Values stay as prepared; degrees and effects are those of the half alone.
     """
-    rows, columns = problem.axes
+    rows = problem.axes[0]
     weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
+    values = problem.axes[1 - axis].values[members]
     if axis == 0:
-        by_column = columns.values[members]
-        values = sp.csr_array(by_column.T) if is_sparse(by_column) else by_column.T
-        weights = weights[members]
-    else:
-        values = rows.values[members]
+        values, weights = values.T.tocsr() if is_sparse(values) else values.T, weights[members]
     if not is_sparse(values):
         values = values / weights
         if rows.observed is not None:
@@ -256,31 +252,27 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
             values = np.where(seen > 0, values, np.nan)
         values = _without_effects(values) if problem.n_effects else np.ascontiguousarray(values)
     elif (weights != 1).any():
-        values = sp.csr_array(values @ sp.diags_array(1 / weights))
-    precision = weights if (weights != 1).any() else None
-    return make_problem(values, problem.family, precision, problem.backend)
+        values = scale_columns(values, 1 / weights)
+    return make_problem(values, problem.family, weights, problem.backend)
 
 
 def noise_like(problem: BlockProblem, rng: np.random.Generator) -> BlockProblem:
     """Draw a matrix with the margins of this one, whose rows and columns are independent."""
-    values = _noise_values(problem, rng)
-    return replace(make_problem(values, problem.family), n_effects=problem.n_effects)
-
-
-def _noise_values(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
-    view = problem.axes[0]
     if problem.family == "poisson":
-        return _noise_counts(problem, rng)
+        return make_problem(_noise_counts(problem, rng), problem.family)
+    view = problem.axes[0]
     dense = view.values.toarray() if is_sparse(view.values) else view.values
     if problem.family == "bernoulli":
         shares = np.outer(dense.sum(axis=1), dense.sum(axis=0)) / max(dense.sum(), 1e-300)
-        return (rng.random(dense.shape) < shares).astype(np.float64)
-    seen = np.ones(dense.shape, bool) if view.observed is None else view.observed > 0
-    values = np.where(seen, dense / view.partner_exposure, np.nan)
-    left = _without_effects(values)
-    fitted = values - left
-    left[seen] = rng.permutation(left[seen])
-    return fitted + left
+        values = (rng.random(dense.shape) < shares).astype(np.float64)
+    else:
+        seen = np.ones(dense.shape, bool) if view.observed is None else view.observed > 0
+        given = np.where(seen, dense / view.partner_exposure, np.nan)
+        left = _without_effects(given)
+        fitted = given - left
+        left[seen] = rng.permutation(left[seen])
+        values = fitted + left
+    return replace(make_problem(values, problem.family), n_effects=problem.n_effects)
 
 
 def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
@@ -305,21 +297,15 @@ def _cluster_by_half(
     fine = over_segment(half, 1, Run(np.random.default_rng(seed)), _SWEEPS)[0]
     hierarchy = build_hierarchy(half, fine, (axis,))
     profiles = half.axes[axis].profiles(fine.labels[1 - axis], fine.shape[1 - axis])
-    table, own = fine.table(axis), fine.labels[axis]
-    cuts = (hierarchy.cut(axis, int(k)) for k in numbers)
-    return np.stack([_reassign(half, profiles, table, cut, own) for cut in cuts])
-
-
-def _reassign(
-    problem: BlockProblem, profiles: Profiles, fine: Terms, cut: np.ndarray, own: np.ndarray
-) -> np.ndarray:
-    """Merge the finest clusters, then move every point once, if no cluster loses all of them."""
-    k, labels = int(cut.max()) + 1, cut[own]
-    table = stack(fine[0], cut, k), stack(fine[1], cut, k)
-    gain = gains(problem, profiles, table, log_marginal(labels, k))
-    moved = to_numpy(gain.argmax(axis=1))
-    labels = moved if np.bincount(moved, minlength=k).min() else labels
-    return labels.astype(np.uint8)
+    (total, exposure), found = fine.table(axis), []
+    for number in numbers:
+        cut = hierarchy.cut(axis, int(number))
+        k, labels = int(cut.max()) + 1, cut[fine.labels[axis]]
+        table = stack(total, cut, k), stack(exposure, cut, k)
+        moved = to_numpy(gains(half, profiles, table, log_marginal(labels, k)).argmax(axis=1))
+        # Every point moves once, if no cluster loses all of them.
+        found.append(moved if np.bincount(moved, minlength=k).min() else labels)
+    return np.stack(found).astype(np.uint8)
 
 
 def _without_effects(values: np.ndarray) -> np.ndarray:

@@ -120,10 +120,16 @@ def _select_without_structure(
 
 
 def _join(sides: list[_Side], criterion: str) -> Selection:
+    """Pair the numbers of both sides up; the chosen ones come first."""
     rows, columns = sides
     chosen = rows.number, columns.number
-    candidates = _pair_up([rows.scores, columns.scores], chosen, criterion)
-    return Selection(chosen, candidates, (rows.halves, columns.halves))
+    pairs = [
+        Candidate(g, m, rows.scores.get(g, 0.0) + columns.scores.get(m, 0.0), criterion)
+        for g in set(rows.scores) | {rows.number}
+        for m in set(columns.scores) | {columns.number}
+    ]
+    pairs.sort(key=lambda c: (c.numbers != chosen, -c.score))
+    return Selection(chosen, tuple(pairs[:_N_CANDIDATES]), (rows.halves, columns.halves))
 
 
 def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
@@ -179,15 +185,3 @@ def led_by(found: Candidate, others: tuple[Candidate, ...]) -> tuple[Candidate, 
     """Put first what the search ended at, which need not be the best of the cuts it began with."""
     rest = tuple(other for other in others if other.numbers != found.numbers)
     return (found, *rest)[:_N_CANDIDATES]
-
-
-def _pair_up(
-    scores: list[dict[int, float]], chosen: tuple[int, int], criterion: str
-) -> tuple[Candidate, ...]:
-    pairs = [
-        Candidate(g, m, scores[0].get(g, 0.0) + scores[1].get(m, 0.0), criterion)
-        for g in set(scores[0]) | {chosen[0]}
-        for m in set(scores[1]) | {chosen[1]}
-    ]
-    pairs.sort(key=lambda c: (c.numbers != chosen, -c.score))
-    return tuple(pairs[:_N_CANDIDATES])

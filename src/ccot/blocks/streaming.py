@@ -16,15 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ccot.blocks.axes import AxisView, Profiles, stack
-from ccot.blocks.fit import (
-    BlockCoclustering,
-    BlockSettings,
-    Search,
-    collect,
-    fit_blocks,
-    search_blocks,
-)
+from ccot.blocks import fit
+from ccot.blocks.axes import AxisView, Profiles, n_entries, stack
 from ccot.blocks.placement import BlockPlacement, place_side
 from ccot.blocks.preparation import settle_family
 from ccot.blocks.problem import BlockProblem, Blocks
@@ -32,7 +25,7 @@ from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import Run
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Matrix
 from ccot.sources import RowSource
 from ccot.sources.executors import get_executor
 
@@ -45,18 +38,17 @@ _MAX_PASSES, _TOL = 4, 2e-3
 def pool_size(source: RowSource) -> int:
     """Return how many rows are searched for blocks: all where there are few entries."""
     first = source.read(source.parts[0])
-    n_entries = first.nnz if is_sparse(first) else first.size
-    wanted = POOL_ENTRIES * first.shape[0] // max(n_entries, 1)
+    wanted = POOL_ENTRIES * first.shape[0] // max(n_entries(first), 1)
     return min(source.shape[0], max(POOL_ROWS, wanted))
 
 
 def fit_block_source(
-    source: RowSource, family: str, settings: BlockSettings, run: Run
-) -> BlockCoclustering:
+    source: RowSource, family: str, settings: fit.BlockSettings, run: Run
+) -> fit.BlockCoclustering:
     """Co-cluster all rows of a source, beginning with the blocks of some of them."""
     n_rows, n_pool = source.shape[0], pool_size(source)
     if n_pool == n_rows:
-        return fit_blocks(source.rows(np.arange(n_rows)), family, settings, run)
+        return fit.fit_blocks(source.rows(np.arange(n_rows)), family, settings, run)
     if settings.balanced:
         raise ValueError(
             "clusters of equal size need all rows at once: read X into memory, or leave "
@@ -65,7 +57,7 @@ def fit_block_source(
     sample = source.rows(np.sort(run.rng.choice(n_rows, n_pool, replace=False)))
     run.progress(f"{n_pool} of {n_rows} rows are searched for blocks")
     name, reason = settle_family(sample, family, settings.scale, settings.center)
-    found = search_blocks(sample, name, settings, run)
+    found = fit.search_blocks(sample, name, settings, run)
     # Rows and columns may share a view. The finest clusters are swept along, so that the hierarchy
     # holds all rows.
     views = found.views[:1] if found.views[1] is found.views[0] else found.views
@@ -98,7 +90,7 @@ class Sweep:
         return sample if self.rows is None else _whole_problem(sample, self.rows)
 
 
-def _sweep(source: RowSource, found: Search, run: Run, before: Sweep) -> Sweep:
+def _sweep(source: RowSource, found: fit.Search, run: Run, before: Sweep) -> Sweep:
     """Read all rows past the blocks, then move the columns."""
     problem = before.problem(found.problem)
     placements = tuple(place_side(problem, found.preparation, view, 0) for view in before.views)
@@ -132,22 +124,9 @@ class RowSums:
     raw: np.ndarray  # raw values, within the row clusters of the first view
 
     def __add__(self, other: RowSums) -> RowSums:
-        return RowSums(
-            total=tuple(map(add, self.total, other.total)),
-            missing=tuple(a + b for a, b in zip(self.missing, other.missing, strict=True)),
-            squares=self.squares + other.squares,
-            raw=self.raw + other.raw,
-        )
-
-    def keep(self, index: int, used: np.ndarray) -> RowSums:
-        """Return the sums without the row clusters of a view that are not used."""
-
-        def kept(tables: tuple[Any, ...]) -> tuple[Any, ...]:
-            table = tables[index][used] if np.ndim(tables[index]) else tables[index]
-            return (*tables[:index], table, *tables[index + 1 :])
-
-        raw = self.raw[used] if index == 0 else self.raw
-        return replace(self, total=kept(self.total), missing=kept(self.missing), raw=raw)
+        total = tuple(map(add, self.total, other.total))
+        missing = tuple(a + b for a, b in zip(self.missing, other.missing, strict=True))
+        return RowSums(total, missing, self.squares + other.squares, self.raw + other.raw)
 
 
 def _named_sums(fields: dict[str, Any]) -> dict[str, Any]:
@@ -218,12 +197,17 @@ def _join(parts: Iterable[Rows]) -> Rows:
 
 def _without_empty(rows: Rows) -> Rows:
     """Drop clusters of the sample that no row goes to; the finest, in a hierarchy, stay."""
-    labels, sums = list(rows.labels), rows.sums
+    labels, total, missing = list(rows.labels), list(rows.sums.total), list(rows.sums.missing)
+    raw = rows.sums.raw
     for index in range(len(labels) - 1):
         used = rows.sizes(index) > 0
         if not used.all():
             labels[index] = (np.cumsum(used) - 1)[labels[index]].astype(np.int32)
-            sums = sums.keep(index, used)
+            total[index] = total[index][used]
+            gaps = missing[index]
+            missing[index] = gaps[used] if isinstance(gaps, np.ndarray) else gaps
+            raw = raw[used] if index == 0 else raw
+    sums = RowSums(tuple(total), tuple(missing), rows.sums.squares, raw)
     return replace(rows, labels=tuple(labels), sums=sums)
 
 
@@ -278,7 +262,7 @@ def _move_columns(
     return blocks, excess_share(soft_plan(gain), labels, empty)
 
 
-def _collect(found: Search, swept: Sweep) -> BlockCoclustering:
+def _collect(found: fit.Search, swept: Sweep) -> fit.BlockCoclustering:
     rows, problem = swept.rows, swept.problem(found.problem)
     assert rows is not None, "there was at least one pass"
     row, column, finest = swept.views[0], swept.views[-2], swept.views[-1]
@@ -296,4 +280,4 @@ def _collect(found: Search, swept: Sweep) -> BlockCoclustering:
     sums, counts = stack(rows.sums.raw.T, *by_column).T, stack(counts.T, *by_column).T
     means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
     sure = rows.confidence, swept.column_confidence[-2]
-    return replace(collect(whole, blocks, sure), block_means=means)
+    return replace(fit.collect(whole, blocks, sure), block_means=means)

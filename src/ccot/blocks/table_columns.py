@@ -137,14 +137,18 @@ def _merge(
     total, exposure, merges = total.copy(), exposure.copy(), []
     alive, owner, signs = np.arange(n_finest), np.arange(n_finest), np.ones(n_finest)
     while len(alive) > 1:
-        costs, turned = _signed_costs(total, exposure)
+        own = _information(total, exposure).sum(axis=1)
+        joint = exposure[:, None, :] + exposure[None, :, :]
+        same_way = _information(total[:, None, :] + total[None, :, :], joint).sum(axis=2)
+        turned = _information(total[:, None, :] - total[None, :, :], joint).sum(axis=2)
+        costs = own[:, None] + own - np.maximum(same_way, turned)
         # Kinds merge among themselves while any can.
         same = group[:, None] == group
         np.fill_diagonal(same, val=False)
         allowed = same if same.any() else ~np.eye(len(alive), dtype=bool)
         pair = np.unravel_index(np.argmin(np.where(allowed, costs, np.inf)), costs.shape)
         first, second = int(min(pair)), int(max(pair))
-        sign = -1.0 if turned[first, second] else 1.0
+        sign = -1.0 if turned[first, second] > same_way[first, second] else 1.0
         cost = max(float(costs[first, second]), 0.0)
         merges.append(Merge(1, int(alive[first]), int(alive[second]), cost))
         members = owner == alive[second]
@@ -155,14 +159,6 @@ def _merge(
         keep = np.arange(len(alive)) != second
         total, exposure, group, alive = total[keep], exposure[keep], group[keep], alive[keep]
     return Hierarchy((n_rows, n_finest), tuple(merges)), signs
-
-
-def _signed_costs(total: np.ndarray, exposure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    own = _information(total, exposure).sum(axis=1)
-    joint = exposure[:, None, :] + exposure[None, :, :]
-    same = _information(total[:, None, :] + total[None, :, :], joint).sum(axis=2)
-    turned = _information(total[:, None, :] - total[None, :, :], joint).sum(axis=2)
-    return own[:, None] + own - np.maximum(same, turned), turned > same
 
 
 def _scores(

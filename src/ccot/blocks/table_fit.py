@@ -45,10 +45,6 @@ class TableCoclustering(BlockCoclustering):
     preparation: TablePreparation
     column_signs: np.ndarray  # 1 or -1: which way a column goes in its cluster; 0: left out
 
-    def on_all_columns(self, labels: np.ndarray) -> np.ndarray:
-        """Return labels of the used columns as labels of all, -1 for those left out."""
-        return _spread(self.preparation, labels, -1)
-
 
 def fit_table(
     table: Table, preparation: TablePreparation, settings: BlockSettings, run: Run
@@ -59,7 +55,11 @@ def fit_table(
     problem = table_problem.make_table_problem(preparation, preparation.cells(table, sample))
     found = search_rows(problem, settings, run)
     if isinstance(sample, slice):
-        rows = table_problem.place_rows(found.problem, preparation, found.blocks, settings.balanced)
+        # The last step is that of unseen rows, unless it would change the sizes asked for.
+        placement = table_problem.place_side(found.problem, preparation, found.blocks)
+        (rows,) = table_problem.read_through([problem.rows], [placement])
+        if settings.balanced or len(np.unique(rows.blocks.labels[0])) < found.blocks.shape[0]:
+            rows = replace(rows, blocks=found.blocks)
     else:
         found, rows = _place_many(found, preparation, table)
     weights = table_columns.score_weights(found.problem, rows.blocks)
@@ -70,9 +70,6 @@ def fit_table(
     run.progress(f"{rows.blocks.shape[0]} x {columns.labels.max() + 1} clusters")
     finest = table_columns.score_table(found.problem, found.finest, weights)
     return _collect(found, rows, columns, scores, finest)
-
-
-# Rows ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -172,9 +169,6 @@ def _place_many(
     return replace(found, problem=whole, finest=finest.blocks), rows
 
 
-# The answer ------------------------------------------------------------------------------------
-
-
 def _collect(
     found: RowSearch, rows: PlacedRows, columns: ColumnClusters, scores: Terms, finest: Terms
 ) -> TableCoclustering:
@@ -182,7 +176,9 @@ def _collect(
     preparation, problem = rows.placement.preparation, found.problem
     labels, n_columns = rows.blocks.labels[0], int(columns.labels.max()) + 1
     n_finest = int(columns.finest.max()) + 1
-    signs = _by_majority(columns)
+    # Most columns of a cluster have the sign 1.
+    balance = np.bincount(columns.labels, columns.signs)
+    signs = columns.signs * np.where(balance < 0, -1.0, 1.0)[columns.labels]
     blocks = _score_blocks(labels, columns.labels, n_columns, signs, scores)
     fine = _score_blocks(found.finest.labels[0], columns.finest, n_finest, columns.signs, finest)
     means = np.divide(blocks.total, blocks.exposure, out=np.full(blocks.shape, np.nan),
@@ -201,9 +197,9 @@ def _collect(
             placement=rows.placement,
         ),
         column=Side(
-            labels=_spread(preparation, columns.labels, -1),
+            labels=preparation.on_all_columns(columns.labels, -1),
             n_clusters=n_columns,
-            confidence=_spread(preparation, columns.confidence, 0.0),
+            confidence=preparation.on_all_columns(columns.confidence, 0.0),
             placement=column_placement,
         ),
         n_iter=max(1, found.blocks.n_sweeps),
@@ -217,7 +213,7 @@ def _collect(
         icl=found.evidence,
         bic=_bic(problem, found.blocks),
         preparation=preparation,
-        column_signs=_spread(preparation, signs, 0.0),
+        column_signs=preparation.on_all_columns(signs, 0.0),
     )
 
 
@@ -227,19 +223,6 @@ def _score_blocks(
     table = scores[0] * signs, scores[1]
     total, exposure = (stack(part.T, columns, n_columns).T for part in table)
     return Blocks((rows, columns), total, exposure)
-
-
-def _spread(preparation: TablePreparation, values: np.ndarray, left_out: float) -> np.ndarray:
-    """Return values of the used columns in the places of all columns."""
-    whole = np.full(len(preparation.columns), left_out, dtype=values.dtype)
-    whole[preparation.used] = values
-    return whole
-
-
-def _by_majority(columns: ColumnClusters) -> np.ndarray:
-    """Return the signs of columns, positive for most of each cluster."""
-    balance = np.bincount(columns.labels, columns.signs)
-    return columns.signs * np.where(balance < 0, -1.0, 1.0)[columns.labels]
 
 
 def _families(preparation: TablePreparation) -> tuple[str, str]:

@@ -154,8 +154,6 @@ def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
 
 
 def _normal_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndarray) -> float:
-    if not total.size:
-        return 0.0
     noise, n_observed = problem.noise(total, exposure), exposure.sum()
     score = -0.5 * n_observed * (np.log(noise) + 1)
     if len(total) < 2:
@@ -174,8 +172,6 @@ def _normal_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndar
 
 def _gamma_evidence(total: np.ndarray, exposure: np.ndarray, dispersion: np.ndarray) -> float:
     """Rates of clusters have mean 1, as exposures hold the mean of the column."""
-    if not total.size:
-        return 0.0
     total, exposure = total / dispersion, exposure / dispersion
     shape = np.geomspace(0.1, 1e4, _N_PRIORS)[:, None, None]
     rates = gammaln(total + shape) - gammaln(shape) + shape * np.log(shape)
@@ -195,9 +191,6 @@ def _dirichlet_evidence(problem: TableProblem, total: np.ndarray) -> float:
     prior = strength * shares
     parts = np.add.reduceat(gammaln(total + prior) - gammaln(prior), starts, axis=2)
     return float((whole + parts).sum(axis=1).max(axis=0).sum())
-
-
-# Rows in their clusters ------------------------------------------------------------------------
 
 
 def table_parts(table: Table | np.ndarray, preparation: TablePreparation) -> Iterator[Profiles]:
@@ -275,29 +268,18 @@ def place_side(
     )
 
 
-def place_rows(
-    problem: TableProblem, preparation: TablePreparation, blocks: Blocks, balanced: bool
-) -> PlacedRows:
-    """Place the rows that were searched, as unseen rows would be."""
-    (placed,) = read_through([problem.rows], [place_side(problem, preparation, blocks)])
-    if balanced or len(np.unique(placed.blocks.labels[0])) < blocks.shape[0]:
-        return replace(placed, blocks=blocks)
-    return placed
-
-
 def read_through(
     parts: Iterable[Profiles], placements: Sequence[TablePlacement]
 ) -> list[PlacedRows]:
     """Place rows part by part, by one or more placements, and sum their cells within clusters."""
-    sums = [np.zeros((2, *placement.natural.shape)) for placement in placements]
-    assigned: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in placements]
+    kept = [(one, np.zeros((2, *one.natural.shape)), []) for one in placements]
     for rows in parts:
-        for placement, whole, answers in zip(placements, sums, assigned, strict=True):
+        for placement, sums, answers in kept:
             answers.append(placement.assign(rows))
-            whole += rows.blocks(answers[-1][0], len(whole[0]))
+            sums += rows.blocks(answers[-1][0], len(sums[0]))
     placed = []
-    for placement, whole, answers in zip(placements, sums, assigned, strict=True):
+    for placement, sums, answers in kept:
         labels, confidence = (np.concatenate(both) for both in zip(*answers, strict=True))
-        blocks = Blocks((labels, np.arange(whole[0].shape[1])), whole[0], whole[1])
+        blocks = Blocks((labels, np.arange(len(sums[0][0]))), sums[0], sums[1])
         placed.append(PlacedRows(placement, blocks, confidence))
     return placed

@@ -120,8 +120,17 @@ class TablePreparation:
                 values = table.columns[column.kind.name][rows]
                 _fill(column, values, total[:, cells], exposure[:, cells])
         if self.center_rows:
-            _center_rows(total, exposure, sum(column.family == "gaussian" for column in used))
+            numbers = slice(0, sum(column.family == "gaussian" for column in used))
+            observed = exposure[:, numbers] > 0
+            mean = total[:, numbers].sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
+            total[:, numbers] -= np.where(observed, mean[:, None], 0.0)
         return Profiles(total, exposure, None)
+
+    def on_all_columns(self, values: np.ndarray, left_out: float) -> np.ndarray:
+        """Return values of the used columns in the places of all columns."""
+        whole = np.full(len(self.columns), left_out, dtype=values.dtype)
+        whole[self.used] = values
+        return whole
 
     def n_unseen(self, table: Table) -> int:
         """Return how many cells hold a level that no fitted row has."""
@@ -145,16 +154,6 @@ def _fill(column: PreparedColumn, values: np.ndarray, total: np.ndarray, exposur
     observed = np.isfinite(numbers) & (numbers >= 0 if is_count else True)
     total[:, 0] = np.where(observed, numbers, 0.0)
     exposure[:, 0] = observed * (column.scale if is_count else 1.0)
-
-
-def _center_rows(total: np.ndarray, exposure: np.ndarray, n_real: int) -> None:
-    """Take the mean of a row's numbers out of them."""
-    observed = exposure[:, :n_real] > 0
-    mean = total[:, :n_real].sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
-    total[:, :n_real] -= np.where(observed, mean[:, None], 0.0)
-
-
-# Preparing -------------------------------------------------------------------------------------
 
 
 def prepare_table(

@@ -1,15 +1,10 @@
 r"""What mean field leaves out: rows and columns react to one another.
 
 A row pulls columns its way and is then pulled along by them, so in a soft sweep it is surer than it
-should be, and the variational likelihood is too low. The second-order expansion of the likelihood,
-the equations of Thouless, Anderson and Palmer (1977), puts both right. For plans q of the rows and
-r of the columns, block means :math:`\mu`, weights :math:`w_j` of the columns and
-
-.. math:: S_r = \sum_j w_j r_j r_j^\top, \quad D_r = \mathrm{diag}\Big(\sum_j w_j r_j\Big),
-          \quad V_r = D_r - S_r
-
-(likewise of the rows) the means solve :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`. The gains
-and the likelihood are in docs/blocks.md. Where assignments are hard V is zero and nothing changes.
+should be, and the variational likelihood is too low. The equations of Thouless, Anderson and Palmer
+(1977) put both right: see docs/blocks.md. With weights w of rows and columns, plans q and r,
+:math:`S_r = \sum_j w_j r_j r_j^\top`, its row sums :math:`D_r` and :math:`V_r = D_r - S_r`, the
+means solve :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`. Where plans are hard V is zero.
 """
 
 from __future__ import annotations
@@ -107,7 +102,7 @@ def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> TapCorr
     )
     means = _solve(rows, columns, total)
     explained = float(np.sum(means * total))
-    return TapCorrection(means, explained, problem.noise_left(explained), (rows, columns))
+    return TapCorrection(means, explained, float(problem.noise_left(explained)), (rows, columns))
 
 
 def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarray:

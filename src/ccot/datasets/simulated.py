@@ -21,17 +21,15 @@ class _Recipe:
 
     shape: tuple[int, int]
     block_means: tuple[tuple[float, ...], ...]
-    row_proportions: tuple[float, ...] | None
-    column_proportions: tuple[float, ...] | None
     sigma: dict[str, float]
+    row_proportions: tuple[float, ...] | None = None
+    column_proportions: tuple[float, ...] | None = None
 
 
 _RECIPES = {
     "D1": _Recipe(
         shape=(600, 300),
         block_means=((4.0, 0.5, 1.5), (1.8, 4.5, 1.1), (1.5, 1.5, 5.5)),
-        row_proportions=None,
-        column_proportions=None,
         sigma={"published": 0.010, "calibrated": 10.5},
     ),
     "D2": _Recipe(
@@ -58,7 +56,6 @@ _RECIPES = {
             (2.5, 2.5, 2.6, 2.5),
         ),
         row_proportions=(0.1, 0.2, 0.2, 0.3, 0.2),
-        column_proportions=None,
         sigma={"published": 0.015, "calibrated": 2.2},
     ),
 }

@@ -333,7 +333,7 @@ class TransportCoclustering(TableInput):
         columns, family = coarse.labels[1], "gaussian" if is_table else found.family
         return Bunch(
             row_labels=coarse.labels[0],
-            column_labels=found.on_all_columns(columns) if is_table else columns,
+            column_labels=found.preparation.on_all_columns(columns, -1) if is_table else columns,
             share_kept=share_kept(FAMILIES[family], found.finest, coarse),
         )
 

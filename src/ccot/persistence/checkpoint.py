@@ -59,7 +59,8 @@ class CheckpointFolder(Checkpoint):
         self.patience = self.pause = SECONDS
         self._files = PieceFiles(self.folder, about, types)
         self._rng, self._seeded = rng, seeded
-        self._first_state = rng.bit_generator.state
+        # Kept where nobody else knows it: the state that the generator began with.
+        self._first_state = None if seeded else rng.bit_generator.state
         # Names of the pieces that are being made, and where the next finished one goes.
         self._inside: list[str] = []
         self._height = 0
@@ -173,17 +174,13 @@ class CheckpointFolder(Checkpoint):
             return
         begun = time.monotonic()
         try:
-            self._files.write(self._waiting, self._kept_generator)
+            self._files.write(self._waiting, self._first_state)
         except OSError as error:
             self._full, self._waiting = True, []
             warn(error, "the fit goes on, and no more of it is kept")
             return
         self._waiting, self._written = [], time.monotonic()
         self.pause = max(SECONDS, (self._written - begun) / SHARE)
-
-    @property
-    def _kept_generator(self) -> Any:
-        return None if self._seeded else self._first_state
 
     def _close(self, finished: bool) -> None:
         """Write what waits, unless the fit was so short that there is nothing to spare."""
@@ -193,7 +190,7 @@ class CheckpointFolder(Checkpoint):
             clear(self.folder)
         elif finished and not self._full:
             with suppress(OSError):
-                self._files.write_header(finished=True, generator=self._kept_generator)
+                self._files.write_header(finished=True, generator=self._first_state)
 
 
 def open_checkpoint(

@@ -24,7 +24,7 @@ from scipy.sparse import issparse
 from ccot.persistence.atomic import locked_folder, write_atomically
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
 
-_HEADER, _ENDING = "checkpoint.json", ".pieces"
+_HEADER, _ENDING, _NAME = "checkpoint.json", ".pieces", re.compile(r"\d{6,}-\d{6,}")
 _KIND = {"format": "ccot-checkpoint", "version": 1}
 
 
@@ -45,22 +45,15 @@ class Piece:
 
     def loaded(self) -> Any:
         """Return the value, its arrays on the devices that they were on."""
-        return self.value if not self.devices else _sent_back(self.value, self.devices)
+        if not self.devices:
+            return self.value
+        devices, send = iter(self.devices), import_module("torch").as_tensor
 
+        def send_back(array: np.ndarray) -> Any:
+            device = next(devices)
+            return send(array, device=device) if device else array
 
-@dataclass(frozen=True)
-class _File:
-    """A run of the stack on disk: where, the how many-th, and how high it begins."""
-
-    path: Path
-    number: int
-    lowest: int
-
-    @classmethod
-    def at(cls, path: Path) -> _File | None:
-        """Return what a file's name says; None: it is not one of ours."""
-        parts = re.fullmatch(r"(\d{6,})-(\d{6,})", path.stem)
-        return cls(path, int(parts[1]), int(parts[2])) if parts else None
+        return _with_arrays(self.value, send_back)
 
 
 class PieceFiles:
@@ -70,7 +63,7 @@ class PieceFiles:
         self.folder, self._about = folder, dict(about)
         # Files of earlier versions name the class so.
         self._types = {**types, "_Piece": Piece}
-        self._files: list[_File] = []
+        self._files: list[Path] = []
         self._n_read = 0
 
     def __bool__(self) -> bool:
@@ -86,7 +79,7 @@ class PieceFiles:
         if header is None or self._is_another(header):
             clear(self.folder)
             return None
-        for file in sorted(_files_in(self.folder), key=lambda file: file.number):
+        for file in sorted(_files_in(self.folder), key=_number):
             self._push(file)
         return header
 
@@ -117,30 +110,29 @@ class PieceFiles:
         if self._n_read == len(self._files):
             return []
         file, *later = self._files[self._n_read :]
-        pieces = read_values(file.path, self._types)
+        pieces = read_values(file, self._types)
         if not isinstance(pieces, list) or not all(isinstance(one, Piece) for one in pieces):
-            raise ModelFileError(f"{file.path} holds something else than pieces")
-        limit = later[0].lowest if later else inf
+            raise ModelFileError(f"{file} holds something else than pieces")
+        limit = _lowest(later[0]) if later else inf
         pieces = [piece for piece in pieces if piece.height < limit]
         if [piece.height for piece in pieces] != [height + n for n in range(len(pieces))]:
-            raise ModelFileError(f"pieces are missing before or in {file.path}")
+            raise ModelFileError(f"pieces are missing before or in {file}")
         self._n_read += 1
         return pieces
 
     def drop_unread(self) -> None:
         """Remove the files that were not read."""
         while len(self._files) > self._n_read:
-            self._files.pop().path.unlink(missing_ok=True)
+            self._files.pop().unlink(missing_ok=True)
 
     def write(self, pieces: Iterable[Piece], generator: Any) -> None:
         """Write pieces to a new file, on top of the others."""
         pieces = [_brought(piece) for piece in pieces]
         if not self._files:
             self.write_header(finished=False, generator=generator)
-        number = self._files[-1].number + 1 if self._files else 0
-        lowest = pieces[0].height
-        file = _File(self.folder / f"{number:06d}-{lowest:06d}{_ENDING}", number, lowest)
-        write_values(file.path, pieces, self._types, self._about.get("ccot", ""))
+        number = _number(self._files[-1]) + 1 if self._files else 0
+        file = self.folder / f"{number:06d}-{pieces[0].height:06d}{_ENDING}"
+        write_values(file, pieces, self._types, self._about.get("ccot", ""))
         self._push(file)
         self._n_read = len(self._files)
 
@@ -150,10 +142,10 @@ class PieceFiles:
         with write_atomically(self.folder / _HEADER, "w") as file:
             file.write(json.dumps(header, indent=1) + "\n")
 
-    def _push(self, file: _File) -> None:
+    def _push(self, file: Path) -> None:
         """Put a file on top; those it makes out of date go."""
-        while self._files and self._files[-1].lowest >= file.lowest:
-            self._files.pop().path.unlink(missing_ok=True)
+        while self._files and _lowest(self._files[-1]) >= _lowest(file):
+            self._files.pop().unlink(missing_ok=True)
         self._files.append(file)
 
 
@@ -171,12 +163,21 @@ def remove_checkpoint(folder: Path) -> None:
 
 def clear(folder: Path) -> None:
     """Remove the files of a checkpoint."""
-    for path in (folder / _HEADER, *(file.path for file in _files_in(folder))):
+    for path in (folder / _HEADER, *_files_in(folder)):
         path.unlink(missing_ok=True)
 
 
-def _files_in(folder: Path) -> list[_File]:
-    return [file for path in folder.glob(f"*{_ENDING}") if (file := _File.at(path))]
+def _files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.glob(f"*{_ENDING}") if _NAME.fullmatch(path.stem)]
+
+
+def _number(file: Path) -> int:
+    return int(file.stem.split("-")[0])
+
+
+def _lowest(file: Path) -> int:
+    """Return how high on the stack a file begins."""
+    return int(file.stem.split("-")[1])
 
 
 @contextmanager
@@ -225,17 +226,6 @@ def _brought(piece: Piece) -> Piece:
 
     value = _with_arrays(piece.value, bring)
     return replace(piece, value=value, devices=tuple(devices) if any(devices) else ())
-
-
-def _sent_back(value: Any, devices: Iterable[str]) -> Any:
-    """Send arrays to the devices of PyTorch that they were on."""
-    where, send = iter(devices), import_module("torch").as_tensor
-
-    def send_back(array: np.ndarray) -> Any:
-        device = next(where)
-        return send(array, device=device) if device else array
-
-    return _with_arrays(value, send_back)
 
 
 def count_bytes(value: Any) -> int:

@@ -197,20 +197,17 @@ class _Reader:
         return self._types[name]
 
     def _array(self, number: int) -> np.ndarray:
+        """Return an array, whose header must promise exactly what follows it."""
         if number not in self._arrays:
-            self._arrays[number] = _read_array(self._archive.read(_array_name(number)))
+            content = self._archive.read(_array_name(number))
+            stream = BytesIO(content)
+            shape, fortran, dtype = read_header(stream, len(content))
+            if dtype.kind not in _ARRAY_KINDS:
+                raise _Damage(f"an array of type {dtype}")
+            flat = np.frombuffer(content, dtype, offset=stream.tell())
+            flat = flat.reshape(shape, order="F" if fortran else "C")
+            self._arrays[number] = flat.copy(order="K")
         return self._arrays[number]
-
-
-def _read_array(content: bytes) -> np.ndarray:
-    """Read one array, whose header must promise exactly what follows it."""
-    stream = BytesIO(content)
-    shape, fortran, dtype = read_header(stream, len(content))
-    body = stream.tell()
-    if dtype.kind not in _ARRAY_KINDS:
-        raise _Damage(f"an array of type {dtype}")
-    flat = np.frombuffer(content, dtype, offset=body)
-    return flat.reshape(shape, order="F" if fortran else "C").copy(order="K")
 
 
 def _dataclass(known: type, content: dict[str, Any]) -> Any:

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from typing import Any
 
+from starlette.requests import ClientDisconnect, Request
+
 from ccot.recommend.messages import AsciiResponse
 
 MAX_BODY = 1 << 18
@@ -27,17 +29,21 @@ class LimitBody:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        body = b""
         try:
             async with asyncio.timeout(self._seconds):
-                body = await self._read(receive)
+                async for chunk in Request(scope, receive).stream():
+                    body += chunk
+                    if len(body) > self._limit:
+                        break
+        except ClientDisconnect:
+            return
         except TimeoutError:
             await _refuse(408, "the body did not arrive in time", scope, receive, send)
             return
         except asyncio.CancelledError:
             # The server cancels what is still under way when it has waited long enough to stop.
             await _refuse(503, "the service is stopping", scope, receive, send)
-            return
-        if body is None:
             return
         if len(body) > self._limit:
             message = f"the body is larger than {self._limit} bytes"
@@ -49,17 +55,6 @@ class LimitBody:
             return unread.pop() if unread else await receive()
 
         await self._app(scope, read_again, send)
-
-    async def _read(self, receive: Any) -> bytes | None:
-        """Return the body, cut short once it exceeds the limit; None if the client is gone."""
-        body, more = b"", True
-        while more and len(body) <= self._limit:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-        return body
 
 
 class RequireToken:

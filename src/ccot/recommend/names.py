@@ -41,9 +41,6 @@ class NameIndex:
     def __contains__(self, name: object) -> bool:
         return name in self._numbers
 
-    def __len__(self) -> int:
-        return len(self._names)
-
     def find(self, name: str) -> int:
         """Return the number of a name; the error of an unknown one names those that look alike."""
         if name in self._numbers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +16,7 @@ VIEWS = ("zeros", "likes", "nan")
 _ROUNDS = 20
 
 
-@dataclass(frozen=True)
-class Offsets:
+class Offsets(NamedTuple):
     """What users and items add to the mean rating; 0 for who has no ratings."""
 
     mean: float
@@ -88,6 +87,13 @@ def sum_blocks(
     size = table(None)
     mean = np.divide(table(values), size, out=np.full(size.shape, np.nan), where=size > 0)
     return BlockTable(_ratio(table(left), size + shrinkage), mean, size.astype(np.int64))
+
+
+def shares_who_liked(likes: sp.csr_array, groups: np.ndarray, shrinkage: float) -> np.ndarray:
+    """Return the shares of each group (a row of truth values), and of all, who liked each item."""
+    overall = np.asarray(likes.sum(axis=0)) / likes.shape[0]
+    weight = np.maximum(groups.sum(axis=1, keepdims=True) + shrinkage, 1)
+    return np.vstack([(groups @ likes + shrinkage * overall) / weight, overall])
 
 
 def _ratio(total: np.ndarray, weight: np.ndarray) -> np.ndarray:

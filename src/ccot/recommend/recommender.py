@@ -24,6 +24,7 @@ from ccot.recommend.ratings import (
     fit_offsets,
     place_by_loss,
     see,
+    shares_who_liked,
     sum_blocks,
     unless_empty,
 )
@@ -52,10 +53,9 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
     coclustering : estimator or None, default=None
         Fitted or not; None: :class:`~ccot.TransportCoclustering` with 30 starts.
     view : {"zeros", "likes", "nan"}, default="zeros"
-        How the co-clustering sees ratings: with 0 where there is none (as in the paper); as 1 for
-        every liked item and 0 elsewhere; with NaN where there is none. Zeros tell most about who
-        has rated little; likes predict a little better. For a fitted co-clustering, say what it
-        was fitted to.
+        How the co-clustering sees ratings, or saw them if it is fitted: with 0 where there is none
+        (as in the paper); as 1 for liked items and 0 elsewhere; with NaN where there is none. Zeros
+        tell most about who has rated little; likes predict a little better.
     like : float or None, default=None
         Ratings from this one up mean that the item was liked; None: from their median up.
     user_shrinkage, item_shrinkage : float, default=5, 3
@@ -164,11 +164,20 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         self.item_names_ = as_names(item_names, ratings.shape[1], "item")
         self.rating_range_ = float(ratings.data.min()), float(ratings.data.max())
         self.like_ = float(np.median(ratings.data)) if self.like is None else float(self.like)
-        self.coclustering_ = self._cocluster(ratings)
-        seen = self._seen(ratings)
-        self.user_labels_ = unless_empty(self.coclustering_.row_labels_, seen)
-        self.item_labels_ = unless_empty(self.coclustering_.column_labels_, seen.T)
-        self._learn(ratings)
+        seen = see(ratings, self.view, self.like_)
+        self.coclustering_ = self._cocluster(seen)
+        labels = self.coclustering_.row_labels_, self.coclustering_.column_labels_
+        self.user_labels_, self.item_labels_ = map(unless_empty, labels, (seen, seen.T))
+        offsets = fit_offsets(ratings, self.user_shrinkage, self.item_shrinkage)
+        self.mean_, self.user_offsets_, self.item_offsets_ = offsets
+        shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
+        self._blocks = sum_blocks(
+            ratings, offsets, self.user_labels_, self.item_labels_, shape, self.block_shrinkage
+        )
+        self.ratings_, self._by_item = ratings, sp.csc_array(ratings)
+        self._likes = see(ratings, "likes", self.like_)
+        groups = self.user_labels_ == np.arange(shape[0])[:, None]
+        self._liking = shares_who_liked(self._likes, groups, self.liking_shrinkage)
         return self
 
     def predict(self, user: Any, item: Any) -> Any:
@@ -222,7 +231,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         score = liking if by == "liking" else ratings
         left = np.arange(len(score))
         if exclude_seen:
-            left = np.delete(left, self._rated_by(user)[0])
+            left = np.delete(left, _rated(user, self.ratings_)[0])
         # Ties go to the better rated, then to the first.
         best = np.lexsort((-ratings[left], -score[left]))[:n]
         return [
@@ -313,48 +322,22 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         check_is_fitted(self)
         return self._blocks.mean[:-1, :-1]
 
-    def _cocluster(self, ratings: sp.csr_array) -> Any:
+    def _cocluster(self, seen: Matrix) -> Any:
         """Return the co-clustering, fitted if it is not."""
-        given = self.coclustering
+        given, (n_users, n_items) = self.coclustering, seen.shape
         if not hasattr(given, "row_labels_"):
             model = TransportCoclustering(
                 n_init=_N_INIT, random_state=self.random_state, verbose=self.verbose
             )
-            return (model if given is None else clone(given)).fit(self._seen(ratings))
+            return (model if given is None else clone(given)).fit(seen)
         shape = len(given.row_labels_), len(given.column_labels_)
-        if shape != ratings.shape:
+        if shape != (n_users, n_items):
             raise ValueError(
                 f"the co-clustering was fitted to {shape[0]} x {shape[1]} users and items, but "
-                f"there are ratings of {ratings.shape[0]} x {ratings.shape[1]}: fit it to the same "
-                "ones, or pass it unfitted"
+                f"there are ratings of {n_users} x {n_items}: fit it to the same ones, or pass it "
+                "unfitted"
             )
         return given
-
-    def _seen(self, ratings: sp.csr_array) -> Matrix:
-        return see(ratings, self.view, self.like_)
-
-    def _learn(self, ratings: sp.csr_array) -> None:
-        """Set everything that follows from ratings and labels."""
-        self.ratings_, self._by_item = ratings, sp.csc_array(ratings)
-        offsets = fit_offsets(ratings, self.user_shrinkage, self.item_shrinkage)
-        self.mean_ = offsets.mean
-        self.user_offsets_, self.item_offsets_ = offsets.user, offsets.item
-        labels = self.coclustering_.row_labels_, self.coclustering_.column_labels_
-        shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
-        self._blocks = sum_blocks(
-            ratings, offsets, self.user_labels_, self.item_labels_, shape, self.block_shrinkage
-        )
-        self._likes = see(ratings, "likes", self.like_)
-        self._liking = self._share_who_liked(shape[0])
-
-    def _share_who_liked(self, n_clusters: int) -> np.ndarray:
-        """Return the shares of each group, and last of all users, who liked each item."""
-        overall = np.asarray(self._likes.sum(axis=0)) / self._likes.shape[0]
-        members = self.user_labels_ == np.arange(n_clusters)[:, None]
-        size = members.sum(axis=1, keepdims=True)
-        weight = np.maximum(size + self.liking_shrinkage, 1)
-        shares = (members @ self._likes + self.liking_shrinkage * overall) / weight
-        return np.vstack([shares, overall])
 
     def _sides(self, axis: int) -> tuple[RatingSide, RatingSide]:
         """Return what is known of one side, users (0) or items (1), and of the other."""
@@ -380,43 +363,27 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         effect = self._blocks.effect if axis == 0 else self._blocks.effect.T
         left = ratings - self.mean_ - other.offsets[partners]
         label, model = UNASSIGNED, self.coclustering_
-        if (point := self._seen_by_model(partners, ratings, axis)) is not None:
+        stored = ratings, partners, np.array([0, len(partners)])
+        point = see(sp.csr_array(stored, shape=(1, len(other.labels))), self.view, self.like_)
+        if len(partners) and not (is_sparse(point) and point.nnz == 0):
             if hasattr(model, "predict") and hasattr(model, "predict_columns"):
-                label = int((model.predict_columns if axis else model.predict)(point)[0])
+                place = model.predict_columns if axis else model.predict
+                label = int(place(point.toarray() if is_sparse(point) else point)[0])
             else:
                 label = place_by_loss(left, effect[:-1, other.labels[partners]], own.shrinkage)
         left = left - effect[label, other.labels[partners]]
         return label, float(left.sum() / max(len(left) + own.shrinkage, 1)), partners, ratings
 
-    def _seen_by_model(
-        self, partners: np.ndarray, ratings: np.ndarray, axis: int
-    ) -> np.ndarray | None:
-        """Return ratings as the co-clustering sees them, None where it sees nothing."""
-        shape = 1, self.ratings_.shape[1 - axis]
-        stored = sp.csr_array((ratings, partners, np.array([0, len(partners)])), shape=shape)
-        seen = self._seen(stored)
-        if not len(partners) or (is_sparse(seen) and seen.nnz == 0):
-            return None
-        return seen.toarray() if is_sparse(seen) else np.asarray(seen)
-
-    def _rated_by(self, user: int | User) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(user, User):
-            return user.items, user.ratings
-        return _stored(self.ratings_, user)
-
     def _neighbours(self, user: int | User, item: int | Item, label: int) -> list[Neighbour]:
         """Return who of a group rated an item; those who share most likes with the user first."""
         if label == UNASSIGNED:
             return []
-        if isinstance(item, Item):
-            raters, ratings = item.users, item.ratings
-        else:
-            raters, ratings = _stored(self._by_item, item)
+        raters, ratings = _rated(item, self._by_item)
         near = self.user_labels_[raters] == label
         if not isinstance(user, User):
             near &= raters != user
         raters, ratings = raters[near], ratings[near]
-        rated, given = self._rated_by(user)
+        rated, given = _rated(user, self.ratings_)
         mine = np.zeros(self.ratings_.shape[1])
         mine[rated[given >= self.like_]] = 1.0
         shared = self._likes[raters] @ mine
@@ -424,7 +391,9 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         return [Neighbour(int(raters[k]), float(ratings[k]), int(shared[k])) for k in order]
 
 
-def _stored(matrix: Any, index: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return indices and values of a row of a CSR (column of a CSC) array."""
-    within = slice(matrix.indptr[index], matrix.indptr[index + 1])
-    return matrix.indices[within], matrix.data[within]
+def _rated(point: Any, by_point: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the items that a user rated (users who rated an item), old or new, and the ratings."""
+    if isinstance(point, User | Item):
+        return point.items if isinstance(point, User) else point.users, point.ratings
+    within = slice(by_point.indptr[point], by_point.indptr[point + 1])
+    return by_point.indices[within], by_point.data[within]

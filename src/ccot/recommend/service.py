@@ -20,18 +20,8 @@ except ImportError as missing:
     ) from missing
 
 from ccot._version import __version__
+from ccot.recommend import messages
 from ccot.recommend.guards import CountRequests, LimitBody, RequestCounts, RequireToken
-from ccot.recommend.messages import (
-    ERRORS,
-    AsciiResponse,
-    Explained,
-    Health,
-    Label,
-    OfUser,
-    Ready,
-    Recommendations,
-    request_types,
-)
 from ccot.recommend.names import NameIndex, UnknownNameError
 from ccot.recommend.recommender import BlockRecommender
 from ccot.recommend.values import User
@@ -47,20 +37,14 @@ class _Answers:
         # Made now, so that the first unknown name does not wait for it.
         _ = self.users.letters, self.items.letters
 
-    def health(self) -> dict[str, Any]:
-        shape = self.model.block_means_.shape
-        return {"status": "ok", "version": __version__, "users": len(self.users),
-                "items": len(self.items), "user_clusters": shape[0],
-                "item_clusters": shape[1]}  # fmt: skip
-
     async def label(self, asked: Any) -> dict[str, Any]:
         user = await self._user(asked)
         offset = user.offset if isinstance(user, User) else float(self.model.user_offsets_[user])
         return {"label": self._label(user), "offset": offset}
 
     async def recommend(self, asked: Any) -> dict[str, Any]:
-        user, options = await self._user(asked), {"exclude_seen": asked.exclude_seen}
-        best = self.model.recommend(user, asked.n, by=asked.by, **options)
+        user = await self._user(asked)
+        best = self.model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
         names = self.model.item_names_
         listed = [{"item": names[o.item], "rating": o.rating, "liking": o.liking} for o in best]
         return {"label": self._label(user), "recommendations": listed}
@@ -79,7 +63,7 @@ class _Answers:
         }  # fmt: skip
 
     async def _user(self, asked: Any) -> int | User:
-        if isinstance(asked, OfUser):
+        if isinstance(asked, messages.OfUser):
             return await _number(self.users, asked.user)
         rated = [await _number(self.items, name) for name in asked.ratings]
         return self.model.new_user(rated, list(asked.ratings.values()))
@@ -98,11 +82,11 @@ def make_app(
     """
     answers, counts = _Answers(model), RequestCounts()
     examples = model.user_names_[0], model.item_names_[0]
-    Labelled, Wished, Questioned = request_types(*model.rating_range_, *examples)
+    Labelled, Wished, Questioned = messages.request_types(*model.rating_range_, *examples)
     app = FastAPI(
         title="ccot recommender",
         version=__version__,
-        default_response_class=AsciiResponse,
+        default_response_class=messages.AsciiResponse,
         description="Groups of users, recommended items, and reasons, from a co-clustering.",
         # FastAPI's own pages load scripts from elsewhere.
         docs_url=None,
@@ -111,20 +95,20 @@ def make_app(
     )
     app.state.ready = True
 
-    @app.post("/label", response_model=Label, responses=ERRORS)
+    @app.post("/label", response_model=messages.Label, responses=messages.ERRORS)
     async def label(asked: Labelled) -> Any:
         """Return the group of a user."""
-        return AsciiResponse(await answers.label(asked))
+        return messages.AsciiResponse(await answers.label(asked))
 
-    @app.post("/recommend", response_model=Recommendations, responses=ERRORS)
+    @app.post("/recommend", response_model=messages.Recommendations, responses=messages.ERRORS)
     async def recommend(asked: Wished) -> Any:
         """Return items that the user has not rated, best first."""
-        return AsciiResponse(await answers.recommend(asked))
+        return messages.AsciiResponse(await answers.recommend(asked))
 
-    @app.post("/explain", response_model=Explained, responses=ERRORS)
+    @app.post("/explain", response_model=messages.Explained, responses=messages.ERRORS)
     async def explain(asked: Questioned) -> Any:
         """Return the predicted rating of an item and where it comes from."""
-        return AsciiResponse(await answers.explain(asked))
+        return messages.AsciiResponse(await answers.explain(asked))
 
     _add_monitoring(app, answers, counts)
     app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
@@ -141,17 +125,20 @@ def make_app(
 def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> None:
     """Add what monitors and people ask for: health, readiness, counts, a page about the rest."""
 
-    @app.get("/health", response_model=Health)
+    @app.get("/health", response_model=messages.Health)
     async def health() -> Any:
         """Say that the service is up and what it serves."""
-        return AsciiResponse(answers.health())
+        sizes = *answers.model.ratings_.shape, *answers.model.block_means_.shape
+        names = "users", "items", "user_clusters", "item_clusters"
+        served = dict(zip(names, sizes, strict=True))
+        return messages.AsciiResponse({"status": "ok", "version": __version__, **served})
 
-    @app.get("/ready", response_model=Ready, responses={503: {"model": Ready}})
+    @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
     async def ready() -> Any:
         """Say whether requests are answered; not once the service is stopping."""
         if app.state.ready:
-            return AsciiResponse({"status": "ready"})
-        return AsciiResponse({"status": "stopping"}, status_code=503)
+            return messages.AsciiResponse({"status": "ready"})
+        return messages.AsciiResponse({"status": "stopping"}, status_code=503)
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Any:
@@ -194,7 +181,7 @@ async def _number(names: NameIndex, name: str) -> int:
         raise HTTPException(404, str(unknown)) from None
 
 
-async def _name_faults(request: Request, error: RequestValidationError) -> AsciiResponse:
+async def _name_faults(request: Request, error: RequestValidationError) -> messages.AsciiResponse:
     """Name the first faults; what was sent is not sent back."""
     faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
-    return AsciiResponse({"detail": "; ".join(faults)}, status_code=422)
+    return messages.AsciiResponse({"detail": "; ".join(faults)}, status_code=422)

@@ -17,10 +17,8 @@ class User:
 
     Attributes
     ----------
-    label : int
-        Cluster; -1 where the ratings hold nothing to go by.
-    offset : float
-        How far the user's ratings lie above expectation, shrunk.
+    label, offset : int, float
+        Cluster, -1 where there is nothing to go by; how far ratings lie above expectation, shrunk.
     items, ratings : ndarray
         Rated items and their ratings.
     """
@@ -37,10 +35,8 @@ class Item:
 
     Attributes
     ----------
-    label : int
-        Cluster; -1 where the ratings hold nothing to go by.
-    offset : float
-        How far the item's ratings lie above expectation, shrunk.
+    label, offset : int, float
+        Cluster, -1 where there is nothing to go by; how far ratings lie above expectation, shrunk.
     users, ratings : ndarray
         Users who rated it and their ratings.
     """
@@ -57,10 +53,8 @@ class Recommendation:
 
     Attributes
     ----------
-    item : int
-        Its number.
-    rating : float
-        Predicted rating.
+    item, rating : int, float
+        Its number and predicted rating.
     liking : float
         Share of the user's group who liked it, shrunk towards that of all users.
     """
@@ -76,10 +70,8 @@ class Neighbour:
 
     Attributes
     ----------
-    user, rating : int, float
-        Number of the user, and their rating.
-    shared : int
-        Number of items both liked.
+    user, rating, shared : int, float, int
+        Number of the user, their rating, and the number of items both liked.
     """
 
     user: int

@@ -62,25 +62,22 @@ class Comparison:
 
     def as_stored(self, key: str, n_genes: int | None) -> dict[str, Any]:
         """Return what ``scanpy.tl.rank_genes_groups`` would have stored."""
-        scores, order = self.scores(), self._ranking(n_genes)
-        unknown = np.full(order.shape, np.nan)
+        ranked = self.as_frame(None, n_genes).assign(pvals=np.nan, pvals_adj=np.nan)
+        kinds = {"names": "O", "scores": "f4", "logfoldchanges": "f4"}
+        kinds |= {"pvals": "f8", "pvals_adj": "f8"}
         places: dict[str, Any] = {"use_raw": self.where == "raw"}
         if self.where.startswith("layers/"):
             places["layer"] = self.where.removeprefix("layers/")
         return {
             "params": {"groupby": key, "reference": "rest", "method": "t-test", **places},
-            "names": self._records(self.genes.to_numpy()[order], "O"),
-            "scores": self._records(np.take_along_axis(scores, order, 1), "f4"),
-            "logfoldchanges": self._records(np.take_along_axis(self.effects(), order, 1), "f4"),
-            "pvals": self._records(unknown, "f8"),
-            "pvals_adj": self._records(unknown, "f8"),
+            **{name: self._records(ranked[name].to_numpy(), kind) for name, kind in kinds.items()},
             "pts": self._by_gene(self.sums.shares()),
             "pts_rest": self._by_gene(self.sums.rest().shares()),
         }
 
     def as_frame(self, gene_clusters: pd.Series | None, n_genes: int | None) -> pd.DataFrame:
         """Return one line a group and gene, best first."""
-        order = self._ranking(n_genes)
+        order = np.argsort(-self.scores(), axis=1, kind="stable")[:, :n_genes]
 
         def ranked(table: np.ndarray) -> np.ndarray:
             return np.take_along_axis(table, order, 1).ravel()
@@ -120,10 +117,8 @@ class Comparison:
         lines = [str(line) for line in range(len(order))]
         return pd.DataFrame(columns).iloc[order].set_axis(lines)
 
-    def _ranking(self, n_genes: int | None) -> np.ndarray:
-        return np.argsort(-self.scores(), axis=1, kind="stable")[:, :n_genes]
-
-    def _records(self, table: np.ndarray, kind: str) -> np.ndarray:
+    def _records(self, column: np.ndarray, kind: str) -> np.ndarray:
+        table = column.reshape(len(self.groups), -1)
         return np.rec.fromarrays(list(table), dtype=[(group, kind) for group in self.groups])
 
     def _by_gene(self, table: np.ndarray) -> pd.DataFrame:

@@ -45,17 +45,16 @@ def cocluster(
         values, or ``X``. One line says which.
     key_added : str, default="ccot"
         Name of what is added.
-    copy : bool, default=False
-        Return a copy with the additions, and leave ``adata`` as it is.
+    copy, return_model : bool, default=False
+        Return a copy with the additions and leave ``adata`` as it is, or return the fitted
+        estimator, for :func:`predict`.
     random_state : int, Generator, RandomState or None, default=0
         Seed of the starts.
-    return_model : bool, default=False
-        Return the fitted estimator instead; :func:`predict` takes it.
-    quiet : bool, default=False
-        Do not print where the counts are from.
     **parameters
         Of :class:`ccot.TransportCoclustering`: ``n_row_clusters`` is the number of clusters of
         cells, ``n_column_clusters`` that of genes.
+    quiet : bool, default=False
+        Do not print where the counts are from.
 
     Returns
     -------
