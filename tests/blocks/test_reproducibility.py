@@ -116,9 +116,9 @@ def test_scores_weigh_agreement_resolution_and_jump():
     halves = Halves(np.array([2, 3, 4]), splits, np.zeros((4, 3, 5), int))
     scores = halves.scores({2: 0.2, 3: 1.0, 4: 0.0, 5: 9.0})
     assert list(scores) == [2, 3, 4]
-    assert scores[2] == pytest.approx(0.3 * np.log(np.log(2)) + 0.1)
-    assert scores[3] == pytest.approx(np.log(0.5 - 0.1) + 0.3 * np.log(np.log(3)) + 0.5)
-    assert scores[4] == pytest.approx(np.log(1e-3) + 0.3 * np.log(np.log(4)))
+    assert scores[2] == pytest.approx(0.4 * np.log(np.log(2)) + 1.5 * 0.2)
+    assert scores[3] == pytest.approx(np.log(0.5 - 0.1) + 0.4 * np.log(np.log(3)) + 1.5)
+    assert scores[4] == pytest.approx(np.log(1e-3) + 0.4 * np.log(np.log(4)))
 
 
 def test_numbers_that_a_half_does_not_reach_are_left_out():
