@@ -8,8 +8,6 @@ unfolds to where it is compressed. Where a reader starts a process, the larger o
 import argparse
 import ctypes
 import gc
-import gzip
-import io
 import json
 import resource
 import subprocess
@@ -17,392 +15,57 @@ import sys
 import tempfile
 import threading
 import time
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count, islice, product
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
-import scipy.sparse as sp
 
+from benchmarks.hostile_files import (
+    annotated,
+    archive,
+    array,
+    counts,
+    gzipped,
+    gzipped_market,
+    half_square,
+    listed,
+    market,
+    mostly_digits,
+    named_cells,
+    named_rows,
+    names_alone,
+    nearly_constant,
+    one_row,
+    pairs_parquet,
+    parquet,
+    parquet_of_much,
+    ratings,
+    real_market,
+    real_model,
+    real_parquet,
+    real_table,
+    real_zarr,
+    repeated,
+    shared_parts,
+    short_rows,
+    sparse_archive,
+    square,
+    tree_of,
+    zarr_of_much,
+    zarr_of_nothing,
+)
 from benchmarks.record import load, of_this_run, store
 from ccot.io import InputError, ModelFileError, read_matrix
-from ccot.persistence.model_file import read_values, write_values
+from ccot.persistence.model_file import read_values
 from ccot.sources import as_source
 
-LETTERS = [chr(code) for code in range(ord("#"), 127) if chr(code) not in ",\\{|}"]
 PLAIN = {"header": False, "index_col": False}
 MOST_BYTES = 8 << 30
-SPARSE_PARTS = ("data", "indices", "indptr")
-
-
-# Files: each function writes one of about so many bytes, and returns what it unfolds to ----------
-
-
-def repeated(unit: str, head: str = "") -> Callable[[Path, int], None]:
-    def make(path: Path, size: int) -> None:
-        content = unit.encode() * (size // len(unit.encode()))
-        path.write_bytes(head.encode() + content)
-
-    return make
-
-
-def lines(each: Iterable[str], path: Path, size: int) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        written = 0
-        for line in each:
-            written += file.write(line + "\n")
-            if written > size:
-                return
-
-
-def named_rows(end: str, length: int = 4, letters: Iterable[str] = LETTERS):
-    return lambda path, size: lines(
-        ("".join(name) + end for name in product(letters, repeat=length)), path, size
-    )
-
-
-def named_cells(path: Path, size: int) -> None:
-    names = map("".join, product(LETTERS, repeat=4))
-    lines((f"{name},{name},1" for name in names), path, size)
-
-
-def one_row(cell: str, end: str = "") -> Callable[[Path, int], None]:
-    return lambda path, size: lines([",".join([cell] * (size // (len(cell) + 1))) + end], path, 0)
-
-
-def real_table(path: Path, size: int) -> None:
-    rng = np.random.default_rng(0)
-    head = "gene," + ",".join(f"s{place}" for place in range(100))
-    rows = (f"ENSG{n:011d}," + ",".join(f"{v:.4f}" for v in rng.normal(size=100))
-            for n in range(10**9))  # fmt: skip
-    lines((line for part in ([head], rows) for line in part), path, size)
-
-
-def ratings(path: Path, size: int) -> None:
-    rng = np.random.default_rng(0)
-    n_cells = size // 13
-    cells = rng.choice(20_000 * 5_000, n_cells, replace=False)
-    lines((f"u{c // 5000},i{c % 5000},{c % 5 + 1}" for c in cells.tolist()), path, size)
-
-
-def gzipped(make: Callable[[Path, int], None]) -> Callable[[Path, int], int]:
-    """Compress a table; what cannot be compressed in front keeps it below the limit."""
-
-    def made(path: Path, size: int) -> int:
-        plain = path.with_name("plain")
-        make(plain, size)
-        content = plain.read_bytes()
-        plain.unlink()
-        path.write_bytes(gzip.compress(content, 6, mtime=0))
-        return len(content)
-
-    return made
-
-
-def mostly_digits(path: Path, size: int) -> None:
-    """Digits that compress by less than a hundred."""
-    rng = np.random.default_rng(0)
-    row = b",".join([b"1"] * 50) + b"\n"
-    n_rows = size // len(row)
-    chance = b"".join(b",".join(map(b"%d".__mod__, r)) + b"\n"
-                      for r in rng.integers(0, 10, (n_rows // 40 + 1, 50)).tolist())  # fmt: skip
-    path.write_bytes(chance + row * n_rows)
-
-
-def gzipped_market(path: Path, size: int) -> int:
-    """Compress places, by less than a hundred."""
-    n = size // 4
-    chance = np.random.default_rng(0).integers(1, 10, (n // 2, 2)).tolist()
-    text = "".join(f"{row} {column}\n" for row, column in chance) + "1 1\n" * (n - len(chance))
-    content = f"%%MatrixMarket matrix coordinate pattern general\n4000 4000 {n}\n{text}".encode()
-    path.write_bytes(gzip.compress(content, 6, mtime=0))
-    return len(content)
-
-
-def market(kind: str, line: str, shape: Callable[[int], tuple]) -> Callable[[Path, int], None]:
-    def make(path: Path, size: int) -> None:
-        n_lines = size // len(line)
-        n_lines, sizes = shape(n_lines)
-        path.write_text(f"%%MatrixMarket matrix {kind}\n{sizes}\n" + line * n_lines)
-
-    return make
-
-
-def listed(n: int) -> tuple[int, str]:
-    return n, f"{4000} {4000} {n}"
-
-
-def square(n: int) -> tuple[int, str]:
-    side = int(n**0.5)
-    return side * side, f"{side} {side}"
-
-
-def half_square(n: int) -> tuple[int, str]:
-    side = int((2 * n) ** 0.5) - 1
-    return side * (side + 1) // 2, f"{side} {side}"
-
-
-def real_market(path: Path, size: int) -> None:
-    rng = np.random.default_rng(0)
-    n = size // 22
-    places, values = rng.integers(1, 20_000, (n, 2)).tolist(), rng.normal(size=n).tolist()
-    text = "\n".join(f"{r} {c} {v:.6f}" for (r, c), v in zip(places, values, strict=True))
-    head = f"%%MatrixMarket matrix coordinate real general\n20000 20000 {n}\n"
-    path.write_text(f"{head}{text}\n")
-
-
-def array(kind: str, order: Any = "C") -> Callable[[Path, int], None]:
-    def make(path: Path, size: int) -> None:
-        n_rows = size // np.dtype(kind).itemsize // 100 or 1
-        values = np.random.default_rng(0).integers(0, 2, (n_rows, 100)).astype(kind)
-        np.save(path, np.asarray(values, order=order))
-
-    return make
-
-
-def nearly_constant(size: int, kind: Any = np.int8) -> np.ndarray:
-    """Return values that compress, though by less than a hundred."""
-    values = np.zeros((size // np.dtype(kind).itemsize // 100 or 1, 100), kind)
-    chance = np.random.default_rng(0).integers(0, 100, (len(values) // 50 + 1, 100))
-    values[: len(chance)] = chance
-    return values
-
-
-def archive(path: Path, size: int) -> int:
-    values = nearly_constant(size)
-    np.savez_compressed(path, values)
-    return values.nbytes
-
-
-def sparse_archive(form: str, kind: Any) -> Callable[[Path, int], None]:
-    def make(path: Path, size: int) -> None:
-        width = 100
-        each = np.dtype(kind).itemsize + (4 if form == "csr" else 0)
-        n_rows = size // each // width or 1
-        if form == "csr":
-            matrix: Any = sp.csr_array(np.ones((n_rows, width), kind))
-        elif form == "bsr":
-            starts = np.arange(n_rows + 1, dtype=np.int32)
-            cells = np.ones((n_rows, 1, width), kind)
-            matrix = sp.bsr_array((cells, np.zeros(n_rows, np.int32), starts))
-        else:
-            matrix = sp.dia_array((np.ones((width, n_rows), kind), -np.arange(width)),
-                                  shape=(n_rows + width, n_rows))  # fmt: skip
-        sp.save_npz(path, matrix, compressed=False)
-
-    return make
-
-
-def parquet(path: Path, size: int, names: Iterable[str] | None = None, n: int = 10) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    n_rows = size // 8 // n
-    columns: dict[str, Any] = {}
-    if names is not None:
-        known = list(islice(names, n_rows))
-        codes = pa.array(np.arange(n_rows, dtype=np.int32) % len(known))
-        columns["name"] = pa.DictionaryArray.from_arrays(codes, pa.array(known))
-    chance = np.random.default_rng(0).normal(size=n_rows)
-    chance[n_rows // 90 :] = 0
-    columns |= {f"c{place}": chance for place in range(n)}
-    pq.write_table(pa.table(columns), path, compression="zstd")
-    return 8 * n_rows * (n + 2 * (names is not None))
-
-
-def real_parquet(path: Path, size: int) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    values = np.random.default_rng(0).normal(size=(size // 80, 10))
-    names = pa.array([f"row {n}" for n in range(len(values))])
-    columns = {f"c{place}": column for place, column in enumerate(values.T)}
-    pq.write_table(pa.table({"name": names, **columns}), path)
-
-
-def pairs_parquet(path: Path, size: int) -> int:
-    """Write two columns of runs, which take nearly no room, and one of numbers."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    n_rows = size // 24
-    codes = pa.array(np.zeros(n_rows, np.int32))
-    text = pa.DictionaryArray.from_arrays(codes, pa.array(["name"]))
-    values = np.ones(n_rows)
-    values[: n_rows // 20] = np.random.default_rng(0).normal(size=n_rows // 20)
-    pq.write_table(pa.table({"row": text, "column": text, "value": values}), path)
-    return 24 * n_rows
-
-
-def varint(value: int) -> bytes:
-    digits = [value >> shift & 127 for shift in range(0, max(value.bit_length(), 1), 7)]
-    return bytes([*(digit | 128 for digit in digits[:-1]), digits[-1]])
-
-
-def thrift(fields: dict[int, Any]) -> bytes:
-    """Return a struct in Thrift's compact protocol, as in the headers of Parquet's pages."""
-    written, before = b"", 0
-    for number, value in fields.items():
-        if isinstance(value, bool):
-            kind, content = 1 if value else 2, b""
-        elif isinstance(value, dict):
-            kind, content = 12, thrift(value)
-        elif isinstance(value, bytes):
-            kind, content = 8, varint(len(value)) + value
-        else:
-            kind, content = 5, varint(2 * value if value >= 0 else -2 * value - 1)
-        written += bytes([number - before << 4 | kind]) + content
-        before = number
-    return written + b"\0"
-
-
-def page_of(body: bytes, kind: int, unfolded: int, about: dict[int, dict]) -> bytes:
-    """Return a page of Parquet: of values (kinds 0 and 3), a dictionary (2), or skipped (1)."""
-    return thrift({1: kind, 2: unfolded, 3: len(body), **about}) + body
-
-
-def zeros(n_bytes: int, codec: str) -> bytes:
-    """Return that many bytes of nothing, compressed."""
-    import pyarrow as pa
-
-    sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, codec) as stream:
-        for start in range(0, n_bytes, 1 << 22):
-            stream.write(bytes(min(1 << 22, n_bytes - start)))
-    return sink.getvalue().to_pybytes()
-
-
-def replace_pages(path: Path, pages: bytes, column: int = 0) -> None:
-    """Put other pages where those of a Parquet file's column are; its summary stays as it is."""
-    import pyarrow.parquet as pq
-
-    chunk = pq.read_metadata(path).row_group(0).column(column)
-    first, length = chunk.data_page_offset, chunk.total_compressed_size
-    fillings = (page_of(bytes(length - len(pages) - head), 1, 0, {6: {}}) for head in range(8, 14))
-    filling = next(made for made in fillings if len(made) == length - len(pages))
-    content = path.read_bytes()
-    path.write_bytes(content[:first] + pages + filling + content[first + length :])
-
-
-def parquet_of_much(path: Path, size: int, codec: str = "zstd", n_rows: int = 20_000) -> int:
-    """Write a small Parquet file with a page of 20 times the size, which its summary hides."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    values = np.random.default_rng(0).normal(size=(2, n_rows))
-    schema = pa.schema([pa.field(name, pa.float64(), nullable=False) for name in "ab"])
-    table = pa.table(list(values), schema=schema)
-    pq.write_table(table, path, compression=codec, use_dictionary=False)
-    unfolded = 20 * max(size, n_rows)
-    about = {5: {1: n_rows, 2: 0, 3: 3, 4: 3}}
-    replace_pages(path, page_of(zeros(unfolded, codec), 0, unfolded, about))
-    return unfolded
-
-
-def annotated(make: Callable[[int], Any], short_names: bool = False):
-    def made(path: Path, size: int) -> int | None:
-        import anndata
-        import h5py
-
-        matrix = make(size)
-        known = anndata.AnnData(np.ones((2, 2)))
-        known.write_h5ad(path)
-        with h5py.File(path, "r+") as file:
-            del file["X"]
-            sparse = sp.issparse(matrix)
-            parts = {f"X/{name}": getattr(matrix, name) for name in SPARSE_PARTS} if sparse else {
-                "X": matrix
-            }  # fmt: skip
-            for name, part in parts.items():
-                file.create_dataset(name, data=part, compression=None if sparse else "gzip")
-            kind = "csr_matrix" if sparse else "array"
-            file["X"].attrs.update({"encoding-type": kind, "encoding-version": "0.2.0"})
-            if sparse:
-                file["X"].attrs["shape"] = matrix.shape
-            for axis, length in zip(("obs", "var"), matrix.shape, strict=True):
-                del file[axis]["_index"]
-                names = [f"{n:04x}" if short_names else f"cell-{n:012d}" for n in range(length)]
-                file[axis]["_index"] = np.array(names, "S") if short_names else names
-        return None if sparse else matrix.nbytes
-
-    return made
-
-
-def short_rows(size: int) -> sp.csr_array:
-    """Return a matrix of nothing but rows."""
-    return sp.csr_array((size // 8, 2), dtype=np.int8)
-
-
-def counts(size: int) -> sp.csr_array:
-    return sp.random_array((max(size // 4000, 2), 5000), density=0.1, format="csr", rng=0,
-                           dtype=np.float32)  # fmt: skip
-
-
-def tree_of(unit: str, before: str = "[", after: str = "0]") -> Callable[[Path, int], None]:
-    """Write a model file of nothing but its description."""
-
-    def make(path: Path, size: int) -> None:
-        values = before + unit * (size // len(unit)) + after
-        head = '{"format": "ccot-model", "version": 1, "ccot": "0", "values": '
-        with zipfile.ZipFile(path, "w") as stored:
-            stored.writestr("model.json", head + values + "}")
-
-    return make
-
-
-def shared_parts(path: Path, size: int) -> None:
-    """Write a model file with many matrices of the same few arrays."""
-    n = size // 24
-    parts = np.ones(n), np.zeros(n, np.int64), np.array([0, n], np.int64)
-    one = '{"sparse": "csr", "as": "array", "shape": [1, 2], "parts": [%s]}'
-    text = one % ", ".join(f'{{"array": {k}}}' for k in range(3))
-    tree = ", ".join([text] * 100)
-    with zipfile.ZipFile(path, "w") as stored:
-        stored.writestr("model.json", '{"format": "ccot-model", "version": 1, "ccot": "0", '
-                        f'"values": [{tree}]}}')  # fmt: skip
-        for number, part in enumerate(parts):
-            buffer = io.BytesIO()
-            np.save(buffer, part)
-            stored.writestr(f"arrays/{number}.npy", buffer.getvalue())
-
-
-def real_model(path: Path, size: int) -> None:
-    n = size // 45
-    names = np.array([f"cell-{k:08d}" for k in range(n)], object)
-    write_values(path, [names, np.zeros(n, np.int64), np.ones(n), np.ones(n)], {}, "0")
-
-
-def zarr_of_nothing(path: Path, size: int) -> None:
-    path.mkdir()
-    about = {"zarr_format": 2, "shape": [size, 100], "chunks": [size, 100], "order": "C",
-             "fill_value": 0, "dtype": "<f8", "filters": None, "compressor": None}  # fmt: skip
-    (path / ".zarray").write_text(json.dumps(about))
-
-
-def zarr_of_much(path: Path, size: int) -> int:
-    """Write a Zarr array whose one small chunk holds gzip members of zeros without end."""
-    path.mkdir()
-    about = {"zarr_format": 2, "shape": [100, 100], "chunks": [100, 100], "order": "C",
-             "fill_value": 0, "dtype": "<f8", "filters": None,
-             "compressor": {"id": "gzip", "level": 1}}  # fmt: skip
-    (path / ".zarray").write_text(json.dumps(about))
-    member = gzip.compress(bytes(1 << 24), 1)
-    (path / "0.0").write_bytes(member * max(size // len(member), 1))
-    return size
-
-
-def real_zarr(path: Path, size: int) -> int:
-    import zarr
-
-    values = np.random.default_rng(0).normal(size=(size // 800, 100))
-    zarr.create_array(str(path), shape=values.shape, chunks=(1000, 100), dtype="f8")[:] = values
-    return size
 
 
 # Cases ------------------------------------------------------------------------------------------
@@ -426,7 +89,7 @@ class Case:
     honest: bool = False
 
 
-def _cases() -> Iterator[Case]:
+def _text() -> Iterator[Case]:
     text = partial(Case, ending="csv")
     yield text("CSV: names and real values", real_table, honest=True)
     yield text("CSV: digits", repeated("1,2,3,4,5,6,7,8,9,0\n"), honest=True)
@@ -447,6 +110,9 @@ def _cases() -> Iterator[Case]:
     yield text("long table: ratings", ratings, options=long, honest=True)
     yield text("long table: all names distinct", named_cells, options=long)
     yield text("long table: pairs", repeated("1,2\n", "a,b\n"), options={"long": [0, 1]})
+
+
+def _packed_text() -> Iterator[Case]:
     yield Case("gzip: digits", gzipped(mostly_digits), "csv.gz")
     yield Case("gzip: real values", gzipped(real_table), "csv.gz", honest=True)
     yield Case("Matrix Market: real values", real_market, "mtx", honest=True)
@@ -458,6 +124,9 @@ def _cases() -> Iterator[Case]:
     yield Case("Matrix Market: dense, symmetric",
                market("array integer symmetric", "1\n", half_square), "mtx")  # fmt: skip
     yield Case("Matrix Market: gzip, pattern", gzipped_market, "mtx.gz")
+
+
+def _arrays() -> Iterator[Case]:
     yield Case("npy: float64", array("f8"), "npy", honest=True)
     yield Case("npy: float64, columns first", array("f8", "F"), "npy", honest=True)
     yield Case("npy: float16", array("f2"), "npy")
@@ -467,6 +136,9 @@ def _cases() -> Iterator[Case]:
     yield Case("npz: sparse float64", sparse_archive("csr", "f8"), "npz", honest=True)
     for form in ("csr", "bsr", "dia"):
         yield Case(f"npz: sparse int8, {form}", sparse_archive(form, "i1"), "npz")
+
+
+def _tables() -> Iterator[Case]:
     yield Case("Parquet: names and real values", real_parquet, "parquet", honest=True)
     yield Case("Parquet: runs", parquet, "parquet")
     yield Case("Parquet: runs, few names", partial(parquet, names=["a", "b"], n=1), "parquet")
@@ -480,6 +152,9 @@ def _cases() -> Iterator[Case]:
     yield Case("h5ad: sparse counts", annotated(counts), "h5ad", honest=True)
     yield Case("h5ad: int8, compressed", annotated(nearly_constant), "h5ad")
     yield Case("h5ad: short names, no values", annotated(short_rows, short_names=True), "h5ad")
+
+
+def _models() -> Iterator[Case]:
     model = partial(Case, ending="ccot", read=partial(read_values, types={}))
     yield model("model: names and arrays", real_model, honest=True)
     yield model("model: short texts", tree_of('"ab",', '{"strings": [', '"a"]}'))
@@ -487,6 +162,9 @@ def _cases() -> Iterator[Case]:
     yield model("model: empty lists", tree_of("[],"))
     yield model("model: small objects", tree_of('{"array":0},'))
     yield model("model: many matrices of the same arrays", shared_parts)
+
+
+def _by_rows() -> Iterator[Case]:
     rows = partial(Case, read=read_rows)
     yield rows("by rows, npy: int8", array("i1"), "npy")
     yield rows("by rows, Parquet: runs", parquet, "parquet")
@@ -496,17 +174,11 @@ def _cases() -> Iterator[Case]:
     yield rows("by rows, Zarr: real numbers", real_zarr, "zarr", honest=True)
 
 
-def names_alone(path: Path, size: int) -> int:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    n_rows = size // 8
-    names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array(["a"]))
-    pq.write_table(pa.table({"name": names}), path)
-    return 8 * n_rows
-
-
-CASES = {case.what: case for case in _cases()}
+CASES = {
+    case.what: case
+    for cases in (_text, _packed_text, _arrays, _tables, _models, _by_rows)
+    for case in cases()
+}
 
 
 # Measuring --------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.hostile_memory import page_of, parquet_of_much, replace_pages, thrift, zeros
+from benchmarks.hostile_files import page_of, parquet_of_much, replace_pages, thrift, zeros
 from ccot.io import InputError, parquet, read_matrix
 from ccot.sources import as_source, files
 
