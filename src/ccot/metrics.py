@@ -1,20 +1,8 @@
 """Measures of the difference between two co-clusterings.
 
-All measures compare two pairs of partitions, ``(row_true, column_true)`` and
-``(row_pred, column_pred)``. The names of the labels never matter, only which points are
-in one cluster. A cell of the matrix belongs to the block of its row and its
-column, so everything about the cells follows from two small tables of counts, one
-for rows and one for columns: no function here ever visits the n x d cells.
-
-=================================  =====================  ====================
-function                           perfect match          range
-=================================  =====================  ====================
-`error_rate` (one partition)       0                      [0, 1)
-`coclustering_error`               0                      [0, 1)
-`normalized_classification_error`  0                      [0, 1]
-`coclustering_ari`                 1, about 0 by chance   [-1, 1]
-`coclustering_nmi`                 1                      [0, 1]
-=================================  =====================  ====================
+Only which points are in one cluster matters, not the names of the labels. A cell belongs to the
+block of its row and its column, so everything about the cells follows from two small tables of
+counts, one for rows and one for columns: no function here visits the n x d cells.
 """
 
 from __future__ import annotations
@@ -48,6 +36,10 @@ class _Crossing:
     def n_points(self) -> int:
         return int(self.counts.sum())
 
+    @property
+    def is_bijection(self) -> bool:
+        return len(self.counts) == len(self.true_sizes) == len(self.pred_sizes)
+
 
 def error_rate(true: ArrayLike, pred: ArrayLike) -> float:
     """Share of misplaced points under the best one-to-one matching of labels.
@@ -60,20 +52,15 @@ def error_rate(true: ArrayLike, pred: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 (same partition) and below 1. Where the numbers of clusters differ,
-        some clusters have no counterpart and all their points count as errors.
+        From 0 (same partition) to below 1. Where the numbers of clusters differ, some clusters
+        have no counterpart and all their points count as errors.
 
     Examples
     --------
-    The names of the labels do not matter:
+    The names of the labels do not matter, and a cluster cut in two costs its smaller part:
 
     >>> from ccot.metrics import error_rate
-    >>> error_rate([0, 0, 1, 1], ["b", "b", "a", "a"])
-    0.0
-
-    A cluster cut in two costs its smaller part:
-
-    >>> error_rate([0, 0, 0, 0, 1], [0, 0, 0, 2, 1])
+    >>> error_rate([0, 0, 0, 0, 1], ["b", "b", "b", "c", "a"])
     0.2
     """
     return _error_rate(_cross(true, pred, "true", "pred"))
@@ -92,16 +79,14 @@ def coclustering_error(
 
     Parameters
     ----------
-    row_true, column_true : array-like of shape (n_rows,) and (n_columns,)
-        The reference.
-    row_pred, column_pred : array-like of shape (n_rows,) and (n_columns,)
-        The partitions to judge. Their numbers of clusters may differ from those of
-        the reference; clusters without a counterpart then count as errors.
+    row_true, column_true, row_pred, column_pred : array-like of shape (n_rows,) or (n_columns,)
+        The reference, and the partitions to judge. Numbers of clusters may differ; clusters
+        without a counterpart then count as errors.
 
     Returns
     -------
     float
-        Between 0 (same blocks) and below 1.
+        From 0 (same blocks) to below 1.
 
     See Also
     --------
@@ -110,8 +95,8 @@ def coclustering_error(
 
     References
     ----------
-    .. [1] A. Patrikainen and M. Meila, "Comparing subspace clusterings", IEEE
-       Transactions on Knowledge and Data Engineering 18 (2006), 902-916.
+    .. [1] A. Patrikainen and M. Meila, "Comparing subspace clusterings", IEEE Transactions on
+       Knowledge and Data Engineering 18 (2006), 902-916.
 
     Examples
     --------
@@ -133,20 +118,15 @@ def normalized_classification_error(
 
     Two partitions with :math:`k` and :math:`k'` clusters never disagree by more than
     :math:`1 - 1/\max(k, k')`. Each side's `error_rate` is divided by that bound (a side
-    on which both partitions have one cluster has error 0), and the sides are combined as
-    in `coclustering_error`:
+    on which both partitions have one cluster has error 0), and combined as in `coclustering_error`:
 
-    .. math::
-
-        \mathrm{NCE}_r = e_r \frac{g}{g - 1}, \quad g = \max(k_r, k_r'), \qquad
-        \mathrm{NCE} = \mathrm{NCE}_r + \mathrm{NCE}_c - \mathrm{NCE}_r \mathrm{NCE}_c .
+    .. math:: \mathrm{NCE}_r = e_r \frac{g}{g - 1}, \quad g = \max(k_r, k_r'), \qquad
+              \mathrm{NCE} = \mathrm{NCE}_r + \mathrm{NCE}_c - \mathrm{NCE}_r \mathrm{NCE}_c .
 
     Parameters
     ----------
-    row_true, column_true : array-like of shape (n_rows,) and (n_columns,)
-        The reference.
-    row_pred, column_pred : array-like of shape (n_rows,) and (n_columns,)
-        The partitions to judge.
+    row_true, column_true, row_pred, column_pred : array-like of shape (n_rows,) or (n_columns,)
+        The reference, and the partitions to judge.
 
     Returns
     -------
@@ -156,9 +136,7 @@ def normalized_classification_error(
 
     References
     ----------
-    .. [1] V. Robert, Y. Vasseur and V. Brault, "Comparing high-dimensional partitions
-       with the Co-clustering Adjusted Rand Index", Journal of Classification 38 (2021),
-       158-186.
+    .. [1] Robert, Vasseur and Brault (2021), as in :func:`coclustering_ari`.
 
     Examples
     --------
@@ -181,16 +159,13 @@ def coclustering_ari(
 ) -> float:
     """Adjusted Rand index of the two partitions of the cells into blocks (CARI).
 
-    The table that crosses the blocks is the Kronecker product of the tables that cross
-    the rows and the columns, so its sums of squares are products of theirs. The index is
-    computed from those, in exact integers, in time independent of n x d.
+    The table that crosses the blocks is the Kronecker product of those that cross the rows and the
+    columns, so its sums of squares are products of theirs: exact, in time independent of n x d.
 
     Parameters
     ----------
-    row_true, column_true : array-like of shape (n_rows,) and (n_columns,)
-        The reference.
-    row_pred, column_pred : array-like of shape (n_rows,) and (n_columns,)
-        The partitions to judge.
+    row_true, column_true, row_pred, column_pred : array-like of shape (n_rows,) or (n_columns,)
+        The reference, and the partitions to judge.
 
     Returns
     -------
@@ -199,15 +174,12 @@ def coclustering_ari(
 
     References
     ----------
-    .. [1] V. Robert, Y. Vasseur and V. Brault, "Comparing high-dimensional partitions
-       with the Co-clustering Adjusted Rand Index", Journal of Classification 38 (2021),
-       158-186.
+    .. [1] V. Robert, Y. Vasseur and V. Brault, "Comparing high-dimensional partitions with the
+       Co-clustering Adjusted Rand Index", Journal of Classification 38 (2021), 158-186.
 
     Examples
     --------
     >>> from ccot.metrics import coclustering_ari
-    >>> coclustering_ari([0, 0, 1, 1], [0, 1, 1], [1, 1, 0, 0], [1, 0, 0])
-    1.0
     >>> round(coclustering_ari([0, 0, 1, 1], [0, 1, 1], [1, 1, 1, 0], [1, 0, 0]), 3)
     0.399
     """
@@ -226,10 +198,8 @@ def coclustering_ari(
     if only_true == only_pred == 0:
         return 1.0
     numerator = 2 * (both * neither - only_true * only_pred)
-    denominator = (both + only_true) * (only_true + neither) + (both + only_pred) * (
-        only_pred + neither
-    )
-    return numerator / denominator
+    denominator = (both + only_true) * (only_true + neither)
+    return numerator / (denominator + (both + only_pred) * (only_pred + neither))
 
 
 def coclustering_nmi(
@@ -237,24 +207,19 @@ def coclustering_nmi(
 ) -> float:
     r"""Normalised mutual information of the two partitions of the cells (coNMI).
 
-    A block is a row cluster and a column cluster drawn independently, so information and
-    entropy of the blocks are sums over the two sides:
+    A block is a row cluster and a column cluster drawn independently, so information and entropy of
+    the blocks are sums over the two sides:
 
-    .. math::
+    .. math:: \mathrm{coNMI} = \frac{I(z, z') + I(w, w')}{\max\{H(z) + H(w),\; H(z') + H(w')\}}
 
-        \mathrm{coNMI} = \frac{I(z, z') + I(w, w')}
-                              {\max\{H(z) + H(w),\; H(z') + H(w')\}}
-
-    with :math:`z, w` the true, :math:`z', w'` the predicted row and column partitions,
-    :math:`I` mutual information and :math:`H` entropy. It is 1 if and only if the blocks
-    are the same, in particular if both co-clusterings are one single block.
+    with :math:`z, w` the true, :math:`z', w'` the predicted row and column partitions, :math:`I`
+    mutual information and :math:`H` entropy. It is 1 if and only if the blocks are the same,
+    in particular if both co-clusterings are one single block.
 
     Parameters
     ----------
-    row_true, column_true : array-like of shape (n_rows,) and (n_columns,)
-        The reference.
-    row_pred, column_pred : array-like of shape (n_rows,) and (n_columns,)
-        The partitions to judge.
+    row_true, column_true, row_pred, column_pred : array-like of shape (n_rows,) or (n_columns,)
+        The reference, and the partitions to judge.
 
     Returns
     -------
@@ -263,18 +228,13 @@ def coclustering_nmi(
 
     References
     ----------
-    .. [1] V. Robert, Y. Vasseur and V. Brault, "Comparing high-dimensional partitions
-       with the Co-clustering Adjusted Rand Index", Journal of Classification 38 (2021),
-       158-186.
+    .. [1] Robert, Vasseur and Brault (2021), as in :func:`coclustering_ari`.
 
     Examples
     --------
-    >>> from ccot.metrics import coclustering_nmi
-    >>> coclustering_nmi([0, 0, 1, 1], [0, 1, 1], [1, 1, 0, 0], [1, 0, 0])
-    1.0
-
     All that is known about the rows is lost, the columns are right:
 
+    >>> from ccot.metrics import coclustering_nmi
     >>> round(coclustering_nmi([0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1]), 3)
     0.5
     """
@@ -284,7 +244,7 @@ def coclustering_nmi(
         _entropy(rows.true_sizes) + _entropy(columns.true_sizes),
         _entropy(rows.pred_sizes) + _entropy(columns.pred_sizes),
     )
-    if _is_bijection(rows) and _is_bijection(columns):
+    if rows.is_bijection and columns.is_bijection:
         return 1.0
     information = _mutual_information(rows) + _mutual_information(columns)
     return max(information / entropy, 0.0)
@@ -343,10 +303,6 @@ def _either(row_error: float, column_error: float) -> float:
     return row_error + column_error - row_error * column_error
 
 
-def _is_bijection(crossing: _Crossing) -> bool:
-    return len(crossing.counts) == len(crossing.true_sizes) == len(crossing.pred_sizes)
-
-
 def _sum_of_squares(counts: NDArray[np.int64]) -> int:
     # Python integers: products of these sums outgrow 64 bits on large matrices.
     return int(np.dot(counts, counts))
@@ -358,10 +314,8 @@ def _entropy(sizes: NDArray[np.int64]) -> float:
 
 
 def _mutual_information(crossing: _Crossing) -> float:
-    shares = crossing.counts / crossing.n_points
-    by_chance = (
-        crossing.true_sizes[crossing.true_codes]
-        / crossing.n_points
-        * (crossing.pred_sizes[crossing.pred_codes] / crossing.n_points)
-    )
-    return float((shares * np.log(shares / by_chance)).sum())
+    n = crossing.n_points
+    true_shares = crossing.true_sizes[crossing.true_codes] / n
+    pred_shares = crossing.pred_sizes[crossing.pred_codes] / n
+    shares = crossing.counts / n
+    return float((shares * np.log(shares / (true_shares * pred_shares))).sum())

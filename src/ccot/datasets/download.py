@@ -24,13 +24,7 @@ class _TryAgainError(Exception):
 
 
 def download(
-    url: str,
-    path: Path,
-    *,
-    md5: str,
-    n_tries: int = 5,
-    delay: float = 1.0,
-    timeout: float = 30.0,
+    url: str, path: Path, *, md5: str, n_tries: int = 5, delay: float = 1.0, timeout: float = 30.0
 ) -> Path:
     """Download a file unless it is there already, as it should be.
 
@@ -41,8 +35,7 @@ def download(
     if path.exists():
         if _is_good(path, md5):
             return path
-        message = f"{path} is damaged: it is downloaded again"
-        warnings.warn(message, UserWarning, stacklevel=2)
+        warnings.warn(f"{path} is damaged: it is downloaded again", UserWarning, stacklevel=2)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     reason = ""
@@ -51,7 +44,9 @@ def download(
             time.sleep(delay * 2 ** (attempt - 1))
         try:
             _fetch_rest(url, part, timeout)
-            _check(part, md5)
+            if (found := _md5(part)) != md5:
+                part.unlink()
+                raise _TryAgainError(f"the checksum of what arrived is {found}, not {md5}")
         except _TryAgainError as failure:
             reason = str(failure)
             continue
@@ -93,13 +88,6 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
         raise _TryAgainError(f"the connection failed ({error})") from error
     if length is not None and arrived < have + int(length):
         raise _TryAgainError(f"the connection broke after {arrived} of {have + int(length)} bytes")
-
-
-def _check(part: Path, md5: str) -> None:
-    found = _md5(part)
-    if found != md5:
-        part.unlink()
-        raise _TryAgainError(f"the checksum of what arrived is {found}, not {md5}")
 
 
 def _is_good(path: Path, md5: str) -> bool:

@@ -28,16 +28,14 @@ def fetch_movielens_100k(data_home: str | os.PathLike[str] | None = None) -> Bun
     ----------
     data_home : path, optional
         Folder that holds the files ``u.data``, ``u.item``, ``u.user`` and ``u.genre``, or a folder
-        ``ml-100k`` with them, or the archive; the archive is downloaded to it otherwise. Without
-        it, the folder named by the environment variable ``CCOT_DATA``, or ``ccot`` in the user's
-        cache folder.
+        ``ml-100k`` with them, or the archive, which is downloaded to it otherwise; by default that
+        named by the environment variable ``CCOT_DATA``, or ``ccot`` in the user's cache folder.
 
     Returns
     -------
     Bunch
-        ``data``, a sparse array (943, 1682) whose stored entries are the ratings;
-        ``titles``, ``years`` (NaN where unknown), ``genres`` (boolean, 1682 x 19) and
-        ``genre_names`` of the movies; ``ages``, ``sexes`` and ``occupations`` of the users.
+        ``data``, a sparse array (943, 1682) of ratings; ``titles``, ``years`` (NaN where unknown),
+        ``genres`` (boolean, 1682 x 19) and ``genre_names``; ``ages``, ``sexes``, ``occupations``.
 
     See Also
     --------

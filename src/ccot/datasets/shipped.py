@@ -59,8 +59,7 @@ def load_southern_women() -> Bunch:
     Returns
     -------
     Bunch
-        ``data`` of shape (18, 14), ones and zeros; ``row_names``, ``column_names``, and empty
-        ``annotations``.
+        ``data`` (18, 14), ones and zeros; ``row_names``, ``column_names``, empty ``annotations``.
     """
     return _load("southern_women", ())
 
@@ -71,12 +70,9 @@ def _load(name: str, known: tuple[str, ...]) -> Bunch:
     head, *lines = csv.reader(file.read_text(encoding="utf-8").splitlines())
     end = len(head) - len(known)
     numbers = [[float(value) if value else np.nan for value in line[1:end]] for line in lines]
-    annotations = {
-        title: [line[end + i] or None for line in lines] for i, title in enumerate(known)
-    }
     return Bunch(
         data=np.array(numbers),
         row_names=[line[0] for line in lines],
         column_names=head[1:end],
-        annotations=annotations,
+        annotations={known[i]: [x[end + i] or None for x in lines] for i in range(len(known))},
     )

@@ -56,14 +56,11 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_columns)
-            The matrix.
-        y : None
-            Ignored; here for the sake of pipelines.
+        y : ignored
 
         Returns
         -------
-        ndarray of shape (n_rows,)
-            ``row_labels_``.
+        row_labels_ : ndarray of shape (n_rows,)
         """
         # Every subclass has a fit of its own; a stub here would only hide one that is missing.
         return self.fit(X, y).row_labels_  # type: ignore[attr-defined]
@@ -93,7 +90,6 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         Returns
         -------
         pathlib.Path
-            The file.
         """
         # The registry knows every estimator, so it cannot be known from here at import time.
         from ccot.estimators.models import save_model
@@ -106,11 +102,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         Parameters
         ----------
         side : {"rows", "columns"}, default="rows"
-            Which side.
         names : sequence of str, optional
             Names of the rows or columns; by default those of the fitted frame, or else positions.
         library : {"pandas", "polars"}, default="pandas"
-            Whose frame.
 
         Returns
         -------
@@ -156,8 +150,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
         """Return the lines of the summary about one side."""
         line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
-        confidence = getattr(self, f"{name}_confidence_", None)
-        if confidence is not None:
+        if (confidence := getattr(self, f"{name}_confidence_", None)) is not None:
             line += f"; mean confidence {confidence.mean():.2f}"
         portraits = getattr(self, "_kept_portraits", ((), ()))[0 if name == "row" else 1]
         # Numbers of columns would tell nothing.
@@ -229,6 +222,7 @@ class InductiveCoclustering(BaseCoclustering):
 
     checkpoint: str | os.PathLike[str] | None
     verbose: int | Progress
+    _unit: float
     _coclustering: Coclustering
 
     def predict(self, X: Any) -> np.ndarray:
@@ -282,8 +276,7 @@ class InductiveCoclustering(BaseCoclustering):
         return self._in_unit(checked)
 
     def _in_unit(self, X: Matrix) -> Matrix:
-        unit = getattr(self, "_unit", 1.0)
-        return X if unit == 1.0 else X / unit
+        return X / self._unit if hasattr(self, "_unit") else X
 
     def _check_new_rows(self, X: Any) -> Matrix:
         """Return new rows as float64, with the columns of the fitted matrix."""
@@ -293,11 +286,7 @@ class InductiveCoclustering(BaseCoclustering):
     def _check_source(self, X: Any) -> RowSource:
         """Return the rows of ``X``, or say what is wrong with it and what to do."""
         source = as_source(X, allow_nan=self._allow_nan)
-        if min(source.shape) < 2:
-            raise ValueError(
-                f"X has {source.shape[0]} rows and {source.shape[1]} columns: a co-clustering "
-                "needs at least two of each"
-            )
+        check_shape(*source.shape)
         self._check_numbers(*source.shape)
         self.n_features_in_ = source.shape[1]
         if source.column_names is not None:
@@ -379,10 +368,8 @@ class BaseStepCoclustering(InductiveCoclustering):
         assert isinstance(side, StepSide)
         lines = super()._describe(name, side, asked)
         if len(side.number_votes) > 1:
-            shares = ", ".join(
-                f"{number}: {max(share, 0.01):.0%}" for number, share in side.number_votes.items()
-            )
-            lines.append(f"    number of {name} clusters over the draws: {shares}")
+            votes = (f"{number}: {max(n, 0.01):.0%}" for number, n in side.number_votes.items())
+            lines.append(f"    number of {name} clusters over the draws: {', '.join(votes)}")
         if asked is None and side.n_clusters == 1 and np.ptp(side.log_scaling) > 0:
             lines.append(f"    the sorted {name} scalings are smooth: no step is significant")
         return lines
@@ -414,6 +401,15 @@ def is_read_by_row(X: Any) -> bool:
     return not _is_plain(X) and is_source(X)
 
 
+def check_shape(n_rows: int, n_columns: int) -> None:
+    """Refuse what has a single row or column."""
+    if min(n_rows, n_columns) < 2:
+        raise ValueError(
+            f"X has {n_rows} rows and {n_columns} columns: a co-clustering needs at least two of "
+            "each"
+        )
+
+
 def _unit_of(X: Matrix) -> float:
     """Return the power of two to divide by where squares of the values would not be finite."""
     values = X.data if is_sparse(X) else X
@@ -428,13 +424,14 @@ def _numbers(X: Any) -> Any:
     """Refuse text and dates with a message that helps; the rest is scikit-learn's to check."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
-    kind = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", None)
-    if getattr(kind, "kind", None) in ("M", "m"):
+    dtype = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", None)
+    kind = getattr(dtype, "kind", None)
+    if kind in ("M", "m"):
         raise ValueError(
             "X contains dates or times where numbers are expected: pass a data frame, whose "
             "columns are read by their kind, or turn them into numbers, such as days since a date"
         )
-    if getattr(kind, "kind", None) in ("U", "S"):
+    if kind in ("U", "S"):
         raise ValueError(
             "X contains text where numbers are expected (could not convert string to float): "
             "drop those columns or encode them first"

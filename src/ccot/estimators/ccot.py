@@ -36,16 +36,13 @@ class CCOT(BaseStepCoclustering):
 
     is solved by a coupling :math:`\mathrm{diag}(\alpha)\, e^{-\lambda M}\, \mathrm{diag}(\beta)`.
     Sorted, the scalings :math:`\alpha` and :math:`\beta` show steps; rows on one step form a
-    cluster, and so do columns. Nobody has to say how many there are.
-
-    Rows and columns can be compared only where the matrix is square, so squares are drawn from it
-    and vote. For a matrix with more columns than rows, columns are drawn.
+    cluster, and so do columns. Rows and columns can be compared only where the matrix is square, so
+    squares are drawn from it and vote: of its rows, or of its columns where there are more of them.
 
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
-        Numbers of clusters. None: found from the data. An integer: exactly that many, by the
-        strongest jumps.
+        Numbers of clusters, made by the strongest jumps; None: found from the data.
     reg : float or "cv", default=0.2
         Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost. Small
         values tell more clusters apart and take more iterations. ``"cv"`` chooses from
@@ -57,14 +54,13 @@ class CCOT(BaseStepCoclustering):
         vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
         where they are wide), a random pool of that many is drawn from; see the notes.
     sampling : {"cover", "uniform", "replacement"}, default="cover"
-        ``"cover"`` draws everyone equally often, and where that is 64 times or more, many draws
-        share most of their arithmetic. ``"uniform"`` makes independent draws, each without
-        replacement. ``"replacement"`` draws with replacement, as the paper's ``datasample`` does by
-        default: a row that is in a draw k times has k times the mass there and k votes; the
+        ``"cover"`` draws everyone equally often, and so needs the fewest draws; from 64 times on,
+        many draws share most of their arithmetic. ``"uniform"`` makes independent draws, each
+        without replacement. ``"replacement"`` draws with replacement, as the paper's ``datasample``
+        does by default: a row that is in a draw k times has k times the mass there and k votes; the
         detector ``"multiscale"`` looks at it once, since equal values would pass for a step, the
-        others at all copies. The default reaches all rows with the fewest draws and gives each of
-        them as many votes. For a square matrix there is nothing to draw: the first draw is the
-        matrix as it is, later ones pair its rows and columns in another order.
+        others at all copies. Of a square matrix the first draw is the matrix as it is, later ones
+        pair its rows and columns in another order.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_iter : int, default=1000
@@ -79,11 +75,9 @@ class CCOT(BaseStepCoclustering):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the draws.
     checkpoint : path-like or None, default=None
-        Folder in which finished pieces of a fit are kept. Stopped at any moment, by whatever, the
-        same fit goes on from there and comes to the same result; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
-        Print progress if positive. A callable is told instead: ``verbose(message)``, and
-        ``verbose(stage, done, total)`` while a stage is under way.
+        Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 
     Attributes
     ----------
@@ -100,24 +94,16 @@ class CCOT(BaseStepCoclustering):
     row_log_scaling_, column_log_scaling_ : ndarray of float
         Logarithms of the scalings in the draw with the clearest steps; rows that were not in it
         are scaled in closed form.
-    row_jumps_, column_jumps_ : ndarray of int
-        How many of the sorted scalings lie before each jump.
-    row_jump_strength_, column_jump_strength_ : ndarray of float
-        Strength of these jumps.
+    row_jumps_, column_jumps_, row_jump_strength_, column_jump_strength_ : ndarray
+        How many of the sorted scalings lie before each jump, and how strong it is.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block.
-    rows_, columns_, biclusters_
-        Block membership as in scikit-learn.
-    n_samplings_ : int
-        Number of draws made.
-    n_iter_ : int
-        Iterations of the slowest draw.
-    reg_ : float
-        The regularisation used.
-    reg_path_ : RegPath
-        What cross-validation saw; only with ``reg="cv"``.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Block membership and what was fitted, as in scikit-learn.
+    n_samplings_, n_iter_ : int
+        Number of draws made, and iterations of the slowest one.
+    reg_, reg_path_ : float, RegPath
+        The regularisation used and, with ``reg="cv"`` only, what cross-validation saw.
 
     See Also
     --------
@@ -146,8 +132,6 @@ class CCOT(BaseStepCoclustering):
     >>> model = CCOT(random_state=0).fit(matrix)
     >>> model.n_row_clusters_, model.n_column_clusters_
     (3, 3)
-    >>> bool((model.predict(matrix[:10]) == model.row_labels_[:10]).all())
-    True
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -208,13 +192,11 @@ class CCOT(BaseStepCoclustering):
             Finite numbers, at least two rows and two columns. Read row by row, and never held as a
             whole, are memory-mapped arrays, Dask and Zarr arrays, paths of ``.npy``, Parquet and
             Zarr, and :class:`ccot.sources.FunctionSource`.
-        y : None
-            Ignored; here for the sake of pipelines.
+        y : ignored
 
         Returns
         -------
-        CCOT
-            The fitted estimator.
+        self : CCOT
         """
         self._validate_params()
         self._forget()
@@ -239,23 +221,17 @@ class CCOT(BaseStepCoclustering):
 
         The first call is :meth:`fit`. Later ones place the new rows on the steps that were found,
         and add them to the fitted attributes: labels of earlier rows and numbers of clusters stay
-        as they are, block means count the new rows in.
+        as they are, block means count the new rows in. Labels are copied: send rows in batches.
 
         Parameters
         ----------
         X : array-like, sparse matrix, or a matrix that is read row by row
             New rows, with the columns of the first ones.
-        y : None
-            Ignored.
+        y : ignored
 
         Returns
         -------
-        CCOT
-            The estimator.
-
-        Notes
-        -----
-        Every call copies the labels of earlier rows: send rows in batches.
+        self : CCOT
 
         Examples
         --------
@@ -274,7 +250,10 @@ class CCOT(BaseStepCoclustering):
         # Models of earlier versions have their means on the attribute alone.
         found = replace(found, block_means=self.block_means_)
         found, share_outside = add_rows(found, self._check_new_source(X), run)
-        self._extend_names(X)
+        # Names of rows are kept while every batch brings them.
+        known, new = self.__dict__.pop("row_names_in_", None), row_names(X)
+        if known is not None and new is not None:
+            self.row_names_in_ = np.concatenate([known, new])
         if share_outside > _OUTSIDE_SHARE:
             warnings.warn(
                 f"{share_outside:.0%} of the new rows lie between or beyond the steps that "
@@ -283,12 +262,6 @@ class CCOT(BaseStepCoclustering):
                 stacklevel=2,
             )
         return self._adopt(found)
-
-    def _extend_names(self, X: Any) -> None:
-        """Keep the names of rows while every batch brings them."""
-        known, new = self.__dict__.pop("row_names_in_", None), row_names(X)
-        if known is not None and new is not None:
-            self.row_names_in_ = np.concatenate([known, new])
 
     def _settings(self) -> CCOTSettings:
         names = (field.name for field in fields(CCOTSettings))

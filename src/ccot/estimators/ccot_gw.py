@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -38,8 +38,7 @@ class CCOTGW(BaseStepCoclustering):
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
-        Numbers of clusters. None: found from the data. An integer: exactly that many, by the
-        strongest jumps.
+        Numbers of clusters, made by the strongest jumps; None: found from the data.
     reg : float or "cv", default=1.0
         Weight of the entropy. ``"cv"`` chooses from 10, 1, .1 and .01 by the information that
         partitions of two halves of the data share.
@@ -52,8 +51,7 @@ class CCOTGW(BaseStepCoclustering):
     loss : {"square", "kl"}, default="square"
         How similarities are compared.
     n_support : int or None, default=None
-        Points of the barycentre. None: as many as rows. Fewer are faster: time and memory of
-        each alignment are proportional to it.
+        Points of the barycentre, None: as many as rows; time and memory are proportional to it.
     kernel_rank : int, "auto" or None, default="auto"
         Rank of the similarities. None: those of all pairs, which take memory of
         :math:`n^2 + d^2`. An integer: that many landmarks, drawn from the rows and from the
@@ -65,26 +63,20 @@ class CCOTGW(BaseStepCoclustering):
         Left out with landmarks: it would take more than linear time.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
-    max_updates : int, default=10
-        Limit on the updates of the barycentre.
-    max_gromov_iter : int, default=100
-        Limit on the linearisations of each alignment.
-    max_iter : int, default=100
-        Limit on the Sinkhorn iterations of each linearisation.
-    tol : float, default=1e-4
-        Relative gain below which updates and linearisations stop.
-    sinkhorn_tol : float, default=1e-6
-        Error of the marginals at which Sinkhorn stops.
+    max_updates, max_gromov_iter, max_iter : int, default=10, 100 and 100
+        Limits on the updates of the barycentre, the linearisations of each alignment, and the
+        Sinkhorn iterations of each linearisation.
+    tol, sinkhorn_tol : float, default=1e-4 and 1e-6
+        Relative gain below which updates and linearisations stop; error of the marginals at which
+        Sinkhorn does.
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the halves of ``reg="cv"`` and of the landmarks; nothing else is random.
     checkpoint : path-like or None, default=None
-        Folder in which finished pieces of a fit are kept. Stopped at any moment, by whatever, the
-        same fit goes on from there and comes to the same result; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
-        Print progress if positive. A callable is told instead: ``verbose(message)``, and
-        ``verbose(stage, done, total)`` while a stage is under way.
+        Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 
     Attributes
     ----------
@@ -93,28 +85,21 @@ class CCOTGW(BaseStepCoclustering):
     n_row_clusters_, n_column_clusters_ : int
         Numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        Posterior probability of a row's (column's) own step, were the log scalings on each step
-        normal.
+        Posterior probability of the own step, were the log scalings on each step normal.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
         The number found, with share 1: there is one run, and no vote.
     row_log_scaling_, column_log_scaling_ : ndarray of float
         Logarithms of the scalings.
-    row_jumps_, column_jumps_ : ndarray of int
-        How many of the sorted scalings lie before each jump.
-    row_jump_strength_, column_jump_strength_ : ndarray of float
-        Strength of these jumps.
+    row_jumps_, column_jumps_, row_jump_strength_, column_jump_strength_ : ndarray
+        How many of the sorted scalings lie before each jump, and how strong it is.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; absent after :meth:`fit_kernels`.
-    rows_, columns_, biclusters_
-        Block membership as in scikit-learn.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Block membership and what was fitted, as in scikit-learn.
     n_iter_ : int
         Updates of the barycentre.
-    reg_ : float
-        The regularisation used.
-    reg_path_ : RegPath
-        What cross-validation saw; only with ``reg="cv"``.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
+    reg_, reg_path_ : float, RegPath
+        The regularisation used and, with ``reg="cv"`` only, what cross-validation saw.
 
     See Also
     --------
@@ -130,8 +115,7 @@ class CCOTGW(BaseStepCoclustering):
 
     References
     ----------
-    .. [1] Laclau, C., Redko, I., Matei, B., Bennani, Y. and Brault, V. (2017). Co-clustering
-       through optimal transport. ICML.
+    .. [1] Laclau et al. (2017), as in :class:`CCOT`.
 
     Examples
     --------
@@ -214,13 +198,11 @@ class CCOTGW(BaseStepCoclustering):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_columns)
             Finite numbers, at least two rows and two columns.
-        y : None
-            Ignored; here for the sake of pipelines.
+        y : ignored
 
         Returns
         -------
-        CCOTGW
-            The fitted estimator.
+        self : CCOTGW
         """
         self._validate_params()
         self._forget()
@@ -237,16 +219,14 @@ class CCOTGW(BaseStepCoclustering):
 
         Parameters
         ----------
-        row_kernel : array-like of shape (n_rows, n_rows)
-            Similarities of the rows.
-        column_kernel : array-like of shape (n_columns, n_columns)
-            Similarities of the columns.
+        row_kernel, column_kernel : array-like of shape (n_rows, n_rows), (n_columns, n_columns)
+            Similarities of the rows and of the columns.
 
         Returns
         -------
-        CCOTGW
-            The fitted estimator. Its ``predict`` takes the similarities of new rows to the fitted
-            rows, ``predict_columns`` those of new columns to the fitted columns.
+        self : CCOTGW
+            Its ``predict`` takes the similarities of new rows to the fitted rows,
+            ``predict_columns`` those of new columns to the fitted columns.
         """
         self._validate_params()
         self._forget()
@@ -271,27 +251,13 @@ class CCOTGW(BaseStepCoclustering):
                 f"n_support={self.n_support} is more than the {n_rows} rows: ask for at most "
                 f"{n_rows}, or pass None for as many"
             )
-        return CCOTGWSettings(
-            n_row_clusters=self.n_row_clusters,
-            n_column_clusters=self.n_column_clusters,
-            reg=self.reg,
-            weights=(float(weights[0]), float(weights[1])),
-            kernel=self.kernel,
-            loss=self.loss,
-            n_support=self.n_support,
-            exact_refinement=self.exact_refinement,
-            detector=self.detector,
-            limits=Limits(
-                self.max_updates,
-                self.max_gromov_iter,
-                self.max_iter,
-                self.tol,
-                self.sinkhorn_tol,
-                # A third round without any gain is part of what the authors' program does.
-                min_rounds=3 if self.exact_refinement else 2,
-            ),
-            device=self.device,
-        )
+        # A third round without any gain is part of what the authors' program does.
+        rounds = 3 if self.exact_refinement else 2
+        stops = self.max_updates, self.max_gromov_iter, self.max_iter, self.tol, self.sinkhorn_tol
+        names = {field.name for field in fields(CCOTGWSettings)} - {"kernel_rank", "limits"}
+        given = {name: getattr(self, name) for name in names}
+        given["weights"] = float(weights[0]), float(weights[1])
+        return CCOTGWSettings(**given, limits=Limits(*stops, min_rounds=rounds))
 
 
 def _check_kernel(name: str, kernel: Any) -> np.ndarray:

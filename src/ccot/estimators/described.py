@@ -82,9 +82,8 @@ class DescribedClusters:
     def _portraits(self, X: Any = None, columns: Any = None) -> Any:
         """Return what the row and the column clusters are."""
         if X is not None:
-            names = row_names(X)
             matrix = X if is_sparse(X) else np.asarray(X)
-            found = self._describe_matrix(matrix, columns, names)
+            found = self._describe_matrix(matrix, columns, row_names(X))
         elif hasattr(self, "_kept_portraits"):
             found = self._kept_portraits
         else:
@@ -103,12 +102,14 @@ class DescribedClusters:
             numbered = (f"column {j}" for j in range(shape[1]))
             columns = [*map(str, numbered if titles is None else titles)]
         if names is None:
-            names = getattr(self, "row_names_in_", None)
-        if names is None:
-            names = [f"row {i}" for i in range(shape[0])]
+            names = self._row_names()
         return portray_sides(
             matrix, self.row_labels_, self.column_labels_, columns, names, self.column_confidence_
         )
+
+    def _row_names(self) -> Any:
+        names = getattr(self, "row_names_in_", None)
+        return [f"row {i}" for i in range(len(self.row_labels_))] if names is None else names
 
     def _keep_portraits(self, matrix: Any, columns: Any = None):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
@@ -167,8 +168,7 @@ class DescribedClusters:
 def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:
     """Return one line for every column that sets a cluster apart, or one that there is none."""
     head = {"side": side, "cluster": cluster, "name": portrait.name, "size": portrait.size}
-    nothing = {"column": "", "direction": "average", "amount": ""}
-    told = [
+    lines = [
         {
             "column": trait.title,
             "direction": "high" if trait.effect > 0 else "low",
@@ -179,5 +179,6 @@ def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:
         }
         for trait in portrait.traits
     ]
-    empty = nothing | dict.fromkeys(("mean", "overall", "share"), float("nan"))
-    return [head | line for line in told or [empty]]
+    none = {"column": "", "direction": "average", "amount": ""}
+    none |= dict.fromkeys(("mean", "overall", "share"), float("nan"))
+    return [head | line for line in lines or [none]]

@@ -67,13 +67,12 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> from ccot import TransportCoclustering, load_model
+    >>> from ccot import CCOT, load_model
     >>> from ccot.datasets import load_simulated
     >>> matrix = load_simulated("D3", random_state=0).data
-    >>> model = TransportCoclustering(random_state=0).fit(matrix)
+    >>> model = CCOT(random_state=0).fit(matrix)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     again = load_model(model.save(Path(folder, "d3.ccot")))
+    ...     again = load_model(model.save(f"{folder}/d3.ccot"))
     >>> bool((again.predict(matrix) == model.predict(matrix)).all())
     True
     """
@@ -127,10 +126,9 @@ def _may_be_fitted(kind: type, key: Any) -> bool:
 
 def _plain(estimator: str, name: str, value: Any) -> Any:
     """Return a parameter as a file can hold it."""
-    if name == "random_state" and not isinstance(value, int | None):
-        # A generator has moved on since the fit: there is no seed left to write down.
-        return None
-    if name == "checkpoint":
+    # A generator has moved on since the fit: there is no seed left to write down.
+    spent = name == "random_state" and not isinstance(value, int | None)
+    if spent or name == "checkpoint":
         return None
     if name == "verbose" and callable(value):
         return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from ccot.blocks.columns import read_column, read_levels, recognise
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.describe import Column, portray_sides
-from ccot.estimators.base import InductiveCoclustering
+from ccot.estimators.base import InductiveCoclustering, check_shape
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.matrix import Table
@@ -64,22 +63,10 @@ def identifiers(table: Table, preparation: TablePreparation) -> list[str] | None
     return None
 
 
-def is_numeric(table: Table) -> bool:
-    """Return True where every column holds numbers."""
-    return all(values.dtype.kind == "f" for values in table.columns.values())
-
-
-def as_matrix(table: Table) -> np.ndarray:
-    """Return the columns of a table of numbers side by side."""
-    return np.column_stack(list(table.columns.values()))
-
-
 def fitted_columns(table: Table, names: Any) -> np.ndarray:
     """Return the columns of new rows that a matrix was fitted to, in its order."""
-    if names is None:
-        return as_matrix(table)
-    missing = [name for name in names if name not in table.columns]
-    if missing:
+    names = list(table.columns) if names is None else names
+    if missing := [name for name in names if name not in table.columns]:
         raise ValueError(
             f"{len(missing)} of the fitted columns are missing, the first one {missing[0]!r}"
         )
@@ -90,23 +77,6 @@ def named_columns(X: Any, names: Any = None) -> Table:
     """Return a matrix as a table; columns without names are called by their positions."""
     names = [f"x{index}" for index in range(X.shape[1])] if names is None else names
     return Table({str(name): X[:, index] for index, name in enumerate(names)})
-
-
-def why_table(
-    X: Matrix, table: Table | None, scale: str, column_kinds: Mapping[str, str] | None
-) -> str:
-    """Return why a matrix of numbers is to be taken for a table of unlike columns; "" if not."""
-    if column_kinds:
-        return "kinds of columns are given"
-    if not isinstance(X, np.ndarray):
-        return ""
-    if scale != "none" and differ_in_unit(X):
-        return "columns have different units"
-    if table is not None and X.shape[1] <= _MOST_COLUMNS:
-        kinds = {kind.kind for kind in recognise(table) if kind.is_used}
-        if len(kinds) > 1 and kinds & {"yes/no", "category", "ordered", "date"}:
-            return "columns are of different kinds"
-    return ""
 
 
 def match_columns(table: Table, preparation: TablePreparation) -> Table:
@@ -127,8 +97,7 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
             + ", ".join(missing[:10]),
             stacklevel=4,
         )
-    n_unseen = preparation.n_unseen(table)
-    if n_unseen:
+    if n_unseen := preparation.n_unseen(table):
         warnings.warn(
             f"{n_unseen} cells hold a category that no fitted row has; they count as gaps",
             stacklevel=4,
@@ -172,10 +141,10 @@ class TableInput(InductiveCoclustering):
         table = as_table(X)
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
-        if table is not None and not is_numeric(table):
+        if table is not None and any(one.dtype.kind != "f" for one in table.columns.values()):
             self._name(list(table.columns), table.row_names)
             return self._check_table(table, "columns are of different kinds")
-        checked = self._check_matrix(as_matrix(X) if isinstance(X, Table) else X)
+        checked = self._check_matrix(fitted_columns(X, None) if isinstance(X, Table) else X)
         self._name(column_names, row_names)
         why = self._why_table(checked, table)
         return self._check_table(table or named_columns(checked), why) if why else checked
@@ -184,16 +153,22 @@ class TableInput(InductiveCoclustering):
         """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
         if self.family != "auto" or self.heteroscedastic:
             return ""
-        return why_table(X, table, self.scale, self.column_kinds)
+        if self.column_kinds:
+            return "kinds of columns are given"
+        if not isinstance(X, np.ndarray):
+            return ""
+        if self.scale != "none" and differ_in_unit(X):
+            return "columns have different units"
+        if table is not None and X.shape[1] <= _MOST_COLUMNS:
+            kinds = {kind.kind for kind in recognise(table) if kind.is_used}
+            if len(kinds) > 1 and kinds & {"yes/no", "category", "ordered", "date"}:
+                return "columns are of different kinds"
+        return ""
 
     def _check_table(self, table: Table, why: str) -> TableData:
         """Return a table with its preparation, or say what is wrong with it and what to do."""
         n_rows, n_columns = table.shape
-        if min(n_rows, n_columns) < 2:
-            raise ValueError(
-                f"X has {n_rows} rows and {n_columns} columns: a co-clustering needs at least two "
-                "of each"
-            )
+        check_shape(n_rows, n_columns)
         preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
         self._check_numbers(n_rows, len(preparation.used))
         self.n_features_in_ = n_columns
@@ -213,11 +188,9 @@ class TableInput(InductiveCoclustering):
         if not isinstance(matrix, TableData):
             return super()._keep_portraits(matrix, columns)
         values, columns, origin = _described(matrix)
-        names = getattr(self, "row_names_in_", None)
-        names = [f"row {i}" for i in range(len(values))] if names is None else names
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         self._kept_portraits = portray_sides(
-            values, self.row_labels_, labels, columns, names, confidence
+            values, self.row_labels_, labels, columns, self._row_names(), confidence
         )
         return self
 

@@ -33,14 +33,11 @@ from ccot.sources import RowSource
 class TransportCoclustering(TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
-    The two ideas of the paper [1]_ are kept, transport and jumps, and put to work where its steps
-    vanish. Rows and columns are transported, in turn, onto a small table of blocks whose
-    parameters and marginals are learned (semi-relaxed entropic transport, lowered to hard
-    assignment at the end). The start is an over-segmentation by leading singular vectors. Its
-    clusters are merged one by one, each time the pair that loses least information. The numbers
-    of clusters are what the integrated completed likelihood (ICL) says where it stops early, and
-    otherwise those at which halves of the data find the same clusters again and the merge costs
-    jump; see :doc:`/numbers`.
+    Transport and jumps, the two ideas of the paper [1]_, are used where its steps vanish. Rows and
+    columns are transported, in turn, onto a small table of blocks whose parameters and marginals
+    are learned (semi-relaxed entropic transport, lowered to hard assignment at the end). The start
+    is an over-segmentation by leading singular vectors, whose clusters are merged one by one, each
+    time the pair that loses least information. How the numbers are found: :doc:`/numbers`.
 
     Parameters
     ----------
@@ -67,15 +64,13 @@ class TransportCoclustering(TableInput):
         ``"count"``, ``"yes/no"``, ``"category"``, ``"ordered"``, ``"date"``, ``"share"``,
         ``"money"``, and ``"identifier"``, ``"text"`` or ``"constant"`` to leave one out.
     criterion : {"auto", "reproducibility", "jump", "icl"}, default="auto"
-        How the numbers are found. ``"auto"``: by ICL where it stops early, otherwise by
-        reproducibility. ``"reproducibility"``: rows are clustered by random halves of the columns,
-        columns by halves of the rows, and the numbers are those that come back, at a jump of the
-        merge costs; given numbers are looked into as well. ``"jump"``: by ICL where it stops early,
-        otherwise by the jump of the merge costs alone, which is faster. ``"icl"``: by ICL alone.
-    balanced : bool, default=False
-        Make clusters of equal size.
-    heteroscedastic : bool, default=False
-        Give every column a noise variance of its own (gaussian only).
+        How the numbers are found. ``"auto"``: by the integrated completed likelihood (ICL) where it
+        stops early, otherwise by reproducibility. ``"reproducibility"``: rows are clustered by
+        random halves of the columns, columns by halves of the rows, and the numbers are those that
+        come back, at a jump of the merge costs; given numbers are looked into as well. ``"jump"``:
+        as ``"auto"``, but by the jump alone, which is faster. ``"icl"``: by ICL alone.
+    balanced, heteroscedastic : bool, default=False
+        Make clusters of equal size; give every column its own noise variance (gaussian only).
     n_init : int or None, default=None
         Number of starts; None takes 24 on tiny matrices and down to 3 on large ones.
     max_iter : int, default=200
@@ -83,21 +78,17 @@ class TransportCoclustering(TableInput):
     tol : float, default=1e-6
         Share of rows and columns that may still move when the sweeps stop.
     device : str or None, default=None
-        None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, where the
-        sums over the matrix, the sweeps and the singular vectors of the start are made in double
+        None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double
         precision. A matrix that does not fit there is left to NumPy, with a warning. Of rows that
-        are read from a source, the sample is searched for blocks on the device, the others are
-        placed without it.
+        are read from a source, only the sample is searched for blocks on the device.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the starts and of the halves.
     n_jobs : int or None, default=None
         Threads that work on halves of the data, as joblib counts them; the labels are the same.
     checkpoint : path-like or None, default=None
-        Folder in which finished pieces of a fit are kept. Stopped at any moment, by whatever, the
-        same fit goes on from there and comes to the same result; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
-        Print progress if positive. A callable is told instead: ``verbose(message)``, and
-        ``verbose(stage, done, total)`` while a stage is under way.
+        Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 
     Attributes
     ----------
@@ -131,12 +122,10 @@ class TransportCoclustering(TableInput):
         were left out, whose label is -1. All 1 for a matrix.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; of a mixed table in units of the noise, signed.
-    rows_, columns_, biclusters_
-        Block membership as in scikit-learn.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Block membership and what was fitted, as in scikit-learn.
     n_iter_ : int
         Sweeps of the final fit.
-    n_features_in_, feature_names_in_
-        As in scikit-learn.
 
     See Also
     --------
@@ -149,12 +138,10 @@ class TransportCoclustering(TableInput):
 
     References
     ----------
-    .. [1] Laclau, C., Redko, I., Matei, B., Bennani, Y. and Brault, V. (2017). Co-clustering
-       through optimal transport. ICML.
-    .. [2] Dhillon, I. S., Mallela, S. and Modha, D. S. (2003). Information-theoretic
-       co-clustering. KDD.
-    .. [3] Keribin, C., Brault, V., Celeux, G. and Govaert, G. (2015). Estimation and selection
-       for the latent block model on categorical data. Statistics and Computing 25.
+    .. [1] Laclau et al. (2017), as in :class:`CCOT`.
+    .. [2] Dhillon, Mallela and Modha (2003). Information-theoretic co-clustering. KDD.
+    .. [3] Keribin, Brault, Celeux and Govaert (2015). Estimation and selection for the latent
+       block model on categorical data. Statistics and Computing 25.
 
     Examples
     --------
@@ -243,17 +230,14 @@ class TransportCoclustering(TableInput):
         ----------
         X : array-like, sparse matrix, data frame, AnnData, or a source of rows
             At least two rows and two columns. NaN is missing (gaussian family only). A data frame
-            of pandas or polars, or a :class:`ccot.io.Table`, may hold words, dates and gaps
-            beside numbers; see :doc:`/tables`. A
-            Dask or Zarr array, a memory-mapped ``.npy``, the path of one or of a Parquet file, or
-            a :class:`ccot.sources.RowSource` is read row by row and never held.
-        y : None
-            Ignored; here for the sake of pipelines.
+            of pandas or polars, or a :class:`ccot.io.Table`, may hold words, dates and gaps beside
+            numbers; see :doc:`/tables`. A Dask or Zarr array, a memory-mapped ``.npy``, the path of
+            one or of a Parquet file, or a :class:`ccot.sources.RowSource` is read row by row.
+        y : ignored
 
         Returns
         -------
-        TransportCoclustering
-            The fitted estimator.
+        self : TransportCoclustering
         """
         self._validate_params()
         self._forget()
@@ -316,8 +300,7 @@ class TransportCoclustering(TableInput):
         Returns
         -------
         Bunch
-            ``row_labels``, ``column_labels``, and ``share_kept``, the share of the information of
-            the finest blocks that is kept.
+            ``row_labels``, ``column_labels``, and ``share_kept`` of the finest blocks' information.
         """
         check_is_fitted(self)
         found = self._fitted
@@ -344,14 +327,12 @@ class TransportCoclustering(TableInput):
         ----------
         X : array-like or sparse matrix of shape (n_new, n_columns)
             New rows; each is judged in the cluster it would be predicted.
-        y : None
-            Ignored.
+        y : ignored
 
         Returns
         -------
         float
-            Mean over rows; comparable between fits of the same family to the same columns. For a
-            mixed table it is what the clusters gain over none.
+            Mean over rows, to compare fits of one family; of a mixed table the gain over no blocks.
         """
         check_is_fitted(self)
         placement = self._fitted.row.placement
