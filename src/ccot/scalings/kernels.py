@@ -1,8 +1,7 @@
 """Similarities of the rows, or of the columns, of a matrix: of all pairs, or to a few landmarks.
 
-All pairs of n points take memory of n^2. If that is too much, the features of a point are its
-similarities to some of the points, the landmarks, weighted so that inner products of features
-approximate similarities (Nyström's method), and everything is linear in n.
+With landmarks the features of a point are its similarities to these, weighted so that inner
+products of features approximate similarities (Nyström's method): everything is linear in n.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ AUTO_FULL, AUTO_RANK = 4096, 256
 
 
 def mean_distance(points: Any) -> float:
-    """Return the mean of all pairwise Euclidean distances, the bandwidth of the paper's kernel.
-
-    Distances of points to themselves are included.
-    """
+    """Return the mean of all pairwise distances, own ones included: the paper's bandwidth."""
     return float(np.mean(np.sqrt(squared_distances(points, points))))
 
 
@@ -50,10 +46,7 @@ def squared_distances(points: Any, anchors: Any) -> np.ndarray:
 
 
 def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
-    """Shift points and anchors that lie far from the origin to it; sparse ones stay.
-
-    Squared norms leave nothing of the distances far from the origin.
-    """
+    """Shift dense points that are so far from the origin that squared norms lose distances."""
     if sp.issparse(points) or sp.issparse(anchors):
         return points, anchors
     centre, spread = np.mean(anchors, axis=0), np.std(anchors, axis=0)
@@ -79,10 +72,7 @@ def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) 
 def own_similarity(
     points: Any, kernel: KernelSpec, anchors: Any = None
 ) -> tuple[np.ndarray, float]:
-    """Return the similarities of points to one another, or to some of them, and the bandwidth.
-
-    This is the mean distance; 0 if the kernel is not Gaussian.
-    """
+    """Return similarities to all points or some, and the bandwidth, 0 if not Gaussian."""
     anchors = points if anchors is None else anchors
     if kernel != "rbf":
         return similarity(points, anchors, kernel, 0.0), 0.0
@@ -303,10 +293,7 @@ class KernelPlacement(StepPlacement):
 def rank_of(
     kernel_rank: int | str | None, n_support: int | None, shape: tuple[int, int]
 ) -> int | None:
-    """Return the number of landmarks of a side, or None for all similarities.
-
-    ``"auto"`` takes landmarks only where a small support was asked for and a side is large.
-    """
+    """Return the number of landmarks; ``"auto"``: None unless the support is given and X large."""
     if not isinstance(kernel_rank, str):
         return kernel_rank
     return AUTO_RANK if n_support is not None and max(shape) > AUTO_FULL else None

@@ -1,8 +1,7 @@
 """CCOT of matrices with many rows: a pool of rows votes, the others are labelled.
 
-All rows outside the pool are labelled by the steps of the reference draw in closed form, part by
-part. The matrix is read twice and is never in memory; the cost beyond that does not depend on the
-number of rows.
+Rows outside the pool are labelled by the steps of the reference draw in closed form, part by part.
+The matrix is read twice and is never in memory.
 """
 
 from __future__ import annotations

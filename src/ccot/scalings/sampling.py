@@ -1,9 +1,8 @@
 """Which rows go into each square draw.
 
-When a matrix has more rows than columns, as many rows as there are columns are drawn repeatedly.
-The order within a draw decides which row is paired with which column. Many draws cost less as
-crossings: two squares are cut into strips of rows, a crossing takes each strip from one or the
-other, and all crossings share the products of their strips.
+As many rows as there are columns are drawn repeatedly; their order pairs rows with columns. Many
+draws cost less as crossings: two squares are cut into strips of rows, a crossing takes each strip
+from one or the other, and all crossings share the products of their strips.
 """
 
 from __future__ import annotations
@@ -35,11 +34,9 @@ def draw_indices(
 ) -> Iterator[np.ndarray]:
     """Yield ordered draws of ``size`` of ``n_points`` points, without end.
 
-    ``"cover"`` cuts random permutations into blocks: every row is drawn equally often, up to one
-    draw. ``"uniform"`` makes independent draws, each without replacement, ``"replacement"`` each
-    with it. ``crossed`` yields all crossings of a pair of squares, then those of the next pair. If
-    all points are drawn, the first draw has the given order, and later ones pair rows and columns
-    anew.
+    ``"cover"`` cuts random permutations into blocks, so that every row is drawn equally often;
+    ``"uniform"`` draws are independent, without replacement. ``crossed`` yields all crossings of a
+    pair of squares, then of the next. If all points are drawn, the first draw has the given order.
     """
     if crossed:
         for first, second in _parents(n_points, size, rng):

@@ -15,10 +15,10 @@ from ccot.io.layout import Column, ReadOptions
 from ccot.io.matrix import InputError
 from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
+from ccot.runtime.types import Matrix
 from ccot.sources.base import (
     PART_CELLS,
     ArraySource,
-    Matrix,
     RowSource,
     checked_rows,
     even_parts,
