@@ -185,8 +185,8 @@ class TwoSidedNMF(TwoSidedBaseline):
         if kind != "random":
             labels = FirstPartitions.of(sides.by_row, self._shape).draw(kind, seed)
         points = sides.by_row, sides.by_column
-        sides_of = zip(points, self._shape, labels, strict=True)
-        return [self._run_side(*side, seed) for side in sides_of]
+        each = zip(points, self._shape, labels, strict=True)
+        return [self._run_side(*side, seed) for side in each]
 
     def _run_side(
         self, points: Matrix, n_clusters: int, first: np.ndarray | None, seed: int

@@ -76,9 +76,9 @@ def plot_blocks(
     rows, columns = (np.arange(size) if before else _order(estimator, side) for side, size in sides)
     image = _shrink(matrix, rows, columns, max_pixels)
     low, high = _limits(image)
-    limits, extent = {"vmin": low, "vmax": high}, (0, len(columns), len(rows), 0)
+    extent = (0, len(columns), len(rows), 0)
     shown = panel.imshow(
-        image, cmap, aspect="auto", interpolation="nearest", extent=extent, **limits
+        image, cmap, aspect="auto", interpolation="nearest", vmin=low, vmax=high, extent=extent
     )
     if before:
         panel.set_title("as given")

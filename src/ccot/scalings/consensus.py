@@ -35,10 +35,7 @@ def winning_number(n_clusters: np.ndarray) -> int:
 def vote(
     members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
 ) -> Vote:
-    """Let the draws that agree on the number of clusters vote on the cluster of every point.
-
-    Points in no agreeing draw keep their label in the reference, a partition of all points.
-    """
+    """Let the agreeing draws vote; points in none of them keep their label in the reference."""
     n_points, n_clusters = len(reference), int(reference.max()) + 1
     drawn = _count(members, n_points)
     if not agrees.all():

@@ -87,15 +87,11 @@ def own_similarity(
 def nystrom(
     points: Any, chosen: np.ndarray, kernel: KernelSpec
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return features of points whose inner products are about their similarities [1]_.
+    """Return features whose inner products are about the similarities of points.
 
-    ``chosen`` are the landmarks among the points. Returns weights, which turn similarities to
-    landmarks into features; the bandwidth, 0 if not Gaussian; and the features.
-
-    References
-    ----------
-    .. [1] Williams, C. and Seeger, M. (2000). Using the Nyström method to speed up kernel
-       machines. Advances in Neural Information Processing Systems 13.
+    ``chosen`` are the landmarks. Returns weights, which turn similarities to landmarks into
+    features; the bandwidth, 0 if not Gaussian; and the features. See Williams and Seeger (2000),
+    Using the Nyström method to speed up kernel machines, NIPS 13.
     """
     similar, bandwidth = own_similarity(points, kernel, points[chosen])
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
@@ -258,14 +254,10 @@ AnySimilarities = Similarities | LowRankSimilarities
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class KernelPlacement(StepPlacement):
-    """Labels new points by their similarities to the fitted ones, or by features.
-
-    Their product with the matrices of ``potential`` is the potential of the points; ``shift`` and
-    ``reg`` are those of the alignment.
-    """
+    """Labels new points by their similarities to the fitted ones, or by features."""
 
     similarities: Similarities | Landmarks
-    potential: tuple[np.ndarray, ...]
+    potential: tuple[np.ndarray, ...]  # factors of what turns similarities into potentials
     n_points: int
     shift: float
     log_support_scaling: np.ndarray

@@ -66,11 +66,7 @@ def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.nd
 def _parents(
     n_points: int, size: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs of squares without a common row.
-
-    Where there are too few rows for two squares, a strip of the second is filled up from the same
-    strip of the first, in another order.
-    """
+    """Yield pairs of squares; if rows are too few, strips of the second take some of the first."""
     given = size == n_points
     old_strips, n_fresh = strips(size), min(size, n_points - size)
     new_strips = strips(n_fresh)
