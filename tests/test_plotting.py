@@ -88,6 +88,7 @@ def test_before_shows_the_matrix_as_it_is(model, blocks):
     np.testing.assert_array_equal(
         drawn(plot_blocks(model, blocks.data, before=True, ax=ax)), blocks.data
     )
+    assert ax.get_title() == "as given"
 
 
 def test_borders_lie_between_clusters(model, blocks):

@@ -8,7 +8,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from ccot import load_model
 from ccot.baselines import DoubleKMeans, ResidualBayesianCoclustering, TriNMF, TwoSidedNMF
+from ccot.baselines.information_theoretic import mutual_information
 from ccot.baselines.partitions import cluster_sums, fill_empty, first_labels, sum_columns
+from ccot.baselines.residual_bayesian import fill_in
 from ccot.coclustering import Partition, block_means
 from ccot.datasets import make_latent_blocks
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS, assert_same_partition, each_rival
@@ -208,3 +210,12 @@ def test_tables_summary_and_files_are_those_of_all_estimators(rival, blocks, tmp
     assert again.summary() == model.summary()
     # They place no unseen points, and do not claim to.
     assert not hasattr(model, "predict")
+
+
+def test_missing_entries_are_filled_in_by_row_and_column_means():
+    filled = fill_in(np.array([[2.0, 0.0], [np.nan, 1.0]]))
+    np.testing.assert_array_equal(filled, [[1.0, -1.0], [1.0, 0.0]])
+
+
+def test_mutual_information_of_a_diagonal_is_its_entropy():
+    assert mutual_information(np.eye(2) / 2) == pytest.approx(np.log(2))

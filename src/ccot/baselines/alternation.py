@@ -6,13 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ccot.baselines.partitions import (
-    TwoWay,
-    cluster_sizes,
-    cluster_sums,
-    fill_empty,
-    sum_columns,
-)
+from ccot.baselines.partitions import TwoWay, cluster_sizes, cluster_sums, fill_empty, sum_columns
 from ccot.runtime.types import Matrix, is_sparse
 
 

@@ -81,15 +81,12 @@ class BaseBaseline(BaseCoclustering):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_rows, n_columns)
-            The matrix, at least two rows and two columns.
-        y : None
-            Ignored; here for the sake of pipelines.
+        X : array-like or sparse matrix of shape (n_rows, n_columns), both at least two
+        y : None, ignored; here for the sake of pipelines
 
         Returns
         -------
-        object
-            The fitted estimator.
+        self : the fitted estimator
         """
         self._validate_params()
         self._forget()

@@ -14,33 +14,27 @@ class DoubleKMeans(IterativeBaseline):
 
     .. math:: \sum_{ij} (x_{ij} - \mu_{z_i w_j})^2
 
-    by turns: every row to its nearest row of the table, the table to the block means, every
-    column to its nearest column of the table, the table again. A cluster that loses its last
-    member gets the point that fits worst where it is, which lowers the sum as well.
+    by turns: every row to its nearest row of the table, the table to the block means, then columns
+    likewise. A cluster that loses its last member gets the point that fits worst where it is.
 
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from: of double K-means, around well-spread points, of K-means, random
-        ones (as the CCOT paper has it), or these four in turn.
-    n_init : int, default=10
-        Number of starts; the one with the smallest sum of squares is kept.
-    max_iter, tol : int, default=300; float, default=1e-6
-        A start ends after so many sweeps, or when the sum of squares changes by this share.
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random".
+    n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-6
+        Number of starts, of which the one with the smallest sum of squares is kept; a start ends
+        after `max_iter` sweeps, or when the sum changes by a share of `tol`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
-        Cluster of each row and column, and their numbers, always those asked for.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
-        Mean of each block.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
+        Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
-        Sum of squares within blocks; the same from the first sweep of the kept start to its last,
-        never rising.
+        Sum of squares within blocks; the same before and after each sweep, never rising.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_

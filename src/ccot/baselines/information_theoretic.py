@@ -28,34 +28,27 @@ class InformationTheoreticCoclustering(IterativeBaseline):
               q(x, y) = p(\hat x, \hat y)\, p(x \mid \hat x)\, p(y \mid \hat y),
 
     by turns: every row to the cluster with the smallest :math:`KL(p(Y|x) \,\|\, q(Y|\hat x))`,
-    every column likewise. A cluster that loses its last member gets the point that loses most
-    where it is, which lowers the loss as well.
+    every column likewise. An empty cluster gets the point that loses most where it is.
 
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters. On text, more clusters of words than of documents help.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from: of double K-means, around well-spread points, of K-means, random
-        ones (as the CCOT paper has it), or these four in turn. Distances are those of square roots
-        of profiles; double K-means of a dense matrix takes its values.
-    n_init : int, default=10
-        Number of starts; the one that loses least is kept.
-    max_iter, tol : int, default=300; float, default=1e-6
-        A start ends after so many sweeps, or when the loss changes by this share. A sweep of a
-        sparse matrix visits its entries twice.
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random".
+        Distances are of square roots of profiles; double K-means takes the values if dense.
+    n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-6
+        Number of starts, of which the one that loses least is kept; a start ends after `max_iter`
+        sweeps, which visit all entries twice, or when the loss changes by a share of `tol`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
-        Cluster of each row and column, and their numbers, always those asked for.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
-        Mean of each block.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
+        Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
-        Mutual information lost, in nats; the same from the first sweep of the kept start to its
-        last, never rising.
+        Mutual information lost, in nats; the same before and after each sweep, never rising.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
@@ -114,13 +107,7 @@ class _SimilarProfiles(Alternation):
 
 
 def mutual_information(joint: Matrix) -> float:
-    """Return the mutual information, in nats, of a joint distribution.
-
-    Examples
-    --------
-    >>> round(mutual_information(np.eye(2) / 2), 4)
-    0.6931
-    """
+    """Return the mutual information, in nats, of a joint distribution."""
     rows, columns = np.asarray(joint.sum(axis=1)).ravel(), np.asarray(joint.sum(axis=0)).ravel()
     values = joint.data if is_sparse(joint) else joint
     return float(entr(rows).sum() + entr(columns).sum() - entr(values).sum())

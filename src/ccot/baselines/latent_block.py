@@ -38,29 +38,22 @@ class GaussianLatentBlockModel(IterativeBaseline):
     ----------
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
-    assignment : {"soft", "hard"}, default="soft"
-        Block EM, or block classification EM.
-    variance : {"shared", "block"}, default="shared"
-        One variance for the matrix, or one for each block.
+    assignment, variance : {"soft", "hard"}, default="soft"; {"shared", "block"}, default="shared"
+        Block EM, or block classification EM; one variance for the matrix, or one for each block.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from: of double K-means, around well-spread points, of K-means, random
-        ones (as the CCOT paper has it), or these four in turn.
-    n_init : int, default=10
-        Number of starts; the one with the largest bound is kept.
-    max_iter, tol : int, default=300; float, default=1e-8
-        A start ends after so many sweeps, or when the bound changes by this share.
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random".
+    n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-8
+        Number of starts, of which the one with the largest bound is kept; a start ends after
+        `max_iter` sweeps, or when the bound changes by a share of `tol`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
-        Most probable cluster of each row and column, and their numbers: EM may leave some empty.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
-        Mean of each block.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
+        Most probable clusters, their numbers (EM may leave some empty) and the mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
-        The bound (soft) or the classification log-likelihood (hard); the same from the first sweep
-        of the kept start to its last, never falling.
+        Bound or classification log-likelihood; the same before and after each sweep, never falling.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_

@@ -36,13 +36,7 @@ def cluster_sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return every row of a matrix summed over clusters of its columns.
-
-    Examples
-    --------
-    >>> sum_columns(np.array([[1.0, 2.0, 4.0]]), np.array([0, 1, 0]), 2)
-    array([[5., 2.]])
-    """
+    """Return every row of a matrix summed over clusters of its columns."""
     if not is_sparse(matrix):
         return times(matrix, indicator(labels, n_clusters))
     # Entries of one row that now share a column add up on the way to a dense array: O(nnz).
@@ -64,13 +58,7 @@ class TwoWay:
 
 
 def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return labels where every empty cluster got the costliest point of a cluster with several.
-
-    Examples
-    --------
-    >>> fill_empty(np.array([0, 0, 0]), np.array([1.0, 3.0, 2.0]), 2)
-    array([0, 1, 0])
-    """
+    """Return labels where every empty cluster got the costliest point of a cluster with several."""
     sizes = np.bincount(labels, minlength=n_clusters)
     empty = np.flatnonzero(sizes == 0)
     if len(empty) == 0:

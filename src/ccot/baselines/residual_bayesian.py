@@ -13,12 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.latent_block import (
-    VARIANCE_FLOOR,
-    Moments,
-    expected_log_likelihood,
-    fit_blocks,
-)
+from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
 from ccot.baselines.partitions import indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
@@ -58,24 +53,21 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         Parameter :math:`\alpha` of the Dirichlet priors. Below 1, rows and columns tend to
         belong to one cluster; at 1 or above, weak clusters blend into one another.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from: of double K-means, around well-spread points, of K-means, random
-        ones, or these four in turn. The CCOT paper has "kmeans". Missing entries are filled in.
-    n_init : int, default=10
-        Number of starts; the one with the largest bound is kept.
-    max_iter, tol : int, default=300; float, default=1e-6
-        A start ends after so many sweeps, or when the bound changes by this share.
+        Partitions to start from, missing entries filled in; "mixed": the other four in turn. The
+        CCOT paper has "kmeans".
+    n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-6
+        Number of starts, of which the one with the largest bound is kept; a start ends after
+        `max_iter` sweeps, or when the bound changes by a share of `tol`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
-        Most probable cluster of each row and column, and their numbers: inference may leave some
-        empty.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
-        Mean of each block over its entries that are not missing.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
+        Most probable clusters, their numbers (inference may leave some empty), and the mean of each
+        block over its entries that are not missing.
     criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
-        The lower bound; the same from the first sweep of the kept start to its last, never falling.
+        The lower bound; the same before and after each sweep, never falling.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
@@ -83,10 +75,9 @@ class ResidualBayesianCoclustering(IterativeBaseline):
 
     Notes
     -----
-    The paper has free residuals; the normal priors here shrink those of rows and columns with
-    few entries and cost nothing where there are many. The paper estimates the Dirichlet priors;
-    here they are given. Each sweep lets a row jump to a single cluster where that raises the
-    bound, since memberships and Dirichlet parameters in turn hold on to where they began.
+    The paper has free residuals; the normal priors here shrink those of rows and columns with few
+    entries. The paper estimates the Dirichlet priors; here they are given. Each sweep lets a row
+    jump to a single cluster where that raises the bound, since small steps stay where they began.
 
     References
     ----------
@@ -137,12 +128,10 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         Parameters
         ----------
         rows, columns : array-like of int, of one shape
-            Where the entries are.
 
         Returns
         -------
-        ndarray
-            Their expected values.
+        ndarray of that shape
         """
         check_is_fitted(self)
         rows, columns = np.asarray(rows), np.asarray(columns)
@@ -321,10 +310,9 @@ class Inference:
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:
-    """Return residuals less their cluster means, which the means of the blocks can bear.
+    """Return residuals less their cluster means, which the means of the blocks take over.
 
-    Where every row belongs to one cluster this changes no expected value, only makes the residuals
-    more probable; in small steps the two would take hundreds of sweeps to agree.
+    Where every row belongs to one cluster this changes no expected value and saves many sweeps.
     """
     if (membership.max(axis=1) < 1).any():
         return residual
@@ -349,14 +337,7 @@ def improve_membership(side: BeliefSide, scores: np.ndarray) -> np.ndarray:
 
 
 def fill_in(matrix: np.ndarray) -> np.ndarray:
-    """Return a matrix less its mean, missing entries replaced by row mean plus column mean.
-
-    Examples
-    --------
-    >>> fill_in(np.array([[2.0, 0.0], [np.nan, 1.0]]))
-    array([[ 1., -1.],
-           [ 1.,  0.]])
-    """
+    """Return a matrix less its mean, missing entries replaced by row mean plus column mean."""
     seen = ~np.isnan(matrix)
     values = np.where(seen, matrix - np.nanmean(matrix), 0.0)
     row_means = values.sum(axis=1) / np.maximum(seen.sum(axis=1), 1)

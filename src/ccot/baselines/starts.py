@@ -41,15 +41,12 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """The result of one start: partitions, in which clusters may be empty, and how it got there.
-
-    ``path`` has the criterion before the first step and after each; ``state`` is the last one.
-    """
+    """The result of one start: partitions, in which clusters may be empty, and the last state."""
 
     row_labels: np.ndarray
     column_labels: np.ndarray
     criterion: float
-    path: np.ndarray
+    path: np.ndarray  # the criterion before the first step and after each
     n_iter: int
     converged: bool
     state: Any = None
@@ -92,11 +89,9 @@ class FirstPartitions:
 
 
 def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None) -> list[Any]:
-    """Return the results of all tasks, one or a few starts each, run in parallel.
+    """Return the results of all tasks, run by threads, or by processes where the first takes long.
 
-    The arithmetic libraries get one thread each, whatever ``n_jobs`` is, so that sums are the same
-    to the last bit. Where the first task takes so long that processes pay, the others are run by
-    processes; by threads again if one of these is lost.
+    The arithmetic libraries get one thread each, so that sums are the same to the last bit.
     """
     with one_blas_thread():
         start = time.perf_counter()

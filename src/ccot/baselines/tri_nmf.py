@@ -37,25 +37,20 @@ class TriNMF(IterativeBaseline):
         "exact" minimises over :math:`F`, :math:`S`, :math:`G` and :math:`S` in turn, as [2]_ does
         with two factors. "multiplicative" are the rules of [1]_; see the notes.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from: of double K-means, around well-spread points, of K-means (as
-        [1]_ recommends), random ones, or these four in turn.
-    n_init : int, default=10
-        Number of starts; the one with the smallest error is kept.
-    max_iter, tol : int, default=500; float, default=1e-6
-        A start ends after so many iterations, or when the error changes by this share.
+        Partitions to start from; "mixed": the other four in turn. [1]_ recommends "kmeans".
+    n_init, max_iter, tol : int, default=10; int, default=500; float, default=1e-6
+        Number of starts, of which the one with the smallest error is kept; a start ends after
+        `max_iter` iterations, or when the error changes by a share of `tol`.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
-        Cluster of each row and column, and their numbers: with multiplicative rules a factor that
-        is largest nowhere has no members.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
-        Mean of each block.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
+        Cluster of each row and column; numbers of clusters (with multiplicative rules a factor that
+        is largest nowhere has no members); mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
-        Squared error; the same from the first iteration of the kept start to its last. Exact
-        iterations never raise it.
+        Squared error; the same before and after each iteration. Exact iterations never raise it.
     n_iter_, converged_ : int, bool
         Iterations of the kept start, and whether it ended by `tol`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_

@@ -85,19 +85,15 @@ class TwoSidedKMeans(TwoSidedBaseline):
         Numbers of clusters.
     init : {"mixed", "random"}, default="mixed"
         Centres to start from: well-spread points (K-means++), or random ones.
-    n_init : int, default=10
-        Number of starts on each side; each side keeps its best.
-    max_iter, tol : int, default=10000; float, default=1e-4
-        When a start ends, as in :class:`sklearn.cluster.KMeans`.
+    n_init, max_iter, tol : int, default=10; int, default=10000; float, default=1e-4
+        Starts on each side, which keeps its best; when they end, as in scikit-learn.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
-        Cluster of each row and column, and their numbers: fewer than asked for if points coincide.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
-        Mean of each block.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
+        Clusters, their numbers (fewer than asked for if points coincide), mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (1,)
         Sum of squares within row clusters plus that within column clusters, at the end.
     n_iter_, converged_ : int, bool
@@ -153,22 +149,17 @@ class TwoSidedNMF(TwoSidedBaseline):
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from: of double K-means, around well-spread points, of K-means, random
-        factors in their place (as the CCOT paper has it), or these four in turn.
-    n_init : int, default=10
-        Number of starts on each side; each side keeps its best.
-    max_iter, tol : int, default=10000; float, default=1e-4
-        When a start ends, as in :class:`sklearn.decomposition.NMF`.
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random",
+        random factors instead.
+    n_init, max_iter, tol : int, default=10; int, default=10000; float, default=1e-4
+        Starts on each side, which keeps its best; when they end, as in scikit-learn.
     n_jobs, random_state : int or None, default=None
         Number of threads (-1: all), on which labels do not depend; seed, or a generator.
 
     Attributes
     ----------
-    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_
-        Cluster of each row and column, and their numbers: a component that weighs most nowhere has
-        no members.
-    block_means_ : ndarray of shape (n_row_clusters_, n_column_clusters_)
-        Mean of each block.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
+        Clusters, their numbers (a component that weighs most nowhere has no members), block means.
     criterion_, criterion_path_ : float, ndarray of shape (1,)
         Squared error of the factorisation for the rows plus that for the columns, at the end.
     n_iter_, converged_ : int, bool
@@ -194,9 +185,8 @@ class TwoSidedNMF(TwoSidedBaseline):
         if kind != "random":
             labels = FirstPartitions.of(sides.by_row, self._shape).draw(kind, seed)
         points = sides.by_row, sides.by_column
-        return [
-            self._run_side(*side, seed) for side in zip(points, self._shape, labels, strict=True)
-        ]
+        each = zip(points, self._shape, labels, strict=True)
+        return [self._run_side(*side, seed) for side in each]
 
     def _run_side(
         self, points: Matrix, n_clusters: int, first: np.ndarray | None, seed: int

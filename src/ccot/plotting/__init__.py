@@ -1,6 +1,5 @@
 """Figures of a fitted co-clustering: the blocks, the steps behind them, how sure they are.
 
-Every function takes a fitted estimator and draws into the axes it is given, or into a new figure.
 One cluster has one colour in all figures, of the palette of Okabe and Ito, which people with any
 kind of colour vision can tell apart; the ninth cluster begins it again.
 """

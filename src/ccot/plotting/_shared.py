@@ -31,26 +31,20 @@ def new_figure(
 
     Parameters
     ----------
-    n_rows, n_columns : int, default=1
-        Grid of axes.
-    size : tuple of two floats, default=(6.4, 4.8)
-        Width and height in inches.
+    n_rows, n_columns, size : int, default=1; tuple of two floats, default=(6.4, 4.8)
+        Grid of axes; width and height in inches.
     **subplots
         Passed to :meth:`matplotlib.figure.Figure.subplots`.
 
     Returns
     -------
-    figure : matplotlib.figure.Figure
-        Save it with ``figure.savefig``.
-    axes : matplotlib.axes.Axes or ndarray of Axes
-        One, or as many as the grid has.
+    figure, axes : matplotlib.figure.Figure; matplotlib.axes.Axes or ndarray of Axes
+        Save the figure with ``figure.savefig``.
 
     Examples
     --------
     >>> from ccot.plotting import new_figure
-    >>> figure, axes = new_figure(1, 2)
-    >>> len(axes)
-    2
+    >>> figure, (left, right) = new_figure(1, 2)
     """
     figure = matplotlib_module("figure").Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, **subplots)

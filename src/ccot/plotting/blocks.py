@@ -33,26 +33,21 @@ def plot_blocks(
     """Show a matrix with its rows and columns ordered by cluster.
 
     Within a cluster, rows and columns follow their scalings or, of a
-    :class:`~ccot.TransportCoclustering`, go from the surest to the least sure. Lines are the
-    borders of blocks, coloured bars name the clusters, numbers in brackets are their sizes.
+    :class:`~ccot.TransportCoclustering`, go from the surest to the least sure. Numbers in brackets
+    are sizes of clusters.
 
     Parameters
     ----------
-    estimator : CCOT, CCOTGW or TransportCoclustering
-        A fitted estimator.
+    estimator : CCOT, CCOTGW or TransportCoclustering, fitted
     X : array-like or sparse matrix of shape (n_rows, n_columns)
         The matrix it was fitted to. NaN stays blank.
     before : bool, default=False
         Show the matrix in the order it came in instead.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
-    cmap : str, default="viridis"
-        Colour map of the entries. It spans the central 99 % of what is shown.
+    ax : matplotlib.axes.Axes, default: a new figure
+    cmap, colorbar : str, default="viridis"; bool, default=True
+        Colour map of the entries, which spans the central 99 %, and whether to add its bar.
     max_pixels : int, default=1000
-        A matrix with more rows or columns is averaged down to this many; a sparse one is never
-        made dense at more than that.
-    colorbar : bool, default=True
-        Add a colour bar.
+        More rows or columns are averaged down to this many; sparse matrices are not made dense.
 
     Returns
     -------
@@ -64,10 +59,8 @@ def plot_blocks(
     >>> from ccot.plotting import new_figure, plot_blocks
     >>> matrix = datasets.load_simulated("D3", random_state=0).data
     >>> model = CCOT(random_state=0).fit(matrix)
-    >>> figure, (left, right) = new_figure(1, 2, size=(9, 4))
-    >>> plot_blocks(model, matrix, before=True, ax=left).get_title()
-    'as given'
-    >>> plot_blocks(model, matrix, ax=right).get_title()
+    >>> figure, ax = new_figure()
+    >>> plot_blocks(model, matrix, ax=ax).get_title()
     '2 x 4 blocks'
     """
     check_is_fitted(estimator)

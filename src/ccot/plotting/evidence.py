@@ -29,12 +29,9 @@ def plot_block_means(
 
     Parameters
     ----------
-    estimator : CCOT, CCOTGW or TransportCoclustering
-        An estimator fitted to a matrix.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+    estimator : CCOT, CCOTGW or TransportCoclustering, fitted to a matrix
+    ax : matplotlib.axes.Axes, default: a new figure
     cmap : str, default="viridis"
-        Colour map.
 
     Returns
     -------
@@ -59,8 +56,7 @@ def plot_block_means(
     for (row, column), mean in np.ndenumerate(means):
         if np.isfinite(mean):
             red, green, blue, _ = shown.to_rgba(np.array([mean]))[0]
-            bright = 0.3 * red + 0.59 * green + 0.11 * blue > 0.55
-            colour = "black" if bright else "white"
+            colour = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "white"
             panel.text(column, row, f"{mean:.3g}", ha="center", va="center", color=colour)
     for axis, side in ((panel.yaxis, "row"), (panel.xaxis, "column")):
         sizes = shared.sizes_of(estimator, side)
@@ -74,15 +70,13 @@ def plot_block_means(
 def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show how sure the cluster of every row and column is.
 
-    Clusters stand side by side in the order of the other figures, their members from the surest
-    to the least sure: a full bar is a cluster without doubt, a falling edge are members in doubt.
-    The title tells how many draws found that number of clusters, where draws voted.
+    Members of a cluster go from the surest to the least sure: a full bar is a cluster without
+    doubt, a falling edge are members in doubt. The title tells how many draws found that number.
 
     Parameters
     ----------
     estimator : CCOT, CCOTGW or TransportCoclustering, fitted
-    ax : sequence of two matplotlib.axes.Axes, optional
-        Where to draw rows and columns; a new figure by default.
+    ax : sequence of two matplotlib.axes.Axes, for rows and columns; default: a new figure
 
     Returns
     -------
@@ -117,15 +111,13 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
     """Show the sorted log scalings of rows and of columns, with the jumps between steps.
 
     Every point is a row (column), in the colour of its cluster. A dashed line is a jump, with the
-    bound on the probability that smooth data would show it anywhere; a dotted one is there only
-    because that many clusters were asked for. Where points of two colours share a step, draws
-    did not agree with the one whose scalings are shown.
+    bound on the probability that smooth data would show it anywhere; a dotted one is there because
+    so many clusters were asked for. Where two colours share a step, draws did not agree.
 
     Parameters
     ----------
     estimator : CCOT or CCOTGW, fitted
-    ax : sequence of two matplotlib.axes.Axes, optional
-        Where to draw rows and columns; a new figure by default.
+    ax : sequence of two matplotlib.axes.Axes, for rows and columns; default: a new figure
 
     Returns
     -------
@@ -135,9 +127,8 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
     --------
     >>> from ccot import CCOT, datasets, plotting
     >>> model = CCOT(random_state=0).fit(datasets.load_simulated("D3", random_state=0).data)
-    >>> panels = plotting.plot_scalings(model, plotting.new_figure(1, 2)[1])
-    >>> [panel.get_title() for panel in panels]
-    ['rows: 2 steps', 'columns: 4 steps']
+    >>> plotting.plot_scalings(model, plotting.new_figure(1, 2)[1])[1].get_title()
+    'columns: 4 steps'
     """
     check_is_fitted(estimator)
     if not hasattr(estimator, "row_log_scaling_"):
@@ -193,18 +184,16 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     """Show what merging clusters costs, and where the merges stopped.
 
     A point at k is the information lost by merging k clusters into k - 1, on a logarithmic axis.
-    Filled points are merges that the chosen number refuses, hollow ones those it grants, and the
-    dashed line parts them. The dotted line falls like 1 / (k - 1) from the first merge granted, as
-    costs do about where there is no structure: what stands above it on the left is the jump.
-
-    The costs are those of the best start. Jumps are looked for in the mean over all starts, and
-    the likelihood may have settled the number instead: ``candidates_`` tells by which criterion.
+    Filled points are merges that the chosen number (dashed line) refuses, hollow ones it grants.
+    The dotted line falls like 1 / (k - 1) from the first merge granted, about as costs do without
+    structure: what is above it on the left is the jump. The costs are those of the best start;
+    jumps are looked for in the mean over all starts, and the likelihood may have settled the number
+    instead: ``candidates_`` tells by which criterion.
 
     Parameters
     ----------
     estimator : TransportCoclustering, fitted
-    ax : sequence of two matplotlib.axes.Axes, optional
-        Where to draw rows and columns; a new figure by default.
+    ax : sequence of two matplotlib.axes.Axes, for rows and columns; default: a new figure
 
     Returns
     -------
@@ -215,9 +204,8 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     >>> from ccot import TransportCoclustering, datasets, plotting
     >>> noisy = datasets.load_simulated("D3", random_state=0, sigma=2.0).data
     >>> model = TransportCoclustering(random_state=0).fit(noisy)
-    >>> panels = plotting.plot_merge_costs(model, plotting.new_figure(1, 2)[1])
-    >>> [panel.get_title() for panel in panels]
-    ['rows: 2 clusters', 'columns: 4 clusters']
+    >>> plotting.plot_merge_costs(model, plotting.new_figure(1, 2)[1])[1].get_title()
+    'columns: 4 clusters'
     """
     check_is_fitted(estimator)
     if not hasattr(estimator, "row_merge_costs_"):
@@ -249,16 +237,13 @@ def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
 def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show how well every number of clusters comes back.
 
-    The line is the agreement of two halves of the data, adjusted for chance, and the bars are its
-    spread over the splits. The dashed line is at the fitted number; the numbers that come back as
-    well are shaded.
+    The line is the agreement of two halves of the data, adjusted for chance, the bars its spread
+    over the splits, the dashed line the fitted number; numbers that come back as well are shaded.
 
     Parameters
     ----------
-    estimator : TransportCoclustering
-        A fitted estimator with ``reproducibility_`` of at least one side.
-    ax : sequence of two matplotlib.axes.Axes, optional
-        Where to draw rows and columns; a new figure by default.
+    estimator : TransportCoclustering, fitted, with ``reproducibility_`` of at least one side
+    ax : sequence of two matplotlib.axes.Axes, for rows and columns; default: a new figure
 
     Returns
     -------
@@ -303,15 +288,12 @@ def _mark_number(ax: Axes, side: str, number: int, place: float) -> None:
 def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     """Show how ``reg="cv"`` chose the regularisation.
 
-    Points are comparisons of two halves of the data, the line is their mean, the ring is the
-    value chosen.
+    Points are comparisons of two halves of the data, the line is their mean, the ring the choice.
 
     Parameters
     ----------
-    estimator : CCOT or CCOTGW
-        An estimator fitted with ``reg="cv"``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+    estimator : CCOT or CCOTGW, fitted with ``reg="cv"``
+    ax : matplotlib.axes.Axes, default: a new figure
 
     Returns
     -------

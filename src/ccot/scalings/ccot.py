@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, CCOT, for a matrix in memory."""
+"""Algorithm 1 of the paper, CCOT, for a matrix in memory: squares are drawn, solved, and vote."""
 
 from __future__ import annotations
 
@@ -38,11 +38,7 @@ Prepare = Callable[..., DrawSolver]
 def fit_ccot(
     matrix: Matrix, settings: CCOTSettings, run: Run, prepare: Prepare = DrawSolver.prepare
 ) -> StepCoclustering:
-    """Co-cluster by transport between rows and columns (Algorithm 1 of the paper).
-
-    Squares are drawn from the matrix and solved; every draw names the clusters of its rows and of
-    all columns; the draws vote.
-    """
+    """Co-cluster by transport between rows and columns (Algorithm 1 of the paper)."""
     if settings.reg == "cv":
         path = choose_reg(short_fit(settings, run), matrix, run, REG_GRID)
         found = fit_ccot(matrix, replace(settings, reg=path.best), run, prepare)
@@ -134,10 +130,7 @@ def _solve_draws(
 
 
 def _solve_in_batches(solver: DrawSolver, draws: np.ndarray, run: Run) -> Iterator[DrawPartitions]:
-    """Solve draws in batches, short enough for checkpoints and progress.
-
-    A batch ends where a chunk does, so that nothing depends on how draws are batched.
-    """
+    """Solve draws in short batches, which end where chunks do: so nothing depends on them."""
     followed = run.progress is not no_progress
     limit = min(run.checkpoint.patience, _SECONDS_BETWEEN_REPORTS if followed else math.inf)
     size = len(draws)

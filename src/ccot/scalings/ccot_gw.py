@@ -75,23 +75,15 @@ def fit_similarities(
         limits=settings.limits,
         run=run,
     )
-    row, column = (
-        _align_side(backend, alignment, side, n_clusters, settings)
-        for alignment, side, n_clusters in zip(
-            answer.alignments,
-            (rows, columns),
-            (settings.n_row_clusters, settings.n_column_clusters),
-            strict=True,
-        )
-    )
-    run.progress(
-        f"barycentre after {len(answer.objective)} updates: {row.n_clusters} x "
-        f"{column.n_clusters} clusters"
-    )
+    numbers = settings.n_row_clusters, settings.n_column_clusters
+    sides = zip(answer.alignments, (rows, columns), numbers, strict=True)
+    row, column = (_align_side(backend, *side, settings) for side in sides)
+    n_iter, found = len(answer.objective), f"{row.n_clusters} x {column.n_clusters} clusters"
+    run.progress(f"barycentre after {n_iter} updates: {found}")
     return StepCoclustering(
         row=row,
         column=column,
-        n_iter=len(answer.objective),
+        n_iter=n_iter,
         n_draws=1,
         share_converged=float(answer.status is Status.CONVERGED),
         status=answer.status,
@@ -116,7 +108,7 @@ def _align_side(
     settings: CCOTGWSettings,
 ) -> StepSide:
     placement = similarities.place(
-        tuple(backend.fetch(factor) for factor in alignment.potential_factors),
+        tuple(map(backend.fetch, alignment.potential_factors)),
         shift=alignment.shift,
         log_support_scaling=backend.fetch(alignment.log_column),
         reg=float(settings.reg),

@@ -35,20 +35,15 @@ def winning_number(n_clusters: np.ndarray) -> int:
 def vote(
     members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
 ) -> Vote:
-    """Let the draws that agree on the number of clusters vote on the cluster of every point.
-
-    Points in no agreeing draw keep their label in the reference, a partition of all points.
-    """
+    """Let the agreeing draws vote; points in none of them keep their label in the reference."""
     n_points, n_clusters = len(reference), int(reference.max()) + 1
     drawn = _count(members, n_points)
     if not agrees.all():
         members, labels = members[agrees], labels[agrees]
     n_clusters = max(n_clusters, int(labels.max(initial=0)) + 1)
     matched = match_clusters(labels, reference[members], n_clusters)
-    votes = _count(members * n_clusters + matched, n_points * n_clusters)
-    votes = votes.reshape(n_points, n_clusters)
-    voted = votes.max(axis=1) > 0
-    winner = np.where(voted, votes.argmax(axis=1), reference)
+    votes = _count(members * n_clusters + matched, n_points * n_clusters).reshape(n_points, -1)
+    winner = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), reference)
     _fill_empty(winner, votes, reference)
     share = votes[np.arange(n_points), winner] / np.maximum(drawn, 1)
     return Vote(winner, share)
@@ -56,8 +51,7 @@ def vote(
 
 def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) -> None:
     """Give each empty cluster the point with most votes for it."""
-    n_clusters = votes.shape[1]
-    for cluster in np.flatnonzero(np.bincount(winner, minlength=n_clusters) == 0):
+    for cluster in np.flatnonzero(np.bincount(winner, minlength=votes.shape[1]) == 0):
         sizes = np.bincount(winner)
         closeness = votes[:, cluster] + 0.5 * (reference == cluster)
         winner[np.argmax(np.where(sizes[winner] > 1, closeness, -1.0))] = cluster

@@ -5,8 +5,8 @@ one to the other is
 
 .. math:: M_{ij} = \|x_i - y_j\|^2 = \|x_i\|^2 + \|y_j\|^2 - 2 (D D)_{ij}.
 
-The two norms only rescale the rows and columns of the Gibbs kernel :math:`e^{-\lambda M}`, so the
-solver sees the cross term alone and the norms are added to the logarithms of its scalings.
+The norms only rescale rows and columns of the Gibbs kernel :math:`e^{-\lambda M}`: the solver sees
+the cross term alone, and the norms are added to the logarithms of its scalings.
 """
 
 from __future__ import annotations
@@ -71,13 +71,10 @@ class CrossedCosts:
         edges = np.cumsum([math.prod(shape) for shape in shapes])
         # One large allocation uses large memory pages, which are faster than many small ones.
         pieces = np.split(np.empty((edges[-1], size, size), dtype), edges[:-1])
-        products, two, left, right, cross = (
+        # Axes of left and right: the square of the rows, then those opposite them, strip by strip.
+        self._products, self._two, self._left, self._right, self._cross = (
             piece.reshape(*shape, size, size) for piece, shape in zip(pieces, shapes, strict=True)
         )
-        self._products, self._two = products, two
-        # First the square of the rows, then the squares opposite them, strip by strip.
-        self._left, self._right = left, right
-        self._cross = cross
 
     def __call__(self, squares: np.ndarray) -> Iterator[SquareCosts]:
         """Yield the costs of the crossings of two squares, in two parts that use one memory."""
@@ -118,9 +115,6 @@ class CrossedCosts:
 
 
 def typical_cost(cost: np.ndarray) -> float:
-    """Return the median cost; the mean if the median is zero; 1 if all costs are zero.
-
-    Rounding below zero counts as zero.
-    """
+    """Return the median cost; the mean if the median is zero; 1 if all are zero, or below."""
     cost = np.maximum(cost, 0.0)
     return float(np.median(cost)) or float(np.mean(cost)) or 1.0

@@ -75,14 +75,11 @@ class DrawPartitions:
 @stored()
 @dataclass(frozen=True)
 class DrawPlacement(StepPlacement):
-    """Labels new points by their costs to the other side of one solved draw, the anchors.
-
-    ``members`` are the coordinates of a new point that went into the draw; None: all of them.
-    """
+    """Labels new points by their costs to the other side of one solved draw, the anchors."""
 
     anchors: Matrix
     log_anchor_scaling: np.ndarray
-    members: np.ndarray | None
+    members: np.ndarray | None  # coordinates of a new point that went into the draw; None: all
     offset: float
     scale: float
 
@@ -212,10 +209,7 @@ class DrawSolver:
         )
 
     def _solve_chunks(self, chunks: list[np.ndarray]) -> list[Scalings]:
-        """Solve chunks one after the other, in the same memory.
-
-        Memory fresh from the system costs as much time as the transport itself.
-        """
+        """Solve chunks in the same memory: fresh memory costs as much time as the transport."""
         if self.backend.device is not None or is_sparse(self.matrix):
             parts = [in_parts_that_fit(self.solve, draws) for draws in chunks]
             return [answer for some in parts for answer in some]
@@ -304,10 +298,7 @@ class DrawSolver:
         return Steps(labels, fetch(steps.n_clusters), fetch(steps.weakest))
 
     def _read_once(self, log_scaling: np.ndarray, members: np.ndarray) -> Steps:
-        """Return the steps of a draw in which rows are repeated, looking at every row once.
-
-        Copies of a row have equal scalings: the test of significance would take them for a step.
-        """
+        """Return the steps of a draw, looking at repeated rows once: the test would see a step."""
         n_clusters = self.settings.n_row_clusters
         _, first, copy = np.unique(members, return_index=True, return_inverse=True)
         if len(first) < (n_clusters or 1):

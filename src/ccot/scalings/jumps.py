@@ -1,10 +1,8 @@
 r"""Positions of jumps in sorted values.
 
-``"paper"`` is the detector as the paper prints it, ``"authors"`` that of its published code.
-``"multiscale"`` is the paper's idea with a test of significance. All look for local maxima of
+All detectors look for local maxima of
 :math:`F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|` on the sorted values and on
-coarser and coarser averages of them, and want a chain of such maxima from fine to coarse. The page
-on the method explains the test.
+coarser and coarser averages of them, and want a chain of such maxima from fine to coarse.
 """
 
 from __future__ import annotations
@@ -25,11 +23,7 @@ LEVEL = 0.02
 
 @dataclass(frozen=True)
 class Jumps:
-    """Jumps in a batch of sorted vectors of shape (..., n); both arrays are of shape (..., n - 1).
-
-    ``strength`` is minus the decimal logarithm of the bound on a false alarm (``"multiscale"``), or
-    the height relative to the range (``"authors"``, ``"paper"``).
-    """
+    """Jumps in a batch of sorted vectors, (..., n), as :func:`detect_jumps`; both (..., n - 1)."""
 
     mask: Array
     strength: Array
@@ -68,15 +62,14 @@ def detect_jumps(
     sorted_values : array-like of shape (n_values,)
         Values in ascending order; for scaling vectors, their logarithms.
     method : {"multiscale", "authors", "paper"}, default="multiscale"
-        ``"multiscale"`` accepts only jumps that stand out against the spacing of the values
-        around them; it finds clusters down to a few values, at the ends too. ``"authors"`` does
-        what the paper's published code does: no test of significance, no cuts close to the ends.
-        ``"paper"`` is section 3.5 to the letter, see the notes.
+        ``"multiscale"`` accepts only jumps that stand out against the spacing of the values around
+        them; it finds clusters down to a few values, at the ends too. ``"authors"`` is the paper's
+        published code: no test of significance, no cuts close to the ends. ``"paper"`` is section
+        3.5 to the letter, see the notes.
     n_jumps : int, optional
         Return exactly this many jumps, the strongest, significant or not.
     level : float, default=0.02
-        Bound, a loose one, on the probability of a false jump anywhere in a vector without
-        structure (``"multiscale"`` only).
+        Loose bound on the probability of a false jump in a vector without structure (multiscale).
     return_strength : bool, default=False
         Also return the strength of every jump.
 
@@ -84,9 +77,9 @@ def detect_jumps(
     -------
     positions : ndarray of int
         Increasing; how many values lie before each jump.
-    strength : ndarray of float
-        Only with ``return_strength``: minus the decimal logarithm of the bound on a false alarm
-        (``"multiscale"``), or the height relative to the range (``"authors"``, ``"paper"``).
+    strength : ndarray of float, only with ``return_strength``
+        Minus the decimal logarithm of the bound on a false alarm (``"multiscale"``), or the height
+        relative to the range.
 
     Notes
     -----
@@ -94,16 +87,15 @@ def detect_jumps(
     coarser scales, in the chain (an interval must be suspicious, and so must the one that contains
     it at every coarser scale), and in that it has no threshold. The text leaves five choices:
 
-    - The printed argmax over all intervals would give one jump at most, up to ties. Here it is the
-      local one: F is not smaller than in the two intervals beside; equal ones all count.
+    - The printed argmax over all intervals, one jump at most, is taken as the local one: F is not
+      smaller than in the two intervals beside; equal ones all count.
     - F of the first and last interval lacks a neighbour: that difference is zero.
     - Where the number of averages is odd, the last one stays alone.
     - A jump in an interval is at the wider of its two gaps, of equal ones at the second.
     - The vectors of CCOT and CCOT-GW are the scalings, as printed, not their logarithms.
 
-    At the scale with three or four averages F has one local maximum, unless two are equal. So a
-    full chain leaves jumps inside that interval alone, a quarter to half of the vector, and more
-    than two clusters are seldom found.
+    At the scale with three or four averages F has one local maximum, unless two are equal. So all
+    jumps are inside that interval, and more than two clusters are seldom found.
 
     References
     ----------
@@ -152,10 +144,8 @@ def find_jumps(
     gaps = batch[:, 1:] - batch[:, :-1]
     if method != "multiscale":
         extent = np.maximum(np.ptp(batch, axis=-1), np.finfo(np.float64).tiny)
-        mask, strength = (
-            (_authors if method == "authors" else _paper)(batch),
-            gaps / extent[:, None],
-        )
+        mask = _authors(batch) if method == "authors" else _paper(batch)
+        strength = gaps / extent[:, None]
     else:
         strength = _evidence(batch, gaps, resolution)
         mask = strength >= -math.log10(level)
@@ -166,15 +156,11 @@ def find_jumps(
 
 
 def find_scaling_jumps(sorted_log_scaling: Array, method: str, **options: Any) -> Jumps:
-    """Find the jumps in sorted scalings given by their logarithms; options as of `find_jumps`.
-
-    ``"multiscale"`` looks at the logarithms, the others at the scalings themselves: where these
-    differ by many orders of magnitude, all steps but the last one vanish.
-    """
+    """Find the jumps in sorted log scalings; only ``"multiscale"`` looks at the logarithms."""
+    values = sorted_log_scaling
     if method != "multiscale":
-        top = sorted_log_scaling[..., -1:]
-        return find_jumps(np.exp(sorted_log_scaling - top), method, **options)
-    return find_jumps(sorted_log_scaling, method, **options)
+        values = np.exp(values - values[..., -1:])
+    return find_jumps(values, method, **options)
 
 
 def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
@@ -284,7 +270,9 @@ def _authors_positions(values: np.ndarray) -> np.ndarray:
     """Return the jumps of the published code, as numbers of values before the jump."""
     octaves = int(np.log2(len(values)))
     if octaves < 4:
-        return _authors_short(values)
+        gaps = np.diff(values)
+        places = [i for i in range(3, len(values) - 3) if gaps[i] > max(gaps[i + 1 : i + 3])]
+        return np.array(places, dtype=np.int64) + 1
     n_scales = 2 if octaves < 7 else 4
     coarse, scales = values, []
     for scale in range(1, n_scales + 1):
@@ -295,12 +283,6 @@ def _authors_positions(values: np.ndarray) -> np.ndarray:
     finest, coarsest = scales[0], scales[-1] * 2 ** (n_scales - 1)
     near = np.abs(finest[:, None] - coarsest[None, :]) < 2 * n_scales
     return finest[near.any(axis=1)]
-
-
-def _authors_short(values: np.ndarray) -> np.ndarray:
-    gaps = np.diff(values)
-    places = [i for i in range(3, len(values) - 3) if gaps[i] > max(gaps[i + 1], gaps[i + 2])]
-    return np.array(places, dtype=np.int64) + 1
 
 
 def _authors_scale(values: np.ndarray, window: int) -> np.ndarray:

@@ -1,8 +1,7 @@
 """Similarities of the rows, or of the columns, of a matrix: of all pairs, or to a few landmarks.
 
-All pairs of n points take memory of n^2. If that is too much, the features of a point are its
-similarities to some of the points, the landmarks, weighted so that inner products of features
-approximate similarities (Nyström's method), and everything is linear in n.
+With landmarks the features of a point are its similarities to these, weighted so that inner
+products of features approximate similarities (Nyström's method): everything is linear in n.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ AUTO_FULL, AUTO_RANK = 4096, 256
 
 
 def mean_distance(points: Any) -> float:
-    """Return the mean of all pairwise Euclidean distances, the bandwidth of the paper's kernel.
-
-    Distances of points to themselves are included.
-    """
+    """Return the mean of all pairwise distances, own ones included: the paper's bandwidth."""
     return float(np.mean(np.sqrt(squared_distances(points, points))))
 
 
@@ -50,10 +46,7 @@ def squared_distances(points: Any, anchors: Any) -> np.ndarray:
 
 
 def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
-    """Shift points and anchors that lie far from the origin to it; sparse ones stay.
-
-    Squared norms leave nothing of the distances far from the origin.
-    """
+    """Shift dense points that are so far from the origin that squared norms lose distances."""
     if sp.issparse(points) or sp.issparse(anchors):
         return points, anchors
     centre, spread = np.mean(anchors, axis=0), np.std(anchors, axis=0)
@@ -79,10 +72,7 @@ def similarity(points: Any, anchors: Any, kernel: KernelSpec, bandwidth: float) 
 def own_similarity(
     points: Any, kernel: KernelSpec, anchors: Any = None
 ) -> tuple[np.ndarray, float]:
-    """Return the similarities of points to one another, or to some of them, and the bandwidth.
-
-    This is the mean distance; 0 if the kernel is not Gaussian.
-    """
+    """Return similarities to all points or some, and the bandwidth, 0 if not Gaussian."""
     anchors = points if anchors is None else anchors
     if kernel != "rbf":
         return similarity(points, anchors, kernel, 0.0), 0.0
@@ -97,15 +87,11 @@ def own_similarity(
 def nystrom(
     points: Any, chosen: np.ndarray, kernel: KernelSpec
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return features of points whose inner products are about their similarities [1]_.
+    """Return features whose inner products are about the similarities of points.
 
-    ``chosen`` are the landmarks among the points. Returns weights, which turn similarities to
-    landmarks into features; the bandwidth, 0 if not Gaussian; and the features.
-
-    References
-    ----------
-    .. [1] Williams, C. and Seeger, M. (2000). Using the Nyström method to speed up kernel
-       machines. Advances in Neural Information Processing Systems 13.
+    ``chosen`` are the landmarks. Returns weights, which turn similarities to landmarks into
+    features; the bandwidth, 0 if not Gaussian; and the features. See Williams and Seeger (2000),
+    Using the Nyström method to speed up kernel machines, NIPS 13.
     """
     similar, bandwidth = own_similarity(points, kernel, points[chosen])
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
@@ -268,14 +254,10 @@ AnySimilarities = Similarities | LowRankSimilarities
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class KernelPlacement(StepPlacement):
-    """Labels new points by their similarities to the fitted ones, or by features.
-
-    Their product with the matrices of ``potential`` is the potential of the points; ``shift`` and
-    ``reg`` are those of the alignment.
-    """
+    """Labels new points by their similarities to the fitted ones, or by features."""
 
     similarities: Similarities | Landmarks
-    potential: tuple[np.ndarray, ...]
+    potential: tuple[np.ndarray, ...]  # factors of what turns similarities into potentials
     n_points: int
     shift: float
     log_support_scaling: np.ndarray
@@ -303,10 +285,7 @@ class KernelPlacement(StepPlacement):
 def rank_of(
     kernel_rank: int | str | None, n_support: int | None, shape: tuple[int, int]
 ) -> int | None:
-    """Return the number of landmarks of a side, or None for all similarities.
-
-    ``"auto"`` takes landmarks only where a small support was asked for and a side is large.
-    """
+    """Return the number of landmarks; ``"auto"``: None unless the support is given and X large."""
     if not isinstance(kernel_rank, str):
         return kernel_rank
     return AUTO_RANK if n_support is not None and max(shape) > AUTO_FULL else None

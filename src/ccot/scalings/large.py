@@ -1,8 +1,7 @@
 """CCOT of matrices with many rows: a pool of rows votes, the others are labelled.
 
-All rows outside the pool are labelled by the steps of the reference draw in closed form, part by
-part. The matrix is read twice and is never in memory; the cost beyond that does not depend on the
-number of rows.
+Rows outside the pool are labelled by the steps of the reference draw in closed form, part by part.
+The matrix is read twice and is never in memory.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -141,10 +140,7 @@ def _means(sizes: np.ndarray, sums: np.ndarray, column: StepSide) -> np.ndarray:
 def add_rows(
     found: StepCoclustering, source: RowSource, run: Run
 ) -> tuple[StepCoclustering, float]:
-    """Label new rows and include them in the block means; earlier labels stay as they are.
-
-    Also returns the share of the new rows whose scaling is on none of the steps.
-    """
+    """Label new rows, include them in the block means; return also the share on no step."""
     assert found.block_means is not None
     executor, placer = get_executor(source, run), RowPlacer.of(found.row)
     with one_blas_thread():
@@ -159,20 +155,13 @@ def add_rows(
     return grown, n_outside / source.shape[0]
 
 
-class Known(NamedTuple):
-    """Rows of a part that are in the pool: their positions in the part, and the vote."""
-
-    positions: np.ndarray
-    labels: np.ndarray
-    confidence: np.ndarray
-
-
-def _known(voted: StepSide, pool: np.ndarray, part: slice) -> Known:
+def _known(voted: StepSide, pool: np.ndarray, part: slice) -> list[np.ndarray]:
+    """Return the positions, labels and confidences of the rows of a part that are in the pool."""
     inside = slice(*np.searchsorted(pool, (part.start, part.stop)))
     # Rows in no agreeing draw have no votes: they are labelled like rows outside the pool.
     some = voted.confidence[inside] > 0
     values = pool[inside] - part.start, voted.labels[inside], voted.confidence[inside]
-    return Known(*(value[some] for value in values))
+    return [value[some] for value in values]
 
 
 def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
@@ -182,18 +171,14 @@ def _plain_names(fields: dict[str, Any]) -> dict[str, Any]:
 @stored(upgrade=_plain_names)
 @dataclass(frozen=True)
 class PlacedRows:
-    """Labels of rows by the steps of a reference draw.
-
-    ``sums`` has the sums of each cluster in each of the parts that the rows were read in, ``below``
-    the numbers of scalings below each threshold, ``n_outside`` the number on none of the steps.
-    """
+    """Labels of rows by the steps of a reference draw."""
 
     labels: np.ndarray
     confidence: np.ndarray
     log_scaling: np.ndarray
-    sums: np.ndarray
-    below: np.ndarray
-    n_outside: int
+    sums: np.ndarray  # of each cluster, in each of the parts that the rows were read in
+    below: np.ndarray  # numbers of scalings below each threshold
+    n_outside: int  # number on none of the steps
 
 
 @dataclass(frozen=True)
@@ -215,14 +200,15 @@ class RowPlacer:
         law = StepLaw.of(values, labels, side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
-    def place_part(self, rows: Matrix, known: Known | None) -> PlacedRows:
+    def place_part(self, rows: Matrix, known: list[np.ndarray] | None) -> PlacedRows:
         """Label the rows of a part; those in the pool keep their vote."""
         scaling = self.placement.scaling(rows)
         labels = find_step(scaling, self.placement.thresholds)
         confidence = self.agreement * self.law.posterior(scaling, labels)
         below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
         if known is not None:
-            labels[known.positions], confidence[known.positions] = known.labels, known.confidence
+            positions, voted, share = known
+            labels[positions], confidence[positions] = voted, share
         return PlacedRows(
             labels=labels.astype(np.int32),
             confidence=confidence.astype(np.float32),

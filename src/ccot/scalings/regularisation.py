@@ -1,9 +1,8 @@
 """Choice of the regularisation by the reproducibility of the partitions.
 
-The matrix is cut into halves, once by rows and once by columns; each half is co-clustered, and
-labels the points of the other half by the closed form. Partitions are compared by the information
-they share in nats, corrected for chance: a single cluster scores 0, and of two partitions that are
-reproduced equally well the finer one scores more.
+The matrix is cut into halves, once by rows and once by columns; each half is co-clustered and
+labels the points of the other half. Partitions are compared by the information they share in nats,
+corrected for chance: a single cluster scores 0; of equally reproduced ones the finer scores more.
 """
 
 from __future__ import annotations

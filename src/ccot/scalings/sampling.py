@@ -1,9 +1,8 @@
 """Which rows go into each square draw.
 
-When a matrix has more rows than columns, as many rows as there are columns are drawn repeatedly.
-The order within a draw decides which row is paired with which column. Many draws cost less as
-crossings: two squares are cut into strips of rows, a crossing takes each strip from one or the
-other, and all crossings share the products of their strips.
+As many rows as there are columns are drawn repeatedly; their order pairs rows with columns. Many
+draws cost less as crossings: two squares are cut into strips of rows, a crossing takes each strip
+from one or the other, and all crossings share the products of their strips.
 """
 
 from __future__ import annotations
@@ -35,11 +34,9 @@ def draw_indices(
 ) -> Iterator[np.ndarray]:
     """Yield ordered draws of ``size`` of ``n_points`` points, without end.
 
-    ``"cover"`` cuts random permutations into blocks: every row is drawn equally often, up to one
-    draw. ``"uniform"`` makes independent draws, each without replacement, ``"replacement"`` each
-    with it. ``crossed`` yields all crossings of a pair of squares, then those of the next pair. If
-    all points are drawn, the first draw has the given order, and later ones pair rows and columns
-    anew.
+    ``"cover"`` cuts random permutations into blocks, so that every row is drawn equally often;
+    ``"uniform"`` draws are independent, without replacement. ``crossed`` yields all crossings of a
+    pair of squares, then of the next. If all points are drawn, the first draw has the given order.
     """
     if crossed:
         for first, second in _parents(n_points, size, rng):
@@ -69,11 +66,7 @@ def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.nd
 def _parents(
     n_points: int, size: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs of squares without a common row.
-
-    Where there are too few rows for two squares, a strip of the second is filled up from the same
-    strip of the first, in another order.
-    """
+    """Yield pairs of squares; if rows are too few, strips of the second take some of the first."""
     given = size == n_points
     old_strips, n_fresh = strips(size), min(size, n_points - size)
     new_strips = strips(n_fresh)

@@ -36,29 +36,22 @@ class StepPlacement(Placement):
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class StepSide(Side):
-    """A side whose clusters are the steps of a scaling vector, numbered from the lowest.
+    """A side whose clusters are the steps of a scaling vector, numbered from the lowest."""
 
-    ``number_votes`` are the shares of draws that found each number of clusters; ``jumps`` says how
-    many sorted scalings lie before each jump.
-    """
-
-    number_votes: dict[int, float]
+    number_votes: dict[int, float]  # shares of draws that found each number of clusters
     log_scaling: np.ndarray
-    jumps: np.ndarray
+    jumps: np.ndarray  # how many sorted scalings lie before each
     jump_strength: np.ndarray
 
 
 @stored()
 @dataclass(frozen=True)
 class RegPath:
-    """The scores of cross-validation: for each ``reg``, the information shared in comparisons.
-
-    ``best`` has the highest mean score; in a tie it is the largest value.
-    """
+    """The scores of cross-validation: for each ``reg``, the information shared in comparisons."""
 
     reg: tuple[float, ...]
     scores: np.ndarray
-    best: float
+    best: float  # has the highest mean score, the largest of equals
 
 
 @stored()
@@ -109,15 +102,11 @@ def read_steps(
 @stored()
 @dataclass(frozen=True)
 class Steps:
-    """Partitions read off a batch of scaling vectors; labels count the steps from the lowest.
+    """Partitions read off a batch of scaling vectors; labels count the steps from the lowest."""
 
-    Labels are of shape (n_draws, n_points). ``weakest`` is the strength of the weakest accepted
-    jump of each vector, infinite if there is none.
-    """
-
-    labels: Array
+    labels: Array  # of shape (n_draws, n_points)
     n_clusters: Array
-    weakest: Array
+    weakest: Array  # strength of the weakest accepted jump, infinite if there is none
 
     def __getitem__(self, vectors: slice) -> Steps:
         return Steps(self.labels[vectors], self.n_clusters[vectors], self.weakest[vectors])
@@ -137,10 +126,8 @@ def join(batches: Sequence[T]) -> T:
 def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
     """Label points by their step, given what sorts each vector and the jumps in sorted order."""
     xp = array_namespace(order)
-    sorted_labels = xp.concat(
-        [xp.zeros_like(order[:, :1]), xp.cumulative_sum(xp.astype(mask, order.dtype), axis=1)],
-        axis=1,
-    )
+    n_before = xp.cumulative_sum(xp.astype(mask, order.dtype), axis=1)
+    sorted_labels = xp.concat([xp.zeros_like(order[:, :1]), n_before], axis=1)
     vector = xp.arange(order.shape[0], device=device(order))[:, None]
     labels = xp.empty_like(sorted_labels)
     labels[vector, order] = sorted_labels

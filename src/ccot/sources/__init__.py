@@ -54,21 +54,17 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
     X : path-like, memmap, Dask, Zarr or HDF5 array, ndarray, sparse matrix, or RowSource
         Also the ``X`` of a backed AnnData. A path leads to a ``.npy`` file, a Parquet file or a
         folder of them, or a Zarr array.
-    allow_nan : bool, default=False
-        Let NaN pass.
+    allow_nan : bool, default=False, lets NaN pass
 
     Returns
     -------
-    RowSource
-        A copy: the caller's own source stays as it is.
+    RowSource, a copy if one was passed
 
     Examples
     --------
     >>> import numpy as np
-    >>> source = as_source(np.eye(5))
-    >>> source.rows(np.array([1, 4]))
-    array([[0., 1., 0., 0., 0.],
-           [0., 0., 0., 0., 1.]])
+    >>> as_source(np.eye(5)).rows(np.array([4]))
+    array([[0., 0., 0., 0., 1.]])
     """
     source = copy(_make_source(X))
     source.allow_nan = allow_nan
@@ -104,9 +100,8 @@ def _open_path(path: Path) -> RowSource:
         with damage_explained(path, "NumPy"):
             mapped = map_array(path)
         return _make_source(mapped)
-    if path.suffix in (".parquet", ".pq") or (
-        path.is_dir() and next(path.rglob("*.parquet"), None)
-    ):
+    holds_parquet = path.is_dir() and next(path.rglob("*.parquet"), None)
+    if path.suffix in (".parquet", ".pq") or holds_parquet:
         return ParquetSource(path)
     if path.is_dir():
         return _make_source(ZarrFolder(path))

@@ -24,14 +24,10 @@ class RowSource(ABC):
 
     Attributes
     ----------
-    shape : tuple of int
-        Numbers of rows and columns.
-    parts : tuple of slice
-        Ranges of rows that are best read at once; together, in order, all rows.
-    column_names : sequence of str or None
-        Names of the columns, where the format has them.
-    allow_nan : bool
-        Whether NaN may pass, as a missing entry.
+    shape, parts : tuple of int; tuple of slice
+        Numbers of rows and columns; ranges of rows that are best read at once, in order all rows.
+    column_names, allow_nan : sequence of str or None; bool
+        Names of the columns, where the format has them; whether NaN may pass, as missing.
     """
 
     shape: tuple[int, int]
@@ -50,13 +46,11 @@ class RowSource(ABC):
 
         Parameters
         ----------
-        part : slice
-            One of ``parts``.
+        part : slice, one of ``parts``
 
         Returns
         -------
-        ndarray or CSR array of shape (rows of the part, n_columns)
-            Float64.
+        ndarray or CSR array of float64, of shape (rows of the part, n_columns)
         """
         return checked_rows(self._read(part), self.allow_nan, lambda row: part.start + row)
 
@@ -65,15 +59,13 @@ class RowSource(ABC):
 
         Parameters
         ----------
-        indices : ndarray of int
-            Ascending.
+        indices : ndarray of int, ascending
         progress : callable, optional
             Called with a message, and how many of how many parts are read.
 
         Returns
         -------
-        ndarray or CSR array of shape (len(indices), n_columns)
-            Float64.
+        ndarray or CSR array of float64, of shape (len(indices), n_columns)
         """
         chosen = counted(split_by_part(indices, self.parts), "parts read", progress)
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
@@ -83,13 +75,7 @@ class RowSource(ABC):
         return None
 
     def digest(self) -> str:
-        """Return what tells this matrix from others.
-
-        Returns
-        -------
-        str
-            The shape, checksums of the first and the last part, and when files were written.
-        """
+        """Return shape, checksums of the first and last part, and when files were written."""
         ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
         known = [file.stat() for file in self._files]
         written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
@@ -195,10 +181,8 @@ class FunctionSource(RowSource):
     make : callable
         Takes the first row and the one after the last, returns these rows, the same each time; with
         ``n_jobs`` it is called from several threads.
-    shape : tuple of int
-        Numbers of rows and columns.
-    part_rows : int, optional
-        Rows to ask for at once; ``make`` is only called with multiples of it (or the last row).
+    shape, part_rows : tuple of int; int, optional
+        Numbers of rows and columns; rows to ask for at once: ``make`` gets multiples of it.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """Rows of a Dask array, read and worked on by the workers that hold them.
 
-Every task can be run again from the blocks of the array, so a worker that is lost costs time and
-nothing else. There is one task for each block and pass; iterations run within tasks.
+Every task can be run again from the blocks of the array: a lost worker costs time and nothing else.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from ccot.io.layout import Column, ReadOptions
 from ccot.io.matrix import InputError
 from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
+from ccot.runtime.types import Matrix
 from ccot.sources.base import (
     PART_CELLS,
     ArraySource,
-    Matrix,
     RowSource,
     checked_rows,
     even_parts,
@@ -31,11 +31,7 @@ _MOST_ROWS = 2**15
 
 
 class NpySource(RowSource):
-    """Rows of a ``.npy`` file.
-
-    The file is read, not mapped: mapped pages count as memory of the process until someone else
-    needs it, so that a map grows to the size of the file.
-    """
+    """Rows of a ``.npy`` file, read and not mapped: mapped pages count as memory of the process."""
 
     def __init__(self, mapped: np.memmap) -> None:
         self.path, self.dtype = Path(str(mapped.filename)), mapped.dtype
@@ -133,10 +129,7 @@ def is_backed(X: Any) -> bool:
 
 
 class BackedSource(RowSource):
-    """Rows of an ``h5py.Dataset`` or ``anndata.abc.CSRDataset``, as in a backed AnnData.
-
-    The file stays open as long as it is read.
-    """
+    """Rows of an ``h5py.Dataset`` or ``anndata.abc.CSRDataset`` of a file that is open."""
 
     def __init__(self, stored: Any) -> None:
         self.stored, self.shape = stored, two_axes(stored.shape)

@@ -5,10 +5,9 @@ An alignment couples the points of a similarity ``K`` with those of a support ``
 .. math:: \min_T \sum_{ijkl} L(K_{ij}, S_{kl}) T_{ik} T_{jl} - \lambda E(T).
 
 With :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)` each step is one entropic transport with the
-linear cost :math:`-h_1(K) T h_2(S)`. Terms that depend on one index only do not change the coupling
-and are left out, as the paper's authors do; with them the scaling vectors would be others. With
-entropy enough, couplings and costs are kept as products of thin matrices
-(:mod:`ccot.transport.low_rank`): the same numbers for a fraction of the work.
+linear cost :math:`-h_1(K) T h_2(S)`. Terms that depend on one index only are left out, as the
+paper's authors do: they change the scalings, not the coupling. With entropy enough, couplings and
+costs are kept as products of thin matrices (:mod:`ccot.transport.low_rank`).
 """
 
 from __future__ import annotations
@@ -35,13 +34,11 @@ AnyMatrix = Array | LowRank
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss that splits into products, :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)`.
+    """A loss that splits into products; ``h1`` is the identity in both losses offered.
 
-    ``h1`` is the identity in both losses offered, so alignments are linear in ``K``. ``average``
-    maps weighted means of ``forward(K)`` to the next support, whose ``h2`` are these means
-    themselves: the best one for the square loss; for KL, as the authors have it, the best one for
-    the divergence taken the other way round. ``mean_f1`` and ``low_rank_forward`` are for
-    similarities of low rank.
+    ``average`` maps weighted means of ``forward(K)`` to the next support, whose ``h2`` are these
+    means themselves: the best one for the square loss; for KL, as the authors have it, for the
+    divergence taken the other way round. The last two are for similarities of low rank.
     """
 
     f1: Callable[[Array], Array]
@@ -81,18 +78,14 @@ LOSSES = {
 
 @dataclass(frozen=True)
 class Limits:
-    """When the three nested loops of a barycentre stop: updates, linearisations, Sinkhorn.
-
-    Updates and linearisations stop at a gain below ``tol``, relative to the first value, but after
-    ``min_rounds``; the authors' program makes three. Sinkhorn stops at a marginal error.
-    """
+    """When the three nested loops of a barycentre stop: updates, linearisations, Sinkhorn."""
 
     max_updates: int = 10
     max_gromov_iter: int = 100
     max_iter: int = 100
-    tol: float = 1e-4
-    sinkhorn_tol: float = 1e-6
-    min_rounds: int = 3
+    tol: float = 1e-4  # gain of updates and linearisations, relative to the first value
+    sinkhorn_tol: float = 1e-6  # error of the marginals
+    min_rounds: int = 3  # updates and linearisations, as in the authors' program
 
 
 @stored()
@@ -125,15 +118,11 @@ class Alignment:
 @stored()
 @dataclass(frozen=True)
 class Update:
-    """The state after an update of a barycentre, complete for the next update.
+    """The state after an update of a barycentre, complete for the next update."""
 
-    Alignments are with the support before it, couplings make the next support. The objective is the
-    weighted sum of the alignments' values, of this update and all before it.
-    """
-
-    alignments: tuple[Alignment, ...] = ()
-    couplings: tuple[Any, ...] = ()
-    objective: tuple[float, ...] = ()
+    alignments: tuple[Alignment, ...] = ()  # with the support before it
+    couplings: tuple[Any, ...] = ()  # make the next support
+    objective: tuple[float, ...] = ()  # weighted sums of alignments' values, of all updates so far
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,17 +153,13 @@ def gromov_barycentre(
     limits: Limits | None = None,
     run: Run | None = None,
 ) -> Barycentre:
-    r"""Compute the entropic Gromov-Wasserstein barycentre of similarity matrices [1]_.
+    r"""Compute the entropic Gromov-Wasserstein barycentre of similarity matrices.
 
     .. math:: \min_{S, T_s} \sum_s \varepsilon_s \Gamma_{S, K_s}(T_s) - \lambda E(T_s)
 
-    Alignments with the current support alternate with the support that is best for them.
+    Alignments with the current support alternate with the support that is best for them (Peyré,
+    Cuturi and Solomon, 2016, Gromov-Wasserstein averaging of kernel and distance matrices, ICML).
     ``exact_refinement`` first continues every coupling by exact transport, as the authors do.
-
-    References
-    ----------
-    .. [1] Peyré, G., Cuturi, M. and Solomon, J. (2016). Gromov-Wasserstein averaging of kernel and
-       distance matrices. ICML.
     """
     limits, run = limits or Limits(), run or Run()
     checkpoint = run.checkpoint

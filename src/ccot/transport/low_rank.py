@@ -2,8 +2,7 @@ r"""Matrices kept as products of thin ones: couplings, costs and similarities of
 
 With much entropy the exponent of a Gibbs kernel varies little once whatever depends on one index
 only has been taken out, and :math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` needs few
-terms to be exact to rounding. A step then costs O(n^2 r) instead of O(n^3), and O(n r) where the
-similarities are of low rank themselves.
+terms. A step costs O(n^2 r) instead of O(n^3), and O(n r) if similarities are of low rank too.
 """
 
 from __future__ import annotations
@@ -95,10 +94,7 @@ class Plan:
 def transport_product(
     log_kernel: LowRank, log_row_start: Array, max_iter: int, tol: float
 ) -> Plan | None:
-    """Solve an entropic transport between uniform masses whose kernel's logarithm is a product.
-
-    None if the kernel spans too much to be of low rank.
-    """
+    """Solve an entropic transport between uniform masses; None if the kernel is not of low rank."""
     xp = array_namespace(log_kernel.left)
     row_part, column_part, centred = _centre(log_kernel)
     kernel = _exponential(centred, max_rank=min(log_kernel.shape) // 4)
@@ -126,10 +122,8 @@ def transport_product(
 def join_low_rank(products: Sequence[LowRank]) -> LowRank:
     """Return the sum of matrices."""
     xp = array_namespace(products[0].left)
-    return LowRank(
-        xp.concat([product.left for product in products], axis=1),
-        xp.concat([product.right for product in products], axis=1),
-    )
+    factors = zip(*((product.left, product.right) for product in products), strict=True)
+    return LowRank(*(xp.concat(factor, axis=1) for factor in factors))
 
 
 def _centre(product: LowRank) -> tuple[Array, Array, LowRank]:
@@ -170,10 +164,8 @@ def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
                 size, left, right = size * bound / power, left * x, right * (y / power)
                 power += 1
         terms = grown
-    return LowRank(
-        xp.stack([left for _, left, _ in terms], axis=1),
-        xp.stack([right for _, _, right in terms], axis=1),
-    )
+    _, left, right = zip(*terms, strict=True)
+    return LowRank(xp.stack(left, axis=1), xp.stack(right, axis=1))
 
 
 class _NarrowKernel(LowRank):

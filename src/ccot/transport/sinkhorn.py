@@ -4,8 +4,7 @@ The problem is ``min <M, P> - (1 / lambda) E(P)`` over couplings ``P`` of two gi
 solution is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The input is ``log_kernel = -lambda M``.
 
 An iteration is two products with a kernel into which potentials have been absorbed. If a factor
-might make the kernel overflow or underflow, the iteration is made in the log domain and its
-potentials are absorbed: the speed of plain scaling with the range of the log domain.
+might overflow or underflow, the iteration is made in the log domain and potentials are absorbed.
 """
 
 from __future__ import annotations
@@ -39,29 +38,22 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Scalings:
-    """The result of :func:`sinkhorn`; leading axes are those of the kernel's batch.
-
-    ``error`` is the larger L1 error of both marginals, each taken just before it is set right.
-    """
+    """The result of :func:`sinkhorn`; leading axes are those of the kernel's batch."""
 
     log_row: Array
     log_column: Array
     n_iter: Array
-    error: Array
+    error: Array  # larger L1 error of both marginals, each taken just before it is set right
     status: Status
 
 
 def join_scalings(parts: Sequence[Scalings]) -> Scalings:
     """Return the results of several batches as one batch."""
     xp = array_namespace(parts[0].log_row)
+    names = "log_row", "log_column", "n_iter", "error"
+    joined = {name: xp.concat([getattr(part, name) for part in parts]) for name in names}
     done = all(part.status is Status.CONVERGED for part in parts)
-    return Scalings(
-        log_row=xp.concat([part.log_row for part in parts]),
-        log_column=xp.concat([part.log_column for part in parts]),
-        n_iter=xp.concat([part.n_iter for part in parts]),
-        error=xp.concat([part.error for part in parts]),
-        status=Status.CONVERGED if done else Status.MAX_ITER,
-    )
+    return Scalings(**joined, status=Status.CONVERGED if done else Status.MAX_ITER)
 
 
 class _Kernel:
@@ -110,10 +102,7 @@ class _Kernel:
         return 1 / size if log_mass is None else self.narrow(self.xp.exp(log_mass))
 
     def is_close(self, factor: Array) -> bool:
-        """Tell whether factors are near enough to the absorbed potentials.
-
-        In a narrow kernel those set by its sums always are: they differ by its range at most.
-        """
+        """Tell whether factors are near enough to the absorbed potentials."""
         return bool(self.xp.max(factor) <= self._highest)
 
     def row_sums(self, column: Array) -> Array:
@@ -176,30 +165,22 @@ def sinkhorn(
     """Scale a batch of Gibbs kernels of shape (..., n, m) to given marginals, or to uniform ones.
 
     Finds ``alpha, beta`` such that ``diag(alpha) exp(log_kernel) diag(beta)`` has the given row
-    and column sums [1]_: each iteration sets the columns right, then the rows. Products have the
+    and column sums: each iteration sets the columns right, then the rows. Products have the
     precision of the kernel, vectors are in float64. Errors are looked at every ``check_every``
     iterations, since on a GPU that costs more than an iteration. ``overwrite`` lets the memory
-    of the kernel be used; ``reach`` is a known bound on the magnitude of its logarithms.
-
-    References
-    ----------
-    .. [1] Cuturi, M. (2013). Sinkhorn distances: lightspeed computation of optimal transport.
-       Advances in Neural Information Processing Systems 26.
+    of the kernel be used; ``reach`` is a known bound on the magnitude of its logarithms. See Cuturi
+    (2013), Sinkhorn distances: lightspeed computation of optimal transport, NIPS 26.
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
-    masses = (
-        kernel.mass(log_row_mass, log_kernel.shape[-2]),
-        kernel.mass(log_column_mass, log_kernel.shape[-1]),
-    )
-    log_masses = log_row_mass, log_column_mass
+    log_masses, (n_rows, n_columns) = (log_row_mass, log_column_mass), log_kernel.shape[-2:]
+    masses = kernel.mass(log_row_mass, n_rows), kernel.mass(log_column_mass, n_columns)
     # A factor may be infinite or undefined for a moment: then the log domain takes over.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
         factors = scale(kernel, row, masses, max_iter, tol, check_every, log_masses)
         row, column, n_iter, error, status = factors
         log_row, log_column = kernel.read(row, column)
-    error = kernel.xp.astype(error, kernel.xp.float64)
-    return Scalings(log_row, log_column, n_iter, error, status)
+    return Scalings(log_row, log_column, n_iter, kernel.xp.astype(error, kernel.xp.float64), status)
 
 
 def scale(
@@ -290,10 +271,7 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
 def _iterate_in_logs(
     kernel: _Kernel, log_row: Array, log_row_mass: Any, log_column_mass: Any
 ) -> tuple[Array, Array, Array]:
-    """Correct columns and rows in the log domain; absorb the potentials, return the rest.
-
-    Also returns the logarithms of the row sums before the rows are set right.
-    """
+    """Iterate in the log domain and absorb; return what is left, and the log row sums before."""
     xp = kernel.xp
     log_row_mass = _masses(log_row_mass, kernel.log_row)
     log_column_mass = _masses(log_column_mass, kernel.log_column)
