@@ -20,13 +20,8 @@ FEWEST = 6
 class Score:
     """Co-clustering errors of some trials of a method on a data set.
 
-    Attributes
-    ----------
-    p_value : float or None
-        Of Wilcoxon's signed-rank test against the best method, paired by matrix; None for the best
-        itself, and where there is nothing to compare.
-    bold : bool
-        The best method, and those that do not differ from it significantly.
+    The p-value is that of Wilcoxon's signed-rank test against the best method, paired by matrix;
+    None for the best itself. Bold are the best and those that do not differ significantly.
     """
 
     n_trials: int
@@ -38,19 +33,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a data set, over all matrices.
+    """A method on a data set, over all matrices; numbers of trials, and median seconds.
 
-    Attributes
-    ----------
-    every, right : Score
-        Of all trials, as the paper's text has it; of those that ended with the true numbers of
-        clusters, which is what the authors' program averages.
-    rows_right, columns_right : int
-        Trials with the true number of row (column) clusters.
-    shifted : int
-        Trials whose matrix was shifted to have no negative entries.
-    seconds : float
-        Median time of a trial.
+    The paper's text speaks of ``every`` trial, the authors' program averages those that end with
+    the ``right`` numbers of clusters.
     """
 
     data_set: str
@@ -109,8 +95,8 @@ def _compare(methods: dict[str, list[Trial]]) -> list[Cell]:
             method=method,
             every=scores[method],
             right=scores_right[method],
-            rows_right=sum(trial.row_number_right for trial in trials),
-            columns_right=sum(trial.column_number_right for trial in trials),
+            rows_right=sum(t.row_clusters == t.true_row_clusters for t in trials),
+            columns_right=sum(t.column_clusters == t.true_column_clusters for t in trials),
             shifted=sum(trial.shifted for trial in trials),
             converged=sum(trial.converged for trial in trials),
             seconds=float(np.median([trial.seconds for trial in trials])),

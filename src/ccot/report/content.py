@@ -35,10 +35,7 @@ class Seen:
 
 
 def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str, Any]:
-    """Return everything the page shows of one fitted estimator, as JSON can hold it.
-
-    Any estimator will do that has ``row_labels_`` and ``column_labels_``.
-    """
+    """Return everything the page shows of an estimator that has labels, as JSON can hold it."""
     check_is_fitted(model)
     sides = {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)}
     if seen is not None:

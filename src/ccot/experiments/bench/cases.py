@@ -1,7 +1,6 @@
 """What the suite fits: planted blocks, of the paper's sizes and growing along one axis each.
 
-A case makes its matrix from a seed, in the process that fits it. Growing matrices are crisp
-enough for every method to be right, so that times are compared at equal answers.
+Growing matrices are crisp, so that every method is right and times compare at equal answers.
 """
 
 from __future__ import annotations
@@ -36,20 +35,10 @@ class Planted:
 
 @dataclass(frozen=True)
 class Case:
-    """One matrix that every rival is asked to co-cluster.
+    """One matrix that every rival, or ``only`` some, is asked to co-cluster.
 
-    Attributes
-    ----------
-    axis, size : str, int
-        What grows from case to case, and how far it has.
-    kind : {"real", "counts"}
-        Dense real values, or sparse counts.
-    make, warm_up : callable
-        Make the matrix of a seed, and one that takes no time.
-    n_draws : int or None
-        Draws of CCOT and of POT's loops; None lets CCOT decide.
-    only : tuple of str
-        The rivals that are asked; none named: all.
+    The axis is what grows from case to case, to the size; the kind is "real" (dense) or "counts"
+    (sparse); draws are those of CCOT and of POT's loops, None lets CCOT decide.
     """
 
     name: str

@@ -36,10 +36,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Growth:
-    """How something grows along an axis.
-
-    The exponent is the slope in logarithms over the larger half of the sizes; None: too few.
-    """
+    """How something grows along an axis; the exponent, see :func:`fit_exponent`, may be None."""
 
     sizes: tuple[float, ...]
     values: tuple[float, ...]
@@ -72,10 +69,8 @@ def growth(cells: Sequence[Cell], rival: str, axis: str, what: str) -> Growth:
 
 
 def fit_exponent(sizes: Sequence[float], values: Sequence[float]) -> float | None:
-    """Return the exponent of a power law through the larger half of the sizes.
-
-    What a method does once, whatever the size, flattens the smaller half.
-    """
+    """Return the exponent of a power law through the larger half of the sizes; None: too few."""
+    # What a method does once, whatever the size, flattens the smaller half.
     n_kept = max(_FEWEST, (len(sizes) + 1) // 2)
     if len(sizes) < n_kept:
         return None
