@@ -72,28 +72,19 @@ _SIGMA = "sigma "
 
 @dataclass(frozen=True)
 class Task:
-    """One method on one matrix; the seed is that of both.
-
-    The overlap is one of ``OVERLAPS`` or a noise of its own, :func:`at_sigma`. Starts and draws
-    are None for methods without.
-    """
+    """One method on one matrix; the seed is that of both."""
 
     data_set: str
-    overlap: str
+    overlap: str  # one of OVERLAPS, or a noise of its own, see at_sigma
     seed: int
     method: str
-    n_init: int | None
+    n_init: int | None  # None for methods without
     n_samplings: int | None
 
 
 @dataclass(frozen=True)
 class Trial(Task):
-    """What came of a task; the seconds are processor time of the fit.
-
-    A matrix is shifted if its smallest, negative entry was subtracted. Rows are in order if the
-    true clusters do not mix along the sorted scalings; None for methods without scalings. The
-    authors' numbers are what their detector finds in the same scalings, of CCOT-GW only.
-    """
+    """What came of a task."""
 
     true_row_clusters: int
     true_column_clusters: int
@@ -103,13 +94,13 @@ class Trial(Task):
     column_error: float
     error: float
     converged: bool
-    shifted: bool
-    rows_in_order: bool | None
+    shifted: bool  # whether the smallest entry was subtracted, because it is negative
+    rows_in_order: bool | None  # whether true clusters do not mix along the sorted scalings
     columns_in_order: bool | None
-    authors_row_clusters: int | None
+    authors_row_clusters: int | None  # by the authors' detector, of the scalings of CCOT-GW
     authors_column_clusters: int | None
     versions: str
-    seconds: float
+    seconds: float  # processor time of the fit
     processor: str
     commit: str | None = None
 
@@ -127,18 +118,14 @@ class Trial(Task):
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the comparison is made; the defaults are the paper's.
+    """How the comparison is made; the defaults are the paper's."""
 
-    Matrices of each set and overlap are counted by ``n_trials``, their seeds begin with ``seed``.
-    Draws are those of CCOT from a matrix that is not square; a square one is solved once.
-    """
-
-    n_trials: int = 100
-    n_samplings: int = 1000
+    n_trials: int = 100  # matrices of each set and overlap
+    n_samplings: int = 1000  # draws of CCOT; a square matrix is solved once
     n_init: int = 50
     overlaps: Sequence[str] = OVERLAPS
     methods: Sequence[str] = METHODS
-    seed: int = 0
+    seed: int = 0  # of the first matrix
     data_sets: Sequence[str] = DATA_SETS
 
     def tasks(self) -> list[Task]:

@@ -18,32 +18,24 @@ FEWEST = 6
 
 @dataclass(frozen=True)
 class Score:
-    """Co-clustering errors of some trials of a method on a data set.
-
-    The p-value is that of Wilcoxon's signed-rank test against the best method, paired by matrix;
-    None for the best itself. Bold are the best and those that do not differ significantly.
-    """
+    """Co-clustering errors of some trials of a method on a data set."""
 
     n_trials: int
     mean: float | None = None
     sd: float | None = None
-    p_value: float | None = None
-    bold: bool = False
+    p_value: float | None = None  # of a test against the best method; None: it is the best
+    bold: bool = False  # the best, and those that do not differ from it significantly
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a data set, over all matrices; numbers of trials, and median seconds.
-
-    The paper's text speaks of ``every`` trial, the authors' program averages those that end with
-    the ``right`` numbers of clusters.
-    """
+    """A method on a data set, over all matrices: scores, numbers of trials, median seconds."""
 
     data_set: str
     overlap: str
     method: str
-    every: Score
-    right: Score
+    every: Score  # of all trials, as the paper's text has it
+    right: Score  # of those with the true numbers of clusters, as the authors' program has it
     rows_right: int
     columns_right: int
     shifted: int

@@ -35,21 +35,17 @@ class Planted:
 
 @dataclass(frozen=True)
 class Case:
-    """One matrix that every rival, or ``only`` some, is asked to co-cluster.
-
-    The axis is what grows from case to case, to the size; the kind is "real" (dense) or "counts"
-    (sparse); draws are those of CCOT and of POT's loops, None lets CCOT decide.
-    """
+    """One matrix that rivals are asked to co-cluster."""
 
     name: str
-    axis: str
+    axis: str  # what grows from case to case
     size: int
     shape: tuple[int, int]
-    kind: str
+    kind: str  # "real" (dense) or "counts" (sparse)
     make: Callable[[int], Planted]
-    warm_up: Callable[[int], Planted]
-    n_draws: int | None = None
-    only: tuple[str, ...] = ()
+    warm_up: Callable[[int], Planted]  # makes a matrix that takes no time
+    n_draws: int | None = None  # of CCOT and of POT's loops; None lets CCOT decide
+    only: tuple[str, ...] = ()  # the rivals that are asked; none named: all
 
 
 def paper_cases() -> list[Case]:

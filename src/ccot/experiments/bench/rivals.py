@@ -44,17 +44,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Rival:
-    """One way to co-cluster a matrix; ``fit`` returns None where there are no labels.
-
-    The package is the distribution that does the work, ``informed`` says whether it is given the
-    true numbers, ``kinds`` are the kinds of matrices it takes.
-    """
+    """One way to co-cluster a matrix; ``fit`` returns None where there are no labels."""
 
     name: str
     fit: Callable[[Job], Labels | None]
-    package: str = "ccot"
-    informed: bool = True
-    kinds: tuple[str, ...] = ("real",)
+    package: str = "ccot"  # the distribution that does the work
+    informed: bool = True  # whether it is given the true numbers
+    kinds: tuple[str, ...] = ("real",)  # of matrices that it takes
 
     @property
     def version(self) -> str | None:

@@ -16,22 +16,17 @@ _FEWEST = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """One rival on one case.
-
-    Its status is "done" or the first reason why not; seconds and megabytes are medians of processor
-    time and of peak memory beyond the matrix, the error is a mean, and the numbers of clusters are
-    those of every fit, "rows x columns".
-    """
+    """One rival on one case."""
 
     case: str
     axis: str
     rival: str
     size: int
-    status: str
-    seconds: float | None
-    megabytes: float | None
-    error: float | None
-    numbers: tuple[str, ...]
+    status: str  # "done", or the first reason why not
+    seconds: float | None  # median processor time
+    megabytes: float | None  # median of peak memory beyond the matrix
+    error: float | None  # mean
+    numbers: tuple[str, ...]  # of clusters in every fit, "rows x columns"
 
 
 @dataclass(frozen=True)
