@@ -12,6 +12,7 @@ from ccot.experiments.protocol import (
     Protocol,
     Task,
     _in_order,
+    base_of,
     make_estimator,
     run_task,
 )
@@ -23,6 +24,9 @@ def test_the_defaults_are_the_papers_protocol():
     assert {task.n_init for task in tasks if task.method == "GLBM"} == {50}
     draws = {task.data_set: task.n_samplings for task in tasks if task.method == "CCOT"}
     assert draws == {"D1": 1000, "D2": 1000, "D3": 1000, "D4": 1}
+    fourth = Protocol(n_trials=1, methods=("CCOT",)).tasks()[3]
+    assert fourth == Task("D2", "calibrated", 0, "CCOT", None, 1000)
+    assert base_of("CCOT, authors' detector") == "CCOT"
 
 
 def test_a_run_cut_short_has_seen_every_set_and_method():
@@ -42,6 +46,11 @@ def test_the_same_task_gives_the_same_trial(method):
     assert one.error == pytest.approx(
         one.row_error + one.column_error - one.row_error * one.column_error
     )
+
+
+def test_few_draws_find_the_blocks_of_d3():
+    trial = run_task(Task("D3", "published", 0, "CCOT", None, 8))
+    assert (trial.row_clusters, trial.column_clusters, trial.error) == (2, 4, 0.0)
 
 
 def test_only_matrices_with_negative_entries_are_shifted_and_only_where_needed():

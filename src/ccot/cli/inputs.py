@@ -118,10 +118,7 @@ def parse_kinds(given: Sequence[str]) -> dict[str, str]:
 def split(
     found: NamedMatrix, annotate: Sequence[str], *, as_table_of: Collection[str] = ()
 ) -> tuple[NamedMatrix, dict[str, np.ndarray]]:
-    """Return the input without the columns that only annotate it, and those columns.
-
-    It is a table, even of numbers alone, where kinds of some columns (``as_table_of``) are given.
-    """
+    """Return the input, a table if kinds of columns are given, and the columns that annotate it."""
     if not annotate and not as_table_of:
         return found, {}
     table = found.values if isinstance(found.values, Table) else as_table(found)
@@ -151,10 +148,7 @@ def is_of_table(model: Any) -> bool:
 def aligned(
     fitted: Any, table: NamedMatrix, known: list[str] | None, columns: bool
 ) -> tuple[NamedMatrix, np.ndarray | None, list[str]]:
-    """Return the input, where the names that a model knows are in it, and all other names.
-
-    Where they are is None if they are all there is, in the same order.
-    """
+    """Return the input, where a model's names are in it (None: in order), and all other names."""
     takes_table = is_of_table(fitted) and not columns
     if takes_table and not isinstance(table.values, Table):
         table = as_named(as_table(table))

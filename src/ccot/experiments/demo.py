@@ -23,13 +23,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch
 
-from ccot.datasets import (
-    load_penguins,
-    load_simulated,
-    load_southern_women,
-    load_votes,
-    load_zoo,
-)
+from ccot import datasets
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
@@ -54,12 +48,9 @@ class Section:
     annotations: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
 
-# The matrices ---------------------------------------------------------------------------------
-
-
 def _load_measured_penguins() -> Bunch:
     """Return the penguins that were measured, and their standardised measurements."""
-    data = load_penguins()
+    data = datasets.load_penguins()
     measured = np.flatnonzero(~np.isnan(data.data).all(axis=1))
     data.data = data.data[measured]
     data.row_names = [data.row_names[k] for k in measured]
@@ -73,14 +64,14 @@ def _load_measured_penguins() -> Bunch:
 # Matrices that are shipped: title, what they are, and what is known of the rows but not shown.
 _SHIPPED = {
     "zoo": (
-        load_zoo,
+        datasets.load_zoo,
         "Zoo animals",
         "101 animals and 16 traits: which animals share which traits? Mammals give milk, birds "
         "have feathers, fish have fins; insects, molluscs and amphibians are left together.",
         "class",
     ),
     "votes": (
-        load_votes,
+        datasets.load_votes,
         "Votes of the US House, 1984",
         "435 members and 16 votes: who votes alike on what? One group of members and one of votes "
         "on each side; some members vote with the other party.",
@@ -94,7 +85,7 @@ _SHIPPED = {
         "species",
     ),
     "southern_women": (
-        load_southern_women,
+        datasets.load_southern_women,
         "Southern women and social events",
         "18 women and 14 events of the 1930s, long studied in sociology: two circles of "
         "women, their own events, and the few that both attended.",
@@ -141,7 +132,7 @@ def _compare(model: Estimator, fitted: np.ndarray, known: str, values: Sequence)
 
 def crisp(seed: int) -> Section:
     """Co-cluster the simulated set D2, whose blocks are known, by both algorithms of the paper."""
-    truth = load_simulated("D2", random_state=seed)
+    truth = datasets.load_simulated("D2", random_state=seed)
     models = {"CCOT": CCOT(random_state=seed).fit(truth.data), "CCOTGW": CCOTGW().fit(truth.data)}
     findings = [
         f"{_found(model)}\nco-clustering error against the truth: {_error(truth, model):.3f}"
@@ -162,7 +153,7 @@ def crisp(seed: int) -> Section:
 
 def noisy(seed: int) -> Section:
     """Co-cluster the same set at a noise that hides its blocks from the eye, and from CCOT."""
-    truth = load_simulated("D2", random_state=seed, overlap="calibrated")
+    truth = datasets.load_simulated("D2", random_state=seed, overlap="calibrated")
     model = TransportCoclustering(random_state=seed).fit(truth.data)
     steps = CCOT(random_state=seed).fit(truth.data)
     return Section(
@@ -180,9 +171,6 @@ def noisy(seed: int) -> Section:
 
 
 DEMOS = (*(partial(_shipped, name=name) for name in _SHIPPED), crisp, noisy)
-
-
-# In words -------------------------------------------------------------------------------------
 
 
 def _error(truth: Bunch, model: Estimator) -> float:
@@ -219,8 +207,6 @@ def _crossed(model: Estimator, target: np.ndarray, names: Sequence[str]) -> str:
         parts.append(f"R{k}: " + ", ".join(part for part in counts if not part.startswith("0 ")))
     return "; ".join(parts)
 
-
-# On a page ------------------------------------------------------------------------------------
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +24,15 @@ from ccot.scalings.jumps import LEVEL, detect_jumps
 
 N_TITLES = 5
 # Titles that the paper lists as the best rated of its first and of its last movie cluster.
-PAPER_TITLES = {
-    "first": (
-        "Star Wars (1977)",
-        "Lion King, The (1994)",
-        "Return of the Jedi (1983)",
-        "Contact (1997)",
-        "Raiders of the Lost Ark (1981)",
-    ),
-    "last": (
-        "Amityville: A New Generation (1993)",
-        "Amityville 1992: It's About Time (1992)",
-        "3 Ninjas: High Noon At Mega Mountain (1998)",
-        "Sudden Manhattan (1996)",
-        "Dream Man (1995)",
-    ),
-}
+_FIRST = (
+    "Star Wars (1977); Lion King, The (1994); Return of the Jedi (1983); Contact (1997); "
+    "Raiders of the Lost Ark (1981)"
+)
+_LAST = (
+    "Amityville: A New Generation (1993); Amityville 1992: It's About Time (1992); "
+    "3 Ninjas: High Noon At Mega Mountain (1998); Sudden Manhattan (1996); Dream Man (1995)"
+)
+PAPER_TITLES = {"first": _FIRST.split("; "), "last": _LAST.split("; ")}
 _DRAWS = 500
 
 
@@ -66,18 +60,11 @@ def run(
 def fit_models(movies: Bunch, seed: int, quick: bool, progress: Progress) -> dict[str, Any]:
     """Fit everything that the study compares, missing ratings being zero as in the paper."""
     matrix = movies.data.toarray()
+    common: dict[str, Any] = {"detector": "authors", "random_state": seed}
     models: dict[str, Any] = {
         "CCOT-GW": CCOTGW(reg=1.0, loss="kl", detector="authors"),
-        "CCOT-GW, cross-validated": CCOTGW(
-            reg="cv", loss="kl", detector="authors", random_state=seed
-        ),
-        "CCOT": CCOT(
-            reg="cv",
-            detector="authors",
-            sampling="uniform",
-            n_samplings=32 if quick else _DRAWS,
-            random_state=seed,
-        ),
+        "CCOT-GW, cross-validated": CCOTGW(reg="cv", loss="kl", **common),
+        "CCOT": CCOT(reg="cv", sampling="uniform", n_samplings=32 if quick else _DRAWS, **common),
         "TransportCoclustering": TransportCoclustering(n_init=30, random_state=seed),
     }
     if quick:
@@ -92,7 +79,7 @@ def fit_models(movies: Bunch, seed: int, quick: bool, progress: Progress) -> dic
 def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
     """Return everything the page says, as plain values."""
     steps = {name: model for name, model in models.items() if hasattr(model, "row_jumps_")}
-    main = models["CCOT-GW"]
+    main, blocks = models["CCOT-GW"], models["TransportCoclustering"]
     return {
         "level": LEVEL,
         "methods": [describe_steps(movies, name, model) for name, model in steps.items()],
@@ -102,7 +89,7 @@ def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
                 "users": _nmi(models[first].row_labels_, models[second].row_labels_),
                 "movies": _nmi(models[first].column_labels_, models[second].column_labels_),
             }
-            for first, second in _pairs(list(models))
+            for first, second in combinations(models, 2)
         ],
         "movie_clusters": describe_movies(movies, main.column_labels_),
         "user_clusters": describe_users(movies, main.row_labels_),
@@ -114,7 +101,13 @@ def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
             end: [_where(movies, main, title) for title in titles]
             for end, titles in PAPER_TITLES.items()
         },
-        "blocks": describe_blocks(movies, models["TransportCoclustering"]),
+        "blocks": {
+            "family": blocks.family_,
+            "reason": blocks.family_reason_,
+            "users": describe_users(movies, blocks.row_labels_),
+            "movies": describe_movies(movies, blocks.column_labels_),
+            **block_ratings(movies, blocks),
+        },
     }
 
 
@@ -215,17 +208,6 @@ def describe_end(movies: Bunch, model: Any, label: int) -> dict[str, Any]:
     }
 
 
-def describe_blocks(movies: Bunch, model: TransportCoclustering) -> dict[str, Any]:
-    """Return what the blocks of transport onto blocks are."""
-    return {
-        "family": model.family_,
-        "reason": model.family_reason_,
-        "users": describe_users(movies, model.row_labels_),
-        "movies": describe_movies(movies, model.column_labels_),
-        **block_ratings(movies, model),
-    }
-
-
 def block_ratings(movies: Bunch, model: Any) -> dict[str, list[list[float]]]:
     """Return the share of rated pairs and the mean rating of each block; 0 where none is rated."""
     by_user = np.eye(model.n_row_clusters_)[model.row_labels_]
@@ -260,7 +242,3 @@ def _where(movies: Bunch, model: Any, title: str) -> dict[str, Any]:
 
 def _nmi(first: np.ndarray, second: np.ndarray) -> float:
     return float(normalized_mutual_info_score(first, second))
-
-
-def _pairs(names: list[str]) -> list[tuple[str, str]]:
-    return [(names[i], names[j]) for i in range(len(names)) for j in range(i + 1, len(names))]

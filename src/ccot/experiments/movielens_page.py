@@ -35,11 +35,7 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
         ),
         Section(
             "Transport onto blocks on the same ratings",
-            tables=[
-                table_of_block_users(study),
-                table_of_block_movies(study),
-                table_of_blocks(study),
-            ],
+            [table_of_block_users(study), table_of_block_movies(study), table_of_blocks(study)],
         ),
     ]
     settings = _settings(study)

@@ -78,11 +78,8 @@ def write_sections(
 
 
 def _write_table(folder: Path, table: Table) -> None:
-    for suffix, content in (
-        ("md", table.markdown() + "\n"),
-        ("csv", table.csv()),
-        ("tex", table.latex()),
-    ):
+    texts = {"md": f"{table.markdown()}\n", "csv": table.csv(), "tex": table.latex()}
+    for suffix, content in texts.items():
         with write_atomically(folder / f"{table.name}.{suffix}", "w") as file:
             file.write(content)
 

@@ -1,8 +1,4 @@
-"""What the paper's comparison consists of: tasks, and how one of them is carried out.
-
-A task names a matrix and a method with its settings; a trial is what came of it. Nothing but the
-seconds of a trial depends on where, when or beside what it was run.
-"""
+"""The tasks of the paper's comparison, and their trials, of which only the seconds vary."""
 
 from __future__ import annotations
 
@@ -42,14 +38,12 @@ RIVALS: dict[str, Callable[..., Any]] = {
 }
 METHODS = (*RIVALS, "CCOT", "CCOT-GW", "TransportCoclustering")
 # Other readings of the paper, by the name of a method and what is done differently.
-_CCOT = partial(CCOT, sampling="uniform")
+_CCOT, _BY_STEP = (partial(make, sampling="uniform") for make in (CCOT, PrintedVote))
 VARIANTS: dict[str, Callable[..., Any]] = {
     "CCOT, authors' detector": partial(_CCOT, detector="authors"),
     "CCOT, printed detector": partial(_CCOT, detector="paper"),
-    "CCOT, vote by step number": partial(PrintedVote, sampling="uniform"),
-    "CCOT, authors' detector, vote by step number": partial(
-        PrintedVote, sampling="uniform", detector="authors"
-    ),
+    "CCOT, vote by step number": _BY_STEP,
+    "CCOT, authors' detector, vote by step number": partial(_BY_STEP, detector="authors"),
     "CCOT, with replacement": partial(CCOT, sampling="replacement"),
     "CCOT-GW, authors' detector": partial(CCOTGW, detector="authors"),
     "CCOT-GW, printed detector": partial(CCOTGW, detector="paper"),
@@ -78,40 +72,19 @@ _SIGMA = "sigma "
 
 @dataclass(frozen=True)
 class Task:
-    """One method on one matrix; the seed is that of both.
-
-    The overlap is one of ``OVERLAPS`` or a noise of its own, :func:`at_sigma`. Starts and draws
-    are None for methods without.
-    """
+    """One method on one matrix; the seed is that of both."""
 
     data_set: str
-    overlap: str
+    overlap: str  # one of OVERLAPS, or a noise of its own, see at_sigma
     seed: int
     method: str
-    n_init: int | None
+    n_init: int | None  # None for methods without
     n_samplings: int | None
 
 
 @dataclass(frozen=True)
 class Trial(Task):
-    """What came of a task, in one line.
-
-    Attributes
-    ----------
-    row_error, column_error, error : float
-        Error rates, and the co-clustering error.
-    converged : bool
-        Whether the method ended without a warning that it did not converge.
-    shifted : bool
-        Whether the smallest entry was subtracted from a matrix with negative ones.
-    rows_in_order, columns_in_order : bool or None
-        Whether the true clusters lie side by side along the sorted scalings, without mixing; None
-        for methods without scalings.
-    authors_row_clusters, authors_column_clusters : int or None
-        Numbers that the authors' detector finds in the same scalings; CCOT-GW only.
-    seconds : float
-        Processor time of the fit, which is the time it takes on a machine of its own.
-    """
+    """What came of a task."""
 
     true_row_clusters: int
     true_column_clusters: int
@@ -121,13 +94,13 @@ class Trial(Task):
     column_error: float
     error: float
     converged: bool
-    shifted: bool
-    rows_in_order: bool | None
+    shifted: bool  # whether the smallest entry was subtracted, because it is negative
+    rows_in_order: bool | None  # whether true clusters do not mix along the sorted scalings
     columns_in_order: bool | None
-    authors_row_clusters: int | None
+    authors_row_clusters: int | None  # by the authors' detector, of the scalings of CCOT-GW
     authors_column_clusters: int | None
     versions: str
-    seconds: float
+    seconds: float  # processor time of the fit
     processor: str
     commit: str | None = None
 
@@ -139,48 +112,24 @@ class Trial(Task):
     @property
     def numbers_right(self) -> bool:
         """Whether both numbers of clusters are those of the truth."""
-        return self.row_number_right and self.column_number_right
-
-    @property
-    def row_number_right(self) -> bool:
-        """Whether there are as many row clusters as in the truth."""
-        return self.row_clusters == self.true_row_clusters
-
-    @property
-    def column_number_right(self) -> bool:
-        """Whether there are as many column clusters as in the truth."""
-        return self.column_clusters == self.true_column_clusters
+        found = self.row_clusters, self.column_clusters
+        return found == (self.true_row_clusters, self.true_column_clusters)
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the comparison is made; the defaults are the paper's.
+    """How the comparison is made; the defaults are the paper's."""
 
-    Matrices of each set and overlap are counted by ``n_trials``, their seeds begin with ``seed``.
-    Draws are those of CCOT from a matrix that is not square; a square one is solved once.
-
-    Examples
-    --------
-    >>> from ccot.experiments.protocol import Protocol
-    >>> len(Protocol().tasks())
-    8000
-    >>> Protocol(n_trials=1, methods=("CCOT",)).tasks()[3]
-    Task(data_set='D2', overlap='calibrated', seed=0, method='CCOT', n_init=None, n_samplings=1000)
-    """
-
-    n_trials: int = 100
-    n_samplings: int = 1000
+    n_trials: int = 100  # matrices of each set and overlap
+    n_samplings: int = 1000  # draws of CCOT; a square matrix is solved once
     n_init: int = 50
     overlaps: Sequence[str] = OVERLAPS
     methods: Sequence[str] = METHODS
-    seed: int = 0
+    seed: int = 0  # of the first matrix
     data_sets: Sequence[str] = DATA_SETS
 
     def tasks(self) -> list[Task]:
-        """Return all tasks, all of one seed before those of the next.
-
-        A run that is cut short has then seen every set and method about equally often.
-        """
+        """Return all tasks, seed by seed: a run cut short has seen all sets about equally often."""
         return [
             self._task(data_set, overlap, self.seed + number, method)
             for number in range(self.n_trials)
@@ -209,13 +158,7 @@ def sigma_of(overlap: str) -> float | None:
 
 
 def base_of(method: str) -> str:
-    """Return the method that a variant is one of.
-
-    Examples
-    --------
-    >>> base_of("CCOT, authors' detector")
-    'CCOT'
-    """
+    """Return the method that a variant is one of, which stands before the comma."""
     return method.split(",")[0]
 
 
@@ -238,15 +181,7 @@ def load_matrix(data_set: str, overlap: str, seed: int) -> Bunch:
 
 
 def run_task(task: Task) -> Trial:
-    """Make the matrix, run the method, compare with the truth.
-
-    Examples
-    --------
-    >>> from ccot.experiments.protocol import Task, run_task
-    >>> trial = run_task(Task("D3", "published", 0, "CCOT", None, 8))
-    >>> trial.row_clusters, trial.column_clusters, trial.error
-    (2, 4, 0.0)
-    """
+    """Make the matrix, run the method, compare with the truth."""
     truth = load_matrix(task.data_set, task.overlap, task.seed)
     matrix, labels = truth.data, (truth.row_labels, truth.column_labels)
     shifted = base_of(task.method) in NON_NEGATIVE and bool(matrix.min() < 0)
@@ -257,7 +192,6 @@ def run_task(task: Task) -> Trial:
     start = time.process_time()
     converged = _fit(model, matrix)
     seconds = time.process_time() - start
-    row_order, column_order = _orders(model, truth)
     return Trial(
         **asdict(task),
         true_row_clusters=true_numbers[0],
@@ -269,8 +203,8 @@ def run_task(task: Task) -> Trial:
         error=float(coclustering_error(*labels, model.row_labels_, model.column_labels_)),
         converged=converged,
         shifted=shifted,
-        rows_in_order=row_order,
-        columns_in_order=column_order,
+        rows_in_order=_in_order(getattr(model, "row_log_scaling_", None), labels[0]),
+        columns_in_order=_in_order(getattr(model, "column_log_scaling_", None), labels[1]),
         authors_row_clusters=_authors_number(model, "row"),
         authors_column_clusters=_authors_number(model, "column"),
         versions=versions(),
@@ -283,8 +217,7 @@ def run_task(task: Task) -> Trial:
 def make_estimator(task: Task, true_numbers: tuple[int, int]) -> Any:
     """Return the estimator of a task; rivals are given the true numbers, the others find them."""
     if task.method not in _MAKERS:
-        known = ", ".join(ALL_METHODS)
-        raise ValueError(f"no method is called {task.method!r}; there are {known}")
+        raise ValueError(f"no method is called {task.method!r}; there are {', '.join(_MAKERS)}")
     make = partial(_MAKERS[task.method], random_state=task.seed)
     if base_of(task.method) in RIVALS:
         return make(*true_numbers, n_init=task.n_init)
@@ -299,17 +232,10 @@ def _fit(model: Any, matrix: np.ndarray) -> bool:
     return not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
-def _orders(model: Any, truth: Bunch) -> tuple[bool | None, bool | None]:
-    if not hasattr(model, "row_log_scaling_"):
-        return None, None
-    return (
-        _in_order(model.row_log_scaling_, truth.row_labels),
-        _in_order(model.column_log_scaling_, truth.column_labels),
-    )
-
-
-def _in_order(log_scaling: np.ndarray, labels: np.ndarray) -> bool:
+def _in_order(log_scaling: np.ndarray | None, labels: np.ndarray) -> bool | None:
     """Whether each cluster is one run of neighbours along the sorted scalings."""
+    if log_scaling is None:
+        return None
     sorted_labels = labels[np.argsort(log_scaling, kind="stable")]
     return int((np.diff(sorted_labels) != 0).sum()) == len(np.unique(labels)) - 1
 

@@ -1,8 +1,4 @@
-"""The paper's own numbers, as printed there.
-
-All of them are from C. Laclau, I. Redko, B. Matei, Y. Bennani and V. Brault, "Co-clustering through
-optimal transport", ICML 2017: tables 1 and 2, and figure 2c.
-"""
+"""The paper's own numbers, as printed there: tables 1 and 2, and figure 2c."""
 
 from __future__ import annotations
 

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ccot.experiments import table2
 from ccot.experiments.figures import draw_blocks, draw_scalings
 from ccot.experiments.page import Picture, Section, write_sections
 from ccot.experiments.protocol import Protocol, Trial
 from ccot.experiments.summary import Cell, summarise
 from ccot.experiments.table1 import make_table1
-from ccot.experiments.table2 import (
-    cells_csv,
-    make_counts,
-    make_table2,
-    make_table_of_p_values,
-    make_table_of_right_numbers,
-    make_table_of_seconds,
-)
 from ccot.persistence.atomic import write_atomically
 
 PARTS = ("table1", "table2", "figure1", "figure2")
@@ -32,7 +25,7 @@ def write_part(name: str, protocol: Protocol, trials: Sequence[Trial], folder: P
     sections = [_section(part, protocol, cells) for part in (PARTS if name == "all" else (name,))]
     if name in ("all", "table2"):
         with write_atomically(folder / "table2_cells.csv", "w") as file:
-            file.write(cells_csv(cells))
+            file.write(table2.cells_csv(cells))
     stem = "paper" if name == "all" else name
     return write_sections(folder, stem, sections, _settings(protocol, trials))
 
@@ -41,9 +34,9 @@ def _section(part: str, protocol: Protocol, cells: Sequence[Cell]) -> Section:
     if part == "table1":
         return Section("The data", tables=[make_table1()])
     if part == "table2":
-        makers = (make_table2, make_table_of_p_values, make_table_of_right_numbers,
-                  make_table_of_seconds)  # fmt: skip
-        return Section("Errors", tables=[make(cells) for make in makers])
+        tables = [table2.make_table2(cells), table2.make_table_of_p_values(cells)]
+        tables += [table2.make_table_of_right_numbers(cells), table2.make_table_of_seconds(cells)]
+        return Section("Errors", tables)
     if part == "figure1":
         caption = "Figure 1: D2, D3 and D4, rows and columns in the order of the true partitions."
         figure = draw_blocks(protocol.overlaps, protocol.seed)
@@ -54,7 +47,7 @@ def _section(part: str, protocol: Protocol, cells: Sequence[Cell]) -> Section:
     figure = draw_scalings(protocol.overlaps, protocol.seed, protocol.n_samplings)
     return Section(
         "Numbers of clusters",
-        tables=[make_counts(cells)] if cells else [],
+        tables=[table2.make_counts(cells)] if cells else [],
         pictures=[Picture("figure2", caption, figure)],
     )
 

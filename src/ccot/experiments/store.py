@@ -1,9 +1,4 @@
-"""Trials on disk: a journal that loses nothing, and the Parquet files it ends up in.
-
-Every trial is one line of ``journal.jsonl``, written through to the disk before the next one is
-begun. :meth:`TrialStore.checkpoint` moves the journal into ``trials.parquet`` and, what differs
-from run to run (time, machine, commit), into ``timings.parquet``.
-"""
+"""Trials on disk: a journal, and the Parquet files of results and of times it is moved into."""
 
 from __future__ import annotations
 
@@ -15,15 +10,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, BinaryIO, get_type_hints
 
-from ccot.experiments.protocol import (
-    ALL_METHODS,
-    D3_EQUAL,
-    DATA_SETS,
-    OVERLAPS,
-    Task,
-    Trial,
-    sigma_of,
-)
+from ccot.experiments import protocol
+from ccot.experiments.protocol import OVERLAPS, Task, Trial
 from ccot.persistence.atomic import locked_folder, write_atomically
 
 JOURNAL, TRIALS, TIMINGS = "journal.jsonl", "trials.parquet", "timings.parquet"
@@ -32,10 +20,7 @@ _KEY = tuple(field.name for field in fields(Task))
 
 
 class TrialStore:
-    """The trials of one folder, open for more; the folder is made if need be.
-
-    Trials that cannot be read are a ValueError: nothing is made anew over what took days.
-    """
+    """The trials of one folder, open for more; those that cannot be read are a ValueError."""
 
     def __init__(self, folder: str | Path) -> None:
         with ExitStack() as claim:
@@ -88,22 +73,19 @@ def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
 
 def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
     """Return trials in the order in which they are stored."""
-    return sorted(trials, key=_place)
+    return sorted(trials, key=_sort_key)
 
 
-def _place(trial: Trial) -> tuple[float, ...]:
-    sigma = sigma_of(trial.overlap)
+def _sort_key(trial: Trial) -> tuple[float, ...]:
+    sigma = protocol.sigma_of(trial.overlap)
     return (
         OVERLAPS.index(trial.overlap) if sigma is None else len(OVERLAPS) + sigma,
-        (*DATA_SETS, D3_EQUAL).index(trial.data_set),
-        ALL_METHODS.index(trial.method),
+        (*protocol.DATA_SETS, protocol.D3_EQUAL).index(trial.data_set),
+        protocol.ALL_METHODS.index(trial.method),
         trial.n_init or 0,
         trial.n_samplings or 0,
         trial.seed,
     )
-
-
-# Journal --------------------------------------------------------------------------------------
 
 
 def _lines(journal: Path) -> bytes:
@@ -119,8 +101,6 @@ def _open_journal(path: Path) -> BinaryIO:
     journal.truncate(complete)
     return journal
 
-
-# Parquet --------------------------------------------------------------------------------------
 
 _RESULTS = tuple(field.name for field in fields(Trial) if field.name not in MEASURED)
 

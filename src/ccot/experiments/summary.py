@@ -18,46 +18,24 @@ FEWEST = 6
 
 @dataclass(frozen=True)
 class Score:
-    """Co-clustering errors of some trials of a method on a data set.
-
-    Attributes
-    ----------
-    p_value : float or None
-        Of Wilcoxon's signed-rank test against the best method, paired by matrix; None for the best
-        itself, and where there is nothing to compare.
-    bold : bool
-        The best method, and those that do not differ from it significantly.
-    """
+    """Co-clustering errors of some trials of a method on a data set."""
 
     n_trials: int
     mean: float | None = None
     sd: float | None = None
-    p_value: float | None = None
-    bold: bool = False
+    p_value: float | None = None  # of a test against the best method; None: it is the best
+    bold: bool = False  # the best, and those that do not differ from it significantly
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a data set, over all matrices.
-
-    Attributes
-    ----------
-    every, right : Score
-        Of all trials, as the paper's text has it; of those that ended with the true numbers of
-        clusters, which is what the authors' program averages.
-    rows_right, columns_right : int
-        Trials with the true number of row (column) clusters.
-    shifted : int
-        Trials whose matrix was shifted to have no negative entries.
-    seconds : float
-        Median time of a trial.
-    """
+    """A method on a data set, over all matrices: scores, numbers of trials, median seconds."""
 
     data_set: str
     overlap: str
     method: str
-    every: Score
-    right: Score
+    every: Score  # of all trials, as the paper's text has it
+    right: Score  # of those with the true numbers of clusters, as the authors' program has it
     rows_right: int
     columns_right: int
     shifted: int
@@ -109,8 +87,8 @@ def _compare(methods: dict[str, list[Trial]]) -> list[Cell]:
             method=method,
             every=scores[method],
             right=scores_right[method],
-            rows_right=sum(trial.row_number_right for trial in trials),
-            columns_right=sum(trial.column_number_right for trial in trials),
+            rows_right=sum(t.row_clusters == t.true_row_clusters for t in trials),
+            columns_right=sum(t.column_clusters == t.true_column_clusters for t in trials),
             shifted=sum(trial.shifted for trial in trials),
             converged=sum(trial.converged for trial in trials),
             seconds=float(np.median([trial.seconds for trial in trials])),

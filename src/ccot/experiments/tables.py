@@ -23,11 +23,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under heads.
-
-    The name is the stem of the files it is written to; a line is drawn after each group of as many
-    rows as ``groups`` says.
-    """
+    """Rows under heads; ``name`` is the stem of its files, a line comes every ``groups`` rows."""
 
     name: str
     caption: str
@@ -59,25 +55,17 @@ class Table:
             if self.groups > 1 and number % self.groups == 0 and number < len(self.rows):
                 lines.append(r"\midrule")
         columns = "l" + "r" * (len(self.heads) - 1)
-        return "\n".join(
-            [
-                r"\begin{table}",
-                rf"\caption{{{_latex(self.caption)}}}",
-                r"\centering",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                *lines,
-                r"\bottomrule",
-                r"\end{tabular}",
-                *(rf"\par\footnotesize {_latex(note)}" for note in self.notes),
-                r"\end{table}",
-                "",
-            ]
-        )
+        begin = [r"\begin{table}", rf"\caption{{{_latex(self.caption)}}}", r"\centering"]
+        begin += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+        notes = (rf"\par\footnotesize {_latex(note)}" for note in self.notes)
+        end = [r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}", ""]
+        return "\n".join([*begin, *lines, *end])
 
     def html(self) -> str:
         """Return the table in HTML."""
-        heads = "".join(f'<th scope="col">{_breakable(head)}</th>' for head in self.heads)
+        # A narrow column may break a long name between its words.
+        breakable = (re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", escape(head)) for head in self.heads)
+        heads = "".join(f'<th scope="col">{head}</th>' for head in breakable)
         rows = []
         for number, row in enumerate(self.rows, start=1):
             first, *others = (_html(entry) for entry in row)
@@ -106,11 +94,6 @@ def _latex(entry: Text | str) -> str:
     for sign, command in _LATEX.items():
         plain = plain.replace(sign, command)
     return rf"\textbf{{{plain}}}" if text.bold else plain
-
-
-def _breakable(head: str) -> str:
-    """Let a narrow column break a long name between its words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", escape(head))
 
 
 def _html(entry: Text | str) -> str:

@@ -40,11 +40,7 @@ DECIMAL_COMMA, _DECIMAL_POINT = (re.compile(rf"[-+]?\d*{mark}\d+") for mark in (
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the user says about an input, see :func:`ccot.io.read_matrix`; None: find out.
-
-    ``known`` are columns of a model, which name no rows; ``tables``: columns of words are welcome;
-    ``source`` says what the table is if it is no text; ``notes`` say what was doubtful before.
-    """
+    """What the user says about an input, see :func:`ccot.io.read_matrix`; None: find out."""
 
     delimiter: str | None = None
     header: bool | None = None
@@ -59,10 +55,10 @@ class ReadOptions:
     sheet: str | None = None
     table: str | None = None
     as_words: Collection[str] = ()
-    known: Collection[str] = ()
-    tables: bool = False
-    source: str = ""
-    notes: tuple[str, ...] = ()
+    known: Collection[str] = ()  # columns of a model, which name no rows
+    tables: bool = False  # whether columns of words are welcome
+    source: str = ""  # what the table is if it is no text
+    notes: tuple[str, ...] = ()  # what was doubtful before
 
 
 @dataclass(frozen=True)

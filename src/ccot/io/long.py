@@ -29,10 +29,7 @@ _CELLS_BETWEEN_CHECKS = 2**14
 def collect_long(
     cells: Iterable[Cell], options: ReadOptions, *, counted: bool, size: Callable[[], int]
 ) -> NamedMatrix:
-    """Gather cells into a matrix; rows and columns in the order in which they first appear.
-
-    ``counted``: the values are ones; ``size`` tells how many bytes were read so far.
-    """
+    """Gather cells, ones if ``counted``, into a matrix; ``size`` tells the bytes read so far."""
     unlisted, aggregate = options.unlisted, options.aggregate
     if unlisted not in UNLISTED:
         raise InputError(f"unlisted={unlisted!r} must be one of {', '.join(UNLISTED)}")

@@ -38,10 +38,7 @@ _LONG_BYTES = 24
 
 
 class ArrowTable:
-    """A Parquet or Feather file, read by another process, which may be there already.
-
-    The kinds of columns are number, text, date and other, in Feather also category and ordered.
-    """
+    """A Parquet or Feather file, read by another process, which may be there already."""
 
     def __init__(
         self, path: Path, reader: IsolatedReader | None = None, *, feather: bool = False
@@ -59,6 +56,7 @@ class ArrowTable:
             raise InputError(f"{path} is no readable Parquet file (its numbers of rows contradict "
                              "each other): write or download it again")  # fmt: skip
         self.types = dict(zip(self.names, about["types"], strict=True))
+        # Number, text, date and other, in Feather also category and ordered.
         self.kinds = dict(zip(self.names, about["kinds"], strict=True))
         self.levels = {name: tuple(map(str, one)) for name, one in about["levels"].items()}
         self._index: str | None = about["index"]

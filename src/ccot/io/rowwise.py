@@ -96,10 +96,8 @@ def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
 def json_rows(
     open_text: Callable[[], IO[str]], drop: Collection[Any], name: str
 ) -> Iterator[list[str]]:
-    """Return a header and rows of JSON records, in a list or one after another.
-
-    The file is opened twice: any record may have a key that no other has.
-    """
+    """Return a header and rows of JSON records, in a list or one after another."""
+    # The file is opened twice: any record may have a key that no other has.
     keys: dict[str, None] = {}
     nested: dict[str, None] = {}
     with open_text() as text:

@@ -1,8 +1,4 @@
-"""Text tables, wide and long, read in one pass.
-
-Cells go straight into one growing array of doubles, so that a table takes little more memory than
-its matrix.
-"""
+"""Text tables, wide and long, read in one pass, in little more memory than the matrix takes."""
 
 from __future__ import annotations
 

@@ -35,10 +35,7 @@ class Seen:
 
 
 def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str, Any]:
-    """Return everything the page shows of one fitted estimator, as JSON can hold it.
-
-    Any estimator will do that has ``row_labels_`` and ``column_labels_``.
-    """
+    """Return everything the page shows of an estimator that has labels, as JSON can hold it."""
     check_is_fitted(model)
     sides = {side: _describe_side(model, side, axis) for axis, side in enumerate(SIDES)}
     if seen is not None:
@@ -136,10 +133,7 @@ def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[s
 def _groups(
     labels: np.ndarray, side: dict[str, Any], points: np.ndarray
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return for each point the code of its pair of fitted and finest cluster, and unions of codes.
-
-    The unions are the fitted clusters, then the nodes of the tree.
-    """
+    """Return the codes of pairs of fitted and finest cluster, and their unions: clusters, nodes."""
     tree = side["hierarchy"]
     finest = labels if tree is None else tree["finest"]
     both = np.stack([labels[points], finest[points]])
@@ -253,10 +247,7 @@ def _numbers(values: Any) -> Any:
 
 
 def pack_annotations(given: Any, side: str, number: int) -> list[dict[str, Any]]:
-    """Return facts about rows or columns, a data frame or mapping, ready for the page.
-
-    Each has categories with codes, the last of which is for missing ones, or values.
-    """
+    """Return facts about rows or columns, each as categories (the last: missing) or values."""
     if given is None:
         return []
     columns = given if isinstance(given, Mapping) else {name: given[name] for name in given.columns}

@@ -1,8 +1,6 @@
 """Arrays as compact text: typed, deflated, in base64; the page's ``decode.js`` is the way back.
 
-Values of which there are few different ones (ratings, counts) become codes into a table. Others
-become 32-bit floats, cut to four significant digits in large matrices. Of a matrix that is too
-large altogether, a part of the rows and columns is shown, taken evenly from every cluster.
+Few different values become codes into a table, others 32-bit floats.
 """
 
 from __future__ import annotations
@@ -34,11 +32,8 @@ _ROUNDED_BITS = 12
 def pack_array(
     values: np.ndarray, convert: Callable[[np.ndarray], np.ndarray] = np.asarray
 ) -> dict[str, Any]:
-    """Return an array as its type and its deflated bytes, in base64.
-
-    Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well. The
-    array is converted piece by piece, so that there never is a second one as large.
-    """
+    """Return an array as its type and its deflated bytes, converted piece by piece."""
+    # Bytes of equal weight are kept together: signs and exponents repeat, so they deflate well.
     flat = np.ascontiguousarray(values).ravel()
     dtype = convert(flat[:0]).dtype
     planes = (

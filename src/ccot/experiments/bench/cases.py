@@ -1,7 +1,6 @@
 """What the suite fits: planted blocks, of the paper's sizes and growing along one axis each.
 
-A case makes its matrix from a seed, in the process that fits it. Growing matrices are crisp
-enough for every method to be right, so that times are compared at equal answers.
+Growing matrices are crisp, so that every method is right and times compare at equal answers.
 """
 
 from __future__ import annotations
@@ -36,31 +35,17 @@ class Planted:
 
 @dataclass(frozen=True)
 class Case:
-    """One matrix that every rival is asked to co-cluster.
-
-    Attributes
-    ----------
-    axis, size : str, int
-        What grows from case to case, and how far it has.
-    kind : {"real", "counts"}
-        Dense real values, or sparse counts.
-    make, warm_up : callable
-        Make the matrix of a seed, and one that takes no time.
-    n_draws : int or None
-        Draws of CCOT and of POT's loops; None lets CCOT decide.
-    only : tuple of str
-        The rivals that are asked; none named: all.
-    """
+    """One matrix that rivals are asked to co-cluster."""
 
     name: str
-    axis: str
+    axis: str  # what grows from case to case
     size: int
     shape: tuple[int, int]
-    kind: str
+    kind: str  # "real" (dense) or "counts" (sparse)
     make: Callable[[int], Planted]
-    warm_up: Callable[[int], Planted]
-    n_draws: int | None = None
-    only: tuple[str, ...] = ()
+    warm_up: Callable[[int], Planted]  # makes a matrix that takes no time
+    n_draws: int | None = None  # of CCOT and of POT's loops; None lets CCOT decide
+    only: tuple[str, ...] = ()  # the rivals that are asked; none named: all
 
 
 def paper_cases() -> list[Case]:

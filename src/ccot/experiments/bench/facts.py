@@ -24,7 +24,7 @@ def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in packages},
+        "versions": {name: installed_version(name) or "none" for name in packages},
         "system": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
         "cores": os.cpu_count(),
@@ -38,7 +38,7 @@ def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict
 @cache
 def versions() -> str:
     """Return the versions that results may depend on, in one line."""
-    packages = (f"{name}={_version(name)}" for name in PACKAGES)
+    packages = (f"{name}={installed_version(name) or 'none'}" for name in PACKAGES)
     return " ".join([f"python={platform.python_version()}", *packages])
 
 
@@ -55,12 +55,10 @@ def processor() -> str:
 
 @cache
 def commit() -> str | None:
-    """Return the commit that is run, marked ``-dirty`` if files differ from it.
-
-    None outside of a checkout; a copy of one is told by the environment variable CCOT_COMMIT.
-    """
-    if told := os.environ.get("CCOT_COMMIT"):
-        return told
+    """Return the commit that is run, with ``-dirty`` if files differ, None outside a checkout."""
+    # A copy of a checkout has it from the environment.
+    if given := os.environ.get("CCOT_COMMIT"):
+        return given
     ask = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     folder = Path(__file__).parent
     try:
@@ -70,9 +68,9 @@ def commit() -> str | None:
     return done.stdout.strip()
 
 
-def _version(package: str) -> str:
-    """Return the version of a package; ours need not be installed."""
+def installed_version(package: str) -> str | None:
+    """Return the version of a package, None without; ours need not be installed."""
     try:
         return version(package)
     except PackageNotFoundError:
-        return __version__ if package == "ccot" else "none"
+        return __version__ if package == "ccot" else None

@@ -1,8 +1,7 @@
 """One fit in a process of its own: time, peak memory, error.
 
-Processes are forked from a server that has imported everything and computed nothing, so that a
-fit costs no start-up and its memory is its own. Each first fits a tiny matrix, untimed. One
-thread each: processor time is then what the fit takes on a machine that is not shared.
+Processes have one thread and are forked from a server that has imported everything; each first
+fits a tiny matrix, untimed.
 """
 
 from __future__ import annotations

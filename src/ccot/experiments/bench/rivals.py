@@ -1,8 +1,6 @@
 """Who takes part: our estimators, POT, scikit-learn, CGC, sparsebm and the paper's rivals.
 
-A rival gets the matrix prepared as it needs it and the true numbers of clusters; those that find
-the numbers themselves ignore them. POT's loops and its barycentre solve the transport problems
-alone, without jumps and votes, and so have no labels to be wrong about.
+POT's loops and its barycentre solve the transport problems alone, and have no labels.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from math import ceil
 from typing import Any
@@ -22,6 +19,7 @@ from sklearn.cluster import SpectralBiclustering, SpectralCoclustering
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
+from ccot.experiments.bench.facts import installed_version
 from ccot.experiments.protocol import NON_NEGATIVE
 from ccot.experiments.protocol import RIVALS as BASELINES
 from ccot.scalings.ccot import AUTO_FLOOR
@@ -46,25 +44,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Rival:
-    """One way to co-cluster a matrix; ``fit`` returns None where there are no labels.
-
-    The package is the distribution that does the work, ``informed`` says whether it is given the
-    true numbers, ``kinds`` are the kinds of matrices it takes.
-    """
+    """One way to co-cluster a matrix; ``fit`` returns None where there are no labels."""
 
     name: str
     fit: Callable[[Job], Labels | None]
-    package: str = "ccot"
-    informed: bool = True
-    kinds: tuple[str, ...] = ("real",)
+    package: str = "ccot"  # the distribution that does the work
+    informed: bool = True  # whether it is given the true numbers
+    kinds: tuple[str, ...] = ("real",)  # of matrices that it takes
 
     @property
     def version(self) -> str | None:
         """Version of the package that is installed; None: it is not."""
-        try:
-            return version(self.package)
-        except PackageNotFoundError:
-            return None
+        return installed_version(self.package)
 
 
 def rivals() -> dict[str, Rival]:
@@ -91,23 +82,23 @@ def rivals() -> dict[str, Rival]:
     return {rival.name: rival for rival in every_rival}
 
 
-def _labels(model: Any) -> Labels:
+def _labels(model: Any, matrix: Any) -> Labels:
+    model.fit(matrix)
     return model.row_labels_, model.column_labels_
 
 
 def _ccot(job: Job) -> Labels:
-    return _labels(
-        CCOT(reg=REG, n_samplings=job.n_draws or "auto", random_state=job.seed).fit(job.matrix)
-    )
+    draws = job.n_draws or "auto"
+    return _labels(CCOT(reg=REG, n_samplings=draws, random_state=job.seed), job.matrix)
 
 
 def _ccot_gw(refined: bool, job: Job) -> Labels:
-    return _labels(CCOTGW(exact_refinement=refined, random_state=job.seed).fit(job.matrix))
+    return _labels(CCOTGW(exact_refinement=refined, random_state=job.seed), job.matrix)
 
 
 def _transport(with_numbers: bool, job: Job) -> Labels:
     numbers = job.numbers if with_numbers else (None, None)
-    return _labels(TransportCoclustering(*numbers, random_state=job.seed).fit(job.matrix))
+    return _labels(TransportCoclustering(*numbers, random_state=job.seed), job.matrix)
 
 
 def _pot_loop(method: str, job: Job) -> None:
@@ -143,7 +134,7 @@ def _pot_barycentre(job: Job) -> None:
 def _spectral_coclustering(job: Job) -> Labels:
     # It has one number for both sides.
     matrix = _without_negative(job.matrix)
-    return _labels(SpectralCoclustering(max(job.numbers), random_state=job.seed).fit(matrix))
+    return _labels(SpectralCoclustering(max(job.numbers), random_state=job.seed), matrix)
 
 
 def _spectral_biclustering(job: Job) -> Labels:
@@ -151,9 +142,8 @@ def _spectral_biclustering(job: Job) -> Labels:
     # Logarithms want positive entries, and would fill a sparse matrix.
     matrix = job.matrix if sparse else job.matrix - job.matrix.min() + 1.0
     method = "bistochastic" if sparse else "log"
-    return _labels(
-        SpectralBiclustering(job.numbers, method=method, random_state=job.seed).fit(matrix)
-    )
+    model = SpectralBiclustering(job.numbers, method=method, random_state=job.seed)
+    return _labels(model, matrix)
 
 
 def _cgc(job: Job) -> Labels:
@@ -180,8 +170,7 @@ def _sparsebm(job: Job) -> Labels:
 
 def _baseline(name: str, job: Job) -> Labels:
     matrix = _without_negative(job.matrix) if name in NON_NEGATIVE else job.matrix
-    model = BASELINES[name](*job.numbers, n_init=N_INIT, random_state=job.seed)
-    return _labels(model.fit(matrix))
+    return _labels(BASELINES[name](*job.numbers, n_init=N_INIT, random_state=job.seed), matrix)
 
 
 def _without_negative(matrix: Any) -> Any:

@@ -28,16 +28,12 @@ DONE = "done"
 
 @dataclass(frozen=True)
 class Profile:
-    """How much is measured: cases of one axis by growing size, and the limits of one fit.
-
-    Of the paper's sets there are ``paper_seeds`` matrices; those of other cases are fitted
-    ``repeats`` times.
-    """
+    """How much is measured, and the limits of one fit."""
 
     name: str
-    cases: tuple[Case, ...] = field(repr=False)
-    paper_seeds: int
-    repeats: int
+    cases: tuple[Case, ...] = field(repr=False)  # those of one axis by growing size
+    paper_seeds: int  # matrices of each of the paper's sets
+    repeats: int  # fits of other cases
     limits: Limits
 
 

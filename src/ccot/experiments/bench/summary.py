@@ -16,30 +16,22 @@ _FEWEST = 3
 
 @dataclass(frozen=True)
 class Cell:
-    """One rival on one case.
-
-    Its status is "done" or the first reason why not; seconds and megabytes are medians of processor
-    time and of peak memory beyond the matrix, the error is a mean, and the numbers of clusters are
-    those of every fit, "rows x columns".
-    """
+    """One rival on one case."""
 
     case: str
     axis: str
     rival: str
     size: int
-    status: str
-    seconds: float | None
-    megabytes: float | None
-    error: float | None
-    numbers: tuple[str, ...]
+    status: str  # "done", or the first reason why not
+    seconds: float | None  # median processor time
+    megabytes: float | None  # median of peak memory beyond the matrix
+    error: float | None  # mean
+    numbers: tuple[str, ...]  # of clusters in every fit, "rows x columns"
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How something grows along an axis.
-
-    The exponent is the slope in logarithms over the larger half of the sizes; None: too few.
-    """
+    """How something grows along an axis; the exponent, see :func:`fit_exponent`, may be None."""
 
     sizes: tuple[float, ...]
     values: tuple[float, ...]
@@ -72,10 +64,8 @@ def growth(cells: Sequence[Cell], rival: str, axis: str, what: str) -> Growth:
 
 
 def fit_exponent(sizes: Sequence[float], values: Sequence[float]) -> float | None:
-    """Return the exponent of a power law through the larger half of the sizes.
-
-    What a method does once, whatever the size, flattens the smaller half.
-    """
+    """Return the exponent of a power law through the larger half of the sizes; None: too few."""
+    # What a method does once, whatever the size, flattens the smaller half.
     n_kept = max(_FEWEST, (len(sizes) + 1) // 2)
     if len(sizes) < n_kept:
         return None

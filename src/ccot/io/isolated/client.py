@@ -46,10 +46,7 @@ _ENVIRONMENT = {
 
 
 class IsolatedReader:
-    """Reads files of one kind in another process, which ends with this object.
-
-    ``kind`` is the module of the reader, ``what`` the name of its files in messages.
-    """
+    """Reads files of one kind, by the module of that name, in a process that ends with it."""
 
     def __init__(self, kind: str, what: str) -> None:
         self.kind, self.what = kind, what

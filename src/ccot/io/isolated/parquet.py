@@ -1,8 +1,4 @@
-"""Parquet and Feather tables. Arrow believes what files say, and ends the process on some.
-
-Columns of text are read as references to the texts that a file holds, and sent so: a text that
-stands in many rows is sent once for every batch.
-"""
+"""Parquet and Feather tables. Arrow believes what files say, and ends the process on some."""
 
 from __future__ import annotations
 
@@ -80,11 +76,12 @@ class _Parquet(_Table):
         )
         schema = self._file.schema_arrow
         kinds = [_kind(kind) for kind in schema.types]
+        plain = [kind.value_type if types.is_dictionary(kind) else kind for kind in schema.types]
         super().__init__(
             schema,
             kinds,
             names_rows=kinds[:1] not in ([], ["number"]),
-            types=[_type(kind) for kind in schema.types],
+            types=[str(kind)[:40] for kind in plain],
             n_rows=about.num_rows,
             group_rows=[group.num_rows for group in groups],
             unfolded=sum(group.total_byte_size for group in groups),
@@ -184,7 +181,3 @@ def _feather_kind(kind: Any) -> str:
 
 def _is_text(kind: Any) -> bool:
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-
-
-def _type(kind: Any) -> str:
-    return str(kind.value_type if types.is_dictionary(kind) else kind)[:40]

@@ -1,8 +1,7 @@
 """The process that reads: it answers questions about one file after the other.
 
-It starts without the rest of the package, to be quick; so this module and the readers import
-nothing of it but each other. A reader has ``open_file``, which returns an object with ``about``
-(what the file declares) and ``read`` (which yields messages, each with arrays).
+To start quickly it imports nothing of the package but the readers. A reader has ``open_file``,
+whose result has ``about`` (what the file declares) and ``read`` (yields messages with arrays).
 """
 
 from __future__ import annotations
