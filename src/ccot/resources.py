@@ -116,9 +116,9 @@ def _ccot(shape: tuple[int, int], nnz: int | None, n_samplings: int | str, n_job
     pool = pool_size((n_rows, size), n_samplings)
     auto = n_samplings == "auto"
     n_draws = AUTO_FLOOR * math.ceil(pool / size) if auto else int(n_samplings)
-    machine = measure_machine()
-    a_draw = 5e-5 + 4 * size**3 / machine.products + 8 * size**2 / machine.entries
-    a_row = 4 * size**2 / machine.products + 24 * size / machine.entries
+    product_rate, entry_rate = measure_machine()
+    a_draw = 5e-5 + 4 * size**3 / product_rate + 8 * size**2 / entry_rate
+    a_row = 4 * size**2 / product_rate + 24 * size / entry_rate
     # The rows that vote, as they are and in single precision; their partitions; two chunks of
     # draws for each thread.
     voters = pool * size if nnz is None else 2 * nnz * pool // n_rows
@@ -133,14 +133,14 @@ def _ccot_gw(
     shape: tuple[int, int], n_support: int | None, rank: int | None, exact_refinement: bool
 ) -> _Cost:
     support = n_support or shape[0]
-    machine = measure_machine()
+    product_rate, entry_rate = measure_machine()
     ranks = [size if rank is None else min(size, rank) for size in shape]
     sides = list(zip(shape, ranks, strict=True))
     products = sum(2 * n * k * (support + shape[1]) + 2 * k * support**2 for n, k in sides)
     cells = support * sum(shape)
-    seconds = 0.01 + 10 * products / machine.products + 200 * cells / machine.entries
+    seconds = 0.01 + 10 * products / product_rate + 200 * cells / entry_rate
     if exact_refinement:
-        seconds += 3000 * cells / machine.entries
+        seconds += 3000 * cells / entry_rate
     # Without exact refinement most of it is in single precision.
     memory = (1.0 if exact_refinement else 0.6) * bytes_needed(shape, n_support, rank)
     return memory, seconds, ""
@@ -148,34 +148,25 @@ def _ccot_gw(
 
 def _transport(shape: tuple[int, int], nnz: int | None) -> _Cost:
     entries = math.prod(shape) if nnz is None else nnz
-    machine = measure_machine()
-    seconds = 0.4 + 1500 * entries / machine.entries + 5000 * sum(shape) / machine.entries
+    _, entry_rate = measure_machine()
+    seconds = 0.4 + 1500 * entries / entry_rate + 5000 * sum(shape) / entry_rate
     memory = (32 if nnz is None else 48) * entries + 1200 * sum(shape)
     return memory, seconds, ""
 
 
-@dataclass(frozen=True)
-class Machine:
-    """How fast this machine is on one thread.
-
-    ``products``: multiplications and additions a second in a product of matrices; ``entries``:
-    exponentials a second, a measure of going over entries one by one.
-    """
-
-    products: float
-    entries: float
-
-
 @cache
-def measure_machine() -> Machine:
-    """Measure the machine, once in the life of a process."""
+def measure_machine() -> tuple[float, float]:
+    """Measure, once in the life of a process, what one thread does in a second.
+
+    Multiplications and additions in a product of matrices, and exponentials, a measure of going
+    over entries one by one.
+    """
     square = np.random.default_rng(0).normal(size=(384, 384)).astype(np.float32)
     entries = np.random.default_rng(0).normal(size=2**18)
     with one_blas_thread():
-        return Machine(
-            products=2 * len(square) ** 3 / min(repeat(lambda: square @ square, number=1)),
-            entries=len(entries) / min(repeat(lambda: np.exp(entries), number=1)),
-        )
+        product = min(repeat(lambda: square @ square, number=1))
+        exponentials = min(repeat(lambda: np.exp(entries), number=1))
+    return 2 * len(square) ** 3 / product, len(entries) / exponentials
 
 
 def _readable_bytes(number: float) -> str:

@@ -109,8 +109,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         Returns
         -------
         pandas.DataFrame or polars.DataFrame
-            One line a row or column, in the order of the fitted matrix: ``name``, ``cluster`` and,
-            where the estimator has one, ``confidence``.
+            In the order of the fitted matrix: ``name``, ``cluster`` and, if any, ``confidence``.
         """
         check_is_fitted(self)
         if side not in ("rows", "columns"):
@@ -160,12 +159,15 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         texts = (one.sentence if name == "row" else one.listed for one in portraits)
         return [line, *(f"    {k}: {text}" for k, text in enumerate(texts))]
 
+    @property
+    def _checks(self) -> dict[str, Any]:
+        sparse = self._accept_sparse
+        return {"accept_sparse": sparse, "dtype": np.float64, "ensure_all_finite": False}
+
     def _check_matrix(self, X: Any) -> Matrix:
         """Return ``X`` as float64, dense or CSR, or say what is wrong with it and what to do."""
-        options = _CHECKS | {"accept_sparse": self._accept_sparse}
-        checked = validate_data(
-            self, _numbers(X), ensure_min_samples=2, ensure_min_features=2, **options
-        )
+        options = self._checks | {"ensure_min_samples": 2, "ensure_min_features": 2}
+        checked = validate_data(self, _numbers(X), **options)
         self._check_numbers(*checked.shape)
         # Only frames name their rows.
         if not _is_plain(X) and (names := row_names(X)) is not None:
@@ -178,12 +180,11 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         bad = np.isinf(values) if self._allow_nan and not is_sparse(X) else ~np.isfinite(values)
         if not bad.any():
             return X
+        where = np.argwhere(bad)[0]
         if is_sparse(X):
             coo = X.tocoo()
-            first = np.flatnonzero(bad)[0]
-            row, column = int(coo.row[first]), int(coo.col[first])
-        else:
-            row, column = (int(index) for index in np.argwhere(bad)[0])
+            where = coo.row[where[0]], coo.col[where[0]]
+        row, column = map(int, where)
         name = "NaN" if np.isnan(values[bad]).any() else "infinity"
         advice = f", or {self._nan_advice}" if name == "NaN" and not is_sparse(X) else ""
         raise ValueError(
@@ -259,7 +260,7 @@ class InductiveCoclustering(BaseCoclustering):
             Labels as in ``column_labels_``.
         """
         check_is_fitted(self)
-        checked = self._check_finite(check_array(_numbers(X), **_CHECKS))
+        checked = self._check_finite(check_array(_numbers(X), **self._checks))
         expected = self._coclustering.column.placement.width
         if checked.shape[1] != expected:
             raise ValueError(
@@ -280,7 +281,7 @@ class InductiveCoclustering(BaseCoclustering):
 
     def _check_new_rows(self, X: Any) -> Matrix:
         """Return new rows as float64, with the columns of the fitted matrix."""
-        checked = validate_data(self, _numbers(X), reset=False, **_CHECKS)
+        checked = validate_data(self, _numbers(X), reset=False, **self._checks)
         return self._in_unit(self._check_finite(checked))
 
     def _check_source(self, X: Any) -> RowSource:
@@ -383,12 +384,6 @@ NUMBER_OF_CLUSTERS = {
 _FORGOTTEN = "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit"
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50
-
-_CHECKS: dict[str, Any] = {
-    "accept_sparse": ("csr", "csc"),
-    "dtype": np.float64,
-    "ensure_all_finite": False,
-}
 
 
 def _is_plain(X: Any) -> bool:

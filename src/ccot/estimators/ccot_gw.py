@@ -109,9 +109,8 @@ class CCOTGW(BaseStepCoclustering):
     -----
     With ``reg=1`` the logarithm of a row's scaling is, to first order, a linear function of its
     mean similarity to all rows. Clusters of equal mean similarity coincide. Time grows with
-    :math:`n^2 d + d^2 n`, memory with :math:`n^2 + d^2`; with ``n_support`` and landmarks time
-    grows with :math:`n d`, memory with :math:`n + d`. What does not fit into memory is refused
-    before anything is allocated.
+    :math:`n^2 d + d^2 n`, memory with :math:`n^2 + d^2`; with ``n_support`` and landmarks with
+    :math:`n d` and :math:`n + d`. What does not fit into memory is refused from the start.
 
     References
     ----------

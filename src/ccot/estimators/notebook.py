@@ -58,13 +58,13 @@ def _colours(means: np.ndarray) -> list[list[str]]:
     if low < 0 < high:
         high = max(-low, high)
         low, stops = -high, _SIGNED
-    place = (means - low) / ((high - low) or 1) * (len(stops) - 1)
-    return [[_mixed(stops, value) for value in row] for row in place.tolist()]
+    position = (means - low) / ((high - low) or 1) * (len(stops) - 1)
+    return [[_mixed(stops, value) for value in row] for row in position.tolist()]
 
 
-def _mixed(stops: Sequence[Sequence[int]], place: float) -> str:
-    if np.isnan(place):
+def _mixed(stops: Sequence[Sequence[int]], position: float) -> str:
+    if np.isnan(position):
         return _NONE
-    left = min(int(place), len(stops) - 2)
+    left = min(int(position), len(stops) - 2)
     pairs = zip(stops[left], stops[left + 1], strict=True)
-    return "#" + "".join(f"{round(a + (place - left) * (b - a)):02x}" for a, b in pairs)
+    return "#" + "".join(f"{round(a + (position - left) * (b - a)):02x}" for a, b in pairs)

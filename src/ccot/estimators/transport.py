@@ -257,16 +257,12 @@ class TransportCoclustering(TableInput):
     @property
     def preparation_(self) -> Preparation | TablePreparation:
         """What was done to the values: a sentence, and numbers for every column."""
-        check_is_fitted(self)
-        placement = self._coclustering.row.placement
-        assert isinstance(placement, BlockPlacement | TablePlacement)
-        return placement.preparation
+        return self._placement.preparation
 
     @property
     def column_signs_(self) -> np.ndarray:
         """Which way each column goes within its cluster: 1 or -1, 0 for columns left out."""
-        check_is_fitted(self)
-        return getattr(self._coclustering, "column_signs", np.ones(len(self.column_labels_)))
+        return getattr(self._fitted, "column_signs", np.ones(len(self.column_labels_)))
 
     def predict_confidence(self, X: Any) -> np.ndarray:
         """Return how sure the clusters of new rows are, as ``row_confidence_`` is for fitted ones.
@@ -281,9 +277,7 @@ class TransportCoclustering(TableInput):
         ndarray of shape (n_new,)
             Between 0 and 1; 0 for rows that hold nothing to go by.
         """
-        check_is_fitted(self)
-        placement: Any = self._coclustering.row.placement
-        return placement.labels_and_confidence(self._check_new_rows(X))[1]
+        return self._placement.labels_and_confidence(self._check_new_rows(X))[1]
 
     def _settings(self) -> BlockSettings:
         names = (field.name for field in fields(BlockSettings))
@@ -302,7 +296,6 @@ class TransportCoclustering(TableInput):
         Bunch
             ``row_labels``, ``column_labels``, and ``share_kept`` of the finest blocks' information.
         """
-        check_is_fitted(self)
         found = self._fitted
         for asked, most, what in zip(
             (n_row_clusters, n_column_clusters), found.finest.shape, ("row", "column"), strict=True
@@ -334,15 +327,19 @@ class TransportCoclustering(TableInput):
         float
             Mean over rows, to compare fits of one family; of a mixed table the gain over no blocks.
         """
-        check_is_fitted(self)
-        placement = self._fitted.row.placement
-        assert isinstance(placement, BlockPlacement | TablePlacement)
-        return float(np.mean(placement.log_likelihood(self._check_new_rows(X))))
+        return float(np.mean(self._placement.log_likelihood(self._check_new_rows(X))))
 
     @property
     def _fitted(self) -> BlockCoclustering:
+        check_is_fitted(self)
         assert isinstance(self._coclustering, BlockCoclustering)
         return self._coclustering
+
+    @property
+    def _placement(self) -> BlockPlacement | TablePlacement:
+        placement = self._fitted.row.placement
+        assert isinstance(placement, BlockPlacement | TablePlacement)
+        return placement
 
     def _adopt(self, found: BlockCoclustering):
         self.family_, self.family_reason_ = found.family, found.family_reason
@@ -353,9 +350,9 @@ class TransportCoclustering(TableInput):
         self.icl_, self.bic_ = found.icl, found.bic
         self.reproducibility_ = found.reproducibility
         for name in ("row", "column"):
-            told = getattr(found.reproducibility, name)
-            if told is not None and not told.comes_back:
-                warnings.warn(_nothing_comes_back(name, told), stacklevel=3)
+            halves = getattr(found.reproducibility, name)
+            if halves is not None and not halves.comes_back:
+                warnings.warn(_nothing_comes_back(name, halves), stacklevel=3)
         return super()._adopt(found)
 
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
@@ -366,9 +363,9 @@ class TransportCoclustering(TableInput):
             names = getattr(self, "feature_names_in_", np.arange(len(self.column_signs_)))
             against = [str(each) for each in names[self.column_signs_ < 0][:10]]
             lines.append(f"  against the others of their cluster: {', '.join(against)}")
-        told = getattr(self._fitted.reproducibility, name)
-        if told is not None:
-            lines.append(f"    {_in_words(name, told, side)}")
+        halves = getattr(self._fitted.reproducibility, name)
+        if halves is not None:
+            lines.append(f"    {_in_words(name, halves, side)}")
         if asked is None and name == "column" and len(self.candidates_) > 1:
             others = ", ".join(
                 f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
@@ -387,27 +384,24 @@ class TransportCoclustering(TableInput):
         return lines
 
 
-def _in_words(name: str, told: Reproducibility, side: Side) -> str:
+def _in_words(name: str, halves: Reproducibility, side: Side) -> str:
     """Say how well the clusters of one side come back."""
-    if not told.comes_back:
-        return f"warning: {_nothing_comes_back(name, told)}"
-    parts = [f"{told.n_clusters} clusters"]
-    low, high = told.plausible
+    if not halves.comes_back:
+        return f"warning: {_nothing_comes_back(name, halves)}"
+    parts = [f"{halves.n_clusters} clusters"]
+    low, high = halves.plausible
     if low < high:
         parts.append(f"{low} to {high} come back as well")
     sizes = side.sizes()
-    lost = [f"{name[0].upper()}{k} ({sizes[k]} {name}s)" for k in told.dissolved]
-    if lost:
-        verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
-        parts.append(f"{verb.format(', '.join(lost))} come back")
-    else:
-        parts.append("all come back")
+    lost = [f"{name[0].upper()}{k} ({sizes[k]} {name}s)" for k in halves.dissolved]
+    verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
+    parts.append(f"{verb.format(', '.join(lost)) if lost else 'all'} come back")
     return "; ".join(parts)
 
 
-def _nothing_comes_back(name: str, told: Reproducibility) -> str:
+def _nothing_comes_back(name: str, halves: Reproducibility) -> str:
     other = "columns" if name == "row" else "rows"
     return (
-        f"the {told.n_clusters} {name} clusters do not come back: halves of the {other} agree on "
-        f"them at {max(told.agreement, 0.0):.2f} of 1, not clearly better than those of noise"
+        f"the {halves.n_clusters} {name} clusters do not come back: halves of the {other} agree on "
+        f"them at {max(halves.agreement, 0.0):.2f} of 1, not clearly better than those of noise"
     )
