@@ -75,11 +75,7 @@ def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.nda
 def first_labels(
     kind: str, points: Matrix, n_clusters: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return a first partition of the rows of a matrix, no cluster empty.
-
-    ``"random"`` draws every label, ``"k-means++"`` gives each point to the nearest of some
-    well-spread ones, and ``"kmeans"`` is one run of K-means.
-    """
+    """Return a first partition of the rows; ``"k-means++"``: by the nearest of well-spread ones."""
     seed = int(rng.integers(2**31))
     if kind == "random":
         labels = rng.integers(n_clusters, size=points.shape[0])

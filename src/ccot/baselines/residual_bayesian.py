@@ -321,11 +321,8 @@ def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray
 
 
 def improve_membership(side: BeliefSide, scores: np.ndarray) -> np.ndarray:
-    """Return memberships with a larger bound, given the log-likelihoods in each cluster.
-
-    Updates in turn with the Dirichlet parameters reinforce a membership that is nearly pure and
-    take ages to leave it, so each row may also jump to the cluster that suits it best.
-    """
+    """Return memberships with a larger bound, given the log-likelihoods in each cluster."""
+    # Updates hardly leave a membership that is nearly pure, so each row may also jump to another.
     mixed = side
     for _ in range(_INNER_STEPS):
         # The expected log shares, up to a constant of the row.

@@ -180,10 +180,9 @@ class _Multiplication(_Alternation):
 
 
 def best_factor(profiles: np.ndarray, table: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Return the outer factor with the smallest error, given the other factors and ``profiles``.
+    """Return the outer factor with the smallest error, given the matrix times the other one.
 
-    Profiles are the matrix times the other outer factor. Each row goes to the row of the table
-    that has the smallest angle with its profile, with the weight of its projection.
+    Each row goes to the row of the table with the smallest angle, weighted by its projection.
     """
     scores = profiles @ table.T / np.maximum(np.linalg.norm(table, axis=1), _TINY)
     points, own, best = np.arange(len(scores)), factor.argmax(axis=1), scores.argmax(axis=1)

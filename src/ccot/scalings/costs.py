@@ -60,9 +60,8 @@ class CrossedCosts:
     """Costs of all crossings of two squares, summed from products that they share.
 
     A strip of rows of ``D @ D`` is the sum, over the five strips of columns, of that part of the
-    rows times the rows opposite these columns. Both come from one of two squares, so four products
-    for each strip of columns serve all crossings: as much arithmetic as four of them. The sums over
-    the first two strips of columns, and over the last three, are shared as well.
+    rows times the rows opposite. Both come from one of two squares, so four products for each strip
+    serve all crossings. Sums over the first two strips, and over the last three, are shared too.
     """
 
     def __init__(self, size: int, dtype: Any) -> None:

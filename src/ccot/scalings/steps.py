@@ -183,10 +183,9 @@ class StepLaw:
         return density[np.arange(len(values)), labels] / density.sum(axis=1)
 
     def stands_on_none(self, values: np.ndarray) -> np.ndarray:
-        """Return which values lie near the middle of a jump, or equally far outside of all steps.
+        """Return which values are on no step: it ends a quarter of the way up the jump beside it.
 
-        A step ends where a quarter of the jump beside it is climbed. The outermost steps reach as
-        far outwards as inwards; a single one, as far as it is wide.
+        The outermost steps reach as far outwards as inwards; a single one, as far as it is wide.
         """
         taken = self.size > 0
         lowest, highest = self.lowest[taken], self.highest[taken]

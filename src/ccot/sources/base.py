@@ -182,7 +182,7 @@ class FunctionSource(RowSource):
         Takes the first row and the one after the last, returns these rows, the same each time; with
         ``n_jobs`` it is called from several threads.
     shape, part_rows : tuple of int; int, optional
-        Numbers of rows and columns; rows to ask for at once: ``make`` gets multiples of it.
+        Numbers of rows and columns; rows to ask for at once: multiples of it, or the last row.
 
     Examples
     --------

@@ -72,8 +72,7 @@ def map_source(mapped: np.memmap) -> RowSource:
 class ParquetSource(RowSource):
     """Rows of a Parquet file, or of all in a folder in the order of their names.
 
-    A part is a row group: that much must fit into memory, several times over. The options are as in
-    :func:`ccot.io.read_matrix`.
+    A part is a row group, which must fit into memory; options are as in `ccot.io.read_matrix`.
     """
 
     def __init__(
