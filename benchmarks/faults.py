@@ -33,7 +33,7 @@ from ccot.blocks import streaming as stream
 from ccot.cli import app
 from ccot.cli.errors import INTERRUPTED
 from ccot.datasets import make_latent_blocks
-from ccot.persistence import checkpoint
+from ccot.persistence import checkpoint, checkpoint_files
 from ccot.sources import FunctionSource
 
 NAME = "faults"
@@ -284,8 +284,8 @@ def fit_timed(name: str, folder: Path, answer: Any) -> None:
     timed(checkpoint, "open_checkpoint")
     timed(checkpoint.CheckpointFolder, "_keep")
     timed(checkpoint.CheckpointFolder, "_close")
-    write = checkpoint.write_values
-    checkpoint.write_values = counted
+    write = checkpoint_files.write_values
+    checkpoint_files.write_values = counted
     begun = clocks()
     model.set_params(checkpoint=folder).fit(data)
     whole = clocks() - begun

@@ -106,6 +106,9 @@ def test_the_demo_is_mounted(ccot, monkeypatch):
 
 def test_help_and_version(ccot):
     assert ccot("--version").stdout == f"ccot {__version__}\n"
+    told = ccot("--version", "--verbose").stdout
+    for part in (f"ccot {__version__}\n", "python ", "numpy ", "cores", "devices: "):
+        assert part in told
     told = ccot("--help").stdout
     assert "Exit codes" in told
     assert "130" in told

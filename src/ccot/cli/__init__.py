@@ -79,19 +79,20 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ccot {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _ccot(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="With --version: those of libraries, and devices.")
     ] = False,
 ) -> None:
+    if version or verbose:
+        typer.echo(f"ccot {__version__}")
+        if verbose:
+            from ccot.experiments.bench.facts import describe_installation
+
+            typer.echo("\n".join(describe_installation()))
+        raise typer.Exit
     # A console that lacks a character of a name shows a question mark for it.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

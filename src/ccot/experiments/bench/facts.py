@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,39 @@ def machine_facts(command: str = "", packages: Sequence[str] = PACKAGES) -> dict
         "processor": processor(),
         "cores": os.cpu_count(),
         "gigabytes": None if total is None else round(total / 2**30, 1),
-        "load": round(os.getloadavg()[0], 2),
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "threads": os.environ.get("OMP_NUM_THREADS", "default"),
         "command": command,
     }
+
+
+def describe_installation() -> list[str]:
+    """Return what a report of a fault should say: versions, system, BLAS and devices."""
+    import_module("numpy")  # its BLAS is seen only once it is loaded
+    from threadpoolctl import threadpool_info
+
+    optional = ("pandas", "pyarrow", "dask", "anndata", "torch", "matplotlib", "typer")
+    facts = machine_facts(packages=(*PACKAGES, *optional))
+    blas = {
+        f"{found.get('internal_api')} {found.get('version')}, {found.get('num_threads')} threads"
+        for found in threadpool_info()
+    }
+    return [
+        f"python {facts['python']}, {facts['system']}, {facts['processor']}",
+        f"{facts['cores']} cores, {facts['gigabytes']} GiB",
+        *(f"{name} {number}" for name, number in facts["versions"].items() if name != "ccot"),
+        *sorted(blas),
+        f"devices: {', '.join(devices()) or 'no PyTorch'}",
+    ]
+
+
+def devices() -> list[str]:
+    """Return the devices on which PyTorch, if it is installed, can compute."""
+    if installed_version("torch") is None:
+        return []
+    import torch
+
+    return ["cpu", *(torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count()))]
 
 
 @cache
