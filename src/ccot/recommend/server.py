@@ -108,7 +108,9 @@ def load_app(service: Service) -> Any:
     from ccot.recommend.persist import load_recommender
     from ccot.recommend.service import make_app
 
-    token = Path(service.token_file).read_text().strip() if service.token_file else None
+    token = (
+        Path(service.token_file).read_text(encoding="utf-8").strip() if service.token_file else None
+    )
     if token is not None and not (token and token.isascii() and token.isprintable()):
         raise ValueError(f"{service.token_file} must hold a token of printable ASCII characters")
     return make_app(load_recommender(service.model), hosts=service.hosts.split(","), token=token)

@@ -18,7 +18,7 @@ def free_bytes() -> int | None:
     """Return how much memory may still be taken; None where the system does not tell."""
     listing = Path("/proc/meminfo")
     if listing.exists():
-        for line in listing.read_text().splitlines():
+        for line in listing.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024 * int(line.split()[1])
     return total_bytes()
