@@ -57,7 +57,8 @@ function addGestures(picture, onCursor) {
       const { x, y } = picture.placeAt(last.clientX, last.clientY);
       picture.setCursor({ row: Math.floor(y), column: Math.floor(x) });
     }
-    onCursor(false, last);
+    // What the keys point at moves with the page, and is still read aloud.
+    onCursor(last ? false : null, last);
   }, { passive: true });
 
   canvas.addEventListener("wheel", (event) => {
