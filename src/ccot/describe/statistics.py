@@ -202,21 +202,26 @@ def _memberships(labels: np.ndarray) -> sp.csr_array:
 def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
     """Return the sums over groups of points for some features, and what kind these may be of."""
     block = np.asarray(block, dtype=np.float64)
-    seen = ~np.isnan(block)
-    filled = np.where(seen, block, 0.0)
-    number = np.maximum(seen.sum(axis=0), 1)
+    sizes, gaps = groups.sum(axis=1), np.isnan(block)
+    filled, number = block, np.full(block.shape[1], max(len(block), 1))
+    observed = np.broadcast_to(sizes[:, None], (len(sizes), block.shape[1]))
+    if has_gaps := gaps.any():
+        filled, number = np.where(gaps, 0.0, block), np.maximum((~gaps).sum(axis=0), 1)
+        observed = groups @ (~gaps).astype(float)
     mean = filled.sum(axis=0) / number
-    centred = np.where(seen, block - mean, 0.0)
+    centred = filled - mean
+    if has_gaps:
+        centred[gaps] = 0.0
     deviation = np.sqrt((centred**2).sum(axis=0) / number)
     return {
-        "sizes": groups.sum(axis=1),
-        "observed": groups @ seen.astype(float),
+        "sizes": sizes,
+        "observed": observed,
         "totals": groups @ filled,
         "above": groups @ (centred > 0).astype(float),
         "mean": mean,
         # What is left of rounding is no spread.
         "deviation": np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0),
-        "zeros": (seen & (filled == 0)).sum(axis=0) / number,
+        "zeros": ((filled == 0) & ~gaps).sum(axis=0) / number,
         "binary": ((filled == 0) | (filled == 1)).all(axis=0),
         "negative": (filled < 0).any(axis=0),
     }

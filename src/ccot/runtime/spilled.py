@@ -36,7 +36,6 @@ class SpilledArray:
         if self._file is None:
             return np.concatenate([np.empty(0, self.dtype), *self._pieces])
         self._spill()
-        self._file.flush()
         # "c": whoever writes to the array changes their own copy of that page.
         array = np.memmap(self._file, self.dtype, mode="c")
         self._file.close()
@@ -48,6 +47,8 @@ class SpilledArray:
         try:
             for piece in self._pieces:
                 self._file.write(np.ascontiguousarray(piece).data)
+            # A full disk may show only now.
+            self._file.flush()
         except OSError as error:
             raise OSError(
                 f"the labels do not fit into {tempfile.gettempdir()} ({error.strerror}): set "
