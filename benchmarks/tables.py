@@ -175,6 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=4)
     arguments = parser.parse_args()
+    # The rivals warn of constant columns and of fits that did not converge; scores show both.
     warnings.filterwarnings("ignore")
     trials = []
     for data in tables():

@@ -213,6 +213,7 @@ class TablePlacement(Placement):
     marginal: np.ndarray  # log shares of the clusters
     alone: np.ndarray  # cumulants where there are no clusters
 
+    # Rows of a table are a Table, where those of a matrix are a Matrix.
     def labels(self, points: Table) -> np.ndarray:  # type: ignore[override]
         """Return the clusters of rows; a row of gaps goes to the largest."""
         return self.labels_and_confidence(points)[0]

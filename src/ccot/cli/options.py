@@ -52,6 +52,7 @@ class Reading:
     index_col: str | None = _about(
         "Column of row names, by name or position from 0; `none`: there is none. [default: found]"
     )
+    # The call returns no list but the description of an option, which is never changed.
     drop: list[str] | None = _about(  # noqa: RUF009
         "Column to leave out, by name or position from 0; can be repeated."
     )
@@ -119,6 +120,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
         command(**given)
 
+    # typer reads the options off the signature, which types of functions do not have.
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run

@@ -122,11 +122,13 @@ class DescribedClusters:
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Show in notebooks what was found below the parameters."""
+        # The class beside this one in every estimator, scikit-learn's BaseEstimator, has it.
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         if "text/html" in bundle and _is_fitted(self):
             bundle["text/html"] += self._found_html()
         return bundle
 
+    # A property in scikit-learn, which gives a method; notebooks call either.
     def _repr_html_(self) -> str:  # type: ignore[override]
         return self._repr_mimebundle_().get("text/html", escape(repr(self)))
 

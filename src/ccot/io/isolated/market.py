@@ -32,6 +32,7 @@ class _Market:
             raise ValueError("a symmetric matrix must be square")
 
     def _open(self) -> Any:
+        # Open until the worker, which reads one file, ends.
         file: BinaryIO = open(self._path, "rb")  # noqa: SIM115
         stream = gzip.GzipFile(fileobj=file) if self._path.endswith(".gz") else file
         return io.BufferedReader(_Text(stream, self._limit, Refusal, "it"), 1 << 16)
