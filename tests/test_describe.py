@@ -1,6 +1,7 @@
 """What a cluster is: true, signed, in the right unit, and never empty without a reason."""
 
 import csv
+import pickle
 
 import numpy as np
 import pytest
@@ -10,8 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_iris
 
-from ccot import CCOT, TransportCoclustering, load_model
-from ccot.datasets import load_penguins, load_southern_women, load_votes, load_zoo
+from ccot import CCOT, CCOTGW, TransportCoclustering, load_model
+from ccot.datasets import (
+    load_penguins,
+    load_southern_women,
+    load_votes,
+    load_zoo,
+    make_latent_blocks,
+)
 from ccot.describe import Column, describe_sides, row_statistics, with_names
 
 HALVES = np.repeat([0, 1], 20)
@@ -285,3 +292,16 @@ def test_tables_leave_no_card_empty(data_home):
             told = {trait.title: trait.amount for trait in gentoo.traits}
             assert told["island = Biscoe"] == "100 % (+51 points)"
             assert told["body_mass_g"] == "+1.1 sd"
+
+
+def test_a_small_matrix_is_described_when_asked_for_as_it_was_fitted():
+    blocks = make_latent_blocks([[0, 6], [6, 0]], 40, 30, sigma=0.1, random_state=0)
+    matrix = blocks.data.copy()
+    model = CCOTGW().fit(matrix)
+    assert not hasattr(model, "_kept_portraits")
+    expected = model.describe_clusters(blocks.data)
+    matrix[:] = 0
+    copied = pickle.loads(pickle.dumps(model))
+    assert not hasattr(copied, "_to_describe")
+    for one in (model, copied):
+        assert str(one.describe_clusters()) == str(expected)

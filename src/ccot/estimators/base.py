@@ -151,7 +151,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
         if (confidence := getattr(self, f"{name}_confidence_", None)) is not None:
             line += f"; mean confidence {confidence.mean():.2f}"
-        portraits = getattr(self, "_kept_portraits", ((), ()))[0 if name == "row" else 1]
+        portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
         # Numbers of columns would tell nothing.
         named = name == "row" or hasattr(self, "feature_names_in_")
         if not (named and 1 < len(portraits) <= MANY):
@@ -320,7 +320,7 @@ class InductiveCoclustering(BaseCoclustering):
     def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
-        self.__dict__.pop("_kept_portraits", None)
+        self._forget_portraits()
         self.row_labels_, self.column_labels_ = found.row.labels, found.column.labels
         self.n_row_clusters_ = found.row.n_clusters
         self.n_column_clusters_ = found.column.n_clusters

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # More clusters than this are not described in a summary.
 MANY = 12
+# A dense matrix with at most so many entries is copied at the fit and described when asked for.
+_COPIED = 2**20
 
 
 class DescribedClusters:
@@ -30,6 +32,7 @@ class DescribedClusters:
     column_confidence_: np.ndarray
     _coclustering: Coclustering
     _kept_portraits: tuple[tuple[Portrait, ...], tuple[Portrait, ...]]
+    _to_describe: np.ndarray  # a copy of a small matrix until somebody asks for descriptions
 
     def summary(self) -> str:
         """Return in a few lines what was found."""
@@ -84,9 +87,7 @@ class DescribedClusters:
         if X is not None:
             matrix = X if is_sparse(X) else np.asarray(X)
             found = self._describe_matrix(matrix, columns, row_names(X))
-        elif hasattr(self, "_kept_portraits"):
-            found = self._kept_portraits
-        else:
+        elif (found := self._made_portraits()) is None:
             raise ValueError(
                 "nothing was kept that describes the clusters of this fit: pass the matrix, "
                 "describe_clusters(X)"
@@ -113,12 +114,32 @@ class DescribedClusters:
 
     def _keep_portraits(self, matrix: Any, columns: Any = None):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
+        self._forget_portraits()
         if isinstance(matrix, RowSource):
             if matrix.shape[0] > MAX_NAMED_ROWS:
                 return self
             matrix = matrix.rows(np.arange(matrix.shape[0]))
-        self._kept_portraits = self._describe_matrix(matrix, columns)
+        if not is_sparse(matrix) and matrix.size <= _COPIED and columns is None:
+            self._to_describe = matrix.copy()
+        else:
+            self._kept_portraits = self._describe_matrix(matrix, columns)
         return self
+
+    def _made_portraits(self) -> Any:
+        """Return what was kept of the fit, described now if it was not before; None if nothing."""
+        if hasattr(self, "_to_describe"):
+            self._kept_portraits = self._describe_matrix(self._to_describe)
+            del self._to_describe
+        return getattr(self, "_kept_portraits", None)
+
+    def _forget_portraits(self) -> None:
+        for name in ("_to_describe", "_kept_portraits"):
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> Any:
+        """Return what pickles and copies hold: descriptions rather than the matrix."""
+        self._made_portraits()
+        return super().__getstate__()  # type: ignore[misc]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Show in notebooks what was found below the parameters."""
@@ -138,7 +159,7 @@ class DescribedClusters:
         means = getattr(self, "block_means_", None)
         if means is None or max(means.shape) > 2 * MANY:
             return text
-        kept = self._portraits() if hasattr(self, "_kept_portraits") else None
+        kept = self._portraits() if self._made_portraits() else None
         rows, columns = (
             (side.sizes(), [one.name for one in kept[axis]] if kept else [""] * side.n_clusters)
             for axis, side in enumerate((self._coclustering.row, self._coclustering.column))

@@ -41,6 +41,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
         )
     check_is_fitted(estimator)
     given = {key: _plain(name, key, value) for key, value in estimator.get_params().items()}
+    estimator._made_portraits()
     fitted = {key: value for key, value in vars(estimator).items() if key not in given}
     values = {"estimator": name, "given": given, "fitted": fitted}
     return write_values(path, values, stored_types(), __version__)

@@ -187,6 +187,7 @@ class TableInput(InductiveCoclustering):
         """Keep what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
             return super()._keep_portraits(matrix, columns)
+        self._forget_portraits()
         values, columns, origin = _described(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         self._kept_portraits = portray_sides(

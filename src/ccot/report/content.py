@@ -41,7 +41,7 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
     if seen is not None:
         for side, described in zip(SIDES, _portraits(model, sides, seen), strict=True):
             sides[side] |= described
-    elif hasattr(model, "_kept_portraits"):
+    elif hasattr(model, "_made_portraits") and model._made_portraits():
         for side, kept in zip(SIDES, model._portraits(), strict=True):
             sides[side]["portraits"] = [_plain(portrait) for portrait in kept]
     for tree in (side["hierarchy"] for side in sides.values() if side["hierarchy"] is not None):
