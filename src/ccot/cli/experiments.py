@@ -24,6 +24,7 @@ _WIDE = 240
 Dataset = StrEnum("Dataset", {"D1": "D1", "D2": "D2", "D3": "D3", "D4": "D4"})
 Overlap = StrEnum("Overlap", {"published": "published", "calibrated": "calibrated"})
 Profiles = StrEnum("Profiles", ["smoke", "standard", "large"])
+Suites = StrEnum("Suites", ["speed", "automatic"])
 
 
 def simulate(
@@ -81,8 +82,17 @@ def demo(
 
 
 def bench(
+    suite: Suites = option(
+        "speed: time, memory and error. automatic: how good the clusters of real matrices are when "
+        "each method finds its own number.",
+        default=Suites.speed,
+    ),
     profile: Profiles = option(
-        "How much: seconds, ten minutes, or hours and 16 GB of memory.", default=Profiles.standard
+        "How much of speed: seconds, ten minutes, or hours and 16 GB of memory.",
+        default=Profiles.standard,
+    ),
+    data: Path | None = option(
+        "Folder of KIND/NAME.npz with row_labels, for automatic. [default: two sets that ship]"
     ),
     out: Path = option("JSON file to write.", default=Path("bench.json")),
     rivals: list[str] | None = option(
@@ -90,7 +100,7 @@ def bench(
     ),
     quiet: Quiet = False,
 ) -> None:
-    """Measure time, memory and error of our estimators and their rivals, in turns.
+    """Measure our estimators and their rivals, in turns.
 
     Every fit runs in a process of its own, on one core. Compare times within one run only.
 
@@ -98,21 +108,46 @@ def bench(
 
     - `ccot bench --profile smoke`
     - `ccot bench --rival CCOT --rival "POT, plain loop"`
+    - `ccot bench --suite automatic --data matrices`
     """
     from ccot.cli.progress import ConsoleProgress
-    from ccot.experiments.bench.suite import profiles, run_suite
+    from ccot.experiments.bench.suite import automatic_profile, profiles, run_suite
     from ccot.experiments.bench.summary import summarise
 
     command = shlex.join(["ccot", *sys.argv[1:]])
-    chosen = profiles()[profile]
+    automatic = suite is Suites.automatic
+    chosen = automatic_profile(data) if automatic else profiles()[profile]
     with ConsoleProgress(quiet).step("measuring") as step:
         try:
             result = run_suite(chosen, out, only=rivals or (), command=command, progress=step)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what was measured before is in {out}") from None
     if not quiet:
-        _show(result, summarise(result))
+        _show_scores(result) if automatic else _show(result, summarise(result))
         typer.echo(f"wrote {out}")
+
+
+def _show_scores(result: dict[str, Any]) -> None:
+    """Print the mean scores of every rival on every kind of data."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from ccot.experiments.bench.automatic import mean_scores
+
+    kinds = list(dict.fromkeys(case["axis"] for case in result["cases"]))
+    table = Table(
+        "each finds its own number", *kinds, title="NMI / AMI / ARI of row clusters (sets)"
+    )
+    for rival, scores in mean_scores(result):
+        cells = (scores.get(kind) for kind in kinds)
+        table.add_row(rival, *(
+            "" if s is None else f"{s['nmi']:.3f} / {s['ami']:.3f} / {s['ari']:.3f} ({s['sets']})"
+            for s in cells
+        ))  # fmt: skip
+    Console().print(table)
+    absent = [rival["package"] for rival in result["rivals"] if rival["version"] is None]
+    if absent:
+        typer.echo(f"not installed: {', '.join(dict.fromkeys(absent))}")
 
 
 def _show(result: dict[str, Any], cells: list[Cell]) -> None:

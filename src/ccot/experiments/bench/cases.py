@@ -25,11 +25,11 @@ ENTRIES_A_ROW = 20
 
 @dataclass(frozen=True)
 class Planted:
-    """A matrix, the true clusters it was made from, and how many there are."""
+    """A matrix, its true clusters, of the rows at least, and how many there are."""
 
     matrix: Any
     row_labels: np.ndarray
-    column_labels: np.ndarray
+    column_labels: np.ndarray | None
     numbers: tuple[int, int]
 
 
@@ -41,7 +41,7 @@ class Case:
     axis: str  # what grows from case to case
     size: int
     shape: tuple[int, int]
-    kind: str  # "real" (dense) or "counts" (sparse)
+    kind: str  # "real" (dense), "counts" (sparse), or "labelled" (rows have classes)
     make: Callable[[int], Planted]
     warm_up: Callable[[int], Planted]  # makes a matrix that takes no time
     n_draws: int | None = None  # of CCOT and of POT's loops; None lets CCOT decide

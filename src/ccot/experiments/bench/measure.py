@@ -23,6 +23,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    normalized_mutual_info_score,
+)
 from threadpoolctl import threadpool_limits
 
 from ccot.experiments.bench.cases import Case
@@ -32,6 +37,11 @@ from ccot.metrics import coclustering_error
 _STATUS = Path("/proc/self/status")
 _READY = "ready"
 _PATIENCE = 20
+_SCORES = {
+    "nmi": normalized_mutual_info_score,
+    "ami": adjusted_mutual_info_score,
+    "ari": adjusted_rand_score,
+}
 
 
 @dataclass(frozen=True)
@@ -140,6 +150,10 @@ def _fit(rival: Rival, planted: Any, seed: int, n_draws: int | None) -> dict[str
 def _quality(planted: Any, labels: Any) -> dict[str, Any]:
     if labels is None:
         return {"error": None, "row_clusters": None, "column_clusters": None}
+    if planted.column_labels is None:
+        scores = {name: score(planted.row_labels, labels[0]) for name, score in _SCORES.items()}
+        numbers = {"row_clusters": len(set(labels[0].tolist()))}
+        return {name: round(float(score), 4) for name, score in scores.items()} | numbers
     error = coclustering_error(planted.row_labels, planted.column_labels, *labels)
     rows, columns = (len(set(side.tolist())) for side in labels)
     return {"error": round(float(error), 5), "row_clusters": rows, "column_clusters": columns}

@@ -133,7 +133,7 @@ def _pot_barycentre(job: Job) -> None:
 
 def _spectral_coclustering(job: Job) -> Labels:
     # It has one number for both sides.
-    matrix = _without_negative(job.matrix)
+    matrix = without_negative(job.matrix)
     return _labels(SpectralCoclustering(max(job.numbers), random_state=job.seed), matrix)
 
 
@@ -150,7 +150,7 @@ def _cgc(job: Job) -> Labels:
     from cgc.coclustering_numpy import coclustering  # pyright: ignore[reportMissingImports]
 
     np.random.seed(job.seed)  # noqa: NPY002 - CGC draws its starts from the global generator
-    matrix = _without_negative(job.matrix)
+    matrix = without_negative(job.matrix)
     positive = matrix + 1e-8 * matrix.mean()
     runs = [coclustering(positive, *job.numbers, errobj=1e-5, niters=300) for _ in range(N_INIT)]
     best = min(runs, key=lambda run: run[-1])
@@ -169,10 +169,11 @@ def _sparsebm(job: Job) -> Labels:
 
 
 def _baseline(name: str, job: Job) -> Labels:
-    matrix = _without_negative(job.matrix) if name in NON_NEGATIVE else job.matrix
+    matrix = without_negative(job.matrix) if name in NON_NEGATIVE else job.matrix
     return _labels(BASELINES[name](*job.numbers, n_init=N_INIT, random_state=job.seed), matrix)
 
 
-def _without_negative(matrix: Any) -> Any:
+def without_negative(matrix: Any) -> Any:
+    """Shift a matrix that has negative entries until it has none."""
     lowest = 0.0 if sp.issparse(matrix) else matrix.min()
     return matrix - lowest if lowest < 0 else matrix

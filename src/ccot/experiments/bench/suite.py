@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ccot.experiments.bench.automatic import automatic_rivals, labelled_cases
 from ccot.experiments.bench.cases import (
     Case,
     column_cases,
@@ -32,9 +33,10 @@ class Profile:
 
     name: str
     cases: tuple[Case, ...] = field(repr=False)  # those of one axis by growing size
-    paper_seeds: int  # matrices of each of the paper's sets
+    paper_seeds: int  # matrices of each of the paper's sets, or seeds of labelled ones
     repeats: int  # fits of other cases
     limits: Limits
+    rivals: Callable[[], dict[str, Rival]] = field(default=rivals, repr=False)
 
 
 def profiles() -> dict[str, Profile]:
@@ -68,6 +70,12 @@ def profiles() -> dict[str, Profile]:
     return {profile.name: profile for profile in profiles}
 
 
+def automatic_profile(folder: Path | None) -> Profile:
+    """Return the profile of methods that find their own number, on labelled matrices."""
+    cases = tuple(labelled_cases(folder))
+    return Profile("automatic", cases, 3, 1, Limits(120, 8), automatic_rivals)
+
+
 def _quick(cases: list[Case], *guests: str) -> list[Case]:
     """Ask two that are quick, and guests on the smallest case."""
     few = [replace(case, only=("CCOT", "SpectralCoclustering")) for case in cases]
@@ -87,7 +95,7 @@ def run_suite(
     The file is rewritten after every case, and says whether it is complete. A rival that was
     stopped by a limit or failed is spared the larger cases of the same axis.
     """
-    all_rivals = _take_part(only)
+    all_rivals = _take_part(profile.rivals(), only)
     result: dict[str, Any] = {
         "facts": machine_facts(command),
         "profile": {
@@ -115,8 +123,7 @@ def run_suite(
     return result
 
 
-def _take_part(only: Sequence[str]) -> list[Rival]:
-    all_rivals = rivals()
+def _take_part(all_rivals: dict[str, Rival], only: Sequence[str]) -> list[Rival]:
     unknown = [name for name in only if name not in all_rivals]
     if unknown:
         raise ValueError(
@@ -151,7 +158,7 @@ def _take_turns(
 
 def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
     """Return seeds and repeats: errors want many matrices, times the same one many times."""
-    if case.axis == "paper":
+    if case.axis == "paper" or case.kind == "labelled":
         return [(seed, 0) for seed in range(profile.paper_seeds)]
     return [(0, repeat) for repeat in range(profile.repeats)]
 

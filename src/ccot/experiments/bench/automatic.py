@@ -1,0 +1,258 @@
+"""The suite of automatic numbers: real matrices with row classes, and rivals that find how many.
+
+A folder has a subfolder for each kind of data, and in it a ``.npz`` file for each matrix: ``X``,
+or ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse one, and ``row_labels``. Without a
+folder the labelled sets that ship with ccot take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import HDBSCAN, KMeans, SpectralCoclustering
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.metrics import silhouette_score
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.extmath import randomized_svd
+
+from ccot.datasets import load_votes, load_zoo
+from ccot.estimators.transport import TransportCoclustering
+from ccot.experiments.bench.cases import Case, Planted
+from ccot.experiments.bench.rivals import Job, Rival, without_negative
+
+_NUMBERS = range(2, 21)
+_N_VECTORS, _SILHOUETTE_ROWS = 50, 2000
+_TAU_STARTS, _TAU_SWEEPS = 10, 100
+
+
+def labelled_cases(folder: Path | None = None) -> list[Case]:
+    """Return the cases of a folder, or those that ship, each kind by growing size."""
+    if folder is None:
+        shipped = {"zoo": load_zoo, "votes": load_votes}
+        return [_case("shipped", name, partial(_shipped, load)) for name, load in shipped.items()]
+    paths = sorted(folder.glob("*/*.npz"))
+    cases = [_case(p.parent.name, p.stem, partial(_stored, p)) for p in paths if _has_classes(p)]
+    if not cases:
+        raise ValueError(f"{folder} has no KIND/NAME.npz with row_labels in its subfolders")
+    return sorted(cases, key=lambda case: (case.axis, case.size))
+
+
+def _case(kind: str, name: str, make: Callable[[int], Planted]) -> Case:
+    matrix = make(0).matrix
+    size = matrix.nnz if sp.issparse(matrix) else matrix.size
+    return Case(name, kind, size, matrix.shape, "labelled", make, partial(_shipped, load_zoo))
+
+
+def _has_classes(path: Path) -> bool:
+    with np.load(path, allow_pickle=False) as stored:
+        return "row_labels" in stored
+
+
+def _stored(path: Path, seed: int) -> Planted:
+    with np.load(path, allow_pickle=False) as stored:
+        if "X" in stored:
+            matrix: Any = stored["X"].astype(np.float64)
+        else:
+            # scikit-learn's K-means takes 32-bit indices only.
+            places = (stored[part].astype(np.int32) for part in ("indices", "indptr"))
+            parts = stored["data"].astype(np.float64), *places
+            matrix = sp.csr_array(parts, shape=tuple(stored["shape"].tolist()))
+        return _labelled(matrix, stored["row_labels"])
+
+
+def _shipped(load: Callable[[], Any], seed: int) -> Planted:
+    bunch = load()
+    # Of a bill that a member did not vote on, rivals know half.
+    classes = next(iter(bunch.annotations.values()))
+    return _labelled(np.nan_to_num(np.asarray(bunch.data, dtype=float), nan=0.5), classes)
+
+
+def _labelled(matrix: Any, classes: Any) -> Planted:
+    labels = np.unique(np.asarray(classes), return_inverse=True)[1]
+    return Planted(matrix, labels, None, (int(labels.max()) + 1, 0))
+
+
+def automatic_rivals() -> dict[str, Rival]:
+    """Return those that find the number of clusters themselves, by name."""
+    entrants = [
+        ("TransportCoclustering", _transport, "ccot"),
+        ("K-means, silhouette", _k_means, "scikit-learn"),
+        ("SpectralCoclustering, eigengap", _spectral, "scikit-learn"),
+        ("HDBSCAN", _hdbscan, "scikit-learn"),
+        ("Louvain", partial(_modularity, "Louvain"), "scikit-network"),
+        ("Leiden", partial(_modularity, "Leiden"), "scikit-network"),
+        ("leidenalg, bipartite", _leidenalg, "leidenalg"),
+        ("tau objective", _tau, "ccot"),
+        ("sparsebm, ICL", _sparsebm, "sparsebm"),
+    ]
+    return {
+        name: Rival(name, fit, package, informed=False, kinds=("labelled",))
+        for name, fit, package in entrants
+    }
+
+
+def _transport(job: Job) -> Any:
+    model = TransportCoclustering(random_state=job.seed).fit(job.matrix)
+    return model.row_labels_, model.column_labels_
+
+
+def _vectors(matrix: Any) -> np.ndarray:
+    """Return leading singular vectors of counts as TF-IDF, of the rest as standardised columns."""
+    prepare = TfidfTransformer() if sp.issparse(matrix) else StandardScaler()
+    n_vectors = min(_N_VECTORS, min(matrix.shape) - 1)
+    return TruncatedSVD(n_vectors, random_state=0).fit_transform(prepare.fit_transform(matrix))
+
+
+def _k_means(job: Job) -> Any:
+    points = _vectors(job.matrix)
+    numbers = [number for number in _NUMBERS if number < len(points)]
+    found = [KMeans(k, n_init=3, random_state=job.seed).fit_predict(points) for k in numbers]
+    few = {"sample_size": min(_SILHOUETTE_ROWS, len(points)), "random_state": 0}
+    best = int(np.argmax([silhouette_score(points, labels, **few) for labels in found]))
+    return found[best], None
+
+
+def _hdbscan(job: Job) -> Any:
+    return HDBSCAN(copy=True).fit_predict(_vectors(job.matrix)), None
+
+
+def _spectral(job: Job) -> Any:
+    """Cut where the singular values of the normalised matrix fall most."""
+    matrix, rows = _without_empty(job.matrix)
+    scale = [1 / np.sqrt(np.asarray(matrix.sum(axis=axis)).ravel()) for axis in (1, 0)]
+    normal = sp.diags_array(scale[0]) @ sp.csr_array(matrix) @ sp.diags_array(scale[1])
+    most = min(_NUMBERS.stop, min(matrix.shape))
+    values = randomized_svd(normal, most, random_state=job.seed)[1]
+    number = int(np.argmax(values[1:-1] - values[2:])) + 2
+    found = SpectralCoclustering(number, random_state=job.seed).fit(sp.csr_matrix(matrix))
+    return _spread(found.row_labels_, rows), None
+
+
+def _modularity(name: str, job: Job) -> Any:
+    from sknetwork import clustering  # pyright: ignore[reportMissingImports]
+
+    found = getattr(clustering, name)(random_state=job.seed).fit(_weights(job.matrix))
+    return found.labels_row_, found.labels_col_
+
+
+def _leidenalg(job: Job) -> Any:
+    import igraph  # pyright: ignore[reportMissingImports]
+    import leidenalg  # pyright: ignore[reportMissingImports]
+
+    weights = _weights(job.matrix).tocoo()
+    n_rows, n_columns = weights.shape
+    graph = igraph.Graph(n_rows + n_columns, np.column_stack([weights.row, weights.col + n_rows]))
+    # Barber's modularity: all pairs are expected to meet, less pairs of the same side.
+    sizes = [np.asarray(weights.sum(axis=axis)).ravel() for axis in (1, 0)]
+    none = graph.subgraph_edges([], delete_vertices=False)
+    layers = [
+        leidenalg.CPMVertexPartition(
+            edges,
+            weights=weights.data.tolist() if edges is graph else None,
+            node_sizes=np.concatenate([sizes[0] * rows, sizes[1] * columns]).tolist(),
+            resolution_parameter=1 / weights.data.sum(),
+        )
+        for edges, rows, columns in ((graph, 1, 1), (none, 1, 0), (none, 0, 1))
+    ]
+    optimiser = leidenalg.Optimiser()
+    optimiser.set_rng_seed(job.seed)
+    optimiser.optimise_partition_multiplex(layers, layer_weights=[1, -1, -1])
+    labels = np.array(layers[0].membership)
+    return labels[:n_rows], labels[n_rows:]
+
+
+def _sparsebm(job: Job) -> Any:
+    from sparsebm import ModelSelection  # pyright: ignore[reportMissingImports]
+
+    np.random.seed(job.seed)  # noqa: NPY002 - sparsebm draws from the global generator
+    pattern = sp.csr_matrix((job.matrix != 0).astype(float))
+    with redirect_stdout(StringIO()):
+        best = ModelSelection("LBM", use_gpu=False, plot=False).fit(pattern).best
+    return best.row_labels, best.column_labels
+
+
+def _tau(job: Job) -> Any:
+    """Maximise the numerators of both Goodman-Kruskal taus (Battaglia, Peiretti, Pensa, 2023).
+
+    With T the shares of blocks, the numerator for the rows is the sum of T_kl^2 / T_.l - T_k.^2, a
+    convex function of the memberships. So giving every row to the cluster of its steepest ascent
+    never lowers it; clusters that end up empty are gone.
+    """
+    matrix, rows = _without_empty(job.matrix)
+    shares = sp.csr_array(matrix / matrix.sum())
+    rng = np.random.default_rng(job.seed)
+    runs = [_tau_run(shares, rng) for _ in range(_TAU_STARTS)]
+    return _spread(max(runs, key=lambda run: run[0])[1], rows), None
+
+
+def _tau_run(shares: sp.csr_array, rng: np.random.Generator) -> tuple[float, np.ndarray]:
+    most = min(_NUMBERS.stop - 1, *shares.shape)
+    labels = [rng.integers(most, size=size) for size in shares.shape]
+    sides, value = (shares, sp.csr_array(shares.T)), -np.inf
+    for _ in range(_TAU_SWEEPS):
+        for axis, side in enumerate(sides):
+            profile = side @ np.eye(most)[labels[1 - axis]]
+            blocks = np.eye(most)[labels[axis]].T @ profile
+            prototypes = _over(blocks, blocks.sum(axis=0)) - blocks.sum(axis=1, keepdims=True)
+            labels[axis] = np.argmax(profile @ prototypes.T, axis=1)
+        blocks = np.eye(most)[labels[0]].T @ shares @ np.eye(most)[labels[1]]
+        last, value = value, sum(
+            float((_over(side**2, side.sum(axis=0))).sum() - (side.sum(axis=1) ** 2).sum())
+            for side in (blocks, blocks.T)
+        )  # fmt: skip
+        if value <= last + 1e-12:
+            break
+    return value, labels[0]
+
+
+def _over(values: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    return np.divide(values, totals, out=np.zeros_like(values), where=totals > 0)
+
+
+def _weights(matrix: Any) -> sp.csr_matrix:
+    """Return edges of the graph of rows and columns: TF-IDF of counts, the rest from zero up."""
+    if sp.issparse(matrix):
+        return sp.csr_matrix(TfidfTransformer().fit_transform(matrix))
+    return sp.csr_matrix(without_negative(matrix))
+
+
+def _without_empty(matrix: Any) -> tuple[Any, np.ndarray]:
+    """Leave out rows and columns of zeros; the mask tells which rows stayed."""
+    matrix = without_negative(matrix)
+    rows, columns = (np.asarray(matrix.sum(axis=axis)).ravel() > 0 for axis in (1, 0))
+    return matrix[rows][:, columns], rows
+
+
+def _spread(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Give the rows that were left out a cluster of their own."""
+    found = np.full(len(rows), labels.max() + 1)
+    found[rows] = labels
+    return found
+
+
+def mean_scores(result: dict[str, Any]) -> Iterator[tuple[str, dict[str, dict[str, float]]]]:
+    """Yield for every rival, by kind of data, the means of its scores over sets and seeds."""
+    kinds = {case["name"]: case["axis"] for case in result["cases"]}
+    for rival in dict.fromkeys(trial["rival"] for trial in result["trials"]):
+        cells: dict[str, list[dict[str, Any]]] = {}
+        for trial in result["trials"]:
+            if trial["rival"] == rival and trial["status"] == "done":
+                cells.setdefault(kinds[trial["case"]], []).append(trial)
+        yield (
+            rival,
+            {
+                kind: {
+                    **{key: float(np.mean([t[key] for t in own])) for key in ("nmi", "ami", "ari")},
+                    "sets": len({t["case"] for t in own}),
+                }
+                for kind, own in cells.items()
+            },
+        )
