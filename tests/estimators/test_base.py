@@ -314,7 +314,7 @@ def test_summary_tells_numbers_sizes_and_confidence(estimator, blocks):
     assert [line.strip()[:2] for line in clusters] == ["0:", "1:"]
     assert first == f"{name}: 120 rows in 2 clusters, 60 columns in 3 clusters"
     assert f"sizes {', '.join(map(str, np.bincount(model.row_labels_)))};" in rows
-    assert "mean confidence 1.00" in rows
+    assert "; confidence below 0.9: none" in rows
     assert columns.strip().startswith("column clusters: sizes")
 
 

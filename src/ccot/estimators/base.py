@@ -149,8 +149,10 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
         """Return the lines of the summary about one side."""
         line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
-        if (confidence := getattr(self, f"{name}_confidence_", None)) is not None:
-            line += f"; mean confidence {confidence.mean():.2f}"
+        confidence = getattr(self, f"{name}_confidence_", None)
+        if confidence is not None and side.n_clusters > 1:
+            # A mean near 1 says little; who is in doubt says more.
+            line += f"; confidence below {_SURE}: {int((confidence < _SURE).sum()) or 'none'}"
         portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
         # Numbers of columns would tell nothing.
         named = name == "row" or hasattr(self, "feature_names_in_")
@@ -382,6 +384,7 @@ NUMBER_OF_CLUSTERS = {
 }
 
 _FORGOTTEN = "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit"
+_SURE = 0.9
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50
 
