@@ -6,6 +6,7 @@ alike.
 """
 
 import argparse
+from itertools import pairwise
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -49,7 +50,7 @@ def trial(data: Labelled, seed: int) -> dict:
 def summarise(trials: list[dict]) -> list[dict]:
     """Means over the sets of a bin, those with at least ten rows in it."""
     cells = []
-    for k, (low, high) in enumerate(zip(EDGES, EDGES[1:], strict=False)):
+    for k, (low, high) in enumerate(pairwise(EDGES)):
         own = [t["bins"][k] for t in trials if t["row_clusters"] > 1 and t["bins"][k]]
         own = [one for one in own if one["rows"] >= 10]
         cells.append({"from": low, "to": high, "sets": len(own)} | {

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from statistics import mean
 
-from ratings import load, table
+from stored import load, source, table
+
+from ccot.experiments.bench.automatic import mean_scores
 
 NAMES = {
     "found": "TransportCoclustering",
@@ -76,8 +78,75 @@ def rules() -> str:
     return table(["", *kinds], rows) + f"\n\n{note}"
 
 
+def automatic_rivals() -> str:
+    result = load("automatic_rivals")
+    kinds = list(dict.fromkeys(case["axis"] for case in result["cases"]))
+    n_sets = {kind: sum(case["axis"] == kind for case in result["cases"]) for kind in kinds}
+    rows = []
+    for rival, scores in mean_scores(result):
+        line = [rival]
+        for kind in kinds:
+            own = scores.get(kind)
+            if own is None:
+                line.append("not finished")
+                continue
+            part = "" if own["sets"] == n_sets[kind] else f" ({own['sets']} sets)"
+            line.append(" / ".join(f"{own[key]:.3f}" for key in ("nmi", "ami", "ari")) + part)
+        rows.append(line)
+    limits = result["profile"]["limits"]
+    absent = [rival["name"] for rival in result["rivals"] if rival["version"] is None]
+    note = (
+        f"Means over sets and {result['profile']['paper_seeds']} seeds; a method that is stopped "
+        f"({limits['seconds']:g} s of processor time, {limits['gigabytes']:g} GB) or fails is "
+        "spared the larger sets of that kind."
+        + (f" Not installed: {', '.join(absent)}." if absent else "")
+    )
+    heads = ["NMI / AMI / ARI", *(f"{kind} ({n_sets[kind]} sets)" for kind in kinds)]
+    return table(heads, rows) + source("automatic_rivals", result, note)
+
+
+def confidence() -> str:
+    result = load("confidence")
+    rows = [
+        [f"{cell['from']:g} to {cell['to']:g}", str(cell["sets"])]
+        + [f"{cell[key]:.2f}" for key in ("claimed", "right")]
+        for cell in result["cells"]
+        if cell["sets"]
+    ]
+    sets = [trial for trial in result["trials"] if trial["row_clusters"] > 1]
+    off = mean(abs(trial["claimed"] - trial["right"]) for trial in sets)
+    note = (
+        f"A row is right if its class is the one that most rows of its cluster have; each of "
+        f"{len(sets)} sets with ten rows in a bin counts alike. Over whole sets, mean confidence "
+        f"and share of right rows differ by {off:.2f} on average."
+    )
+    heads = ["confidence", "sets", "mean confidence", "right"]
+    return table(heads, rows) + source("confidence", result, note)
+
+
+def _generalisation(axis: str, heading: str) -> str:
+    result = load("generalisation")
+    cells = [cell for cell in result["cells"] if cell["axis"] == axis]
+    sizes = list(dict.fromkeys(cell["size"] for cell in cells))
+    rows = []
+    for method in dict.fromkeys(cell["method"] for cell in cells):
+        own = {cell["size"]: cell for cell in cells if cell["method"] == method}
+        scores = [f"{own[size]['agreement']:.2f} / {own[size]['error']:.3f}" for size in sizes]
+        rows.append([method, *scores])
+    n_seeds = len({trial["seed"] for trial in result["trials"]})
+    note = f"Agreement (adjusted Rand index) / row error of one sample, {n_seeds} matrices a cell."
+    return table([heading, *(f"{size:g}" for size in sizes)], rows) + source(
+        "generalisation", result, note
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "automatic": automatic,
     "automatic_numbers": automatic_numbers,
+    "automatic_rivals": automatic_rivals,
     "rules": rules,
+    "confidence": confidence,
+    "generalisation_rows": lambda: _generalisation("rows", "rows"),
+    "generalisation_columns": lambda: _generalisation("columns", "columns of each sample"),
+    "generalisation_noise": lambda: _generalisation("noise", "noise"),
 }

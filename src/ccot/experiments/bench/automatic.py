@@ -7,10 +7,9 @@ folder the labelled sets that ship with ccot take part.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -174,8 +173,8 @@ def _sparsebm(job: Job) -> Any:
 
     np.random.seed(job.seed)  # noqa: NPY002 - sparsebm draws from the global generator
     pattern = sp.csr_matrix((job.matrix != 0).astype(float))
-    with redirect_stdout(StringIO()):
-        best = ModelSelection("LBM", use_gpu=False, plot=False).fit(pattern).best
+    logging.getLogger("sparsebm").setLevel(logging.ERROR)
+    best = ModelSelection("LBM", use_gpu=False, plot=False).fit(pattern).best
     return best.row_labels, best.column_labels
 
 
