@@ -24,7 +24,7 @@ LOCKS = {
     "locked": ("test", "report", "docs", "mutation", "lock"),
     "lowest": (*FOR_USERS, "test"),
 }
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def lock(name):
