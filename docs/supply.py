@@ -32,8 +32,9 @@ def weight() -> str:
              f"{one['seconds']:.0f}"]
         )  # fmt: skip
     note = (
-        f"Into an empty environment, nothing cached; seconds with download, on a machine shared "
-        f"with others. The wheel of ccot itself has {result['wheel_kilobytes']} kB."
+        f"Into an empty environment, nothing cached; seconds with download, on "
+        f"{result['facts']['cores']} cores shared with others (load {result['facts']['load']:.0f}). "
+        f"The wheel of ccot itself has {result['wheel_kilobytes']} kB."
     )
     heads = ["installed", "packages", "MB on the disk", "the largest", "seconds"]
     return table(heads, rows) + source("install", result, note)
