@@ -15,7 +15,7 @@ from ccot.io import InputError, binary
 from ccot.io.binary import ZarrFolder
 from ccot.io.isolated import client
 from ccot.sources import as_source
-from tests.conftest import needs_proc
+from tests.conftest import needs_proc, needs_unix
 
 numcodecs = pytest.importorskip("numcodecs")
 zarr = pytest.importorskip("zarr")
@@ -168,6 +168,7 @@ def test_copies_read_on_their_own(folder):
     np.testing.assert_array_equal(copy[3:5], stored[3:5])
 
 
+@needs_unix
 def test_a_forked_process_reads_on_its_own(folder):
     stored = ZarrFolder(folder)
     context = multiprocessing.get_context("fork")

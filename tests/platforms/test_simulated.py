@@ -19,7 +19,8 @@ from tests.conftest import PROJECT
 
 NO_UNIX = """
 import sys
-import tests.platforms.windows
+from tests.platforms.windows import pretend
+pretend()
 """
 ENCODINGS_NAMED = """
 import warnings
