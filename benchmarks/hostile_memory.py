@@ -9,7 +9,6 @@ import argparse
 import ctypes
 import gc
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -228,6 +227,8 @@ def read(case: Case, path: Path) -> str:
 
 def in_this_process(what: str, tiny: Path, path: Path) -> dict:
     """Read both files; return what the second one added to the peak."""
+    import resource
+
     case = CASES[what]
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, resource.RLIM_INFINITY))
     with watched_children() as first:

@@ -40,7 +40,7 @@ def store(name: str, result: dict) -> Path:
 
 
 def load(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def command() -> str:

@@ -19,7 +19,7 @@ COUNTS = ("mutants", "killed", "timeout", "survived", "explained")
 
 def subject(file: str) -> str:
     """What a file of tests says of itself in its first line."""
-    said = ast.get_docstring(ast.parse((PROJECT / file).read_text())) or ""
+    said = ast.get_docstring(ast.parse((PROJECT / file).read_text(encoding="utf-8"))) or ""
     return said.partition("\n")[0].removesuffix(".")
 
 

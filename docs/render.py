@@ -405,12 +405,12 @@ def main() -> int:
     check = parser.parse_args().check
     stale = []
     for path in sorted(DOCS.glob("**/*.md")):
-        page = path.read_text()
+        page = path.read_text(encoding="utf-8")
         fresh = render(page)
         if fresh != page:
             stale.append(str(path.relative_to(DOCS)))
             if not check:
-                path.write_text(fresh)
+                path.write_text(fresh, encoding="utf-8", newline="\n")
     if stale:
         print(f"{'out of date' if check else 'rewritten'}: {', '.join(stale)}")
     return int(check and bool(stale))

@@ -10,7 +10,7 @@ RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 
 def load(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:

@@ -31,9 +31,11 @@ def weight() -> str:
             [name, str(one["packages"]), f"{one['megabytes']:.0f}", ", ".join(largest),
              f"{one['seconds']:.0f}"]
         )  # fmt: skip
+    facts = result["facts"]
     note = (
-        f"Into an empty environment, nothing cached; seconds with download, on a machine shared "
-        f"with others. The wheel of ccot itself has {result['wheel_kilobytes']} kB."
+        f"Into an empty environment, nothing cached; seconds with download, on {facts['cores']} "
+        f"cores shared with others (load {facts['load']:.0f}). The wheel of ccot itself has "
+        f"{result['wheel_kilobytes']} kB."
     )
     heads = ["installed", "packages", "MB on the disk", "the largest", "seconds"]
     return table(heads, rows) + source("install", result, note)

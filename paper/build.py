@@ -29,7 +29,7 @@ KINDS = {"text": "text", "gene": "expression"}
 
 
 def load(name: str) -> dict:
-    return json.loads((RESULTS / f"{name}.json").read_text())
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:

@@ -19,6 +19,11 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 PROJECT = Path(__file__).parents[1]
+# What is asked is what Windows and macOS lack, so that a simulation of them is skipped too.
+needs_unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes of Unix")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="needs Linux's /proc"
+)
 
 
 @pytest.fixture(scope="session")

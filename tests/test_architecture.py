@@ -13,19 +13,21 @@ LENGTHS = {
     for path in SOURCE.rglob("*.py")
 }
 WATCH = """
+import os
 import sys
 import numpy as np
 import ccot
 
+PACKAGE = os.path.dirname(ccot.__file__) + os.sep
 X = np.random.default_rng(0).normal(size=(60, 40))
 X[:30, :20] += 6
 used = set()
 
 
 def watch(frame, event, _):
-    name = frame.f_code.co_filename.replace("\\\\", "/")
-    if event == "call" and "/ccot/" in name and "site-packages" not in name:
-        used.add(name.rsplit("/ccot/", 1)[1])
+    name = frame.f_code.co_filename
+    if event == "call" and name.startswith(PACKAGE):
+        used.add(name.removeprefix(PACKAGE).replace(os.sep, "/"))
 
 
 fit = getattr(ccot, sys.argv[1])(random_state=0).fit

@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import inspect
 import json
 import re
 import tomllib
@@ -128,6 +129,21 @@ def test_reference_lists_every_public_name():
 
 
 # The architecture page and the page on changes ------------------------------------------------
+
+
+def test_public_functions_with_random_state_take_rng():
+    """As SPEC 7 asks, by keyword only; estimators have scikit-learn's name alone."""
+    names = re.findall(r"currentmodule:: (\S+)|^   ([a-z]\w+)$", (DOCS / "api.rst").read_text(),
+                       flags=re.MULTILINE)  # fmt: skip
+    place, taking = None, []
+    for module, name in names:
+        place = importlib.import_module(module) if module else place
+        function = getattr(place, name, None) if name else None
+        known = inspect.signature(function).parameters if callable(function) else {}
+        if "random_state" in known:
+            assert known["rng"].kind is inspect.Parameter.KEYWORD_ONLY, name
+            taking.append(name)
+    assert taking == ["make_latent_blocks", "load_simulated", "cocluster"]
 
 
 def test_architecture_lists_every_module_once():

@@ -70,6 +70,15 @@ def test_labels_are_those_of_the_estimator(adata, capsys):
     np.testing.assert_array_equal(facts["block_means"], model.block_means_)
 
 
+def test_rng_is_another_name_of_random_state(adata):
+    given = {"return_model": True, "quiet": True, "n_init": 1}
+    one = tl.cocluster(adata, rng=3, **given)
+    other = tl.cocluster(adata, random_state=np.random.default_rng(3), **given)
+    np.testing.assert_array_equal(one.row_labels_, other.row_labels_)
+    with pytest.raises(TypeError, match="pass one of them"):
+        tl.cocluster(adata, random_state=1, rng=3, quiet=True)
+
+
 def test_a_copy_leaves_the_data_alone(adata, capsys):
     added = tl.cocluster(adata, key_added="blocks", copy=True, quiet=True, n_row_clusters=2)
     assert capsys.readouterr().out == ""

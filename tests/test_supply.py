@@ -1,5 +1,6 @@
 """What is installed and what is passed on: locks, licences, wheel and source distribution."""
 
+import json
 import os
 import re
 import shutil
@@ -24,7 +25,7 @@ LOCKS = {
     "locked": ("test", "report", "docs", "mutation", "lock"),
     "lowest": (*FOR_USERS, "test"),
 }
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def lock(name):
@@ -152,6 +153,14 @@ def test_builds_are_the_same_everywhere(release, tmp_path):
     built = build(elsewhere, tmp_path / "dist", umask=0o077, **odd)
     assert len(built) == 2
     assert built == {path.name: path.read_bytes() for path in (release / "dist").iterdir()}
+
+
+def test_weight_of_the_wheel_is_the_stored_one(release):
+    (wheel,) = release.glob("dist/*.whl")
+    stored = json.loads((PROJECT / "benchmarks/results/install.json").read_text())
+    assert wheel.stat().st_size / 1e3 == pytest.approx(stored["wheel_kilobytes"], rel=0.2), (
+        "run python -m benchmarks.install"
+    )
 
 
 def test_source_distribution_makes_the_same_wheel(release, tmp_path):

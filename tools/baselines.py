@@ -56,8 +56,10 @@ def main() -> int:
     parser.add_argument("--slower", type=float, default=2.0)
     arguments = parser.parse_args()
     compare, name = KINDS[arguments.kind]
-    stored = json.loads((arguments.baseline or RESULTS / name).read_text())
-    worse = compare(json.loads(arguments.file.read_text()), stored, arguments.slower)
+    stored = json.loads((arguments.baseline or RESULTS / name).read_text(encoding="utf-8"))
+    worse = compare(
+        json.loads(arguments.file.read_text(encoding="utf-8")), stored, arguments.slower
+    )
     print("\n".join(worse) or "no worse than what is stored")
     return int(bool(worse))
 

@@ -51,12 +51,12 @@ class Facts:
 
 
 def read_facts(project: Path = PROJECT) -> Facts:
-    told = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    told = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = read_version(project)
     return Facts(
         name=told["name"],
         version=version,
-        date=release_date(version, (project / "CHANGELOG.md").read_text()),
+        date=release_date(version, (project / "CHANGELOG.md").read_text(encoding="utf-8")),
         description=told["description"],
         licence=told["license"],
         authors=tuple(author["name"] for author in told["authors"]),
@@ -67,7 +67,7 @@ def read_facts(project: Path = PROJECT) -> Facts:
 
 
 def read_version(project: Path = PROJECT) -> str:
-    text = (project / "src" / "ccot" / "_version.py").read_text()
+    text = (project / "src" / "ccot" / "_version.py").read_text(encoding="utf-8")
     return re.findall(r'^__version__ = "(.+)"$', text, flags=re.MULTILINE)[0]
 
 
@@ -188,7 +188,7 @@ def stale(project: Path = PROJECT) -> dict[str, str]:
     return {
         name: text
         for name, text in wanted.items()
-        if not (project / name).exists() or (project / name).read_text() != text
+        if not (project / name).exists() or (project / name).read_text(encoding="utf-8") != text
     }
 
 
@@ -214,14 +214,14 @@ def move(repository: str, project: Path = PROJECT) -> list[Path]:
     changed = []
     for path in tracked(project):
         try:
-            text = path.read_text()
+            text = path.read_text(encoding="utf-8")
         except (UnicodeDecodeError, OSError):
             continue
         fresh = text
         for old, new in pairs:
             fresh = fresh.replace(old, new)
         if fresh != text:
-            path.write_text(fresh)
+            path.write_text(fresh, encoding="utf-8", newline="\n")
             changed.append(path)
     return changed
 
@@ -238,7 +238,7 @@ def main() -> int:
     for name, text in differing.items():
         print("out of date:" if arguments.check else "wrote", name)
         if not arguments.check:
-            (PROJECT / name).write_text(text)
+            (PROJECT / name).write_text(text, encoding="utf-8", newline="\n")
     return int(arguments.check and bool(differing))
 
 

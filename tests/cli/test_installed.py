@@ -2,7 +2,6 @@
 
 import csv
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from ccot import load_model
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, needs_unix
 
 pytestmark = pytest.mark.slow
 
@@ -80,6 +79,7 @@ def test_a_fresh_installation_goes_from_file_to_labels(tmp_path):
         assert load_model(folder / "model.ccot").predict(data).tolist() == placed
 
 
+@needs_unix
 @pytest.mark.parametrize("request_to_end", [signal.SIGINT, signal.SIGTERM])
 def test_who_is_stopped_leaves_nothing_behind(request_to_end, tmp_path):
     np.save(tmp_path / "big.npy", np.random.default_rng(0).normal(size=(4000, 1000)))
@@ -99,10 +99,13 @@ def test_who_is_stopped_leaves_nothing_behind(request_to_end, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["big.npy"]
 
 
+@needs_unix
 def test_ctrl_c_on_a_terminal_takes_the_bar_away(tmp_path):
     np.save(tmp_path / "big.npy", np.random.default_rng(0).normal(size=(8000, 1000)))
     (tmp_path / "big-ccot").mkdir()
     (tmp_path / "big-ccot" / "run.json").write_text("{}")
+    import pty
+
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(tmp_path)
@@ -148,6 +151,7 @@ print(before, peak())
 """
 
 
+@needs_unix
 def test_a_hundred_megabytes_of_text_fit_into_four_times_their_matrix(tmp_path):
     """The process itself, with the libraries it loads, is not counted."""
     rng = np.random.default_rng(0)

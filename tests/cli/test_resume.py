@@ -14,6 +14,7 @@ from ccot.cli.results import result_folder
 from ccot.datasets import load_simulated
 from ccot.persistence import atomic, checkpoint
 from ccot.persistence.checkpoint import CheckpointFolder
+from tests.conftest import needs_unix
 from tests.faults import no_room
 
 NAMES = ("row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot")
@@ -106,13 +107,19 @@ def test_what_a_killed_process_left_is_swept_up(tmp_path):
         assert not (tmp_path / ".out.0a1b2c3d.part").exists()
         # Killed between two renames, the old results come back.
         assert (tmp_path / "out" / "kept").exists()
+        assert staged.is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.mine.part", "out"]
+
+
+@needs_unix
+def test_two_runs_cannot_write_to_one_folder(tmp_path):
+    with result_folder(tmp_path / "out") as staged:
         with (
             pytest.raises(BlockingIOError, match=r"writing to .*out \(process \d+, since"),
             result_folder(tmp_path / "out"),
         ):
             pass
         assert staged.is_dir()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.mine.part", "out"]
 
 
 def publish_until(out, stop_at, way):
@@ -140,6 +147,7 @@ def publish_until(out, stop_at, way):
     os._exit(0)
 
 
+@needs_unix
 @pytest.mark.parametrize("way", ["swap", "rename"])
 def test_killed_at_any_moment_results_are_old_or_new(tmp_path, way):
     """Files of the user stay there in any case."""
@@ -189,10 +197,9 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    "request_to_end", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
-)
-def test_really_stopped_a_fit_goes_on(request_to_end, ccot, tmp_path):
+@needs_unix
+@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGKILL", marks=pytest.mark.slow)])
+def test_really_stopped_a_fit_goes_on(name, ccot, tmp_path):
     np.save(tmp_path / "noisy.npy", load_simulated("D3", random_state=0, sigma=3.0).data[:60])
     fitting = subprocess.Popen(
         [sys.executable, "-c", EAGER, "fit", "noisy.npy", "--no-report"],
@@ -202,9 +209,9 @@ def test_really_stopped_a_fit_goes_on(request_to_end, ccot, tmp_path):
     )
     while len(list(tmp_path.glob("noisy-ccot.checkpoint/*.pieces"))) < 3:
         assert fitting.poll() is None
-    os.kill(fitting.pid, request_to_end)
+    os.kill(fitting.pid, getattr(signal, name))
     _, told = fitting.communicate()
-    if request_to_end is signal.SIGINT:
+    if name == "SIGINT":
         assert fitting.returncode == 130
         assert "--resume goes on with it" in told
         assert not list(tmp_path.glob(".*"))

@@ -18,6 +18,7 @@ from ccot.cli import app as command
 from ccot.recommend import BlockRecommender, load_recommender
 from ccot.recommend.guards import MAX_BODY
 from ccot.recommend.server import Service, load_app
+from tests.conftest import needs_unix
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx`")
 
@@ -170,6 +171,7 @@ def test_description_holds_for_long(client):
     run_fuzz(client.app, 500)
 
 
+@needs_unix
 @pytest.mark.slow
 def test_command_serves_until_it_is_stopped(model_file):
     with socket.socket() as free:

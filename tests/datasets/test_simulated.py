@@ -96,6 +96,15 @@ def test_legacy_random_states_are_welcome():
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.parametrize("rng", [7, np.random.SeedSequence(7), np.random.PCG64(7)])
+def test_rng_is_another_name_of_random_state(rng):
+    np.testing.assert_array_equal(
+        load_simulated("D3", rng=rng).data, load_simulated("D3", random_state=7).data
+    )
+    with pytest.raises(TypeError, match="pass one of them"):
+        load_simulated("D3", 7, rng=7)
+
+
 def test_the_recipes_cannot_be_changed_through_a_result():
     load_simulated("D1", 0).block_means[:] = 0
     assert load_simulated("D1", 0).block_means.all()

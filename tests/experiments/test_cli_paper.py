@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from ccot.cli.experiments import app
 from ccot.experiments import runner
 from ccot.experiments.store import TRIALS, load_trials
+from tests.conftest import needs_unix
 
 TINY = ["--trials", "1", "--n-init", "1", "--samplings", "3", "--jobs", "1",
         "--methods", "k-means,ITCC,CCOT"]  # fmt: skip
@@ -83,6 +84,7 @@ def test_an_unknown_method_is_named(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@needs_unix
 def test_a_folder_in_use_is_refused(tmp_path, made):
     with runner.TrialStore(tmp_path):
         answer = CliRunner().invoke(app, ["table2", "--out", str(tmp_path), *TINY])

@@ -6,6 +6,7 @@ import pytest
 
 from ccot.experiments import store as store_module
 from ccot.experiments.store import JOURNAL, TIMINGS, TRIALS, TrialStore, load_trials
+from tests.conftest import needs_unix
 
 
 @pytest.fixture
@@ -111,6 +112,7 @@ def test_a_checkpoint_killed_at_any_moment_loses_nothing(tmp_path, trials, monke
     assert load_trials(tmp_path) == trials[:2]
 
 
+@needs_unix
 def test_two_runs_cannot_share_a_folder(tmp_path):
     with TrialStore(tmp_path), pytest.raises(BlockingIOError, match="another run is writing"):
         TrialStore(tmp_path)

@@ -20,6 +20,7 @@ from ccot.io.isolated import client
 from ccot.io.matrix import check_sparse
 from ccot.persistence.model_file import write_values
 from ccot.sources import as_source
+from tests.conftest import needs_unix
 
 HUGE = 2**53
 
@@ -446,6 +447,7 @@ def read_rows(path):
 # Pipes and devices --------------------------------------------------------------------------------
 
 
+@needs_unix
 @pytest.mark.parametrize("name", ["a.csv", "a.npy", "a.parquet", "a.h5ad", "a.mtx.gz"])
 def test_pipes_and_devices_are_no_input(tmp_path, name):
     """Nobody writes to the pipe: whoever opens it waits for ever."""
@@ -457,6 +459,7 @@ def test_pipes_and_devices_are_no_input(tmp_path, name):
     refused(Path("/dev/zero"), "no regular file")
 
 
+@needs_unix
 def test_pipe_as_a_chunk(tmp_path):
     zarr = pytest.importorskip("zarr")
     stored = zarr.create_array(str(tmp_path / "a.zarr"), shape=(4, 3), chunks=(2, 3), dtype="f8")
@@ -473,6 +476,8 @@ def test_pipe_as_a_chunk(tmp_path):
 @pytest.fixture
 def peaks(monkeypatch):
     """Collect the peaks of memory of all workers, beside what they take before they read."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("only Linux tells peaks")
     found = []
     receive = client._Process.receive
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.hostile_files import page_of, parquet_of_much, replace_pages, thrift, zeros
 from ccot.io import InputError, parquet, read_matrix
 from ccot.sources import as_source, files
+from tests.conftest import needs_proc
 
 pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
 
@@ -151,13 +152,13 @@ def required(path, codec="zstd", n_rows=N, **how):
 
 
 def worker_peak():
-    """Return the most memory that the process ever took, bytes; 0 if it has ended."""
+    """Return the most memory that the process ever took, bytes; 0 if none tells."""
     process = READER._process
     assert process is not None
-    if not process.is_mine():
+    status = Path(f"/proc/{process._popen.pid}/status")
+    if not process.is_mine() or not status.exists():
         return 0
-    status = Path(f"/proc/{process._popen.pid}/status").read_text()
-    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+    return 1024 * int(status.read_text().split("VmHWM:")[1].split()[0])
 
 
 def refused(path, match=None, reads=(read_matrix, as_rows)):
@@ -412,6 +413,7 @@ def test_an_honest_file_after_a_crash(tmp_path):
     test_honest_files_pass(tmp_path, {})
 
 
+@needs_proc
 def test_the_worker_ends_with_its_parent(tmp_path):
     program = (
         "import os, sys; from ccot.io.parquet import ArrowTable; from pathlib import Path\n"

@@ -15,6 +15,7 @@ from ccot.io import InputError, binary
 from ccot.io.binary import ZarrFolder
 from ccot.io.isolated import client
 from ccot.sources import as_source
+from tests.conftest import needs_proc, needs_unix
 
 numcodecs = pytest.importorskip("numcodecs")
 zarr = pytest.importorskip("zarr")
@@ -66,6 +67,7 @@ def test_a_fit_of_the_folder_is_that_of_the_array(folder):
     np.testing.assert_array_equal(labels(folder), labels(zarr.open(str(folder), mode="r")))
 
 
+@needs_proc
 @pytest.mark.parametrize("codec", ["zstd", "gzip", "blosc"])
 def test_chunk_that_unfolds_to_far_more_than_it_says(folder, codec):
     about = {"zarr_format": 2, "shape": [4, 3], "chunks": [4, 3], "order": "C", "fill_value": 0,
@@ -138,6 +140,7 @@ def test_worker_that_never_answers(folder, monkeypatch):
     assert time.perf_counter() - began < 30
 
 
+@needs_proc
 def test_interruption_leaves_no_half_answer(folder, monkeypatch):
     stored = ZarrFolder(folder)
     monkeypatch.setattr(client.json, "loads", lambda text: (_ for _ in ()).throw(
@@ -149,6 +152,7 @@ def test_interruption_leaves_no_half_answer(folder, monkeypatch):
     np.testing.assert_array_equal(stored[8:16], MATRIX[8:16])
 
 
+@needs_proc
 def test_the_process_ends_with_the_array(folder):
     stored = ZarrFolder(folder)
     pid = stored._reader._process._popen.pid
@@ -164,6 +168,7 @@ def test_copies_read_on_their_own(folder):
     np.testing.assert_array_equal(copy[3:5], stored[3:5])
 
 
+@needs_unix
 def test_a_forked_process_reads_on_its_own(folder):
     stored = ZarrFolder(folder)
     context = multiprocessing.get_context("fork")

@@ -17,6 +17,7 @@ from ccot.persistence.checkpoint import CheckpointFolder
 from ccot.persistence.checkpoint_files import Piece, _differences
 from ccot.persistence.digest import digest
 from ccot.persistence.model_file import read_values, write_values
+from tests.conftest import needs_unix
 from tests.faults import no_room
 
 ABOUT = {"estimator": "Fit", "reg": "0.2", "data": "a1", "ccot": "1"}
@@ -242,6 +243,7 @@ def test_without_a_seed_the_kept_one_counts(tmp_path):
     assert one.n_steps == N_STEPS - 5
 
 
+@needs_unix
 def test_two_at_once_are_refused(tmp_path):
     first, second = Fit(tmp_path), Fit(tmp_path)
 

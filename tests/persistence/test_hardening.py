@@ -21,6 +21,7 @@ from ccot.persistence.atomic import write_atomically
 from ccot.persistence.model_file import read_values, write_values
 from ccot.persistence.registry import stored_types
 from ccot.recommend import BlockRecommender, load_recommender
+from tests.conftest import needs_unix
 
 MATRIX = load_simulated("D3", random_state=0).data
 
@@ -179,6 +180,7 @@ def umask():
     os.umask(before)
 
 
+@needs_unix
 def test_modes_are_kept_if_they_are_stricter(tmp_path, umask):
     path = tmp_path / "a"
     for before, after in ((None, 0o644), (0o600, 0o600), (0o640, 0o640), (0o666, 0o644)):
@@ -190,6 +192,7 @@ def test_modes_are_kept_if_they_are_stricter(tmp_path, umask):
     assert mode(recommender(tmp_path)) == 0o600
 
 
+@needs_unix
 def test_the_umask_is_never_changed(tmp_path, umask, monkeypatch):
     monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask is changed"))
     threads = [threading.Thread(target=lambda k=k: write(tmp_path / str(k))) for k in range(8)]

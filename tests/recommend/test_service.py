@@ -21,6 +21,7 @@ from ccot.recommend import server as serving
 from ccot.recommend.guards import RequestCounts
 from ccot.recommend.names import NameIndex, UnknownNameError
 from ccot.recommend.service import make_app
+from tests.conftest import needs_unix
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using `httpx`")
 
@@ -207,8 +208,9 @@ def test_a_port_in_use_is_refused(model, tmp_path):
     assert "choose another" in result.output
 
 
+@needs_unix
 @pytest.mark.slow
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("stop", ["SIGTERM", "SIGKILL"])
 def test_workers_end_with_their_parent_and_do_not_wait_for_half_a_request(model, tmp_path, stop):
     path = model.save(tmp_path / "films.ccot")
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -231,7 +233,7 @@ def test_workers_end_with_their_parent_and_do_not_wait_for_half_a_request(model,
         half = socket.create_connection(("127.0.0.1", port))
         half.sendall(b"POST /label HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{")
         start = time.monotonic()
-        process.send_signal(stop)
+        process.send_signal(getattr(signal, stop))
         process.wait(timeout=30)
         while time.monotonic() - start < 20:
             try:

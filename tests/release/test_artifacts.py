@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import urllib.request
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -131,6 +132,26 @@ def test_pages_that_moved_lead_somewhere(publish):
     for old, new in publish.REDIRECTS.items():
         assert not any((docs / old).with_suffix(kind).exists() for kind in (".md", ".rst"))
         assert any((docs / new).with_suffix(kind).exists() for kind in (".md", ".rst"))
+
+
+def test_an_old_address_names_the_new_one(publish, monkeypatch, tmp_path):
+    monkeypatch.setattr(publish, "REDIRECTS", {"tutorials/old": "guide"})
+    environment = SimpleNamespace(found_docs={"guide"})
+    builder = SimpleNamespace(name="html")
+    publish.finish(SimpleNamespace(outdir=tmp_path, env=environment, builder=builder), None)
+    assert 'url=../guide.html"' in (tmp_path / "tutorials" / "old.html").read_text()
+    assert "guide.html" in (tmp_path / "sitemap.xml").read_text()
+
+
+def test_every_page_that_was_renamed_leads_somewhere(publish):
+    command = ["git", "log", "--no-renames", "--diff-filter=D", "--format=", "--name-only", "docs"]
+    listed = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git repository")
+    pages = re.findall(r"^docs/(.+)\.(?:md|rst)$", listed.stdout, flags=re.MULTILINE)
+    docs = PROJECT / "docs"
+    there = {str(path.relative_to(docs).with_suffix("")) for path in docs.rglob("*.*")}
+    assert set(pages) - there <= set(publish.REDIRECTS)
 
 
 def test_card_is_a_picture_of_the_size_that_is_asked_for(publish):

@@ -2,11 +2,14 @@
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 
-from tests.conftest import PROJECT
-from tools import baselines
+from tests.conftest import PROJECT, needs_unix
+from tools import baselines, run_job
 
 yaml = pytest.importorskip("yaml")
 
@@ -86,6 +89,30 @@ def test_who_publishes_runs_nothing_of_ours():
         assert not any("checkout" in action for action in used)
     assert workflow["publish"]["environment"] == "pypi"
     assert workflow["publish"]["needs"] == "attest"
+
+
+@needs_unix
+@pytest.mark.slow
+@pytest.mark.skipif(not (PROJECT / ".git").exists(), reason="not a git repository")
+def test_a_job_runs_in_a_clean_copy(capfd):
+    steps = [
+        {"uses": "actions/checkout@0"},
+        {"run": "test -f pyproject.toml && python -c 'import sys; print(sys.prefix)'"},
+        {"run": 'echo "$WORD" > here.txt; false | cat', "shell": "bash"},
+        {"run": "echo never"},
+    ]
+    assert not run_job.run_job({"steps": steps}, {"WORD": "said"}, sys.executable)
+    told = capfd.readouterr().out.splitlines()
+    assert told[0] == "left out: actions/checkout"
+    assert "ccot-job-" in told[2]
+    assert "never" not in told[-1]
+    assert not (PROJECT / "here.txt").exists()
+
+
+@pytest.mark.skipif(not shutil.which("actionlint"), reason="no actionlint on this machine")
+def test_actionlint_has_nothing_to_say():
+    done = subprocess.run(["actionlint", *map(str, FILES)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_forms_ask_for_versions():

@@ -16,6 +16,7 @@ from ccot.datasets import make_latent_blocks
 from ccot.scalings import sampling
 from ccot.sources import DaskSource
 from ccot.sources import dask_executor as distributed
+from tests.conftest import needs_unix
 
 BLOCKS = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 2000, 40, sigma=0.3, random_state=0)
 
@@ -74,6 +75,7 @@ def kill_one_at_work(marker, after, killed):
     killed.append(pid)
 
 
+@needs_unix
 @pytest.mark.parametrize("after", [3, 25], ids=["while rows are picked", "while rows are placed"])
 def test_a_worker_killed_in_the_middle_costs_time_only(client, small_pool, tmp_path, after):
     marker = Marker(tmp_path / "marks")

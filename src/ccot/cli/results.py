@@ -108,7 +108,7 @@ def _sweep_up(folder: Path, out: Path) -> None:
 def _sync(folder: Path) -> None:
     """Bring the files of a folder to the disk before they take the place of others."""
     for path in folder.iterdir():
-        with path.open("rb") as file:
+        with path.open("r+b") as file:  # Windows brings to the disk only what may be written
             os.fsync(file.fileno())
     sync_folder(folder)
 
@@ -143,7 +143,7 @@ def _link_others(out: Path, staged: Path) -> None:
 def _link(source: Any, target: Any) -> None:
     try:
         os.link(source, target, follow_symlinks=False)
-    except OSError:  # not on every file system
+    except (OSError, NotImplementedError):  # not on every file system
         shutil.copy2(source, target, follow_symlinks=False)
 
 

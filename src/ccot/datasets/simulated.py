@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,6 +69,7 @@ def make_latent_blocks(
     column_proportions: ArrayLike | None = None,
     sigma: float = 1.0,
     random_state: RandomState = None,
+    rng: Any = None,
 ) -> Bunch:
     r"""Draw a matrix from the Gaussian latent block model.
 
@@ -85,8 +86,8 @@ def make_latent_blocks(
         Probability of each row (column) cluster, scaled to sum to one. Equal by default.
     sigma : float, default=1.0
         Standard deviation of the noise in every block.
-    random_state : int, Generator, RandomState or None
-        Seed; an integer always gives the same matrix.
+    random_state, rng : int, Generator, RandomState or None
+        Seed, by either name; an integer always gives the same matrix.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def make_latent_blocks(
     if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 <= sigma < np.inf:
         raise ValueError(f"sigma must be a finite number that is not negative, not {sigma!r}")
     sigma = float(sigma)
-    rng = as_generator(random_state)
+    rng = as_generator(random_state, rng)
 
     # The order of the three draws must not change: it determines the matrix of a seed.
     row_labels = rng.choice(means.shape[0], size=n_rows, p=row_shares)
@@ -140,6 +141,8 @@ def load_simulated(
     random_state: RandomState = None,
     overlap: Literal["published", "calibrated"] = "published",
     sigma: float | None = None,
+    *,
+    rng: Any = None,
 ) -> Bunch:
     """Draw one of the four simulated sets of the CCOT paper.
 
@@ -156,8 +159,8 @@ def load_simulated(
     ----------
     name : {"D1", "D2", "D3", "D4"}
         Which set.
-    random_state : int, Generator, RandomState or None
-        Where randomness comes from. An integer always gives the same matrix.
+    random_state, rng : int, Generator, RandomState or None
+        Where randomness comes from, by either name. An integer always gives the same matrix.
     overlap : {"published", "calibrated"}, default="published"
         How noisy. At the published noise K-means makes no error. At the calibrated one, block
         models with the numbers given make errors of about the size that the paper reports.
@@ -191,7 +194,7 @@ def load_simulated(
         row_proportions=recipe.row_proportions,
         column_proportions=recipe.column_proportions,
         sigma=recipe.sigma[overlap] if sigma is None else sigma,
-        random_state=random_state,
+        random_state=as_generator(random_state, rng),
     )
     blocks.name = name
     blocks.DESCR = f"Simulated set {name} of the CCOT paper. {blocks.DESCR}"

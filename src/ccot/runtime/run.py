@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Integral
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,12 @@ T = TypeVar("T")
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
-def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Return a generator for a seed, a generator, a legacy RandomState or None."""
+def as_generator(random_state: RandomState, rng: Any = None) -> np.random.Generator:
+    """Return a generator for a seed, a generator, a legacy RandomState or None; SPEC 7's rng."""
+    if rng is not None:
+        if random_state is not None:
+            raise TypeError("random_state and rng are two names of one thing: pass one of them")
+        return np.random.default_rng(rng)
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
     if random_state is None or isinstance(random_state, Integral | np.random.Generator):

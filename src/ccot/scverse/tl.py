@@ -13,6 +13,7 @@ from ccot._version import __version__
 from ccot.estimators.transport import TransportCoclustering
 from ccot.io.anndata import annotate
 from ccot.plotting import PALETTE
+from ccot.runtime.run import as_generator
 from ccot.scverse.counts import Counts, clustered_counts, find_counts
 from ccot.scverse.markers import compare_groups
 from ccot.sources import as_source
@@ -27,6 +28,7 @@ def cocluster(
     copy: bool = False,
     *,
     random_state: Any = 0,
+    rng: Any = None,
     return_model: bool = False,
     quiet: bool = False,
     **parameters: Any,
@@ -48,8 +50,8 @@ def cocluster(
     copy, return_model : bool, default=False
         Return a copy with the additions and leave ``adata`` as it is, or return the fitted
         estimator, for :func:`predict`.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of the starts.
+    random_state, rng : int, Generator, RandomState or None, default=0
+        Seed of the starts, by either name.
     **parameters
         Of :class:`ccot.TransportCoclustering`: ``n_row_clusters`` is the number of clusters of
         cells, ``n_column_clusters`` that of genes.
@@ -82,7 +84,8 @@ def cocluster(
     """
     if copy and return_model:
         raise ValueError("copy and return_model exclude each other: a call returns one of them")
-    model = TransportCoclustering(random_state=random_state, **parameters)
+    seed = random_state if rng is None else as_generator(random_state or None, rng)
+    model = TransportCoclustering(random_state=seed, **parameters)
     counts = find_counts(adata, layer).of_genes(adata.var_names)
     if not quiet:
         print(counts.describe())
