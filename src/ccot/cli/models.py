@@ -140,23 +140,27 @@ def report(
         "CSV file with a header and one line a row: facts that were not used for fitting, "
         "such as known classes, to be shown beside the matrix."
     ),
+    users: Path | None = option("Of a recommender: table of the users, to be shown in that way."),
+    items: Path | None = option("Of a recommender: table of the items."),
     quiet: Quiet = False,
     *,
     read: Reading,
 ) -> None:
     """Write a self-contained page of fitted models, for a browser without a network.
 
+    A model of `ccot fit-ratings` has its ratings with it.
+
     For example:
 
     - `ccot report genes-ccot/model.ccot --data genes.csv`
     - `ccot report a/model.ccot b/model.ccot --data genes.csv --out both.html`
+    - `ccot report films.ccot --users users.csv --out films.html`
     """
     from ccot.cli.inputs import read_input
     from ccot.cli.progress import ConsoleProgress
-    from ccot.estimators.models import load_model
     from ccot.report import write_report
 
-    fitted = {_title(path, models): load_model(path) for path in models}
+    fitted = {_title(path, models): _load(path, alone=len(models) == 1) for path in models}
     progress = ConsoleProgress(quiet)
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
@@ -168,11 +172,47 @@ def report(
         column_names = table.column_names or column_names
     given = {"matrix": matrix, "row_names": row_names, "column_names": column_names}
     given |= {"annotations": None if annotate is None else _columns(annotate), "title": title}
+    for side, path, key in (("user", users, "annotations"), ("item", items, "column_annotations")):
+        if path is not None:
+            given[key] = _shown_facts(first, path, side, read.encoding)
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
         path = write_report(out, shown, cluster_names=names, **given)
     if not quiet:
         typer.echo(f"wrote {path}")
+
+
+def _load(path: Path, alone: bool) -> Any:
+    """Return an estimator, or a recommender if there is nothing to compare it with."""
+    from ccot.estimators.models import load_model
+    from ccot.persistence.errors import ModelFileError
+    from ccot.recommend import load_recommender
+
+    try:
+        return load_model(path)
+    except ModelFileError as error:
+        try:
+            found = load_recommender(path)
+        except ModelFileError:
+            raise error from None
+    if not alone:
+        raise ValueError(f"{path} is a model of ratings: a page shows one, without others")
+    return found
+
+
+def _shown_facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, list[Any]]:
+    """Return facts about users or items that few colours, or a scale of them, can show."""
+    from ccot.cli.ratings import read_facts
+    from ccot.report.content import MAX_CATEGORIES
+
+    if not hasattr(model, f"{side}_ids_"):
+        raise ValueError(f"--{side}s is for models of `ccot fit-ratings`: pass --annotate instead")
+    facts = read_facts(path, getattr(model, f"{side}_ids_"), side, encoding)
+    return {
+        name: cells
+        for name, cells in facts.items()
+        if len({*cells}) <= MAX_CATEGORIES or not any(isinstance(cell, str) for cell in cells)
+    }
 
 
 def _check_shapes(fitted: dict[str, Any], table: Any, data: str) -> None:

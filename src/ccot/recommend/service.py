@@ -32,8 +32,8 @@ class _Answers:
 
     def __init__(self, model: BlockRecommender) -> None:
         self.model = model
-        self.users = NameIndex(model.user_names_, "user")
-        self.items = NameIndex(model.item_names_, "item")
+        self.users = NameIndex(model.user_names_, "user", model.user_ids_)
+        self.items = NameIndex(model.item_names_, "item", model.item_ids_)
         # Made now, so that the first unknown name does not wait for it.
         _ = self.users.letters, self.items.letters
 
@@ -59,7 +59,7 @@ class _Answers:
         ]
         mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
         return vars(explanation) | {
-            "block_mean": mean, "neighbours": near, "text": str(explanation)
+            "block_mean": mean, "neighbours": near, "text": explanation.in_words(names)
         }  # fmt: skip
 
     async def _user(self, asked: Any) -> int | User:

@@ -27,8 +27,17 @@ function showModel(numbers = fittedNumbers()) {
     slider.disabled = slider.max === "1";
     slider.value = state.numbers[side];
   }
+  if (report.matrix) showModes();
   byId("sliders").hidden = !sides.row.hierarchy && !sides.column.hierarchy;
   showPartitions();
+}
+
+// The modes of the cells that make sense of this model's values.
+function showModes() {
+  const offered = modesOf(report.matrix);
+  if (!offered.includes(state.mode)) state.mode = unit();
+  fill("mode", ...offered.map((mode) =>
+    element("option", { value: mode, selected: mode === state.mode }, MODES[mode][0])));
 }
 
 function figures() {
@@ -53,7 +62,7 @@ function showPartitions() {
   ));
   showCut();
   if (report.matrix) showPicture();
-  showBlocks(shownMeans(), partitions, (k, l) => {
+  showBlocks(shownMeans(), otherMeans(), partitions, (k, l) => {
     if (!report.matrix) return;
     setArrangement("clusters");
     const span = (part, cluster) => part.spans.find((found) => found.cluster === cluster);
@@ -96,6 +105,15 @@ function currentMeans() {
   return blockMeans(matrix, restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
 }
 
+// Means in the other unit: as the fit saw values, or, where those shown are standardised, as given.
+function otherMeans() {
+  const { matrix } = report;
+  const mode = matrix?.missing ? "rated" : unit() === "standard" ? "value" : "prepared";
+  if (!matrix || (mode !== "rated" && !model().prepared)) return null;
+  const [rows, columns] = [restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns)];
+  return { mode, means: blockMeans(viewOf(matrix, mode), rows, columns) };
+}
+
 // What block means are in: values, or standard deviations where columns differ in their units.
 const unit = () => (report.matrix ? (report.matrix.unit ??= firstMode(report.matrix)) : "value");
 
@@ -133,9 +151,11 @@ function showLegend({ limits, scale, averaged }) {
   const { matrix, shape } = report;
   const what = state.mode === "information"
     ? INFORMATION[matrix.amounts ? "amounts" : "numbers"] : MODES[state.mode][1];
-  byId("legend-title").textContent = what;
+  byId("legend-title").textContent = state.mode === "prepared" ? `${what} ${model().prepared.how}` : what;
   const notes = [describeAverages(averaged)];
-  if (report.levels) notes.push("Words are shown by the number of their level.");
+  if (report.levels) notes.push(state.mode === "prepared"
+    ? "Words have no prepared number." : "Words are shown by the number of their level.");
+  if (matrix.missing && state.mode !== "rated") notes.push("Means are over what was rated.");
   if (!matrix.exact) notes.push("Values are kept to four digits.");
   if (matrix.shape[0] < shape[0] || matrix.shape[1] < shape[1]) {
     notes.push(`The picture holds ${matrix.shape[0].toLocaleString("en")} rows and `
@@ -365,11 +385,7 @@ async function start() {
   byId("footer").textContent = `Made by ccot ${report.version}. This page needs no network.`;
   const { view, ...named } = structuredClone(report.cluster_names);
   Object.assign(state.names, named);
-  if (report.matrix) {
-    state.mode = unit();
-    fill("mode", ...modesOf(report.matrix).map((mode) =>
-      element("option", { value: mode, selected: mode === state.mode }, MODES[mode][0])));
-  }
+  if (report.matrix) state.mode = unit();
   showComparison();
   listen();
   const wanted = recalled() ?? view;

@@ -146,7 +146,7 @@ class Picture {
     );
     const { signed } = this.matrix;
     // Sparse amounts are mostly small: the square root keeps them apart from nothing.
-    const root = this.matrix.sparse && this.matrix.amounts;
+    const root = this.matrix.zeros && this.matrix.amounts && this.mode !== "rated";
     if (signed) [low, high] = [-1, 1].map((sign) => sign * Math.max(-low, high));
     else if (root) low = 0;
     return this.contrasted({ low, high, root, signed });
