@@ -143,7 +143,6 @@ def test_page_of_ratings(titled, tmp_path):
     [
         (["fit-ratings", "numbers.csv", "--items", "users.csv"], "no column of names"),
         (["fit-ratings", "ratings.csv", "--items", "films.csv"], "no item of the ratings is in"),
-        (["report", "titled.ccot", "titled.ccot"], "a page shows one"),
     ],
 )
 def test_tables_that_do_not_belong(titled, arguments, reason, monkeypatch):

@@ -160,7 +160,7 @@ def report(
     from ccot.cli.progress import ConsoleProgress
     from ccot.report import write_report
 
-    fitted = {_title(path, models): _load(path, alone=len(models) == 1) for path in models}
+    fitted = {_title(path, models): _load(path) for path in models}
     progress = ConsoleProgress(quiet)
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
@@ -182,22 +182,19 @@ def report(
         typer.echo(f"wrote {path}")
 
 
-def _load(path: Path, alone: bool) -> Any:
-    """Return an estimator, or a recommender if there is nothing to compare it with."""
+def _load(path: Path) -> Any:
+    """Return an estimator, or a recommender."""
     from ccot.estimators.models import load_model
-    from ccot.persistence.errors import ModelFileError
+    from ccot.io import ModelFileError
     from ccot.recommend import load_recommender
 
     try:
         return load_model(path)
     except ModelFileError as error:
         try:
-            found = load_recommender(path)
+            return load_recommender(path)
         except ModelFileError:
             raise error from None
-    if not alone:
-        raise ValueError(f"{path} is a model of ratings: a page shows one, without others")
-    return found
 
 
 def _shown_facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, list[Any]]:

@@ -2,8 +2,6 @@
 
 # Annotations are read when routes are made, so they must not be turned into text.
 # pyright: reportInvalidTypeForm=false
-import html
-import json
 import math
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -170,9 +168,6 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
         return PlainTextResponse(counts.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/docs", include_in_schema=False)
-    async def docs() -> Any:
-        return HTMLResponse(_page(app.openapi()), headers=_ALONE)
-
     @app.get("/", include_in_schema=False)
     async def page() -> Any:
         return HTMLResponse(_PAGE.read_text(encoding="utf-8"), headers=_ALONE)
@@ -182,34 +177,6 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
 async def _note_stop(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.ready = False
-
-
-def _page(description: dict[str, Any]) -> str:
-    """Return a page, without scripts, of what the service answers to."""
-    entries = [
-        f"<h2>{method.upper()} {path}</h2><p>{html.escape(operation['description'])}</p>"
-        f"{_examples(operation)}"
-        for path, methods in description["paths"].items()
-        for method, operation in methods.items()
-    ]
-    title = html.escape(description["info"]["title"])
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
-        "<meta name=viewport content='width=device-width'><style>:root{color-scheme:light dark}"
-        "body{background:light-dark(#fff,#111)}a{color:light-dark(#1f55c4,#8ab0ff)}"
-        "main{font:1rem/1.5 sans-serif;max-width:45em;margin:2em auto;padding:0 1em}"
-        f"pre{{white-space:pre-wrap}}</style><body><main><h1>{title}</h1>"
-        f"<p>{html.escape(description['info']['description'])} Bodies and answers in full: "
-        f"<a href=openapi.json>openapi.json</a>.</p>{''.join(entries)}</main></body></html>"
-    )
-
-
-def _examples(operation: dict[str, Any]) -> str:
-    """Return what may be sent, for someone new and for a user of the fit."""
-    body = operation.get("requestBody", {"content": {"application/json": {}}})
-    listed = body["content"]["application/json"].get("examples", {}).values()
-    sent = (json.dumps(example["value"], ensure_ascii=False) for example in listed)
-    return "".join(f"<pre>{html.escape(one)}</pre>" for one in sent)
 
 
 async def _number(names: NameIndex, name: str) -> int:

@@ -103,10 +103,11 @@ def write_report(
     """
     ratings = models if isinstance(models, BlockRecommender) else None
     if ratings is not None:
-        models, matrix = ratings.coclustering_, ratings.ratings_
+        matrix = ratings.ratings_
         row_names, column_names = ratings.user_names_, ratings.item_names_
         title = title or f"Ratings of {len(column_names)} items (columns) by {len(row_names)} users"
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
+    named = {name: getattr(model, "coclustering_", model) for name, model in named.items()}
     if not named:
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
     content = _content(named, matrix, row_names, column_names, title, columns, ratings)
