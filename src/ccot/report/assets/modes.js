@@ -47,7 +47,7 @@ function columnFacts(matrix) {
 // The modes that make sense of a matrix.
 function modesOf(matrix) {
   const offered = {
-    prepared: model().prepared, rated: matrix.missing, information: !matrix.missing,
+    prepared: model().prepared !== null, rated: matrix.missing, information: !matrix.missing,
     lift: matrix.amounts && columnFacts(matrix).total > 0,
   };
   return Object.keys(MODES).filter((mode) => offered[mode] ?? true);
