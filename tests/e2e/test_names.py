@@ -93,6 +93,13 @@ def test_names_never_overlap(shape, clusters, window, visit, tmp_path, artefacts
     arrange(page, "given")
     assert overlapping_names(page) == []
     assert overflow(page) <= 0
+    # On paper the picture is drawn anew.
+    arrange(page, "clusters")
+    page.click("#zoom-all")
+    page.set_viewport_size({"width": 720, "height": 1000})
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert overlapping_names(page) == []
 
 
 def test_all_names_are_there_once_they_fit(zoo, visit):

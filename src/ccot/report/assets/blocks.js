@@ -4,7 +4,7 @@ const MANY_BLOCKS = 12;
 
 const OTHER_UNIT = {
   prepared: "Below it the mean of the prepared values, as the fit saw them.",
-  value: "Below it the mean of the values as given.",
+  value: "Below it, of clusters of one column, the mean of its values as given.",
   rated: "Below it the share of the entries that hold a rating.",
 };
 
@@ -30,7 +30,8 @@ function showBlocks(means, other, partitions, onBlock) {
   const cell = (mean, k, l) => {
     const shade = shadeOf(mean ?? NaN, limits);
     const colour = scale.shades[shade] ?? scale.missing;
-    const below = other && `${shown(other.means[k][l], 3)}${other.mode === "rated" ? " %" : ""}`;
+    const second = other?.means[k][l] ?? NaN;
+    const below = Number.isNaN(second) ? null : `${shown(second, 3)}${other.mode === "rated" ? " %" : ""}`;
     return element("td", {}, element("button", {
       type: "button", onclick: () => onBlock(k, l),
       style: { background: asCss(colour), color: inkOn(colour) },
@@ -70,6 +71,8 @@ function showCards(side, partition, names) {
       : `Under each cluster the ${other}s that set it apart, high (▲) or low (▼), the most telling first: `
         + "standard deviations (sd) or times (×) from the mean of all, or percent with the difference in points; "
         + "then the share of members for which it holds. Names are suggestions: write your own.";
+  byId("confidence-about").hidden = !partition.confidence;
+  byId("back-about").hidden = !partition.back;
   const largest = Math.max(...partition.sizes);
   fill("cards", ...partition.sizes.map((size, cluster) => element(
     "article", { className: "card" },

@@ -34,7 +34,7 @@ function shown(value, digits = 4) {
   const size = Math.abs(value);
   if (size >= 1e6 || size < 1e-4) return value.toExponential(2);
   if (Number.isInteger(value)) return value.toLocaleString("en");
-  return String(Number(value.toPrecision(digits)));
+  return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 12 });
 }
 
 // Amounts of a list stand below one another: they have equally many decimals.
@@ -66,7 +66,8 @@ function download(content, type, file) {
 }
 
 const quoted = (value) => {
-  const text = String(value);
+  // As ccot fit does: no spreadsheet runs a name as a formula.
+  const text = /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 const asCsv = (lines) => [...lines.map((line) => line.map(quoted).join(",")), ""].join("\r\n");

@@ -44,15 +44,10 @@ function figures() {
   const figure = (term, value, detail) =>
     element("div", {}, element("dt", {}, term), element("dd", {}, value, " ", element("small", {}, detail)));
   const { sides, estimator } = model();
-  const mean = ({ confidence }) =>
-    (confidence.reduce((sum, value) => sum + value, 0) / confidence.length / 1000).toFixed(2);
   const made = ["row", "column"].map((side, axis) => figure(
     side === "row" ? "Rows" : "Columns", report.shape[axis].toLocaleString("en"),
     `in ${count(sides[side].n_clusters, "cluster")}`,
   ));
-  if (sides.row.confidence) {
-    made.push(figure("Mean confidence", `${mean(sides.row)} · ${mean(sides.column)}`, "rows · columns"));
-  }
   return [...made, figure("Estimator", estimator, "")];
 }
 
@@ -105,13 +100,22 @@ function currentMeans() {
   return blockMeans(matrix, restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
 }
 
-// Means in the other unit: as the fit saw values, or, where those shown are standardised, as given.
+// Means in another unit: as the fit saw values; where those shown are standardised, as given, of
+// single columns only, as others need not have a common unit.
 function otherMeans() {
   const { matrix } = report;
   const mode = matrix?.missing ? "rated" : unit() === "standard" ? "value" : "prepared";
-  if (!matrix || (mode !== "rated" && !model().prepared)) return null;
+  if (!matrix || (mode === "prepared" && !model().prepared)) return null;
   const [rows, columns] = [restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns)];
-  return { mode, means: blockMeans(viewOf(matrix, mode), rows, columns) };
+  const alone = columns.labels.reduce((found, label, column) => {
+    const words = report.levels && model().prepared && Number.isNaN(model().prepared.factor[column]);
+    found[label] = partitions.column.sizes[label] === 1 && !words;
+    return found;
+  }, []);
+  if (mode === "value" && !alone.some(Boolean)) return null;
+  const told = (l) => mode !== "value" || alone[l];
+  const means = blockMeans(viewOf(matrix, mode), rows, columns);
+  return { mode, means: means.map((line) => line.map((mean, l) => (told(l) ? mean : null))) };
 }
 
 // What block means are in: values, or standard deviations where columns differ in their units.
