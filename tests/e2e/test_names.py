@@ -232,6 +232,9 @@ def test_pictures_are_saved(zoo, visit, artefacts):
     (artefacts / name).write_bytes(svg)
     texts = {node.text for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")}
     assert {"feathers", "milk", "legs"} <= texts
+    # The scale of colours goes with the picture, and says what it is of.
+    assert page.inner_text("#legend-title") in texts
+    assert {page.inner_text("#legend-low"), page.inner_text("#legend-high")} <= texts
     assert any((text or "").startswith("R0 ") for text in texts)
     _, chart = saved(page, "#charts figure:first-child .save button:last-child")
     assert b"var(--" not in chart

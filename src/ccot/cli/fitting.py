@@ -213,12 +213,14 @@ def _write_page(
         ]
     try:
         from ccot.report import write_report
+        from ccot.report.content import colourable
     except ImportError as missing:
         return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
     names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
+    annotations, left_out = colourable(annotations)
     given = {"title": title, "notes": notes, "annotations": annotations}
     write_report(folder / "report.html", model, matrix=table.values, **given, **names)
-    return []
+    return left_out
 
 
 def _preparation_line(model: Any) -> str:

@@ -174,7 +174,7 @@ def report(
     given |= {"annotations": None if annotate is None else _columns(annotate), "title": title}
     for side, path, key in (("user", users, "annotations"), ("item", items, "column_annotations")):
         if path is not None:
-            given[key] = _shown_facts(first, path, side, read.encoding)
+            given[key] = _facts(first, path, side, read.encoding)
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
         path = write_report(out, shown, cluster_names=names, **given)
@@ -197,19 +197,17 @@ def _load(path: Path) -> Any:
             raise error from None
 
 
-def _shown_facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, list[Any]]:
-    """Return facts about users or items that few colours, or a scale of them, can show."""
+def _facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, Any]:
+    """Return facts about users or items that the page can show."""
     from ccot.cli.ratings import read_facts
-    from ccot.report.content import MAX_CATEGORIES
+    from ccot.report.content import colourable
 
     if not hasattr(model, f"{side}_ids_"):
         raise ValueError(f"--{side}s is for models of `ccot fit-ratings`: pass --annotate instead")
-    facts = read_facts(path, getattr(model, f"{side}_ids_"), side, encoding)
-    return {
-        name: cells
-        for name, cells in facts.items()
-        if len({*cells}) <= MAX_CATEGORIES or not any(isinstance(cell, str) for cell in cells)
-    }
+    shown, left_out = colourable(read_facts(path, getattr(model, f"{side}_ids_"), side, encoding))
+    for note in left_out:
+        typer.echo(f"note: {note}", err=True)
+    return shown
 
 
 def _check_shapes(fitted: dict[str, Any], table: Any, data: str) -> None:

@@ -285,6 +285,18 @@ def pack_annotations(given: Any, side: str, number: int) -> list[dict[str, Any]]
     return packed
 
 
+def colourable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the facts that colours can tell apart, and why others cannot be shown."""
+    shown, notes = dict(columns), []
+    for name, values in columns.items():
+        try:
+            _pack(name, list(values))
+        except ValueError as error:
+            notes.append(f"{error}: it is not on the page")
+            del shown[name]
+    return shown, notes
+
+
 def _pack(name: str, values: Sequence[Any]) -> dict[str, Any]:
     known = [None if value is None or value != value else value for value in values]
     texts = [None if value is None else str(value) for value in known]

@@ -153,9 +153,8 @@ function showLegend({ limits, scale, averaged }) {
   byId("legend-low").textContent = shown(limits.low, 3);
   byId("legend-high").textContent = shown(limits.high, 3);
   const { matrix, shape } = report;
-  const what = state.mode === "information"
-    ? INFORMATION[matrix.amounts ? "amounts" : "numbers"] : MODES[state.mode][1];
-  byId("legend-title").textContent = state.mode === "prepared" ? `${what} ${model().prepared.how}` : what;
+  byId("legend-title").textContent = state.mode === "prepared"
+    ? `${legendTitle()} Done to them: ${model().prepared.how}.` : legendTitle();
   const notes = [describeAverages(averaged)];
   if (report.levels) notes.push(state.mode === "prepared"
     ? "Words have no prepared number." : "Words are shown by the number of their level.");
@@ -168,6 +167,9 @@ function showLegend({ limits, scale, averaged }) {
   byId("legend-note").textContent = notes.join(" ");
   remember();
 }
+
+const legendTitle = () => (state.mode === "information"
+  ? INFORMATION[report.matrix.amounts ? "amounts" : "numbers"] : MODES[state.mode][1]);
 
 function describeAverages(averaged) {
   if (!averaged) return state.mode === "information" ? "Blocks are filled." : "Blocks are filled with their means.";
