@@ -62,8 +62,8 @@ class Preparation:
     @property
     def changes_values(self) -> bool:
         """Whether a family sees other values than were given."""
-        done = self.column_scale is not None or self.center != "none" or self.limits is not None
-        return done or self.logarithm or self.floor != 0
+        done = self.column_scale, self.row_effect, self.column_effect, self.limits
+        return self.logarithm or self.floor != 0 or any(one is not None for one in done)
 
     @property
     def n_effects(self) -> int:

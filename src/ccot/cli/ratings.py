@@ -60,7 +60,7 @@ def fit_ratings(
         matrix, names = _movielens() if ratings == MOVIELENS else _read(ratings, step, encoding)
     for what, table in (("item", items), ("user", users)):
         if table is not None:
-            ids = names[f"{what}_ids"]
+            ids = names[f"{what}_ids"] = names.get(f"{what}_ids", names[f"{what}_names"])
             names[f"{what}_names"] = _titles(read_facts(table, ids, what, encoding), ids, table)
     with progress.step("fitting") as step:
         model = BlockRecommender(random_state=seed, verbose=step).fit(matrix, **names)
@@ -170,10 +170,8 @@ def _movielens() -> tuple[Any, dict[str, Any]]:
 
     found = fetch_movielens_100k()
     users, items = ([str(i + 1) for i in range(size)] for size in found.data.shape)
-    names = _told_apart(found.titles.tolist(), items)
-    return found.data, {"user_ids": users, "user_names": users, "item_ids": items} | {
-        "item_names": names
-    }
+    titles = _told_apart(found.titles.tolist(), items)
+    return found.data, {"user_names": users, "item_ids": items, "item_names": titles}
 
 
 def _read(source: str, step: StepProgress, encoding: str) -> tuple[Any, dict[str, Any]]:
@@ -182,8 +180,7 @@ def _read(source: str, step: StepProgress, encoding: str) -> tuple[Any, dict[str
     table = read_matrix(source, long=True, aggregate="mean", encoding=encoding, progress=step.share)
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)
-    sides = ("user", table.row_names), ("item", table.column_names)
-    return table.values, {f"{side}_{a}": x for side, x in sides for a in ("ids", "names")}
+    return table.values, {"user_names": table.row_names, "item_names": table.column_names}
 
 
 def _told_apart(titles: list[str], ids: Sequence[str]) -> list[str]:
@@ -217,7 +214,4 @@ def _titles(facts: dict[str, list[Any]], ids: Sequence[str], path: Path) -> list
     column = next((n for n in named + words if any(isinstance(c, str) for c in facts[n])), None)
     if column is None:
         raise ValueError(f"{path} has no column of names: call one `title` or `name`")
-    titles = [
-        one if cell is None else str(cell) for cell, one in zip(facts[column], ids, strict=True)
-    ]
-    return _told_apart(titles, ids)
+    return _told_apart([str(cell or ids[i]) for i, cell in enumerate(facts[column])], ids)

@@ -168,8 +168,10 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         ratings = as_ratings(X)
         self.user_names_ = as_names(user_names, ratings.shape[0], "user")
         self.item_names_ = as_names(item_names, ratings.shape[1], "item")
-        self.user_ids_ = as_names(user_ids or self.user_names_, ratings.shape[0], "user")
-        self.item_ids_ = as_names(item_ids or self.item_names_, ratings.shape[1], "item")
+        user_ids = self.user_names_ if user_ids is None else user_ids
+        item_ids = self.item_names_ if item_ids is None else item_ids
+        self.user_ids_ = as_names(user_ids, ratings.shape[0], "user")
+        self.item_ids_ = as_names(item_ids, ratings.shape[1], "item")
         self.rating_range_ = float(ratings.data.min()), float(ratings.data.max())
         self.like_ = float(np.median(ratings.data)) if self.like is None else float(self.like)
         seen = see(ratings, self.view, self.like_)

@@ -108,10 +108,6 @@ class Explanation:
     block_size: int
     neighbours: tuple[Neighbour, ...]
 
-    def __str__(self) -> str:
-        """Return the sum in words."""
-        return self.in_words()
-
     def in_words(self, user_names: Sequence[str] | None = None) -> str:
         """Return the sum in words; users by their names, or by their numbers."""
         lines = [
@@ -132,3 +128,5 @@ class Explanation:
             for near in self.neighbours
         ]
         return "\n".join(lines)
+
+    __str__ = in_words
