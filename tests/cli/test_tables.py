@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import numpy as np
 import pytest
@@ -141,14 +140,3 @@ def test_from_a_table_to_labels_and_back(ccot, mixed, tmp_path):
         outcome.stderr
     )
     assert "1 cells hold a category that no fitted row has" in outcome.stderr
-
-
-def test_annotations_are_on_the_page_of_a_fit(ccot, mixed):
-    options = "--annotate", "species", "--annotate", "who", "--n-row-clusters", "2"
-    told = ccot("fit", mixed, *options, "--out", "annotated").stderr
-    assert "'who' has 60 different words" in told
-    page = (mixed.parent / "annotated" / "report.html").read_text()
-    content = json.loads(re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1])
-    (track,) = content["annotations"]["row"]
-    assert track["name"] == "species"
-    assert len(track["categories"]) > 1

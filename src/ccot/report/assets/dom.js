@@ -66,8 +66,7 @@ function download(content, type, file) {
 }
 
 const quoted = (value) => {
-  // As ccot fit does: no spreadsheet runs a name as a formula.
-  const text = /^[=+\-@\t\r]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : String(value);
+  const text = String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 const asCsv = (lines) => [...lines.map((line) => line.map(quoted).join(",")), ""].join("\r\n");
