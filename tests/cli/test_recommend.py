@@ -1,10 +1,12 @@
 import json
+import re
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from ccot.cli import app
+from ccot.recommend import load_recommender
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,9 @@ def test_recommendations_for_a_user(model):
     assert len(films) == 2
     assert all(int(film.split()[1]) % 2 == 0 for film in films)
     plain = run("recommend", model, "--user", "u2", "-n", 2).output
-    assert [line.split("%  ")[1] for line in plain.splitlines()] == films
+    head, *lines = plain.splitlines()
+    assert head == "rating  liked by  item"
+    assert [line.split("%  ")[1] for line in lines] == films
 
 
 def test_recommendations_for_someone_new(model):
@@ -52,7 +56,7 @@ def test_recommendations_for_someone_new(model):
 
 
 def test_nobody_in_particular(model):
-    assert len(run("recommend", model).output.splitlines()) == 10
+    assert len(run("recommend", model).output.splitlines()) == 11
 
 
 def test_explanation(model):
@@ -84,3 +88,65 @@ def test_table_that_is_none(tmp_path):
     assert result.exit_code == 2
     assert "error:" in result.output
     assert not (tmp_path / "x.ccot").exists()
+
+
+@pytest.fixture(scope="module")
+def titled(table):
+    """The same ratings with numbers for names, and tables of titles and of ages."""
+    folder = table.parent
+    text = table.read_text().replace("film ", "").replace("\nu", "\n")
+    (folder / "numbers.csv").write_text(text)
+    films = "".join(
+        f"{k},{'Twice' if k in (5, 6) else f'Film no. {k}'},{k % 3}\n" for k in range(29)
+    )
+    (folder / "films.csv").write_text("film,title,kind\n" + films)
+    users = "".join(f"{k},{20 + k},{'even' if k % 2 == 0 else 'odd'}\n" for k in range(40))
+    (folder / "users.csv").write_text("user,age,parity\n" + users)
+    out = folder / "titled.ccot"
+    result = run(
+        "fit-ratings", folder / "numbers.csv", "--items", folder / "films.csv", "--out", out
+    )
+    assert result.exit_code == 0, result.output
+    return out
+
+
+def test_titles_and_identifiers_are_names(titled):
+    by_id = run("recommend", titled, "--rate", "1=5", "--rate", "3=5")
+    assert by_id.exit_code == 0, by_id.output
+    assert (
+        by_id.output == run("recommend", titled, "--rate", "Film no. 1=5", "--rate", "3=5").output
+    )
+    assert "Film no. " in by_id.output
+    # Titles that are listed twice are told apart; what is not listed keeps its number.
+    known = load_recommender(titled)
+    assert {"Twice #5", "Twice #6", "29"} <= set(known.item_names_)
+    told = run("recommend", titled, "--user", 2, "--explain", 4).output
+    rated = re.findall(r"user (\d+) of the same group rated it", told)
+    assert rated
+    assert all(int(name) % 2 == 0 for name in rated)
+
+
+def test_page_of_ratings(titled, tmp_path):
+    folder = titled.parent
+    page = tmp_path / "page.html"
+    result = run("report", titled, "--users", folder / "users.csv", "--out", page)
+    assert result.exit_code == 0, result.output
+    content = json.loads(re.search(r'id="content">(.*?)</script>', page.read_text(), re.S)[1])
+    assert content["matrix"]["missing"]
+    assert [track["name"] for track in content["annotations"]["row"]] == ["age", "parity"]
+    means = load_recommender(titled).block_means_
+    np.testing.assert_allclose(np.array(content["models"][0]["means"], float), means)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["fit-ratings", "numbers.csv", "--items", "users.csv"], "no column of names"),
+        (["fit-ratings", "ratings.csv", "--items", "films.csv"], "no item of the ratings is in"),
+    ],
+)
+def test_tables_that_do_not_belong(titled, arguments, reason, monkeypatch):
+    monkeypatch.chdir(titled.parent)
+    result = run(*arguments, "--out", "none")
+    assert result.exit_code == 2
+    assert reason in result.output

@@ -61,7 +61,10 @@ def number(text):
 
 def block_table(page):
     rows = page.locator("#block-table tbody tr").all()
-    return [[number(text) for text in row.locator("td").all_inner_texts()] for row in rows]
+    # Below a mean there may be another, in another unit.
+    return [
+        [number(text.split()[0]) for text in row.locator("td").all_inner_texts()] for row in rows
+    ]
 
 
 def slide(page, side, value):

@@ -93,6 +93,13 @@ def test_names_never_overlap(shape, clusters, window, visit, tmp_path, artefacts
     arrange(page, "given")
     assert overlapping_names(page) == []
     assert overflow(page) <= 0
+    # On paper the picture is drawn anew.
+    arrange(page, "clusters")
+    page.click("#zoom-all")
+    page.set_viewport_size({"width": 720, "height": 1000})
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert overlapping_names(page) == []
 
 
 def test_all_names_are_there_once_they_fit(zoo, visit):
@@ -225,6 +232,9 @@ def test_pictures_are_saved(zoo, visit, artefacts):
     (artefacts / name).write_bytes(svg)
     texts = {node.text for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")}
     assert {"feathers", "milk", "legs"} <= texts
+    # The scale of colours goes with the picture, and says what it is of.
+    assert page.inner_text("#legend-title") in texts
+    assert {page.inner_text("#legend-low"), page.inner_text("#legend-high")} <= texts
     assert any((text or "").startswith("R0 ") for text in texts)
     _, chart = saved(page, "#charts figure:first-child .save button:last-child")
     assert b"var(--" not in chart

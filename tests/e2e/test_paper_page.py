@@ -9,10 +9,14 @@ from ccot.experiments.store import load_trials
 STORED = Path(__file__).parents[2] / "benchmarks" / "results" / "paper"
 
 
-def test_tables_fit_1280_pixels(browser, tmp_path):
+def paper_page(folder):
     compared = {(o, d, m) for o in OVERLAPS for d in DATA_SETS for m in METHODS}
     trials = [t for t in load_trials(STORED) if (t.overlap, t.data_set, t.method) in compared]
-    path = write_part("table2", Protocol(), trials, tmp_path)
+    return write_part("table2", Protocol(), trials, folder)
+
+
+def test_tables_fit_1280_pixels(browser, tmp_path):
+    path = paper_page(tmp_path)
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.goto(path.as_uri())

@@ -157,11 +157,43 @@ def test_metrics_count_requests_and_no_unbounded_paths(model):
     assert 'le="+Inf"} 6\n' in text
 
 
-def test_page_needs_nothing_from_elsewhere(model):
-    page = client_of(model).get("/docs").text
-    assert "POST /recommend" in page
-    assert "http" not in page.replace("over HTTP", "")
-    assert "<script" not in page
+@pytest.mark.parametrize("path", ["/", "/docs"])
+def test_page_needs_nothing_from_elsewhere(model, path):
+    answer = client_of(model, token="secret").get(path)
+    assert "openapi.json" in answer.text
+    assert "http" not in answer.text
+    assert "src=" not in answer.text
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_names_are_searched(model):
+    client = client_of(model)
+    found = client.get("/items", params={"text": model.item_names_[1].upper()}).json()["names"]
+    assert found[0] == model.item_names_[1]
+    assert len(found) <= 20
+    assert client.get("/users", params={"text": "nobody"}).json() == {"names": []}
+    assert len(client.get("/users").json()["names"]) == 20
+    assert client.get("/users", params={"text": "x" * 81}).status_code == 422
+
+
+def test_numbers_are_names_too(model):
+    client = client_of(model)
+    answers = [client.post("/label", json={"user": user}).json() for user in (7, "7")]
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("text", ["a", "night", "ght (5", "", "zzz", "(59999)"])
+def test_search_of_many_names_takes_milliseconds(text):
+    names = [f"{'Night' if k % 2 else 'DAY'} a ({k})" for k in range(60_000)]
+    index = NameIndex(names, "item", [str(k) for k in range(60_000)])
+    index.search("x", 20)
+    start = time.process_time()
+    found = index.search(text, 20)
+    assert time.process_time() - start < 0.1
+    begin = [name for name in names if name.casefold().startswith(text)]
+    within = [name for name in names if text in name.casefold() and name not in begin[:20]]
+    assert found == (begin + within)[:20]
+    assert index.search("59999", 20)[0] == "Night a (59999)"
 
 
 @pytest.mark.parametrize("size", [200, 60_000])

@@ -60,6 +60,12 @@ class Preparation:
         return "rows" if self.column_effect is None else "both"
 
     @property
+    def changes_values(self) -> bool:
+        """Whether a family sees other values than were given."""
+        done = self.column_scale, self.row_effect, self.column_effect, self.limits
+        return self.logarithm or self.floor != 0 or any(one is not None for one in done)
+
+    @property
     def n_effects(self) -> int:
         """Free parameters of the effects."""
         effects = [e for e in (self.row_effect, self.column_effect) if e is not None]

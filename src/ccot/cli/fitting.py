@@ -71,7 +71,7 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         _write_tables(folder, model, table, annotations, asked.raw_names)
         if asked.report:
             with progress.step("writing the report"):
-                seen += _write_page(folder, model, table, _title(source), seen)
+                seen += _write_page(folder, model, table, _title(source), seen, annotations)
         times["write"] = time.perf_counter() - started - sum(times.values())
         written = [name for name in FILES if (folder / name).exists()] + ["run.json"]
         run = _record(model, reason, source, table, seen, times)
@@ -202,7 +202,7 @@ def _write_tables(
 
 
 def _write_page(
-    folder: Path, model: Any, table: NamedMatrix, title: str, notes: list[str]
+    folder: Path, model: Any, table: NamedMatrix, title: str, notes: list[str], annotations: Any
 ) -> list[str]:
     """Write the report, or return why there is none."""
     if max(table.shape) > MAX_MEMBERS:
@@ -213,12 +213,14 @@ def _write_page(
         ]
     try:
         from ccot.report import write_report
+        from ccot.report.content import colourable
     except ImportError as missing:
         return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
     names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
-    path = folder / "report.html"
-    write_report(path, model, matrix=table.values, title=title, notes=notes, **names)
-    return []
+    annotations, left_out = colourable(annotations)
+    given = {"title": title, "notes": notes, "annotations": annotations}
+    write_report(folder / "report.html", model, matrix=table.values, **given, **names)
+    return left_out
 
 
 def _preparation_line(model: Any) -> str:

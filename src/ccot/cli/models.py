@@ -140,23 +140,27 @@ def report(
         "CSV file with a header and one line a row: facts that were not used for fitting, "
         "such as known classes, to be shown beside the matrix."
     ),
+    users: Path | None = option("Of a recommender: table of the users, to be shown in that way."),
+    items: Path | None = option("Of a recommender: table of the items."),
     quiet: Quiet = False,
     *,
     read: Reading,
 ) -> None:
     """Write a self-contained page of fitted models, for a browser without a network.
 
+    A model of `ccot fit-ratings` has its ratings with it.
+
     For example:
 
     - `ccot report genes-ccot/model.ccot --data genes.csv`
     - `ccot report a/model.ccot b/model.ccot --data genes.csv --out both.html`
+    - `ccot report films.ccot --users users.csv --out films.html`
     """
     from ccot.cli.inputs import read_input
     from ccot.cli.progress import ConsoleProgress
-    from ccot.estimators.models import load_model
     from ccot.report import write_report
 
-    fitted = {_title(path, models): load_model(path) for path in models}
+    fitted = {_title(path, models): _load(path) for path in models}
     progress = ConsoleProgress(quiet)
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
@@ -168,11 +172,42 @@ def report(
         column_names = table.column_names or column_names
     given = {"matrix": matrix, "row_names": row_names, "column_names": column_names}
     given |= {"annotations": None if annotate is None else _columns(annotate), "title": title}
+    for side, path, key in (("user", users, "annotations"), ("item", items, "column_annotations")):
+        if path is not None:
+            given[key] = _facts(first, path, side, read.encoding)
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
         path = write_report(out, shown, cluster_names=names, **given)
     if not quiet:
         typer.echo(f"wrote {path}")
+
+
+def _load(path: Path) -> Any:
+    """Return an estimator, or a recommender."""
+    from ccot.estimators.models import load_model
+    from ccot.io import ModelFileError
+    from ccot.recommend import load_recommender
+
+    try:
+        return load_model(path)
+    except ModelFileError as error:
+        try:
+            return load_recommender(path)
+        except ModelFileError:
+            raise error from None
+
+
+def _facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, Any]:
+    """Return facts about users or items that the page can show."""
+    from ccot.cli.ratings import read_facts
+    from ccot.report.content import colourable
+
+    if not hasattr(model, f"{side}_ids_"):
+        raise ValueError(f"--{side}s is for models of `ccot fit-ratings`: pass --annotate instead")
+    shown, left_out = colourable(read_facts(path, getattr(model, f"{side}_ids_"), side, encoding))
+    for note in left_out:
+        typer.echo(f"note: {note}", err=True)
+    return shown
 
 
 def _check_shapes(fitted: dict[str, Any], table: Any, data: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +36,12 @@ def fit_ratings(
         ),
     ],
     out: Path = option("Model file to write.", default=Path("ratings.ccot")),
+    items: Path | None = option(
+        "Table of the items, whose first column holds what RATINGS calls them, and one of the "
+        "others titles. [default: they are called as in RATINGS]"
+    ),
+    users: Path | None = option("Table of the users, in the same way, with their names."),
+    encoding: str = option("Encoding of the tables, such as latin-1.", default="utf-8-sig"),
     seed: int = option("Seed of the co-clustering.", default=0, min=0),
     quiet: Quiet = False,
 ) -> None:
@@ -41,7 +49,7 @@ def fit_ratings(
 
     For example:
 
-    - `ccot fit-ratings ratings.csv --out films.ccot`
+    - `ccot fit-ratings ratings.csv --items films.csv --out films.ccot`
     - `ccot fit-ratings movielens-100k`
     """
     from ccot.cli.progress import ConsoleProgress
@@ -49,16 +57,17 @@ def fit_ratings(
 
     progress = ConsoleProgress(quiet)
     with progress.step(f"reading {ratings}") as step:
-        matrix, users, items = _movielens() if ratings == MOVIELENS else _read(ratings, step)
+        matrix, names = _movielens() if ratings == MOVIELENS else _read(ratings, step, encoding)
+    for what, table in (("item", items), ("user", users)):
+        if table is not None:
+            ids = names[f"{what}_ids"] = names.get(f"{what}_ids", names[f"{what}_names"])
+            names[f"{what}_names"] = _titles(read_facts(table, ids, what, encoding), ids, table)
     with progress.step("fitting") as step:
-        model = BlockRecommender(random_state=seed, verbose=step)
-        model.fit(matrix, user_names=users, item_names=items)
+        model = BlockRecommender(random_state=seed, verbose=step).fit(matrix, **names)
     path = model.save(out)
-    shape = model.block_means_.shape
+    (n_users, n_items), shape = model.ratings_.shape, model.block_means_.shape
     if not quiet:
-        typer.echo(
-            f"{len(users)} users in {shape[0]} clusters, {len(items)} items in {shape[1]}: {path}"
-        )
+        typer.echo(f"{n_users} users in {shape[0]} clusters, {n_items} items in {shape[1]}: {path}")
 
 
 def recommend(
@@ -86,8 +95,8 @@ def recommend(
     fitted = load_recommender(model)
     someone = _user(fitted, user, rate or [])
     if explain is not None:
-        item = NameIndex(fitted.item_names_, "item").find(explain)
-        typer.echo(str(fitted.explain(someone, item)))
+        item = NameIndex(fitted.item_names_, "item", fitted.item_ids_).find(explain)
+        typer.echo(fitted.explain(someone, item).in_words(fitted.user_names_))
         return
     found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
     lines = [
@@ -97,8 +106,9 @@ def recommend(
     if as_json:
         typer.echo(json.dumps(lines, indent=1))
         return
+    typer.echo("rating  liked by  item")
     for line in lines:
-        typer.echo(f"{line['rating']:5.2f}  {100 * line['liking']:4.0f} %  {line['item']}")
+        typer.echo(f"{line['rating']:6.2f}  {line['liking']:8.0%}  {line['item']}")
 
 
 def serve(
@@ -142,8 +152,8 @@ def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
     from ccot.recommend.names import NameIndex
 
     if user is not None:
-        return NameIndex(model.user_names_, "user").find(user)
-    known, items, ratings = NameIndex(model.item_names_, "item"), [], []
+        return NameIndex(model.user_names_, "user", model.user_ids_).find(user)
+    known, items, ratings = NameIndex(model.item_names_, "item", model.item_ids_), [], []
     for given in rate:
         name, _, rating = given.rpartition("=")
         try:
@@ -155,23 +165,53 @@ def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
     return model.new_user(items, ratings)
 
 
-def _movielens() -> tuple[Any, list[str], list[str]]:
+def _movielens() -> tuple[Any, dict[str, Any]]:
     from ccot.datasets import fetch_movielens_100k
 
     found = fetch_movielens_100k()
-    titles = found.titles.tolist()
-    # Some films are listed twice; their numbers tell them apart.
-    names = [
-        title if titles.count(title) == 1 else f"{title} #{number}"
-        for number, title in enumerate(titles, 1)
-    ]
-    return found.data, [str(number) for number in range(1, found.data.shape[0] + 1)], names
+    users, items = ([str(i + 1) for i in range(size)] for size in found.data.shape)
+    titles = _told_apart(found.titles.tolist(), items)
+    return found.data, {"user_names": users, "item_ids": items, "item_names": titles}
 
 
-def _read(source: str, step: StepProgress) -> tuple[Any, list[str], list[str]]:
+def _read(source: str, step: StepProgress, encoding: str) -> tuple[Any, dict[str, Any]]:
     from ccot.io import read_matrix
 
-    table = read_matrix(source, long=True, aggregate="mean", progress=step.share)
+    table = read_matrix(source, long=True, aggregate="mean", encoding=encoding, progress=step.share)
     for note in table.notes:
         typer.echo(f"note: {note}", err=True)
-    return table.values, list(table.row_names or ()), list(table.column_names or ())
+    return table.values, {"user_names": table.row_names, "item_names": table.column_names}
+
+
+def _told_apart(titles: list[str], ids: Sequence[str]) -> list[str]:
+    """Return titles that differ: some are listed twice, and their identifiers tell them apart."""
+    times = Counter(titles)
+    return [t if times[t] == 1 else f"{t} #{i}" for t, i in zip(titles, ids, strict=True)]
+
+
+def read_facts(path: Path, ids: Sequence[str], what: str, encoding: str) -> dict[str, list[Any]]:
+    """Return the columns of a table, in the order of the identifiers, None where it has none."""
+    from ccot.io import InputError, read_table
+
+    table = read_table(path, index_col=0, encoding=encoding)
+    places = {name: place for place, name in enumerate(table.row_names or ())}
+    found = [places.get(one) for one in ids]
+    if found.count(None) == len(found):
+        raise InputError(
+            f"no {what} of the ratings is in the first column of {path}: {ids[0]!r} is not among "
+            f"{', '.join(map(repr, list(places)[:3]))}"
+        )
+    return {
+        name: [None if place is None else column[place] for place in found]
+        for name, column in table.columns.items()
+    }
+
+
+def _titles(facts: dict[str, list[Any]], ids: Sequence[str], path: Path) -> list[str]:
+    """Return the column of titles or names: that which is called so, or the first that names."""
+    named = [name for name in facts if name.casefold() in ("title", "name")]
+    words = [n for n, cells in facts.items() if len(set(cells)) > len(cells) / 2]
+    column = next((n for n in named + words if any(isinstance(c, str) for c in facts[n])), None)
+    if column is None:
+        raise ValueError(f"{path} has no column of names: call one `title` or `name`")
+    return _told_apart([str(cell or ids[i]) for i, cell in enumerate(facts[column])], ids)

@@ -216,25 +216,26 @@ _PAGE = """<!DOCTYPE html>
 <title>ccot demo</title>
 <style>
 :root {{ color-scheme: light dark; }}
+html {{ background: light-dark(#fff, #121316); }}
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2.5rem auto;
        padding: 0 1.25rem; }}
 h1, h2 {{ line-height: 1.2; letter-spacing: -.01em; }}
 h2 {{ font-size: 1.1rem; margin: .6rem 0 .3rem; }}
-main {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: 2rem;
+div {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: 2rem;
        margin-top: 1.75rem; }}
 img {{ width: 100%; height: 12rem; image-rendering: pixelated; border-radius: .4rem; }}
-p {{ margin: 0; }}
+p {{ margin: 0; }} a {{ color: light-dark(#1f55c4, #8ab0ff); }}
 pre {{ font-size: 12px; overflow-x: auto; padding: .75rem; border-radius: .5rem;
       background: color-mix(in srgb, currentColor 6%, transparent); }}
 </style>
 </head>
-<body>
+<body><main>
 <h1>Co-clustering through optimal transport</h1>
 <p>Blocks of rows and columns that <code>ccot</code> found, and how sure it is of them.</p>
-<main>
+<div>
 {sections}
-</main>
-</body>
+</div>
+</main></body>
 </html>
 """
 

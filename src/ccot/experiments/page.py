@@ -108,8 +108,8 @@ def _page(body: str, settings: Sequence[str]) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         "<title>The paper's experiments</title>"
-        f"<style>{_STYLE}</style></head><body><h1>The paper's experiments</h1>"
+        f"<style>{_STYLE}</style></head><body><main><h1>The paper's experiments</h1>"
         "<p>Rows marked <i>paper</i> are what the paper prints; the rows below them were computed "
         "here, at the overlap they name. Small print under an error: its difference to the "
-        f"paper's.</p>{body}<footer>{lines}<p>Paper: {escape(SOURCE)}.</p></footer></body></html>\n"
+        f"paper's.</p>{body}</main><footer>{lines}<p>Paper: {escape(SOURCE)}.</p></footer></html>\n"
     )

@@ -74,7 +74,7 @@ class Table:
             rows.append(f"<tr{mark}>{cells}</tr>")
         notes = "".join(f'<p class="note">{escape(note)}</p>' for note in self.notes)
         return (
-            f'<div class="wide"><table><caption>{escape(self.caption)}</caption>'
+            f'<div class="wide" tabindex="0"><table><caption>{escape(self.caption)}</caption>'
             f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{notes}"
         )
 

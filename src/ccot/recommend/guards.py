@@ -13,8 +13,8 @@ from ccot.recommend.messages import AsciiResponse
 MAX_BODY = 1 << 18
 # Seconds within which the whole of a body has to arrive.
 BODY_SECONDS = 10.0
-# Asked by monitors, which have no token.
-_OPEN = ("/health", "/ready")
+# Asked by monitors, which have no token; and the page, in which one is entered.
+_OPEN = ("/health", "/ready", "/", "/docs")
 _BUCKETS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5)
 
 

@@ -6,7 +6,7 @@
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import Body
+from fastapi import Body, Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -36,6 +36,7 @@ class Health(Message):
     items: int
     user_clusters: int
     item_clusters: int
+    rating_range: list[float]
 
 
 class Ready(Message):
@@ -49,6 +50,12 @@ class Label(Message):
 
     label: int
     offset: float
+
+
+class Names(Message):
+    """Names that hold the text, those that begin with it first; no more than 20."""
+
+    names: list[str]
 
 
 class Recommended(Message):
@@ -107,7 +114,15 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     )
 }
 
-Name = Annotated[str, Field(min_length=1, max_length=_MAX_NAME)]
+
+def _as_name(value: Any) -> Any:
+    """Take 17 for "17": identifiers are often numbers."""
+    return str(value) if type(value) is int else value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=_MAX_NAME), BeforeValidator(_as_name)]
+# Of what is searched for: the part of a name.
+Part = Annotated[str, Query(max_length=80)]
 
 
 class OfUser(Message):

@@ -34,9 +34,10 @@ def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ..
 class NameIndex:
     """The numbers that belong to names, and the names that look like an unknown one."""
 
-    def __init__(self, names: Sequence[str], what: str) -> None:
+    def __init__(self, names: Sequence[str], what: str, ids: Sequence[str] = ()) -> None:
         self._names, self._what = names, what
-        self._numbers = {name: number for number, name in enumerate(names)}
+        # Who is called like another's identifier is meant by it.
+        self._numbers = {name: i for both in (ids, names) for i, name in enumerate(both)}
 
     def __contains__(self, name: object) -> bool:
         return name in self._numbers
@@ -56,6 +57,25 @@ class NameIndex:
         shared = (self.letters @ _LETTERS.transform([name]).T).toarray().ravel()
         nearest = np.argsort(-shared, kind="stable")[:_COMPARED]
         return get_close_matches(name, [self._names[int(k)] for k in nearest if shared[k] > 0], n=3)
+
+    def search(self, text: str, most: int) -> list[str]:
+        """Return names that hold a text, in small or capital letters; those it begins first."""
+        joined, ends = self.joined
+        text = " ".join(text.casefold().split())
+        found = dict.fromkeys([self._numbers[text]] if text in self._numbers else [])
+        for wanted in (f"\n{text}", text):
+            at = joined.find(wanted)
+            while at >= 0 and len(found) < most:
+                number = int(np.searchsorted(ends, at, side="right"))
+                found[number] = None
+                at = joined.find(wanted, ends[number])
+        return [self._names[number] for number in found]
+
+    @cached_property
+    def joined(self) -> tuple[str, np.ndarray]:
+        """All names in small letters, each after a line break, and where they end."""
+        lines = ["\n" + " ".join(name.casefold().split()) for name in self._names]
+        return "".join(lines), np.cumsum([len(line) for line in lines])
 
     @cached_property
     def letters(self) -> Any:

@@ -33,6 +33,8 @@ def save_recommender(model: BlockRecommender, path: str | os.PathLike[str]) -> P
         "ratings": model.ratings_,
         "user_names": model.user_names_,
         "item_names": model.item_names_,
+        "user_ids": model.user_ids_,
+        "item_ids": model.item_ids_,
         "coclustering": np.frombuffer(inner, np.uint8),
     }
     # Ratings tell who likes what: nobody else may read them.
@@ -78,6 +80,7 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
             "user_names": tuple(user_names),
             "item_names": tuple(item_names),
             "coclustering": np.ndarray() as inner,
+            **more,
         } if kind == _KIND:
             pass
         case _:
@@ -90,7 +93,9 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
         _check_sizes(coclustering, ratings, (user_names, item_names), Path(path).stat().st_size)
         # Everything else follows from the ratings and the labels, exactly and at once.
         model = BlockRecommender(**{**given, "coclustering": coclustering, "verbose": 0})
-        return model.fit(ratings, user_names=user_names, item_names=item_names)
+        # Files of before have no identifiers.
+        ids = {name: more.get(name) for name in ("user_ids", "item_ids")}
+        return model.fit(ratings, user_names=user_names, item_names=item_names, **ids)
     except MemoryError:
         raise
     except Exception as error:  # parts that contradict each other raise whatever comes of it

@@ -82,6 +82,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Smallest and largest rating.
     ratings_, user_names_, item_names_ : csr_array, tuple of str, tuple of str
         The ratings, and the names of rows and columns.
+    user_ids_, item_ids_ : tuple of str
+        What rows and columns are called besides; their names where nothing else was given.
 
     References
     ----------
@@ -142,6 +144,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         *,
         user_names: Sequence[Any] | None = None,
         item_names: Sequence[Any] | None = None,
+        user_ids: Sequence[Any] | None = None,
+        item_ids: Sequence[Any] | None = None,
     ):
         """Learn from ratings.
 
@@ -153,6 +157,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
             Ignored.
         user_names, item_names : sequence, optional
             What the command line and the service call them; their numbers if not given.
+        user_ids, item_ids : sequence, optional
+            Identifiers by which they are found, too.
 
         Returns
         -------
@@ -162,6 +168,10 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         ratings = as_ratings(X)
         self.user_names_ = as_names(user_names, ratings.shape[0], "user")
         self.item_names_ = as_names(item_names, ratings.shape[1], "item")
+        user_ids = self.user_names_ if user_ids is None else user_ids
+        item_ids = self.item_names_ if item_ids is None else item_ids
+        self.user_ids_ = as_names(user_ids, ratings.shape[0], "user")
+        self.item_ids_ = as_names(item_ids, ratings.shape[1], "item")
         self.rating_range_ = float(ratings.data.min()), float(ratings.data.max())
         self.like_ = float(np.median(ratings.data)) if self.like is None else float(self.like)
         seen = see(ratings, self.view, self.like_)

@@ -2,10 +2,11 @@
 
 # Annotations are read when routes are made, so they must not be turned into text.
 # pyright: reportInvalidTypeForm=false
-import html
 import math
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from importlib import resources
 from typing import Any
 
 try:
@@ -26,14 +27,23 @@ from ccot.recommend.names import NameIndex, UnknownNameError
 from ccot.recommend.recommender import BlockRecommender
 from ccot.recommend.values import User
 
+_MOST_FOUND, _PAGE = 20, resources.files("ccot.recommend") / "page.html"
+# Pages speak to this service only, and no other page shows them.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+_ALONE = {"Content-Security-Policy": f"{_POLICY}; connect-src 'self'; frame-ancestors 'none'"}
+
+
+# Which of the bodies that a question may have, in the place of a fault.
+_KIND = re.compile(r"(?<=^body)\.(Of|Visitor|User)[A-Za-z]+")
+
 
 class _Answers:
     """What one recommender answers, in the terms of names."""
 
     def __init__(self, model: BlockRecommender) -> None:
         self.model = model
-        self.users = NameIndex(model.user_names_, "user")
-        self.items = NameIndex(model.item_names_, "item")
+        self.users = NameIndex(model.user_names_, "user", model.user_ids_)
+        self.items = NameIndex(model.item_names_, "item", model.item_ids_)
         # Made now, so that the first unknown name does not wait for it.
         _ = self.users.letters, self.items.letters
 
@@ -59,8 +69,11 @@ class _Answers:
         ]
         mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
         return vars(explanation) | {
-            "block_mean": mean, "neighbours": near, "text": str(explanation)
+            "block_mean": mean, "neighbours": near, "text": explanation.in_words(names)
         }  # fmt: skip
+
+    async def search(self, names: NameIndex, text: str) -> dict[str, Any]:
+        return {"names": await run_in_threadpool(names.search, text, _MOST_FOUND)}
 
     async def _user(self, asked: Any) -> int | User:
         if isinstance(asked, messages.OfUser):
@@ -77,8 +90,8 @@ def make_app(
 ) -> FastAPI:
     """Return the service of one recommender.
 
-    It answers requests whose ``Host`` is among the hosts. With a token, all but ``/health`` and
-    ``/ready`` need ``Authorization: Bearer TOKEN``.
+    It answers requests whose ``Host`` is among the hosts. With a token, all but ``/health``,
+    ``/ready`` and the page need ``Authorization: Bearer TOKEN``.
     """
     answers, counts = _Answers(model), RequestCounts()
     examples = model.user_names_[0], model.item_names_[0]
@@ -110,6 +123,16 @@ def make_app(
         """Return the predicted rating of an item and where it comes from."""
         return messages.AsciiResponse(await answers.explain(asked))
 
+    @app.get("/users", response_model=messages.Names, responses=messages.ERRORS)
+    async def users(text: messages.Part = "") -> Any:
+        """Return users whose name holds the text: `users?text=ann`."""
+        return messages.AsciiResponse(await answers.search(answers.users, text))
+
+    @app.get("/items", response_model=messages.Names, responses=messages.ERRORS)
+    async def items(text: messages.Part = "") -> Any:
+        """Return items whose name holds the text: `items?text=star`."""
+        return messages.AsciiResponse(await answers.search(answers.items, text))
+
     _add_monitoring(app, answers, counts)
     app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
     # The last one added is the first to see a request.
@@ -129,8 +152,8 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
     async def health() -> Any:
         """Say that the service is up and what it serves."""
         sizes = *answers.model.ratings_.shape, *answers.model.block_means_.shape
-        names = "users", "items", "user_clusters", "item_clusters"
-        served = dict(zip(names, sizes, strict=True))
+        names = "users", "items", "user_clusters", "item_clusters", "rating_range"
+        served = dict(zip(names, (*sizes, answers.model.rating_range_), strict=True))
         return messages.AsciiResponse({"status": "ok", "version": __version__, **served})
 
     @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
@@ -145,30 +168,15 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
         return PlainTextResponse(counts.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/docs", include_in_schema=False)
-    async def docs() -> Any:
-        return HTMLResponse(_page(app.openapi()))
+    @app.get("/", include_in_schema=False)
+    async def page() -> Any:
+        return HTMLResponse(_PAGE.read_text(encoding="utf-8"), headers=_ALONE)
 
 
 @asynccontextmanager
 async def _note_stop(app: FastAPI) -> AsyncIterator[None]:
     yield
     app.state.ready = False
-
-
-def _page(description: dict[str, Any]) -> str:
-    """Return a page, without scripts, of what the service answers to."""
-    entries = [
-        f"<h2>{method.upper()} {path}</h2><p>{html.escape(operation['description'])}</p>"
-        for path, methods in description["paths"].items()
-        for method, operation in methods.items()
-    ]
-    title = html.escape(description["info"]["title"])
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
-        f"<body style='font-family:sans-serif;max-width:45em;margin:2em auto'><h1>{title}</h1>"
-        f"<p>{html.escape(description['info']['description'])} Bodies and answers in full: "
-        f"<a href=openapi.json>openapi.json</a>.</p>{''.join(entries)}</body></html>"
-    )
 
 
 async def _number(names: NameIndex, name: str) -> int:
@@ -183,5 +191,12 @@ async def _number(names: NameIndex, name: str) -> int:
 
 async def _name_faults(request: Request, error: RequestValidationError) -> messages.AsciiResponse:
     """Name the first faults; what was sent is not sent back."""
-    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
+    sent = error.body if isinstance(error.body, dict) else None
+    if sent is not None and not sent.keys() & {"user", "ratings"}:
+        faults = ["give `user`, or `ratings` of someone new"]
+    else:
+        # A body with a user asks about one: what it lacks of other questions tells nothing.
+        other = "Visitor" if sent is not None and "user" in sent else "User"
+        found = [one for one in error.errors() if other not in str(one["loc"][1:2])]
+        faults = [f"{_KIND.sub('', '.'.join(map(str, o['loc'])))}: {o['msg']}" for o in found[:5]]
     return messages.AsciiResponse({"detail": "; ".join(faults)}, status_code=422)

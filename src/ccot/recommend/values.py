@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,8 +108,8 @@ class Explanation:
     block_size: int
     neighbours: tuple[Neighbour, ...]
 
-    def __str__(self) -> str:
-        """Return the sum in words."""
+    def in_words(self, user_names: Sequence[str] | None = None) -> str:
+        """Return the sum in words; users by their names, or by their numbers."""
         lines = [
             f"{self.rating:.2f} = mean {self.mean:.2f}, user {self.user_offset:+.2f}, "
             f"item {self.item_offset:+.2f}, block {self.block_effect:+.2f}"
@@ -120,9 +121,12 @@ class Explanation:
                 f"block of user cluster {self.block[0]} and item cluster {self.block[1]}: "
                 f"mean {self.block_mean:.2f} of {self.block_size} ratings"
             )
+        called = str if user_names is None else user_names.__getitem__
         lines += [
-            f"user {near.user} of the same group rated it {near.rating:g} "
+            f"user {called(near.user)} of the same group rated it {near.rating:g} "
             f"({near.shared} likes in common)"
             for near in self.neighbours
         ]
         return "\n".join(lines)
+
+    __str__ = in_words

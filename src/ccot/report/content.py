@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
 from ccot import describe
+from ccot.blocks.tables import TablePreparation
 from ccot.describe import Column, Portrait, Statistics
 from ccot.plotting._shared import SIDES
 from ccot.plotting.evidence import SIGNIFICANT, is_tested
@@ -48,12 +49,13 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
         tree["finest"] = pack_integers(tree["finest"])
     path = getattr(model, "reg_path_", None)
     if path is not None:
-        path = {"reg": list(path.reg), "scores": _numbers(path.scores), "best": path.best}
+        path = {"reg": list(path.reg), "scores": numbers_or_none(path.scores), "best": path.best}
     return {
         "name": name,
         "estimator": type(model).__name__,
         "sides": sides,
-        "means": _numbers(getattr(model, "block_means_", None)),
+        "means": numbers_or_none(getattr(model, "block_means_", None)),
+        "prepared": _prepared(model),
         "candidates": _candidates(model),
         "path": path,
         "decisions": decisions(model),
@@ -94,10 +96,33 @@ def _describe_side(model: Any, side: str, axis: int) -> dict[str, Any]:
         "order": pack_integers(np.argsort(within, kind="stable")),
         "hierarchy": _hierarchy(model, side, axis),
         "scaling": _scaling(model, side),
-        "costs": _numbers(_of(model, side, "merge_costs")),
+        "costs": numbers_or_none(_of(model, side, "merge_costs")),
         "halves": _halves(getattr(getattr(model, "reproducibility_", None), side, None)),
         "votes": {str(k): share for k, share in (_of(model, side, "cluster_votes") or {}).items()},
     }
+
+
+def _prepared(model: Any) -> dict[str, Any] | None:
+    """Return how the fit saw values: factor times what was taken of them, plus shift, less row."""
+    done, row, limits = getattr(model, "preparation_", None), None, None
+    kept = np.flatnonzero(_of(model, "column", "labels") >= 0)
+    if isinstance(done, TablePreparation):
+        columns = [done.columns[j] for j in kept.tolist()]
+        # Words have no prepared number of their own.
+        factor = np.array([1 / c.scale if c.shares is None else np.nan for c in columns])
+        shift = -factor * [c.location for c in columns]
+        transform: Any = [c.transform for c in columns]
+        row = [c.family == "gaussian" for c in columns] if done.center_rows else None
+    elif done is None or not done.changes_values:
+        return None
+    else:
+        factor = np.ones(len(kept)) if done.column_scale is None else 1 / done.column_scale
+        shift = -(0.0 if done.logarithm else done.floor) * factor
+        shift = shift if done.column_effect is None else shift - done.column_effect
+        transform, limits = "log1p" if done.logarithm else "none", done.limits
+        row = None if done.row_effect is None else pack_array(done.row_effect)
+    packed = {"factor": pack_array(factor), "shift": pack_array(shift), "row": row}
+    return packed | {"transform": transform, "limits": limits, "how": done.sentence}
 
 
 def _halves(again: Any) -> dict[str, Any] | None:
@@ -106,10 +131,10 @@ def _halves(again: Any) -> dict[str, Any] | None:
         return None
     return {
         "numbers": again.numbers.tolist(),
-        "mean": _numbers(again.mean),
-        "spread": _numbers(again.spread),
+        "mean": numbers_or_none(again.mean),
+        "spread": numbers_or_none(again.spread),
         "plausible": again.plausible,
-        "clusters": _numbers(again.clusters),
+        "clusters": numbers_or_none(again.clusters),
         "comes_back": bool(again.comes_back),
     }
 
@@ -222,7 +247,7 @@ def _scaling(model: Any, side: str) -> dict[str, Any] | None:
     return {
         "log": pack_array(np.asarray(log_scaling, dtype=np.float32)),
         "jumps": _of(model, side, "jumps").tolist(),
-        "strength": _numbers(_of(model, side, "jump_strength")),
+        "strength": numbers_or_none(_of(model, side, "jump_strength")),
         "significant": SIGNIFICANT if is_tested(model) else None,
     }
 
@@ -239,7 +264,7 @@ def _candidates(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _numbers(values: Any) -> Any:
+def numbers_or_none(values: Any) -> Any:
     """Return an array as a list, or a list of lists, in which what is not finite is None."""
     if values is None:
         return None
@@ -258,6 +283,18 @@ def pack_annotations(given: Any, side: str, number: int) -> list[dict[str, Any]]
             raise ValueError(f"annotation {name!r} has {len(listed)} values for {number} {side}s")
         packed.append({"name": str(name)} | _pack(str(name), listed))
     return packed
+
+
+def colourable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the facts that colours can tell apart, and why others cannot be shown."""
+    shown, notes = dict(columns), []
+    for name, values in columns.items():
+        try:
+            _pack(name, list(values))
+        except ValueError as error:
+            notes.append(f"{error}: it is not on the page")
+            del shown[name]
+    return shown, notes
 
 
 def _pack(name: str, values: Sequence[Any]) -> dict[str, Any]:

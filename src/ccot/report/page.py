@@ -23,10 +23,13 @@ from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.matrix import Table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting._shared import PALETTE, SIDES
+from ccot.recommend.ratings import see
+from ccot.recommend.recommender import BlockRecommender
 from ccot.report.content import (
     Seen,
     compare_models,
     describe_model,
+    numbers_or_none,
     pack_annotations,
     read_cluster_names,
 )
@@ -65,8 +68,8 @@ def write_report(
     ----------
     path : path-like
         The file, replaced only when the new page is complete; its folder is made if needed.
-    models : estimator or mapping of str to estimator
-        Fitted to the same matrix. Several are compared.
+    models : estimator, BlockRecommender, or mapping of str to estimator
+        Fitted to the same matrix. Several are compared. A recommender has its ratings with it.
     matrix : ndarray, sparse matrix, data frame, Table or RowSource, optional
         The data; without it there is no picture of the matrix.
     row_names, column_names : sequence of str, optional
@@ -98,10 +101,16 @@ def write_report(
     >>> page.name, page.stat().st_size > 100_000
     ('blocks.html', True)
     """
+    ratings = models if isinstance(models, BlockRecommender) else None
+    if ratings is not None:
+        matrix = ratings.ratings_
+        row_names, column_names = ratings.user_names_, ratings.item_names_
+        title = title or f"Ratings of {len(column_names)} items (columns) by {len(row_names)} users"
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
+    named = {name: getattr(model, "coclustering_", model) for name, model in named.items()}
     if not named:
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
-    content = _content(named, matrix, row_names, column_names, title, columns)
+    content = _content(named, matrix, row_names, column_names, title, columns, ratings)
     given = zip(SIDES, (annotations, column_annotations), content["shape"], strict=True)
     content["annotations"] = {side: pack_annotations(of, side, n) for side, of, n in given}
     content["cluster_names"] = read_cluster_names(cluster_names)
@@ -120,6 +129,7 @@ def _content(
     column_names: Sequence[str] | None,
     title: str | None,
     columns: Sequence[Column] | None = None,
+    ratings: BlockRecommender | None = None,
 ) -> dict[str, Any]:
     first = next(iter(models.values()))
     check_is_fitted(first)
@@ -143,11 +153,18 @@ def _content(
         if len(kept) < shape[1] and not isinstance(matrix, RowSource):
             matrix = matrix[:, kept]
         packed = pack_matrix(matrix, first.row_labels_, first.column_labels_[kept])
+        if ratings is not None:
+            # Who gave no rating gave no 0; who liked what tells groups apart.
+            packed |= {"missing": True, "amounts": False}
+            matrix = see(ratings.ratings_, "likes", ratings.like_)
         # Numbers of levels tell nothing: what was kept of the fit describes such clusters.
         if not mixed:
             seen = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
         if columns is not None:
             names["column"] = [column.title for column in columns]
+    described = [describe_model(str(name), model, seen) for name, model in models.items()]
+    if ratings is not None:
+        described[0]["means"] = numbers_or_none(ratings.block_means_)
     return {
         "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
         "version": __version__,
@@ -156,7 +173,7 @@ def _content(
         "matrix": packed,
         "levels": mixed,
         "palette": PALETTE,
-        "models": [describe_model(str(name), model, seen) for name, model in models.items()],
+        "models": described,
         "agreement": compare_models(models),
     }
 

@@ -61,6 +61,9 @@ function trackHead(side, track, text) {
 }
 
 function categoryTable(side, track) {
+  if (!track.categories.length) {
+    return element("div", { className: "annotation" }, ...trackHead(side, track, "No value is known."));
+  }
   const counts = crossTable(track, partitions[side]);
   const known = counts.map((line) => line.slice(0, -1));
   const heads = track.categories.map((name, code) => element("th", { scope: "col" },

@@ -2,16 +2,23 @@
 
 const MANY_BLOCKS = 12;
 
-function showBlocks(means, partitions, onBlock) {
+const OTHER_UNIT = {
+  prepared: "Below it the mean of the prepared values, as the fit saw them.",
+  value: "Below it, of clusters of one column, the mean of its values as given.",
+  rated: "Below it the share of the entries that hold a rating.",
+};
+
+function showBlocks(means, other, partitions, onBlock) {
   const { row, column } = partitions;
   if (!means) {
     byId("blocks-about").textContent = "Means of these blocks need the matrix, which the page was made without.";
     fill("block-table");
     return;
   }
-  byId("blocks-about").textContent = unit() === "standard"
-    ? "Mean over each block, in standard deviations above or below the mean of each column, because columns differ in their units. Press one to see its entries."
-    : "Mean of the matrix over each block. Press one to see its entries.";
+  const about = unit() === "standard"
+    ? "Mean over each block, in standard deviations above or below the mean of each column, because columns differ in their units."
+    : report.matrix?.missing ? "Mean rating of each block, over what was rated." : "Mean of the matrix over each block.";
+  byId("blocks-about").textContent = [about, OTHER_UNIT[other?.mode], "Press one to see its entries."].filter(Boolean).join(" ");
   const limits = blockLimits(means);
   const scale = scaleFor(currentTheme(), limits.signed);
   const head = (side, k) => {
@@ -23,11 +30,13 @@ function showBlocks(means, partitions, onBlock) {
   const cell = (mean, k, l) => {
     const shade = shadeOf(mean ?? NaN, limits);
     const colour = scale.shades[shade] ?? scale.missing;
+    const second = other?.means[k][l] ?? NaN;
+    const below = Number.isNaN(second) ? null : `${shown(second, 3)}${other.mode === "rated" ? " %" : ""}`;
     return element("td", {}, element("button", {
       type: "button", onclick: () => onBlock(k, l),
       style: { background: asCss(colour), color: inkOn(colour) },
-      "aria-label": `Block ${clusterName("row", k)}, ${clusterName("column", l)}: mean ${shown(mean, 3)}`,
-    }, shown(mean, 3)));
+      "aria-label": `Block ${clusterName("row", k)}, ${clusterName("column", l)}: mean ${shown(mean, 3)}${below ? `, ${other.mode} ${below}` : ""}`,
+    }, shown(mean, 3), below && element("small", {}, below)));
   };
   const wide = column.number > MANY_BLOCKS ? "block-means dense" : "block-means";
   fill("block-table", element(
@@ -62,6 +71,8 @@ function showCards(side, partition, names) {
       : `Under each cluster the ${other}s that set it apart, high (▲) or low (▼), the most telling first: `
         + "standard deviations (sd) or times (×) from the mean of all, or percent with the difference in points; "
         + "then the share of members for which it holds. Names are suggestions: write your own.";
+  byId("confidence-about").hidden = !partition.confidence;
+  byId("back-about").hidden = !partition.back;
   const largest = Math.max(...partition.sizes);
   fill("cards", ...partition.sizes.map((size, cluster) => element(
     "article", { className: "card" },

@@ -49,7 +49,7 @@ async function decodeMatrix(packed) {
     decodeOptional(packed.rows), decodeOptional(packed.columns), decodeValues(packed),
   ]);
   const facts = { shape: packed.shape, rows, columns, exact: packed.exact,
-    signed: packed.signed, amounts: packed.amounts };
+    signed: packed.signed, amounts: packed.amounts, missing: packed.missing ?? false };
   if (!packed.lengths) return new DenseMatrix(values, facts);
   const [lengths, gaps] = await Promise.all([
     decodeArray(packed.lengths), decodeArray(packed.gaps),
@@ -69,11 +69,17 @@ async function decodeSide(packed) {
   };
 }
 
+async function decodePrepared(packed) {
+  if (!packed) return null;
+  const [factor, shift] = await Promise.all([decodeArray(packed.factor), decodeArray(packed.shift)]);
+  return { ...packed, factor, shift, row: packed.row?.bytes ? await decodeArray(packed.row) : packed.row };
+}
+
 async function decodeModel(packed) {
   const [row, column] = await Promise.all([
     decodeSide(packed.sides.row), decodeSide(packed.sides.column),
   ]);
-  return { ...packed, sides: { row, column } };
+  return { ...packed, sides: { row, column }, prepared: await decodePrepared(packed.prepared) };
 }
 
 async function decodeContent(content) {

@@ -34,7 +34,7 @@ function shown(value, digits = 4) {
   const size = Math.abs(value);
   if (size >= 1e6 || size < 1e-4) return value.toExponential(2);
   if (Number.isInteger(value)) return value.toLocaleString("en");
-  return String(Number(value.toPrecision(digits)));
+  return Number(value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 12 });
 }
 
 // Amounts of a list stand below one another: they have equally many decimals.

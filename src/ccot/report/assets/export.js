@@ -66,12 +66,39 @@ const fileName = (what) =>
   `${(report.title.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ["report"]).join("-").slice(0, 60)}-${what}`;
 const asSvgText = (svg) => new XMLSerializer().serializeToString(svg);
 
+const LEGEND = { height: 52, width: 180, bar: 10, steps: 60 };
+
+// The picture on its ground, with the scale of its colours below it.
+function drawFigure(context) {
+  const { cssWidth, cssHeight, gutter } = picture;
+  context.fillStyle = getComputedStyle(document.body).backgroundColor;
+  context.fillRect(0, 0, cssWidth, cssHeight + LEGEND.height);
+  const { limits, scale } = picture.drawOn(context);
+  const [x, y, step] = [gutter.left, cssHeight + 12, LEGEND.width / LEGEND.steps];
+  for (let i = 0; i < LEGEND.steps; i++) {
+    const value = limits.low + ((i + 0.5) / LEGEND.steps) * (limits.high - limits.low);
+    context.fillStyle = asCss(scale.shades[shadeOf(value, limits)]);
+    context.fillRect(x + i * step, y, step + 0.3, LEGEND.bar);
+  }
+  context.font = fontOf("name");
+  context.fillStyle = inkColour();
+  context.textBaseline = "middle";
+  const line = y + LEGEND.bar + 10;
+  const title = x + LEGEND.width + 14;
+  const beside = title + context.measureText(legendTitle()).width < cssWidth;
+  for (const [text, at, align, down] of [
+    [shown(limits.low, 3), x, "left", line], [shown(limits.high, 3), x + LEGEND.width, "right", line],
+    [legendTitle(), beside ? title : 6, "left", beside ? y + LEGEND.bar / 2 : line + 14],
+  ]) {
+    context.textAlign = align;
+    context.fillText(text, at, down);
+  }
+}
+
 function pictureAsSvg() {
   const { cssWidth, cssHeight } = picture;
-  const context = new SvgContext(cssWidth, cssHeight, element("canvas").getContext("2d"));
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
-  context.fillRect(0, 0, cssWidth, cssHeight);
-  picture.drawOn(context);
+  const context = new SvgContext(cssWidth, cssHeight + LEGEND.height, element("canvas").getContext("2d"));
+  drawFigure(context);
   return context.svg;
 }
 
@@ -79,12 +106,10 @@ function savePicture(kind) {
   if (kind === "svg") return download(asSvgText(pictureAsSvg()), "image/svg+xml", fileName("matrix.svg"));
   const ratio = 3;
   const { cssWidth, cssHeight } = picture;
-  const canvas = element("canvas", { width: ratio * cssWidth, height: ratio * cssHeight });
+  const canvas = element("canvas", { width: ratio * cssWidth, height: ratio * (cssHeight + LEGEND.height) });
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
-  context.fillRect(0, 0, cssWidth, cssHeight);
-  picture.drawOn(context);
+  drawFigure(context);
   return canvas.toBlob((blob) => download(blob, "image/png", fileName("matrix.png")));
 }
 

@@ -27,23 +27,27 @@ function showModel(numbers = fittedNumbers()) {
     slider.disabled = slider.max === "1";
     slider.value = state.numbers[side];
   }
+  if (report.matrix) showModes();
   byId("sliders").hidden = !sides.row.hierarchy && !sides.column.hierarchy;
   showPartitions();
+}
+
+// The modes of the cells that make sense of this model's values.
+function showModes() {
+  const offered = modesOf(report.matrix);
+  if (!offered.includes(state.mode)) state.mode = unit();
+  fill("mode", ...offered.map((mode) =>
+    element("option", { value: mode, selected: mode === state.mode }, MODES[mode][0])));
 }
 
 function figures() {
   const figure = (term, value, detail) =>
     element("div", {}, element("dt", {}, term), element("dd", {}, value, " ", element("small", {}, detail)));
   const { sides, estimator } = model();
-  const mean = ({ confidence }) =>
-    (confidence.reduce((sum, value) => sum + value, 0) / confidence.length / 1000).toFixed(2);
   const made = ["row", "column"].map((side, axis) => figure(
     side === "row" ? "Rows" : "Columns", report.shape[axis].toLocaleString("en"),
     `in ${count(sides[side].n_clusters, "cluster")}`,
   ));
-  if (sides.row.confidence) {
-    made.push(figure("Mean confidence", `${mean(sides.row)} · ${mean(sides.column)}`, "rows · columns"));
-  }
   return [...made, figure("Estimator", estimator, "")];
 }
 
@@ -53,7 +57,7 @@ function showPartitions() {
   ));
   showCut();
   if (report.matrix) showPicture();
-  showBlocks(shownMeans(), partitions, (k, l) => {
+  showBlocks(shownMeans(), otherMeans(), partitions, (k, l) => {
     if (!report.matrix) return;
     setArrangement("clusters");
     const span = (part, cluster) => part.spans.find((found) => found.cluster === cluster);
@@ -96,6 +100,24 @@ function currentMeans() {
   return blockMeans(matrix, restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns));
 }
 
+// Means in another unit: as the fit saw values; where those shown are standardised, as given, of
+// single columns only, as others need not have a common unit.
+function otherMeans() {
+  const { matrix } = report;
+  const mode = matrix?.missing ? "rated" : unit() === "standard" ? "value" : "prepared";
+  if (!matrix || (mode === "prepared" && !model().prepared)) return null;
+  const [rows, columns] = [restrict(partitions.row, matrix.rows), restrict(partitions.column, matrix.columns)];
+  const alone = columns.labels.reduce((found, label, column) => {
+    const words = report.levels && model().prepared && Number.isNaN(model().prepared.factor[column]);
+    found[label] = partitions.column.sizes[label] === 1 && !words;
+    return found;
+  }, []);
+  if (mode === "value" && !alone.some(Boolean)) return null;
+  const told = (l) => mode !== "value" || alone[l];
+  const means = blockMeans(viewOf(matrix, mode), rows, columns);
+  return { mode, means: means.map((line) => line.map((mean, l) => (told(l) ? mean : null))) };
+}
+
 // What block means are in: values, or standard deviations where columns differ in their units.
 const unit = () => (report.matrix ? (report.matrix.unit ??= firstMode(report.matrix)) : "value");
 
@@ -131,11 +153,12 @@ function showLegend({ limits, scale, averaged }) {
   byId("legend-low").textContent = shown(limits.low, 3);
   byId("legend-high").textContent = shown(limits.high, 3);
   const { matrix, shape } = report;
-  const what = state.mode === "information"
-    ? INFORMATION[matrix.amounts ? "amounts" : "numbers"] : MODES[state.mode][1];
-  byId("legend-title").textContent = what;
+  byId("legend-title").textContent = state.mode === "prepared"
+    ? `${legendTitle()} Done to them: ${model().prepared.how}.` : legendTitle();
   const notes = [describeAverages(averaged)];
-  if (report.levels) notes.push("Words are shown by the number of their level.");
+  if (report.levels) notes.push(state.mode === "prepared"
+    ? "Words have no prepared number." : "Words are shown by the number of their level.");
+  if (matrix.missing && state.mode !== "rated") notes.push("Means are over what was rated.");
   if (!matrix.exact) notes.push("Values are kept to four digits.");
   if (matrix.shape[0] < shape[0] || matrix.shape[1] < shape[1]) {
     notes.push(`The picture holds ${matrix.shape[0].toLocaleString("en")} rows and `
@@ -144,6 +167,9 @@ function showLegend({ limits, scale, averaged }) {
   byId("legend-note").textContent = notes.join(" ");
   remember();
 }
+
+const legendTitle = () => (state.mode === "information"
+  ? INFORMATION[report.matrix.amounts ? "amounts" : "numbers"] : MODES[state.mode][1]);
 
 function describeAverages(averaged) {
   if (!averaged) return state.mode === "information" ? "Blocks are filled." : "Blocks are filled with their means.";
@@ -365,11 +391,7 @@ async function start() {
   byId("footer").textContent = `Made by ccot ${report.version}. This page needs no network.`;
   const { view, ...named } = structuredClone(report.cluster_names);
   Object.assign(state.names, named);
-  if (report.matrix) {
-    state.mode = unit();
-    fill("mode", ...modesOf(report.matrix).map((mode) =>
-      element("option", { value: mode, selected: mode === state.mode }, MODES[mode][0])));
-  }
+  if (report.matrix) state.mode = unit();
   showComparison();
   listen();
   const wanted = recalled() ?? view;

@@ -2,7 +2,7 @@
 
 class DenseMatrix {
   constructor(values, facts) {
-    Object.assign(this, facts, { values, sparse: false });
+    Object.assign(this, facts, { values, sparse: false, zeros: false });
   }
 
   value(row, column) {
@@ -21,7 +21,8 @@ class DenseMatrix {
 
 class SparseMatrix {
   constructor(values, lengths, gaps, facts) {
-    Object.assign(this, facts, { values, sparse: true });
+    // What is not stored is zero, or missing, as ratings are.
+    Object.assign(this, facts, { values, sparse: true, zeros: !facts.missing });
     this.starts = new Uint32Array(lengths.length + 1);
     this.indices = new Uint32Array(values.length);
     for (let row = 0, at = 0; row < lengths.length; row++) {
@@ -41,7 +42,7 @@ class SparseMatrix {
       else high = middle;
     }
     const found = low < this.starts[row + 1] && this.indices[low] === column;
-    return found ? this.values[low] : 0;
+    return found ? this.values[low] : this.zeros ? 0 : NaN;
   }
 
   visitRow(row, visit) {
@@ -69,27 +70,31 @@ function averageImage(matrix, rows, columns, mostRows, mostColumns) {
   const binOfColumn = new Int32Array(matrix.shape[1]).fill(-1);
   columns.forEach((column, place) => { binOfColumn[column] = across.bins[place]; });
   const sums = new Float64Array(down.number * across.number);
-  const observed = new Uint32Array(matrix.sparse ? 0 : sums.length);
+  const observed = new Uint32Array(matrix.zeros ? 0 : sums.length);
   rows.forEach((row, place) => {
     const offset = down.bins[place] * across.number;
     matrix.visitRow(row, (column, value) => {
       const bin = binOfColumn[column];
       if (bin < 0) return;
       sums[offset + bin] += value;
-      if (!matrix.sparse) observed[offset + bin]++;
+      if (!matrix.zeros) observed[offset + bin]++;
     });
   });
-  const shift = new Float64Array(across.number);
-  if (matrix.offset) columns.forEach((column, place) => {
-    shift[across.bins[place]] += matrix.offset[column] / across.sizes[across.bins[place]];
-  });
+  const [shift, lift] = [[matrix.offset, columns, across], [matrix.rowOffset, rows, down]].map(binnedMeans);
   for (let y = 0, at = 0; y < down.number; y++) {
     for (let x = 0; x < across.number; x++, at++) {
-      sums[at] /= matrix.sparse ? down.sizes[y] * across.sizes[x] : observed[at];
-      sums[at] += shift[x];
+      sums[at] /= matrix.zeros ? down.sizes[y] * across.sizes[x] : observed[at];
+      sums[at] += shift[x] + lift[y];
     }
   }
   return { means: sums, height: down.number, width: across.number };
+}
+
+// What a sparse view adds to every entry of a column, or of a row, on average over each bin.
+function binnedMeans([offset, points, { bins, sizes, number }]) {
+  const means = new Float64Array(number);
+  if (offset) points.forEach((point, place) => { means[bins[place]] += offset[point] / sizes[bins[place]]; });
+  return means;
 }
 
 // The central 99 % of some values, of a part where they are many; all where that is a single one.

@@ -2,6 +2,8 @@
 
 const MODES = {
   value: ["Value", "Values as given."],
+  prepared: ["Prepared value", "Prepared values, as the fit saw them."],
+  rated: ["Rated", "Share of the entries that hold a rating, in percent."],
   standard: ["Standard deviations", "Standard deviations above (+) or below (−) the mean of the column."],
   deviation: ["Deviation", "Difference from the mean of the column."],
   lift: ["Lift", "Lift: value over what the totals of its row and column let one expect; 1 is as expected."],
@@ -25,7 +27,7 @@ function columnFacts(matrix) {
       rowSums[row] += value;
     });
   }
-  if (matrix.sparse) counts.fill(height);
+  if (matrix.zeros) counts.fill(height);
   const means = sums.map((sum, j) => sum / (counts[j] || 1));
   // Squares of what is centred: large means would swallow small deviations.
   const stored = new Float64Array(width);
@@ -36,15 +38,20 @@ function columnFacts(matrix) {
     });
   }
   const deviations = squares.map((square, j) => Math.sqrt(
-    (square + (matrix.sparse ? (height - stored[j]) * means[j] ** 2 : 0)) / (counts[j] || 1)));
+    (square + (matrix.zeros ? (height - stored[j]) * means[j] ** 2 : 0)) / (counts[j] || 1)));
   const total = rowSums.reduce((sum, value) => sum + value, 0);
   matrix.facts = { sums, means, deviations, rowSums, total };
   return matrix.facts;
 }
 
 // The modes that make sense of a matrix.
-const modesOf = (matrix) =>
-  Object.keys(MODES).filter((mode) => mode !== "lift" || (matrix.amounts && columnFacts(matrix).total > 0));
+function modesOf(matrix) {
+  const offered = {
+    prepared: model().prepared !== null, rated: matrix.missing, information: !matrix.missing,
+    lift: matrix.amounts && columnFacts(matrix).total > 0,
+  };
+  return Object.keys(MODES).filter((mode) => offered[mode] ?? true);
+}
 
 // Columns in very different units cannot share a scale of colours.
 function firstMode(matrix) {
@@ -59,7 +66,79 @@ function firstMode(matrix) {
 function viewOf(matrix, mode) {
   if (mode === "value" || mode === "information") return matrix;
   matrix.views ??= {};
-  return matrix.views[mode] ??= mode === "lift" ? liftView(matrix) : shiftedView(matrix, mode);
+  if (mode === "prepared") {
+    return matrix.views[`${mode} ${state.model}`] ??= preparedView(matrix, model().prepared);
+  }
+  const make = { lift: liftView, rated: ratedView }[mode] ?? shiftedView;
+  return matrix.views[mode] ??= make(matrix, mode);
+}
+
+const TRANSFORMS = {
+  none: (value) => value, log: (value) => Math.log(Math.max(value, Number.MIN_VALUE)),
+  sqrt: (value) => Math.sqrt(Math.max(value, 0)), log1p: Math.log1p,
+};
+
+// Values as the fit saw them; words, of which it saw the level, have no number.
+function preparedView(matrix, recipe) {
+  const [, width] = matrix.shape;
+  const held = (list, kept) => (kept ? Float64Array.from(kept, (point) => list[point]) : list);
+  const [factor, shift] = [recipe.factor, recipe.shift].map((list) => held(list, matrix.columns));
+  const [low, high] = recipe.limits ?? [-Infinity, Infinity];
+  const taken = Array.from({ length: width }, (_, j) => TRANSFORMS[typeof recipe.transform === "string"
+    ? recipe.transform : recipe.transform[matrix.columns ? matrix.columns[j] : j]]);
+  const prepare = (column, value) =>
+    factor[column] * taken[column](Math.min(Math.max(value, low), high)) + shift[column];
+  const effects = !recipe.row ? null : recipe.row.buffer ? held(recipe.row, matrix.rows)
+    : ownEffects(matrix, prepare, recipe.row);
+  const effect = (row) => (effects ? effects[row] : 0);
+  const view = Object.assign(Object.create(matrix), {
+    signed: true, amounts: false, zeros: matrix.zeros && factor.every(Number.isFinite),
+    value: (row, column) => prepare(column, matrix.value(row, column)) - effect(row),
+  });
+  if (view.zeros) {
+    view.offset = Float64Array.from({ length: width }, (_, j) => prepare(j, 0));
+    view.rowOffset = effects && effects.map((one) => -one);
+    view.visitRow = (row, visit) => matrix.visitRow(row,
+      (column, value) => visit(column, prepare(column, value) - view.offset[column]));
+  } else {
+    view.visitRow = (row, visit) => visitAll(matrix, row, (column, value) => {
+      const found = prepare(column, value) - effect(row);
+      if (found === found) visit(column, found);
+    });
+  }
+  withRange(view);
+  view.signed = view.entryRange[0] < 0 && view.entryRange[1] > 0;
+  return view;
+}
+
+// Zeros that are not stored are visited, too.
+function visitAll(matrix, row, visit) {
+  if (!matrix.zeros) return matrix.visitRow(row, visit);
+  const line = new Float64Array(matrix.shape[1]);
+  matrix.visitRow(row, (column, value) => { line[column] = value; });
+  return line.forEach((value, column) => visit(column, value));
+}
+
+// The mean of a row's prepared numbers.
+function ownEffects(matrix, prepare, isNumber) {
+  return Float64Array.from({ length: matrix.shape[0] }, (_, row) => {
+    let [sum, number] = [0, 0];
+    visitAll(matrix, row, (column, value) => {
+      if (!isNumber[matrix.columns ? matrix.columns[column] : column]) return;
+      sum += prepare(column, value);
+      number++;
+    });
+    return number ? sum / number : 0;
+  });
+}
+
+// In percent.
+function ratedView(matrix) {
+  return withRange(Object.assign(Object.create(matrix), {
+    signed: false, amounts: true, zeros: true,
+    value: (row, column) => (Number.isNaN(matrix.value(row, column)) ? 0 : 100),
+    visitRow: (row, visit) => matrix.visitRow(row, (column) => visit(column, 100)),
+  }));
 }
 
 function liftView(matrix) {
@@ -76,9 +155,9 @@ function shiftedView(matrix, mode) {
   const { means, deviations } = columnFacts(matrix);
   const factors = mode === "standard" ? deviations.map((sd) => (sd > 0 ? 1 / sd : 0)) : means.map(() => 1);
   const offset = means.map((mean, j) => -mean * factors[j]);
-  const kept = matrix.sparse ? () => 0 : (column) => offset[column];
+  const kept = matrix.zeros ? () => 0 : (column) => offset[column];
   return withRange(Object.assign(Object.create(matrix), {
-    signed: true, amounts: false, offset: matrix.sparse ? offset : null,
+    signed: true, amounts: false, offset: matrix.zeros ? offset : null,
     value: (row, column) => matrix.value(row, column) * factors[column] + offset[column],
     visitRow: (row, visit) => matrix.visitRow(row,
       (column, value) => visit(column, value * factors[column] + kept(column))),

@@ -43,7 +43,9 @@ class Picture {
     this.gutter = makeGutters(this, this.canvas.getContext("2d"));
     const { left, right, top, bottom } = this.gutter;
     const inner = Math.max(this.cssWidth - left - right, 40);
-    const tallest = Math.min(680, Math.max(340, 0.78 * innerHeight));
+    // On paper it shares a page with the heading, unless the names need all of it.
+    const tallest = printing ? Math.max(430, Math.min(680, PITCH * this.rows.number + 4))
+      : Math.min(680, Math.max(340, 0.78 * innerHeight));
     // High enough for the names of the row clusters.
     const least = Math.min(tallest, Math.max(260, PITCH * this.rows.number + 4));
     const height = Math.max(Math.min((inner * nRows) / nColumns, tallest), least);
@@ -146,7 +148,7 @@ class Picture {
     );
     const { signed } = this.matrix;
     // Sparse amounts are mostly small: the square root keeps them apart from nothing.
-    const root = this.matrix.sparse && this.matrix.amounts;
+    const root = this.matrix.zeros && this.matrix.amounts && this.mode !== "rated";
     if (signed) [low, high] = [-1, 1].map((sign) => sign * Math.max(-low, high));
     else if (root) low = 0;
     return this.contrasted({ low, high, root, signed });

@@ -10,25 +10,25 @@ function blockMeans(matrix, rows, columns) {
       counts[offset + columns.labels[column]]++;
     });
   }
-  if (matrix.sparse) {
+  if (matrix.zeros) {
     const [tall, wide] = [rows, columns].map((part) => sizesOf(part.labels, part.number));
     counts.forEach((_, at) => {
       counts[at] = tall[Math.floor(at / columns.number)] * wide[at % columns.number];
     });
   }
-  const shift = offsetMeans(matrix, columns);
+  const [across, down] = [offsetMeans(matrix.offset, columns), offsetMeans(matrix.rowOffset, rows)];
   return Array.from({ length: rows.number }, (_, k) =>
     Array.from({ length: columns.number }, (_, l) => {
       const at = k * columns.number + l;
-      return sums[at] / counts[at] + (shift?.[l] ?? 0);
+      return sums[at] / counts[at] + (across?.[l] ?? 0) + (down?.[k] ?? 0);
     }));
 }
 
-// What a sparse view adds to every entry of a column, on average over each cluster.
-function offsetMeans({ offset }, { labels, number }) {
+// What a sparse view adds to every entry of a column, or of a row, on average over each cluster.
+function offsetMeans(offset, { labels, number }) {
   if (!offset) return null;
   const sums = new Float64Array(number);
-  labels.forEach((label, column) => { sums[label] += offset[column]; });
+  labels.forEach((label, point) => { sums[label] += offset[point]; });
   const sizes = sizesOf(labels, number);
   return sums.map((sum, l) => sum / sizes[l]);
 }
