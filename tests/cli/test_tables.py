@@ -140,3 +140,36 @@ def test_from_a_table_to_labels_and_back(ccot, mixed, tmp_path):
         outcome.stderr
     )
     assert "1 cells hold a category that no fitted row has" in outcome.stderr
+
+
+def test_predict_reads_new_rows_as_the_fitted_ones(ccot, tmp_path):
+    rows = [f"{RNG.normal(9 * (i % 2), 1):.2f};{'uv'[i % 2]};code{i}".replace(".", ",")
+            for i in range(60)]  # fmt: skip
+    text = "\n".join(["größe;art;kürzel", *rows])
+    (tmp_path / "old.csv").write_text(text, encoding="cp1252")
+    ccot("fit", "old.csv", "--index-col", "kürzel", "--encoding", "cp1252", "--no-report")
+    model = "old-ccot/model.ccot"
+    outcome = ccot("predict", model, "old.csv")
+    told = list(csv.DictReader(outcome.stdout.splitlines()))
+    fitted = rows_of(tmp_path / "old-ccot" / "row_labels.csv")
+    assert [(row["name"], row["cluster"]) for row in told] == [
+        (row["name"], row["cluster"]) for row in fitted
+    ]
+    assert told[3]["name"] == "code3"
+    assert "read as the fitted file was: encoding cp1252" in outcome.stderr
+    # Rows that have no names are numbered; the column of names may be anywhere.
+    (tmp_path / "new.csv").write_text("größe;art\n0,5;u\n9,1;v\n", encoding="cp1252")
+    assert [line[0] for line in csv.reader(ccot("predict", model, "new.csv").stdout.splitlines())
+            ] == ["name", "0", "1"]  # fmt: skip
+    (tmp_path / "new.csv").write_text("kürzel;größe;art\nx;0,5;u\ny;9,1;v\n")
+    outcome = ccot("predict", model, "new.csv", "--encoding", "utf-8")
+    assert [line.split(",")[0] for line in outcome.stdout.splitlines()] == ["name", "x", "y"]
+
+
+def test_predict_finds_row_names_by_their_place(ccot, tmp_path):
+    rows = [f"{RNG.normal(9 * (i % 2), 1):.2f},{RNG.normal(5 * (i % 2), 1):.2f},{100 + 3 * i}"
+            for i in range(40)]  # fmt: skip
+    (tmp_path / "plain.csv").write_text("\n".join(rows))
+    ccot("fit", "plain.csv", "--index-col", "2", "--no-header", "--no-report")
+    told = ccot("predict", "plain-ccot/model.ccot", "plain.csv").stdout.splitlines()
+    assert [line.split(",")[0] for line in told[1:4]] == ["100", "103", "106"]

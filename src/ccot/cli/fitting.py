@@ -68,6 +68,7 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         model.set_params(checkpoint=kept)
         seen = _fit(model, table, progress, asked.jobs) + inputs.doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
+        model._file_options = read.told()
         _write_tables(folder, model, table, annotations, asked.raw_names)
         if asked.report:
             with progress.step("writing the report"):

@@ -140,6 +140,12 @@ def fitted_values(model: Any, table: NamedMatrix) -> Any:
     return as_table(table) if tells and is_small and table.column_names else table.values
 
 
+def names_of(fitted: Any) -> str | None:
+    """Return which column was asked to name the rows of the file that a model was fitted to."""
+    column = getattr(fitted, "_file_options", {}).get("index_col")
+    return column if isinstance(column, str) else None
+
+
 def is_of_table(model: Any) -> bool:
     """Return True for a model of a table, whose columns have names and kinds."""
     return hasattr(getattr(model, "preparation_", None), "names")

@@ -56,6 +56,7 @@ class ReadOptions:
     table: str | None = None
     as_words: Collection[str] = ()
     known: Collection[str] = ()  # columns of a model, which name no rows
+    index_before: str | None = None  # column that named the rows of a model, if it is there
     tables: bool = False  # whether columns of words are welcome
     source: str = ""  # what the table is if it is no text
     notes: tuple[str, ...] = ()  # what was doubtful before
@@ -220,11 +221,21 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
 
 def place_columns(index: int | None, header: Header, width: int, options: ReadOptions) -> Layout:
     """Return a layout; the index is that of row names if the options ask for none."""
-    asked = options.index_col
+    asked, before = options.index_col, options.index_before
+    if asked is None and before is not None and _names_rows(before, header, width, options.known):
+        asked = False if before == "none" else before
     if asked is not None:
         index = None if asked is False else find_column(asked, header, width, "--index-col")
     dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
     return Layout(options, header, None if index in dropped else index, width, dropped)
+
+
+def _names_rows(column: str, header: Header, width: int, known: Collection[str]) -> bool:
+    """Tell whether the column that named the rows of another table is there to name these."""
+    if column == "none" or (header is not None and column in header):
+        return True
+    is_place = column.isdecimal() and int(column) < width
+    return is_place and (header is None or header[int(column)] not in known)
 
 
 def _check_title(sample: Sequence[list[str]], decimal: str) -> None:
