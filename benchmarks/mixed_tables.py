@@ -52,9 +52,7 @@ def main() -> None:
         "shape": list(draw_table(0)[0].shape),
         "number_right": int(np.sum(right)),
         "row_error": round(float(np.mean([one["row_error"] for one in trials])), 4),
-        "alone": {
-            kind: round(float(np.mean([one[kind] for one in trials])), 4) for kind in KINDS
-        },
+        "alone": {kind: round(float(np.mean([one[kind] for one in trials])), 4) for kind in KINDS},
         "least_alone": {kind: min(one[kind] for one in trials) for kind in KINDS},
     }
     print(summary)

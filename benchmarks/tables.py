@@ -126,8 +126,10 @@ def khiops(data: LabelledTable, seed: int) -> np.ndarray:
         core.train_instance_variable_coclustering(
             known, "table", text, found, header_line=True, field_separator="\t", max_cores=1
         )
+        labels = np.zeros(len(data.frame), dtype=int)
+        if not Path(found).exists():  # "No informative coclustering found in data"
+            return labels
         report = json.loads(Path(found).read_text())["coclusteringReport"]
-    labels = np.zeros(len(data.frame), dtype=int)
     for label, group in enumerate(report["dimensionPartitions"][0]["valueGroups"]):
         labels[[int(row) - 1 for row in group["values"] if row.isdecimal()]] = label
     return labels

@@ -173,3 +173,31 @@ def test_predict_finds_row_names_by_their_place(ccot, tmp_path):
     ccot("fit", "plain.csv", "--index-col", "2", "--no-header", "--no-report")
     told = ccot("predict", "plain-ccot/model.ccot", "plain.csv").stdout.splitlines()
     assert [line.split(",")[0] for line in told[1:4]] == ["100", "103", "106"]
+
+
+def test_block_means_are_told_as_read_and_as_prepared(ccot, mixed, tmp_path):
+    outcome = ccot("fit", mixed, "--no-report", "--drop", "species", "--drop", "legs")
+    found = tmp_path / "mixed-ccot"
+    labels = np.array([int(row["cluster"]) for row in rows_of(found / "row_labels.csv")])
+    where = {row["name"]: row for row in rows_of(found / "column_labels.csv")}
+    blocks = rows_of(found / "blocks.csv")
+    size = np.array([float(row["size"]) for row in rows_of(mixed)])
+    for block in blocks:
+        assert abs(float(block["prepared_mean"])) > 0.5
+        if block["column_cluster"] == where["size"]["cluster"]:
+            expected = size[labels == int(block["row_cluster"])].mean()
+            assert float(block["mean"]) == pytest.approx(expected)
+            assert f"size {expected:.4g} (" in outcome.stdout
+        if block["column_cluster"] == where["colour"]["cluster"]:
+            assert block["mean"] == ""
+    # Categories are told by their names, not by those of their levels.
+    ccot("fit", mixed, "--no-report", "--n-column-clusters", 2, "--out", "two")
+    summary = json.loads((tmp_path / "two" / "run.json").read_text())["result"]["summary"]
+    assert any("species, colour" in line for line in summary)
+
+
+def test_block_means_of_a_matrix_are_told_before_and_after_centring(ccot, table, blocks, tmp_path):
+    ccot("fit", table, "--no-report", "--center", "both")
+    for block in rows_of(tmp_path / "genes-ccot" / "blocks.csv"):
+        assert 0 < float(block["mean"]) < 10
+        assert float(block["prepared_mean"]) < float(block["mean"]) - 1

@@ -198,7 +198,7 @@ def _write_tables(
         path = folder / f"{side}_labels.csv"
         found = getattr(model, f"{side}_labels_"), getattr(model, f"{side}_confidence_")
         results.write_labels(path, names, found, more, raw_names)
-    results.write_blocks(folder / "blocks.csv", model)
+    results.write_blocks(folder / "blocks.csv", model, inputs.fitted_values(model, table))
     model.save(folder / "model.ccot")
 
 
