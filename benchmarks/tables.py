@@ -5,8 +5,8 @@ once without, always with the same settings. The others get standardised numbers
 the mean) and one-hot categories with the total variance of one number: K-means with the number
 given and with the one of largest silhouette, Gaussian mixtures with diagonal covariances and the
 number of least BIC, and k-prototypes (numbers and words apart, the number given) where ``kmodes``
-is installed. Khiops, where it is installed, gets the table as it was read and clusters instances and
-variables by its own criterion; it draws nothing at random and runs once.
+is installed. Khiops, where it is installed, gets the table as it was read and clusters instances
+and variables by its own criterion; it draws nothing at random and runs once.
 """
 
 import argparse

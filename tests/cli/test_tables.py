@@ -201,3 +201,14 @@ def test_block_means_of_a_matrix_are_told_before_and_after_centring(ccot, table,
     for block in rows_of(tmp_path / "genes-ccot" / "blocks.csv"):
         assert 0 < float(block["mean"]) < 10
         assert float(block["prepared_mean"]) < float(block["mean"]) - 1
+
+
+def test_a_list_of_cells_is_told_from_a_table(ccot, tmp_path):
+    cells = [f"u{RNG.integers(15)},m{RNG.integers(12)},{RNG.integers(1, 6)}" for _ in range(300)]
+    (tmp_path / "long.csv").write_text("\n".join(["user,movie,stars", *cells]))
+    outcome = ccot("fit", "long.csv", "--no-report")
+    assert "cell of the row in 'user' and the column in 'movie', pass --long" in outcome.stderr
+    (tmp_path / "few.csv").write_text(
+        "\n".join(["sex,town,age", *(f"{'mf'[i % 2]},{'abc'[i % 3]},{i % 40}" for i in range(90))])
+    )
+    assert "--long" not in ccot("fit", "few.csv", "--no-report").stderr
