@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
-from benchmarks.record import load, store
+from benchmarks.record import load, store, this_run
 from benchmarks.tables import LabelledTable, tables
 from ccot import TransportCoclustering
 from ccot.blocks import columns, preparation, table_columns, table_fit
@@ -182,6 +182,7 @@ def main() -> None:
         "rule": RULE,
         "nmi": mean(results[RULE]),
         "left_out": mean(judged),
+        "combinations": len(GRID),
         "best": {"rule": best, "nmi": mean(results[best])},
         "chosen": chosen,
         "one_by_one": one_by_one(results),
@@ -191,7 +192,9 @@ def main() -> None:
         },
     }
     print(summary)
-    print(f"stored {store('table_rules', {'summary': summary, 'trials': trials})}")
+    fitted = load("table_rules")["fitted"] if arguments.stored else this_run()
+    result = {"summary": summary, "fitted": fitted, "trials": trials}
+    print(f"stored {store('table_rules', result)}")
 
 
 if __name__ == "__main__":

@@ -130,8 +130,9 @@ def khiops(data: LabelledTable, seed: int) -> np.ndarray:
         if not Path(found).exists():  # "No informative coclustering found in data"
             return labels
         report = json.loads(Path(found).read_text())["coclusteringReport"]
+    # Instances are called by their lines, of which the first is the header.
     for label, group in enumerate(report["dimensionPartitions"][0]["valueGroups"]):
-        labels[[int(row) - 1 for row in group["values"] if row.isdecimal()]] = label
+        labels[[int(line) - 2 for line in group["values"]]] = label
     return labels
 
 

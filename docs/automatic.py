@@ -79,5 +79,5 @@ def rules() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "automatic": automatic,
     "automatic_numbers": automatic_numbers,
-    "rules": rules,
+    "number_rules": rules,
 }
