@@ -120,7 +120,7 @@ REFUSED = {
         text(json.dumps([{"a": 1, "t": [1]}, {"a": 2, "u": {}}]), "in.json"), {},
         "'t', 'u' hold lists or objects: .* by --drop t --drop u",
     ),
-    "columns of json": (text('{"a": [1, 2], "b": [3, 4]}', "in.json"), {}, "write a list of records"),
+    "columns of json": (text('{"a": [1, 2], "b": [3, 4]}', "in.json"), {}, "a list of records"),
     "list of lists": (text("[[1, 2], [3, 4]]", "in.json"), {}, "record 1 is no object"),
     "deep json": (text("[" * 200_000, "in.json"), {}, "record 1 is no JSON"),
     "truncated json": (text('[{"a": 1}, {"a":', "in.json"), {}, "record 2 is no JSON"),

@@ -269,18 +269,14 @@ def write_blocks(path: Path, model: Any, values: Any) -> None:
 
 def _means_as_read(model: Any, values: Any) -> np.ndarray:
     """Return means of a table's blocks; NaN where several columns, or words, have no common one."""
-    means = np.full(model.block_means_.shape, np.nan)
+    means, labels = np.full(model.block_means_.shape, np.nan), model.row_labels_
     columns, named = model.preparation_.columns, model.preparation_.names
     table = values if isinstance(values, Table) else Table(dict(zip(named, values.T, strict=True)))
-    for j in range(means.shape[1]):
+    for j in range(model.n_column_clusters_):
         place, *others = np.flatnonzero(model.column_labels_ == j)
-        if others or columns[place].family == "multinomial":
-            continue
-        column = columns[place].shown(table)
-        held = np.isfinite(column)
-        total, number = (
-            np.bincount(model.row_labels_[held], weights, len(means))
-            for weights in (column[held], None)
-        )
-        means[:, j] = total / np.where(number > 0, number, np.nan)
+        if not others and columns[place].family != "multinomial":
+            column = columns[place].shown(table)
+            held = np.isfinite(column)
+            total = np.bincount(labels[held], column[held], len(means))
+            means[:, j] = total / np.maximum(np.bincount(labels[held], minlength=len(means)), 1)
     return means
