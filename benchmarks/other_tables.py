@@ -21,7 +21,6 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "crabs": ("sp", ("index",)),
     "iris": ("Species", ()),
     "kyphosis": ("Kyphosis", ()),
-    "leafshape17": ("arch", ()),
     "mpg": ("drv", ()),
     "msleep": ("vore", ("name",)),
     "painters": ("School", ()),

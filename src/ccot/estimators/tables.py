@@ -194,9 +194,10 @@ class TableInput(InductiveCoclustering):
         rows, others = portray_sides(
             values, self.row_labels_, labels, columns, self._row_names(), confidence
         )
+        titles = np.array(matrix.preparation.names, dtype=object)
         surest = np.argsort(-self.column_confidence_, kind="stable")
         # A category is one member of its cluster, however many levels it has.
-        members = [self.feature_names_in_[surest[self.column_labels_[surest] == k]]
+        members = [titles[surest[self.column_labels_[surest] == k]]
                    for k in range(len(others))]  # fmt: skip
         self._kept_portraits = (
             rows,
