@@ -87,7 +87,7 @@ lock: install  ## resolve the files in requirements/ anew
 	$(BIN)/$(LOCK) --output-file requirements/locked.txt \
 	    $(addprefix --extra ,test report docs mutation lock)
 	$(BIN)/$(LOCK) --output-file requirements/lowest.txt --resolution lowest-direct \
-	    $(addprefix --extra ,dask io paper report serve zarr test)
+	    $(addprefix --extra ,dask io paper report serve tables zarr test)
 
 	$(BIN)/$(LOCK) --output-file requirements/serve.txt --extra serve
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --fork-strategy fewest \

@@ -144,7 +144,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "automatic": automatic,
     "automatic_numbers": automatic_numbers,
     "automatic_rivals": automatic_rivals,
-    "rules": rules,
+    "number_rules": rules,
     "confidence": confidence,
     "generalisation_rows": lambda: _generalisation("rows", "rows"),
     "generalisation_columns": lambda: _generalisation("columns", "columns of each sample"),

@@ -17,6 +17,7 @@ import faults
 import growth
 import large
 import layers
+import mixed
 import ratings
 import reliability
 import reproduction
@@ -383,8 +384,8 @@ TABLES: dict[str, Callable[[], str]] = {
     for made in (detector, detector_summary, reach, nostructure, quality, noise, diagonal, degree,
                  movielens, speed, real, real_sets, robust, robust_summary, rules, scaling, sweeps)
 }  # fmt: skip
-for module in (automatic, claims, commands, faults, growth, large, layers, ratings, reliability,
-               reproduction, suite, supply, variants):  # fmt: skip
+for module in (automatic, claims, commands, faults, growth, large, layers, mixed, ratings,
+               reliability, reproduction, suite, supply, variants):  # fmt: skip
     TABLES |= module.TABLES
 
 

@@ -154,7 +154,7 @@ def test_setosa_has_short_petals(tmp_path):
     told = frame[(frame.side == "row") & (frame.cluster == setosa)].iloc[0]
     assert (told.column, told.direction, told.share) == ("petal length (cm)", "low", 1.0)
     assert told["mean"] == pytest.approx(1.46, abs=0.02)
-    assert "low petal length (cm) -1.3 sd" in model.summary()
+    assert "low petal length (cm) -1.301 (-1.3 sd)" in model.summary()
     again = load_model(model.save(tmp_path / "iris.ccot"))
     assert again.cluster_names_ == model.cluster_names_
     assert again.describe_clusters().equals(model.describe_clusters())

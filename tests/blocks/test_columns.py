@@ -90,3 +90,15 @@ def test_dates_are_days_and_ordered_levels_ranks():
     np.testing.assert_array_equal(read_column(dates, ColumnKind("x", "date", "")), [1.0, np.nan])
     grade = ColumnKind("x", "ordered", "", ("lo", "mid", "hi"))
     np.testing.assert_array_equal(read_column(words("hi", "?", "lo"), grade), [2.0, np.nan, 0.0])
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [("strongly disagree", "disagree", "neither agree nor disagree", "agree", "strongly agree"),
+     ("very dissatisfied", "neutral", "satisfied")],
+)  # fmt: skip
+def test_answers_of_surveys_are_ordered(scale):
+    answers = np.array([scale[i % len(scale)].capitalize() for i in range(40)], dtype=object)
+    (kind,) = recognise(Table({"answer": answers}))
+    assert kind.kind == "ordered"
+    assert [level.lower() for level in kind.levels] == list(scale)

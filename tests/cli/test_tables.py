@@ -140,3 +140,75 @@ def test_from_a_table_to_labels_and_back(ccot, mixed, tmp_path):
         outcome.stderr
     )
     assert "1 cells hold a category that no fitted row has" in outcome.stderr
+
+
+def test_predict_reads_new_rows_as_the_fitted_ones(ccot, tmp_path):
+    rows = [f"{RNG.normal(9 * (i % 2), 1):.2f};{'uv'[i % 2]};code{i}".replace(".", ",")
+            for i in range(60)]  # fmt: skip
+    text = "\n".join(["größe;art;kürzel", *rows])
+    (tmp_path / "old.csv").write_text(text, encoding="cp1252")
+    ccot("fit", "old.csv", "--index-col", "kürzel", "--encoding", "cp1252", "--no-report")
+    model = "old-ccot/model.ccot"
+    outcome = ccot("predict", model, "old.csv")
+    told = list(csv.DictReader(outcome.stdout.splitlines()))
+    fitted = rows_of(tmp_path / "old-ccot" / "row_labels.csv")
+    assert [(row["name"], row["cluster"]) for row in told] == [
+        (row["name"], row["cluster"]) for row in fitted
+    ]
+    assert told[3]["name"] == "code3"
+    assert "read as the fitted file was: encoding cp1252" in outcome.stderr
+    # Rows that have no names are numbered; the column of names may be anywhere.
+    (tmp_path / "new.csv").write_text("größe;art\n0,5;u\n9,1;v\n", encoding="cp1252")
+    assert [line[0] for line in csv.reader(ccot("predict", model, "new.csv").stdout.splitlines())
+            ] == ["name", "0", "1"]  # fmt: skip
+    (tmp_path / "new.csv").write_text("kürzel;größe;art\nx;0,5;u\ny;9,1;v\n")
+    outcome = ccot("predict", model, "new.csv", "--encoding", "utf-8")
+    assert [line.split(",")[0] for line in outcome.stdout.splitlines()] == ["name", "x", "y"]
+
+
+def test_predict_finds_row_names_by_their_place(ccot, tmp_path):
+    rows = [f"{RNG.normal(9 * (i % 2), 1):.2f},{RNG.normal(5 * (i % 2), 1):.2f},{100 + 3 * i}"
+            for i in range(40)]  # fmt: skip
+    (tmp_path / "plain.csv").write_text("\n".join(rows))
+    ccot("fit", "plain.csv", "--index-col", "2", "--no-header", "--no-report")
+    told = ccot("predict", "plain-ccot/model.ccot", "plain.csv").stdout.splitlines()
+    assert [line.split(",")[0] for line in told[1:4]] == ["100", "103", "106"]
+
+
+def test_block_means_are_told_as_read_and_as_prepared(ccot, mixed, tmp_path):
+    outcome = ccot("fit", mixed, "--no-report", "--drop", "species", "--drop", "legs")
+    found = tmp_path / "mixed-ccot"
+    labels = np.array([int(row["cluster"]) for row in rows_of(found / "row_labels.csv")])
+    where = {row["name"]: row for row in rows_of(found / "column_labels.csv")}
+    blocks = rows_of(found / "blocks.csv")
+    size = np.array([float(row["size"]) for row in rows_of(mixed)])
+    for block in blocks:
+        assert abs(float(block["prepared_mean"])) > 0.5
+        if block["column_cluster"] == where["size"]["cluster"]:
+            expected = size[labels == int(block["row_cluster"])].mean()
+            assert float(block["mean"]) == pytest.approx(expected)
+            assert f"size {expected:.4g} (" in outcome.stdout
+        if block["column_cluster"] == where["colour"]["cluster"]:
+            assert block["mean"] == ""
+    # Categories are told by their names, not by those of their levels.
+    ccot("fit", mixed, "--no-report", "--n-column-clusters", 2, "--out", "two")
+    summary = json.loads((tmp_path / "two" / "run.json").read_text())["result"]["summary"]
+    assert any("species, colour" in line for line in summary)
+
+
+def test_block_means_of_a_matrix_are_told_before_and_after_centring(ccot, table, blocks, tmp_path):
+    ccot("fit", table, "--no-report", "--center", "both")
+    for block in rows_of(tmp_path / "genes-ccot" / "blocks.csv"):
+        assert 0 < float(block["mean"]) < 10
+        assert float(block["prepared_mean"]) < float(block["mean"]) - 1
+
+
+def test_a_list_of_cells_is_told_from_a_table(ccot, tmp_path):
+    cells = [f"u{RNG.integers(15)},m{RNG.integers(12)},{RNG.integers(1, 6)}" for _ in range(300)]
+    (tmp_path / "long.csv").write_text("\n".join(["user,movie,stars", *cells]))
+    outcome = ccot("fit", "long.csv", "--no-report")
+    assert "cell of the row in 'user' and the column in 'movie', pass --long" in outcome.stderr
+    (tmp_path / "few.csv").write_text(
+        "\n".join(["sex,town,age", *(f"{'mf'[i % 2]},{'abc'[i % 3]},{i % 40}" for i in range(90))])
+    )
+    assert "--long" not in ccot("fit", "few.csv", "--no-report").stderr

@@ -120,7 +120,7 @@ REFUSED = {
         text(json.dumps([{"a": 1, "t": [1]}, {"a": 2, "u": {}}]), "in.json"), {},
         "'t', 'u' hold lists or objects: .* by --drop t --drop u",
     ),
-    "columns of json": (text('{"a": [1, 2], "b": [3, 4]}', "in.json"), {}, "one flat record a row"),
+    "columns of json": (text('{"a": [1, 2], "b": [3, 4]}', "in.json"), {}, "a list of records"),
     "list of lists": (text("[[1, 2], [3, 4]]", "in.json"), {}, "record 1 is no object"),
     "deep json": (text("[" * 200_000, "in.json"), {}, "record 1 is no JSON"),
     "truncated json": (text('[{"a": 1}, {"a":', "in.json"), {}, "record 2 is no JSON"),
@@ -302,3 +302,46 @@ def test_long_feather_table(tmp_path):
     table = read_matrix(tmp_path / "a.feather", long=True)
     assert table.values.toarray().tolist() == [[2, 0], [0, 1]]
     assert table.row_names == ("ann", "bob")
+
+
+def test_a_sheet_of_one_column_names_the_other_sheets(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "README"
+    book.active.append(["see the other sheet"])
+    book.create_sheet("data").append(["a", "b"])
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(
+        InputError, match=r"sheet 'README' has only one column: .*'data': pass --sh"
+    ):
+        read_table(tmp_path / "a.xlsx")
+
+
+@pytest.mark.parametrize("text", ['{"data": [{"a": 1}], "n": 1}', '{"a": {"0": 1}, "b": {"0": 2}}'])
+def test_one_object_is_no_list_of_records(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(InputError, match=r"hold lists or objects: write a list of records, \[\{"):
+        read_table(tmp_path / "a.json")
+
+
+def test_comments_above_a_table_are_named(tmp_path):
+    (tmp_path / "a.tsv").write_text("# exported\n# by hand\na\tb\n1\t2\n3\t4\n")
+    with pytest.raises(InputError, match="remove the lines of '#' above the table"):
+        read_table(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize(
+    ("first", "is_header"),
+    [("1952,1957,1962,1967,1972", True), ("0,1,2,3,4", True), ("1,2,3,4,5", True),
+     ("5,6,7,8,9", False), ("1972,1952,1957,1962,1967", False), ("0,1,2", False)],
+)  # fmt: skip
+def test_a_line_of_numbers_that_counts_the_columns_is_a_header(tmp_path, first, is_header):
+    width = first.count(",") + 1
+    rows = [",".join(f"{10 * i + j * j}.5" for j in range(width)) for i in range(6)]
+    (tmp_path / "a.csv").write_text("\n".join([first, *rows]))
+    table = read_matrix(tmp_path / "a.csv")
+    assert len(table.values) == 6 + (not is_header)
+    assert any("is taken for a header: pass --no-header" in n for n in table.notes) == is_header
+    # A line is no header where others are like it.
+    (tmp_path / "a.csv").write_text("\n".join([first, first, *rows]))
+    assert len(read_matrix(tmp_path / "a.csv").values) == 8

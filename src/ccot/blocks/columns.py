@@ -43,7 +43,13 @@ _SCALES = (
     ("very poor", "poor", "fair", "average", "good", "very good", "excellent"),
     ("never", "rarely", "seldom", "sometimes", "often", "usually", "always"),
     ("none", "slight", "mild", "moderate", "severe", "extreme"),
-    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    (
+        *("strongly disagree", "disagree", "somewhat disagree", "slightly disagree", "neutral"),
+        *("neither agree nor disagree", "undecided", "slightly agree", "somewhat agree", "agree"),
+        "strongly agree",
+    ),
+    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
+    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
     ("xs", "s", "m", "l", "xl", "xxl"),
     (
         *("zero", "one", "two", "three", "four", "five", "six"),

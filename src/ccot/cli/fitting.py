@@ -68,6 +68,7 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         model.set_params(checkpoint=kept)
         seen = _fit(model, table, progress, asked.jobs) + inputs.doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
+        model._file_options = read.told()
         _write_tables(folder, model, table, annotations, asked.raw_names)
         if asked.report:
             with progress.step("writing the report"):
@@ -197,7 +198,7 @@ def _write_tables(
         path = folder / f"{side}_labels.csv"
         found = getattr(model, f"{side}_labels_"), getattr(model, f"{side}_confidence_")
         results.write_labels(path, names, found, more, raw_names)
-    results.write_blocks(folder / "blocks.csv", model)
+    results.write_blocks(folder / "blocks.csv", model, inputs.fitted_values(model, table))
     model.save(folder / "model.ccot")
 
 

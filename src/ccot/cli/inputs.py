@@ -30,6 +30,8 @@ NUMBER_KINDS = ("number", "count", "share", "money")
 _FEW_COLUMNS = 100
 # A column with this share of the variance leaves nothing to the others; so many values tell.
 _OVERWHELMING, _ENOUGH = 0.95, 2**20
+# A list of cells has at least so many rows and columns.
+_SOME_NAMES = 10
 
 
 def read_input(
@@ -140,6 +142,26 @@ def fitted_values(model: Any, table: NamedMatrix) -> Any:
     return as_table(table) if tells and is_small and table.column_names else table.values
 
 
+def _lists_cells(table: Table) -> list[str]:
+    """Say if a table looks like a list of cells: two columns of words that come again and again."""
+    names, n_rows = list(table.columns), table.shape[0]
+    cells, others = [table.columns[name] for name in names[:2]], names[2:]
+    words = all(one.dtype.kind == "O" for one in cells)
+    numbers = all(table.columns[name].dtype.kind == "f" for name in others)
+    if len(others) > 2 or not words or not numbers:
+        return []
+    if not all(_SOME_NAMES <= len(set(one.tolist())) <= n_rows / 2 for one in cells):
+        return []
+    return [f"if each line is a cell of the row in {names[0]!r} and the column in {names[1]!r}, "
+            "pass --long"]  # fmt: skip
+
+
+def names_of(fitted: Any) -> str | None:
+    """Return which column was asked to name the rows of the file that a model was fitted to."""
+    column = getattr(fitted, "_file_options", {}).get("index_col")
+    return column if isinstance(column, str) else None
+
+
 def is_of_table(model: Any) -> bool:
     """Return True for a model of a table, whose columns have names and kinds."""
     return hasattr(getattr(model, "preparation_", None), "names")
@@ -188,8 +210,10 @@ def _count_gaps(column: np.ndarray) -> int:
 
 
 def doubts(model: Any, table: NamedMatrix) -> list[str]:
-    """Say if one column outweighs all others, as it does where units differ."""
+    """Say if a table may list cells, and if one column outweighs others, as units make it."""
     values = table.values
+    if isinstance(values, Table):
+        return _lists_cells(values)
     if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
         return []
     if is_of_table(model):  # columns have scales of their own

@@ -52,7 +52,7 @@ def predict(
     - `ccot predict genes-ccot/model.ccot new.csv`
     - `ccot predict model.ccot samples.csv --columns --out samples.labels.csv`
     """
-    from ccot.cli.inputs import aligned, read_input
+    from ccot.cli.inputs import aligned, names_of, read_input
     from ccot.cli.progress import ConsoleProgress
     from ccot.cli.results import write_rows
     from ccot.estimators.models import load_model
@@ -69,9 +69,13 @@ def predict(
     progress = ConsoleProgress(quiet)
     known = getattr(fitted, "row_names_in_" if columns else "feature_names_in_", None)
     known = None if known is None else [str(name) for name in known]
-    table = read_input(read, source, progress, known=() if columns or known is None else known)
+    taken = {"known": () if columns or known is None else known, "index_before": names_of(fitted)}
+    as_before = read.as_before(fitted)
+    table = read_input(as_before, source, progress, **taken)
     warn = (lambda line: None) if quiet else partial(typer.echo, err=True)
-    for note in table.notes:
+    said = {name: value for name, value in as_before.told().items() if name not in read.told()}
+    again = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in said.items())
+    for note in (*table.notes, *([f"read as the fitted file was: {again}"] if again else [])):
         warn(f"note: {note}")
     table, places, left_out = aligned(fitted, table, known, columns)
     if left_out:
@@ -156,7 +160,7 @@ def report(
     - `ccot report a/model.ccot b/model.ccot --data genes.csv --out both.html`
     - `ccot report films.ccot --users users.csv --out films.html`
     """
-    from ccot.cli.inputs import read_input
+    from ccot.cli.inputs import names_of, read_input
     from ccot.cli.progress import ConsoleProgress
     from ccot.report import write_report
 
@@ -165,7 +169,8 @@ def report(
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
     if data is not None:
-        table = read_input(read, data, progress)
+        named = names_of(first)
+        table = read_input(read.as_before(first), data, progress, index_before=named)
         _check_shapes(fitted, table, data)
         matrix = table.values
         row_names = table.row_names or row_names

@@ -92,6 +92,22 @@ class Reading:
         """Column of row names; False: there is none, None: find out."""
         return False if self.index_col == "none" else self.index_col
 
+    def told(self, *, is_said: bool = True) -> dict[str, Any]:
+        """Return what was said, or was not, of the file that may hold of others: a model keeps it.
+
+        Columns that were left out need not be: nobody looks for them in new rows.
+        """
+        usual = {one.name: getattr(one.default, "default", None) for one in fields(self)}
+        given = {name: getattr(self, name) for name in usual if name not in ("drop", "by_row")}
+        return {name: given[name] for name in given if (given[name] != usual[name]) == is_said}
+
+    def as_before(self, fitted: Any) -> Reading:
+        """Return the same and, where nothing is said, what was said of the file of a model."""
+        before = getattr(fitted, "_file_options", {})
+        silent = self.told(is_said=False).keys() - {"index_col"}
+        kept = {name: before[name] for name in silent & before.keys()}
+        return replace(self, **{n: v for n, v in kept.items() if isinstance(v, str | bool)})
+
     def as_whole(self, refusal: str) -> Reading:
         """Return the same, but never row by row; that is refused if it was asked for."""
         if self.by_row:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from ccot.io.matrix import Table
 from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
@@ -249,12 +250,33 @@ def write_labels(
         write_rows(file, ("name", "cluster", "confidence", *more), rows, raw_names=raw_names)
 
 
-def write_blocks(path: Path, model: Any) -> None:
-    """Write one line a block: its clusters, its size, its mean."""
+def write_blocks(path: Path, model: Any, values: Any) -> None:
+    """Write one line a block: its clusters, its size, its mean as read and as prepared."""
     row_sizes, column_sizes = (sizes_of(model, side) for side in SIDES)
+    means = model.block_means_
+    prepared = getattr(model, "prepared_block_means_", np.full_like(means, np.nan))
+    if hasattr(getattr(model, "preparation_", None), "shown_values"):
+        means = _means_as_read(model, values)
     rows = (
-        (i, j, int(row_sizes[i]), int(column_sizes[j]), float(mean))
-        for (i, j), mean in np.ndenumerate(model.block_means_)
-    )
+        (i, j, int(row_sizes[i]), int(column_sizes[j]),
+         *("" if np.isnan(one) else float(one) for one in (means[i, j], prepared[i, j])))
+        for i, j in np.ndindex(means.shape)
+    )  # fmt: skip
+    header = "row_cluster", "column_cluster", "rows", "columns", "mean", "prepared_mean"
     with path.open("w", newline="", encoding="utf-8") as file:
-        write_rows(file, ("row_cluster", "column_cluster", "rows", "columns", "mean"), rows)
+        write_rows(file, header, rows)
+
+
+def _means_as_read(model: Any, values: Any) -> np.ndarray:
+    """Return means of a table's blocks; NaN where several columns, or words, have no common one."""
+    means, labels = np.full(model.block_means_.shape, np.nan), model.row_labels_
+    columns, named = model.preparation_.columns, model.preparation_.names
+    table = values if isinstance(values, Table) else Table(dict(zip(named, values.T, strict=True)))
+    for j in range(model.n_column_clusters_):
+        place, *others = np.flatnonzero(model.column_labels_ == j)
+        if not others and columns[place].family != "multinomial":
+            column = columns[place].shown(table)
+            held = np.isfinite(column)
+            total = np.bincount(labels[held], column[held], len(means))
+            means[:, j] = total / np.maximum(np.bincount(labels[held], minlength=len(means)), 1)
+    return means

@@ -26,9 +26,10 @@ _BATCH_ENTRIES = 2**22
 class Column:
     """One column as people know it.
 
-    ``kind`` is the unit of a difference: standard deviations ("number"), ratios ("amount"),
-    percentage points of ones ("binary") or of a category ("level"); None: read off the values.
-    ``level`` is the category whose members have a one in this column.
+    ``kind`` is the unit of a difference: standard deviations ("number", or "rank" where a mean
+    says little: dates, ordered words), ratios ("amount"), percentage points of ones ("binary") or
+    of a category ("level"); None: read off the values. ``level`` is the category whose members
+    have a one in this column.
     """
 
     name: str
@@ -113,7 +114,8 @@ def column_statistics(
     """Return sums over groups of columns, which are standardised unless all are of one kind."""
     groups = _memberships(labels)
     # Numbers have units of their own.
-    alike = rows.kinds[0] if (rows.kinds == rows.kinds[0]).all() else "number"
+    kinds = {*rows.kinds.tolist()} - {"rank"} or {"number"}
+    alike = kinds.pop() if len(kinds) == 1 else "number"
     kinds = np.full(matrix.shape[0], alike)
     if sp.issparse(matrix):
         sums = _sparse_sums(sp.csr_array(matrix.T), groups)

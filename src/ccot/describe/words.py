@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from ccot.persistence.registry import stored
 
+# Kinds of columns whose means are compared in standard deviations.
+_BY_SPREAD = ("number", "rank")
+
 
 @stored()
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Trait:
     @property
     def amount(self) -> str:
         """Signed difference, in the unit of the column."""
-        if self.kind == "number":
+        if self.kind in _BY_SPREAD:
             return f"{(self.value - self.overall) / self.deviation:+.1f} sd".replace("-", "-")
         if self.kind == "amount":
             return f"× {_digits(self.value / self.overall)}" if self.value else "none"
@@ -44,10 +47,17 @@ class Trait:
         return f"{100 * self.value:.0f} % ({points} points)"
 
     @property
+    def in_both_units(self) -> str:
+        """Mean of the cluster in the unit of the column, and its signed difference from all."""
+        if self.kind == "number":
+            return f"{self.value:.4g} ({self.amount})"
+        return "" if self.amount == "none" else self.amount
+
+    @property
     def phrase(self) -> str:
         """Two words that are true of the cluster."""
         high = self.effect > 0
-        if self.kind == "number":
+        if self.kind in _BY_SPREAD:
             return f"{'high' if high else 'low'} {self.title}"
         if self.kind == "amount":
             return self.title if high else f"{'little' if self.value else 'no'} {self.title}"
@@ -84,8 +94,7 @@ class Portrait:
         if not self.traits:
             return "close to the average in everything"
         return ", ".join(
-            trait.phrase if trait.amount == "none" else f"{trait.phrase} {trait.amount}"
-            for trait in self.traits[:4]
+            f"{trait.phrase} {trait.in_both_units}".strip() for trait in self.traits[:4]
         )
 
 

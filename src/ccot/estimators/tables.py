@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ccot.blocks.columns import read_column, read_levels, recognise
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.tables import TablePreparation, prepare_table
-from ccot.describe import Column, portray_sides
+from ccot.describe import TOP, Column, portray_sides
 from ccot.estimators.base import InductiveCoclustering, check_shape
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
@@ -21,6 +21,8 @@ from ccot.runtime.types import Matrix
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
+# Kinds of columns whose means say little.
+_NO_MEAN = ("date", "ordered")
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def _described(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
             columns += [Column(kind.name, "level", level) for level in kind.levels]
         elif prepared.family != "none":
             cells = read_column(values, kind)[:, None]
-            columns.append(Column(kind.name, "number"))
+            columns.append(Column(kind.name, "rank" if kind.kind in _NO_MEAN else "number"))
         else:
             continue
         parts.append(cells)
@@ -190,8 +192,20 @@ class TableInput(InductiveCoclustering):
         self._forget_portraits()
         values, columns, origin = _described(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
-        self._kept_portraits = portray_sides(
+        rows, others = portray_sides(
             values, self.row_labels_, labels, columns, self._row_names(), confidence
+        )
+        titles = np.array(matrix.preparation.names, dtype=object)
+        surest = np.argsort(-self.column_confidence_, kind="stable")
+        # A category is one member of its cluster, however many levels it has.
+        members = [titles[surest[self.column_labels_[surest] == k]]
+                   for k in range(len(others))]  # fmt: skip
+        self._kept_portraits = (
+            rows,
+            tuple(
+                replace(one, size=len(names), members=tuple(names[:TOP]))
+                for one, names in zip(others, members, strict=True)
+            ),
         )
         return self
 

@@ -260,6 +260,13 @@ class TransportCoclustering(TableInput):
         return self._placement.preparation
 
     @property
+    def prepared_block_means_(self) -> np.ndarray:
+        """Block means of the prepared values; counts are over what their margins make expected."""
+        blocks = self._fitted.blocks
+        held = np.where(blocks.exposure > 0, blocks.exposure, np.nan)
+        return blocks.total / held
+
+    @property
     def column_signs_(self) -> np.ndarray:
         """Which way each column goes within its cluster: 1 or -1, 0 for columns left out."""
         return getattr(self._fitted, "column_signs", np.ones(len(self.column_labels_)))

@@ -56,6 +56,7 @@ class ReadOptions:
     table: str | None = None
     as_words: Collection[str] = ()
     known: Collection[str] = ()  # columns of a model, which name no rows
+    index_before: str | None = None  # column that named the rows of a model, if it is there
     tables: bool = False  # whether columns of words are welcome
     source: str = ""  # what the table is if it is no text
     notes: tuple[str, ...] = ()  # what was doubtful before
@@ -189,8 +190,13 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
     first, rest = sample[0], sample[1:]
     width = len(rest[0]) if rest else len(first)
     if width < 2:
+        if options.source:
+            remedy = "; ".join(options.notes) or "pass a table of two at least"
+            raise InputError(f"{options.source} has only one column: {remedy}")
         other = guess_delimiter([row[0] for row in sample if row])
         fitting = f" {other!r}" if other in sample[-1][0] else ""
+        if first[0].startswith("#"):
+            fitting += ", remove the lines of '#' above the table"
         raise InputError(
             f"only one column was found with the delimiter {options.delimiter or ','!r}: pass "
             f"--delimiter{fitting}, or --long for lists of cells"
@@ -220,11 +226,21 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
 
 def place_columns(index: int | None, header: Header, width: int, options: ReadOptions) -> Layout:
     """Return a layout; the index is that of row names if the options ask for none."""
-    asked = options.index_col
+    asked, before = options.index_col, options.index_before
+    if asked is None and before is not None and _names_rows(before, header, width, options.known):
+        asked = False if before == "none" else before
     if asked is not None:
         index = None if asked is False else find_column(asked, header, width, "--index-col")
     dropped = frozenset(find_column(one, header, width, "--drop") for one in options.drop)
     return Layout(options, header, None if index in dropped else index, width, dropped)
+
+
+def _names_rows(column: str, header: Header, width: int, known: Collection[str]) -> bool:
+    """Tell whether the column that named the rows of another table is there to name these."""
+    if column == "none" or (header is not None and column in header):
+        return True
+    is_place = column.isdecimal() and int(column) < width
+    return is_place and (header is None or header[int(column)] not in known)
 
 
 def _check_title(sample: Sequence[list[str]], decimal: str) -> None:
@@ -266,11 +282,13 @@ def _heads(
     above_numbers = any(all(is_number(cell, decimal) for cell in below[place]) for place in words)
     if above_numbers or first[0].strip().lower() in _INDEX_NAMES:
         return True, ()
-    if not words or any(first[place].strip() in below[place] for place in words):
+    if any(first[place].strip() in below[place] for place in words):
         return False, ()
     above = [cell.strip() for place, cell in enumerate(first) if place not in words]
+    if not words and not _numbers_columns(above, rest):
+        return False, ()
     shown = f"the first line ({', '.join(first)[:40]}) is taken for"
-    if not above or _heads_numbers(above, rest, decimal):
+    if not words or not above or _heads_numbers(above, rest, decimal):
         return True, (f"{shown} a header: pass --no-header if it is a row",)
     return False, (f"{shown} a row: pass --header if it names the columns",)
 
@@ -295,6 +313,15 @@ def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) ->
     largest = max((abs(number) for number in body), default=0.0)
     whole, whole_body = (all(map(float.is_integer, numbers)) for numbers in (heads, body))
     return max(map(abs, heads)) > largest or whole != whole_body
+
+
+def _numbers_columns(above: list[str], rest: Sequence[list[str]]) -> bool:
+    """Tell whether a line of numbers alone is a header: 0, 1, 2 and so on, or years that go up."""
+    if len(above) < _MANY or not (_counts_up(above) or _are_years(above)):
+        return False
+    alike = _are_years if _are_years(above) else _counts_up
+    starts = int(above[0]) in (0, 1) or (alike is _are_years and _goes_up(above, "."))
+    return starts and not any(alike([cell.strip() for cell in row]) for row in rest)
 
 
 def _are_years(cells: list[str]) -> bool:

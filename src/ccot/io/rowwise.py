@@ -100,15 +100,17 @@ def json_rows(
     # The file is opened twice: any record may have a key that no other has.
     keys: dict[str, None] = {}
     nested: dict[str, None] = {}
+    n_records = 0
     with open_text() as text:
         for record in _records(text, name):
+            n_records += 1
             keys.update(dict.fromkeys(record))
             nested.update((key, None) for key, v in record.items() if isinstance(v, _NESTED))
     if wrong := [key for key in nested if key not in drop]:
-        raise InputError(
-            f"{name}: {_listed(wrong)} hold lists or objects: write one flat record a row, or "
-            f"leave them out by {drop_options(wrong)}"
-        )
+        remedy = f"write one flat record a row, or leave them out by {drop_options(wrong)}"
+        if n_records == 1:
+            remedy = "write a list of records, [{...}, {...}], in pandas to_json(orient='records')"
+        raise InputError(f"{name}: {_listed(wrong)} hold lists or objects: {remedy}")
     yield list(keys)
     with open_text() as text:
         for record in _records(text, name):

@@ -48,6 +48,7 @@ def check_fitted(fitted: Mapping[str, Any], size: int) -> None:
             _check_array(name, fitted[name], tuple(sizes[axis] for axis in axes))
     for name, clusters in (("row_labels_", "k"), ("column_labels_", "l")):
         _check_labels(name, fitted[name], sizes[clusters])
+    _require(isinstance(fitted.get("_file_options", {}), dict), "_file_options", "must be options")
     _check_inner(fitted.get("_coclustering"), sizes)
     _check_hierarchy(fitted.get("hierarchy_"), sizes)
     for name, value in _counts(list(fitted.values())):

@@ -1,0 +1,116 @@
+"""Results on tables of mixed columns, which ``docs/render.py`` puts in."""
+
+from collections.abc import Callable
+
+from stored import load, run_of, source, table
+
+METHODS = {
+    "found": "TransportCoclustering",
+    "given": "TransportCoclustering, number given",
+    "k_means_silhouette": "K-means and silhouette",
+    "k_means_given": "K-means, number given",
+    "gaussian_mixture_bic": "Gaussian mixture and BIC",
+    "k_prototypes_given": "k-prototypes, number given",
+    "khiops": "Khiops",
+}
+
+
+def tables_nmi() -> str:
+    result = load("tables")
+    trials, methods = result["trials"], [cell["method"] for cell in result["cells"]]
+    first = {(t["set"], t["method"]): t for t in trials if t["seed"] == 0}
+    rows = []
+    for name in dict.fromkeys(t["set"] for t in trials):
+        own = [first.get((name, method)) for method in methods]
+        known = first[name, "found"]
+        rows.append(
+            [f"{name} ({known['shape'][0]} x {known['shape'][1]})", str(known["classes"])]
+            + [f"{t['nmi']:.3f} ({t['row_clusters']})" if t else "" for t in own]
+        )
+    means = [f"{cell['nmi']:.3f}" for cell in result["cells"]]
+    rows.append(["mean", "", *means])
+    versions = ", ".join(f"{name} {number}" for name, number in result.get("rivals", {}).items())
+    note = (
+        "NMI of row clusters with the classes, and in brackets the number of clusters. "
+        f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
+        "co-clustering where it has one cluster."
+    )
+    heads = ["table", "classes", *(METHODS[method] for method in methods)]
+    return table(heads, rows) + source("tables", result, note)
+
+
+def tables_rules() -> str:
+    result = load("table_rules")
+    summary = result["summary"]
+    names = {
+        "overlap": "overlap of ranges below which units differ",
+        "skewness": "skewness above which logarithms or roots are taken (99: never)",
+        "codes": "a few whole numbers are amounts or names",
+        "price": "price of a cluster, in log k for every column",
+        "share": "share of the finest clusters up to which the evidence is trusted",
+    }
+    rows = [
+        [
+            names[one["rule"]],
+            one["ours"],
+            ", ".join(f"{value}: {nmi:.3f}" for value, nmi in one["nmi"].items()),
+            f"{one['left_out']:.3f}",
+        ]
+        for one in summary["one_by_one"]
+    ]
+    n_seeds = len({trial["seed"] for trial in result["trials"]})
+    note = (
+        f"Mean NMI over the tables, {n_seeds} seeds; the rules as they are give "
+        f"{summary['nmi']:.3f}. All five chosen together on the other tables, out of "
+        f"{summary['combinations']} combinations: {summary['left_out']:.3f} on the tables left "
+        f"out. The best combination for all tables has {summary['best']['nmi']:.3f}. Fits "
+        f"{run_of(result['fitted'])}."
+    )
+    heads = ["rule", "ours", "mean NMI by value", "value chosen on other tables"]
+    return table(heads, rows) + source("table_rules", result, note)
+
+
+def tables_planted() -> str:
+    result = load("mixed_tables")
+    summary = result["summary"]
+    alone = summary["alone"]
+    rows = [
+        ["all columns, number found", f"{summary['row_error']:.4f}"],
+        ["numbers alone, number given", f"{alone['number']:.4f}"],
+        ["counts alone, number given", f"{alone['count']:.4f}"],
+        ["categories alone, number given", f"{alone['word']:.4f}"],
+    ]
+    note = (
+        f"{summary['tables']} planted tables of {summary['shape'][0]} x {summary['shape'][1]} with "
+        f"five clusters and a fifth of the cells missing; the number of clusters is right in "
+        f"{summary['number_right']}."
+    )
+    heads = ["", "share of rows in a wrong cluster"]
+    return table(heads, rows) + source("mixed_tables", result, note)
+
+
+def tables_large() -> str:
+    result = load("large_tables")
+    runs = result["runs"]
+    rows = [
+        ["size of the file (MB)", *(str(run["megabytes_of_file"]) for run in runs)],
+        ["seconds", *(f"{run['seconds']:.0f}" for run in runs)],
+        ["processor seconds", *(f"{run['processor_seconds']:.0f}" for run in runs)],
+        ["memory (GB)", *(f"{run['gigabytes']:.2f}" for run in runs)],
+        ["clusters", *(str(run["row_clusters"]) for run in runs)],
+        ["share of rows in a wrong cluster", *(f"{run['row_error']:.5f}" for run in runs)],
+    ]
+    facts = result["facts"]
+    note = (
+        f"`ccot fit` of a file of {result['shape'][0]} x {result['shape'][1]} cells, report "
+        f"included, with {result['threads']} threads. {facts['processor']}, {facts['cores']} "
+        f"cores, load {facts['load']:g} from other work."
+    )
+    return table(["", *(run["format"] for run in runs)], rows) + source(
+        "large_tables", result, note, runs
+    )
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    made.__name__: made for made in (tables_nmi, tables_rules, tables_planted, tables_large)
+}
