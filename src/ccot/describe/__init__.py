@@ -10,6 +10,7 @@ from ccot.describe.names import describe_sides, with_names
 from ccot.describe.statistics import (
     MAX_NAMED_ROWS,
     MAX_ROWS,
+    TOP,
     Column,
     Statistics,
     column_statistics,
@@ -22,7 +23,7 @@ from ccot.describe.statistics import (
 from ccot.describe.words import Portrait, Trait
 
 __all__ = [
-    "MAX_NAMED_ROWS", "MAX_ROWS", "Column", "Portrait", "Statistics", "Trait", "column_statistics",
-    "describe_sides", "every", "members_of", "portray_sides", "row_statistics", "typical_order",
-    "with_names",
+    "MAX_NAMED_ROWS", "MAX_ROWS", "TOP", "Column", "Portrait", "Statistics", "Trait",
+    "column_statistics", "describe_sides", "every", "members_of", "portray_sides",
+    "row_statistics", "typical_order", "with_names",
 ]  # fmt: skip

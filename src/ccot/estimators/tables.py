@@ -11,7 +11,7 @@ import numpy as np
 from ccot.blocks.columns import read_column, read_levels, recognise
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.tables import TablePreparation, prepare_table
-from ccot.describe import Column, portray_sides
+from ccot.describe import TOP, Column, Portrait, portray_sides
 from ccot.estimators.base import InductiveCoclustering, check_shape
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
@@ -21,6 +21,8 @@ from ccot.runtime.types import Matrix
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
+# Two levels of which the second says that a row has what the column is called by.
+_HAS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
 
 
 @dataclass(frozen=True)
@@ -114,8 +116,10 @@ def _described(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
         kind = prepared.kind
         if prepared.family == "multinomial":
             codes = read_levels(values, kind)[:, None].astype(np.float64)
-            cells = np.where(codes < 0, np.nan, codes == np.arange(len(kind.levels)))
-            columns += [Column(kind.name, "level", level) for level in kind.levels]
+            has = {level.lower() for level in kind.levels} in _HAS
+            cells = np.where(codes < 0, np.nan, codes == np.arange(len(kind.levels))[has:])
+            levels = [Column(kind.name, "level", level) for level in kind.levels]
+            columns += [Column(kind.name, "binary")] if has else levels
         elif prepared.family != "none":
             cells = read_column(values, kind)[:, None]
             columns.append(Column(kind.name, "number"))
@@ -189,8 +193,24 @@ class TableInput(InductiveCoclustering):
             return super()._keep_portraits(matrix, columns)
         values, columns, origin = _described(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
-        self._kept_portraits = portray_sides(
+        rows, others = portray_sides(
             values, self.row_labels_, labels, columns, self._row_names(), confidence
+        )
+        # Whole columns belong to a cluster, not their levels, which in every row add up to one.
+        names, order = np.array(matrix.preparation.names), np.argsort(-self.column_confidence_)
+        leveled = {k for k, column in zip(labels, columns, strict=True) if column.kind == "level"}
+        members = [names[order[self.column_labels_[order] == k]] for k in range(len(others))]
+        self._kept_portraits = (
+            rows,
+            tuple(
+                Portrait(
+                    len(own),
+                    "",
+                    () if k in leveled else others[k].traits,
+                    tuple(own[:TOP].tolist()),
+                )
+                for k, own in enumerate(members)
+            ),
         )
         return self
 
