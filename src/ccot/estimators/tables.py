@@ -107,7 +107,7 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
     return table
 
 
-def _described(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
+def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
     """Return numbers and levels of a table as one matrix, its columns, and where they are from."""
     parts, columns, origin = [], [], []
     for position, (prepared, values) in enumerate(
@@ -191,7 +191,7 @@ class TableInput(InductiveCoclustering):
         """Keep what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
             return super()._keep_portraits(matrix, columns)
-        values, columns, origin = _described(matrix)
+        values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         rows, others = portray_sides(
             values, self.row_labels_, labels, columns, self._row_names(), confidence

@@ -19,11 +19,12 @@ from ccot.io.matrix import Table
 from ccot.plotting import _shared as shared
 from ccot.plotting._shared import SIDES, sizes_of
 from ccot.plotting.margins import (
-    add_legends,
+    add_colour_legends,
     as_tracks,
     colours_of,
     draw_track,
     draw_tree,
+    inset,
     leaf_order,
     merge_tree,
     name_places,
@@ -130,11 +131,11 @@ def plot_blocks(
         legends = {}
         for margin in zip(sides, tracks, labels, called, strict=True):
             legends |= _draw_margin(panel, *margin, plain=not beside)
-        add_legends(panel, legends)
+        add_colour_legends(panel, legends)
         panel.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
     if colorbar:
         extend = "both" if np.nanmin(image) < low or np.nanmax(image) > high else "neither"
-        shrink = min(1.0, 5 / panel.figure.get_size_inches()[1])
+        shrink = min(1.0, 5 / panel.figure.figure.get_size_inches()[1])
         bar = panel.figure.colorbar(
             shown, ax=panel, extend=extend, extendfrac=0.03, aspect=30, shrink=shrink
         )
@@ -224,7 +225,9 @@ def _cluster_labels(estimator: Any, side: _Side, names: bool) -> list[str]:
     if names:
         with contextlib.suppress(ValueError):  # what is read row by row may not be described
             called = getattr(estimator, f"{'' if side.name == 'row' else 'column_'}cluster_names_")
-    return [f"{shortened(called[k])} ({n})" for k, n in zip(side.clusters, side.sizes, strict=True)]
+    return [
+        f"{shortened(called[k], 34)} ({n})" for k, n in zip(side.clusters, side.sizes, strict=True)
+    ]
 
 
 def _shrink(
@@ -277,20 +280,18 @@ def _draw_margin(
     side: _Side,
     tracks: Mapping[str, Sequence[Any]],
     labels: Sequence[str],
-    names: Sequence[str],
+    names: list[str],
     *,
     plain: bool,
 ) -> dict[str, dict[str, Any]]:
     """Draw what stands beside one side of the matrix; return the legends of its colours."""
-    is_row, legends = side.name == "row", {}
-    inches = ax.figure.get_size_inches()[0 if is_row else 1] * (0.7 if plain else 0.6)
-    reach = 0.05 / inches
+    is_row, legends, reach = side.name == "row", {}, 0.05
 
-    def beside(thickness: float) -> Axes:
+    def beside(inches: float) -> Axes:
         nonlocal reach
-        start, width, reach = reach, thickness / inches, reach + (thickness + 0.03) / inches
-        start = -start - width if is_row or plain else 1 + start
-        return ax.inset_axes((start, 0, width, 1) if is_row else (0, start, 1, width))
+        start, reach = reach, reach + inches + 0.03
+        start = -start - inches if is_row or plain else start
+        return inset(ax, (start, inches), side.name, 0 if is_row or plain else 1)
 
     own = np.repeat([*map(shared.colour_of, side.clusters.tolist())], side.sizes)
     outermost = beside(0.08)
@@ -306,7 +307,7 @@ def _draw_margin(
         shared.without_frame(outermost)
         outermost.set(xticks=[], yticks=[])
     outermost = ax if plain else outermost
-    axis = outermost.yaxis if is_row else outermost.xaxis
+    axis: Any = outermost.yaxis if is_row else outermost.xaxis
     name_places(axis, side.middles, labels, side.sizes)
     axis.set_label_text(f"{side.name} cluster (size)")
     if plain:

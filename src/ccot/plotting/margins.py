@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Points: size of letters, and how wide one is.
-LETTERS, _WIDE = 8.0, 0.6
+LETTERS, _WIDE = 7.5, 0.62
 # More names than this are not even tried; longer ones are cut.
 _MOST_NAMES, _LONGEST = 150, 40
 _UNKNOWN, _MOST_COLOURS = "#d8d8d4", 20
@@ -23,13 +23,14 @@ _UNKNOWN, _MOST_COLOURS = "#d8d8d4", 20
 
 def merge_tree(estimator: Any, axis: int) -> list[Merge]:
     """Return the merges of the fitted clusters of one side, the pair that loses least first."""
-    found = getattr(estimator, "_coclustering", None)
+    found: Any = getattr(estimator, "_coclustering", None)
     if not hasattr(found, "hierarchy"):
         raise ValueError(
             f"{type(estimator).__name__} merges nothing: dendrograms are of TransportCoclustering"
         )
     # Blocks of a mixed table hold scores.
-    return merge_side(FAMILIES.get(found.family, FAMILIES["gaussian"]), found.blocks, axis)
+    family: Any = FAMILIES.get(found.family, FAMILIES["gaussian"])
+    return merge_side(family, found.blocks, axis)
 
 
 def leaf_order(merges: Sequence[Merge], n_clusters: int) -> np.ndarray:
@@ -38,6 +39,17 @@ def leaf_order(merges: Sequence[Merge], n_clusters: int) -> np.ndarray:
     for merge in merges:
         groups[merge.first] += groups.pop(merge.second)
     return np.concatenate([*groups.values()])
+
+
+def inset(ax: Axes, inches: tuple[float, float], side: str, edge: int) -> Axes:
+    """Return axes beside one edge of others, which begin and are as wide as said."""
+    transforms, figure = matplotlib_module("transforms"), ax.figure
+    shift = transforms.ScaledTranslation(edge, edge, ax.transAxes)
+    across = figure.dpi_scale_trans + shift
+    both = (across, ax.transAxes) if side == "row" else (ax.transAxes, across)
+    (start, width), place = inches, transforms.blended_transform_factory(*both)
+    bounds = (start, 0, width, 1) if side == "row" else (0, start, 1, width)
+    return ax.inset_axes(bounds, transform=place)
 
 
 def draw_tree(ax: Axes, merges: Sequence[Merge], middles: Mapping[int, float], side: str) -> None:
@@ -107,17 +119,23 @@ def draw_track(ax: Axes, colours: np.ndarray, side: str, title: str = "") -> Non
         ax.set_ylabel(title, fontsize=LETTERS, rotation=0, ha="right", va="center")
 
 
-def add_legends(ax: Axes, legends: Mapping[str, Mapping[str, Any]]) -> None:
+def add_colour_legends(ax: Axes, legends: Mapping[str, Mapping[str, Any]]) -> None:
     """Explain all colours at the right of the figure."""
     patch, entries = matplotlib_module("patches").Patch, []
     for title, legend in legends.items():
         entries += [patch(alpha=0, label=title)] if title and legend else []
         entries += [patch(color=colour, label=name[:_LONGEST]) for name, colour in legend.items()]
+    add_legend(ax, entries)
+
+
+def add_legend(ax: Axes, entries: Sequence[Any], **style: Any) -> None:
+    """Put a legend at the right of the figure."""
     if entries:
-        engine = type(ax.figure.get_layout_engine()).__name__
+        figure: Any = ax.figure
+        engine = type(figure.get_layout_engine()).__name__
         place = "outside right upper" if engine == "ConstrainedLayoutEngine" else "upper right"
-        style = {"fontsize": LETTERS, "frameon": False, "handlelength": 1.0}
-        ax.figure.legend(handles=entries, loc=place, **style)
+        style = {"fontsize": LETTERS, "frameon": False, "handlelength": 1.0} | style
+        figure.legend(handles=entries, loc=place, **style)
 
 
 def name_places(
@@ -133,7 +151,7 @@ def name_places(
     is_row, figure = axis.axis_name == "y", axis.axes.figure
     lengths = np.array([_WIDE * LETTERS * (len(text) + 2) for text in texts])
     turned = not is_row and lengths.sum() > 0.6 * 72 * figure.get_figwidth()
-    room = lengths if not is_row and not turned else np.full(len(texts), 1.3 * LETTERS)
+    room = lengths if not is_row and not turned else np.full(len(texts), 1.25 * LETTERS)
 
     def written(_: Any) -> list[str]:
         low, high = sorted(axis.get_view_interval())
