@@ -150,7 +150,7 @@ def name_places(
     texts = [shortened(name) for name in names[::step]]
     is_row, figure = axis.axis_name == "y", axis.axes.figure
     lengths = np.array([_WIDE * LETTERS * (len(text) + 2) for text in texts])
-    turned = not is_row and lengths.sum() > 0.6 * 72 * figure.get_figwidth()
+    turned = not is_row and lengths.sum() > 0.45 * 72 * figure.get_figwidth()
     room = lengths if not is_row and not turned else np.full(len(texts), 1.25 * LETTERS)
 
     def written(_: Any) -> list[str]:
