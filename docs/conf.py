@@ -1,5 +1,6 @@
 """How Sphinx builds the site: ``make docs``. Nothing is fetched, neither here nor by a reader."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -73,8 +74,17 @@ def show_formula(translator, node) -> None:
     except MathError as error:
         logging.getLogger(__name__).warning("formula: %s", error, location=node)
         mathml = translator.encode(node.astext())
-    translator.body.append(mathml)
+    translator.body.append(with_norms(mathml))
     raise nodes.SkipNode
+
+
+def with_norms(mathml: str) -> str:
+    """Return a formula whose bars of norms stand close to what they enclose, and do not stretch."""
+    closed = re.sub(r"<(msup|msubsup)>(\s*)<mo>‖", r'<\1>\2<mo class="mathclose">‖', mathml)
+    for side, form in (("open", "prefix"), ("close", "postfix")):
+        fence = f'<mo form="{form}" stretchy="false" lspace="0" rspace="0">‖'
+        closed = closed.replace(f'<mo class="math{side}">‖', fence)
+    return closed
 
 
 def setup(app) -> None:

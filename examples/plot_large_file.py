@@ -44,7 +44,6 @@ print(f"columns, adjusted Rand index: {adjusted_rand_score(columns, model.column
 
 # %%
 # The picture is averaged to the pixels that there are.
-# sphinx_gallery_thumbnail_number = 1
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 plot_blocks(model, file, before=True, ax=left, colorbar=False, max_pixels=200)
 plot_blocks(model, file, ax=right, max_pixels=200)
@@ -55,4 +54,5 @@ plot_block_means(model)
 shares = model.transform(path)
 print(f"{(shares.max(axis=1) > 0.99).mean():.0%} of the rows are sure of their cluster")
 folder.cleanup()
+# sphinx_gallery_thumbnail_number = 1
 plt.show()

@@ -43,7 +43,6 @@ print(f"adjusted Rand index: {adjusted_rand_score(kind, model.labels_):.2f}")
 # %%
 # Marker genes: the columns that set each cluster of cells apart. The names of the genes say for
 # which kind they were simulated.
-# sphinx_gallery_thumbnail_number = 1
 model.feature_names_in_ = np.array(genes, dtype=object)
 plot_dots(model, cells, n_columns=4, names=False)
 
@@ -61,4 +60,5 @@ second = np.sort(np.log(np.maximum(shares, 1e-300)), axis=1)[:, -2]
 print(
     f"doublets told from others by the second cluster: {roc_auc_score(doublet, second):.2f} (AUC)"
 )
+# sphinx_gallery_thumbnail_number = 1
 plt.show()

@@ -40,7 +40,6 @@ for cluster, name in enumerate(model.cluster_names_):
 
 # %%
 # The words of each cluster, and how the other clusters stand in them.
-# sphinx_gallery_thumbnail_number = 2
 plot_dots(model, texts, n_columns=4)
 
 # %%
@@ -54,10 +53,11 @@ plot_blocks(model, texts, names=True, row_colors=packages, dendrograms=True, cma
 plot_reproducibility(model)
 
 # %%
-# A signature that is not there yet, given by three words.
+# A signature that is not there yet.
 new = texts.iloc[:1] * 0
-new[["max_depth", "min_samples_leaf", "random_state"]] = 1.0
+new[["max_depth", "max_features", "max_leaf_nodes", "min_samples_leaf", "random_state"]] = 1.0
 shares = model.predict_proba(new)[0]
 for cluster in np.argsort(-shares)[:2]:
     print(f"{shares[cluster]:.0%} {model.cluster_names_[cluster]}")
+# sphinx_gallery_thumbnail_number = 2
 plt.show()

@@ -36,7 +36,6 @@ print(told[["cluster", "name", "column", "amount", "share"]].round(2).to_string(
 # %%
 # Species were not shown to the fit; they stand beside the rows. The colours of the cells are
 # standard deviations, since the columns have different units.
-# sphinx_gallery_thumbnail_number = 1
 plot_blocks(model, table, names=True, row_colors={"species": species}, cmap="RdBu_r")
 
 # %%
@@ -48,4 +47,5 @@ print(f"adjusted Rand index with both: {adjusted_rand_score(kinds, model.labels_
 # %%
 # What sets each cluster apart, and how the others stand in it.
 plot_dots(model, table)
+# sphinx_gallery_thumbnail_number = 1
 plt.show()

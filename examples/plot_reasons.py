@@ -37,7 +37,6 @@ print(pd.crosstab(kinds[kind], model.item_labels_, rownames=["kind"], colnames=[
 
 # %%
 # Who has rated what, with the kinds of books above it.
-# sphinx_gallery_thumbnail_number = 1
 figure, ax = plt.subplots(figsize=(8.5, 6), layout="constrained")
 above = {"kind": kinds[kind]}
 plot_blocks(found, ratings, ax=ax, column_colors=above, dendrograms=True, max_pixels=100)
@@ -50,9 +49,7 @@ print(pd.DataFrame(model.block_means_).round(1).to_string())
 # %%
 # One reader: the list, and where the first rating comes from.
 for best in model.recommend(0, 4):
-    print(
-        f"{titles[best.item]:12} predicted {best.rating:.1f}, liked by {best.liking:.0%} of the group"
-    )
+    print(f"{titles[best.item]:12} predicted {best.rating:.1f}, liked by {best.liking:.0%}")
 print(model.explain(0, model.recommend(0, 1)[0].item))
 
 # %%
@@ -60,4 +57,5 @@ print(model.explain(0, model.recommend(0, 1)[0].item))
 poems = np.flatnonzero(kind == 2)[:3]
 visitor = model.new_user(items=poems, ratings=[5, 5, 4])
 print("new reader:", ", ".join(titles[best.item] for best in model.recommend(visitor, 5)))
+# sphinx_gallery_thumbnail_number = 1
 plt.show()

@@ -25,7 +25,6 @@ print(pd.crosstab(party, model.labels_, rownames=["party"], colnames=["cluster"]
 
 # %%
 # Votes are ordered by which clusters of votes would be merged first. Blank is missing.
-# sphinx_gallery_thumbnail_number = 1
 plot_blocks(model, house, names=True, row_colors={"party": party}, dendrograms=True, cmap="PuOr")
 
 # %%
@@ -46,4 +45,5 @@ for place in surest:
 # %%
 # Most members are beyond doubt. The falling edges are those in between.
 plot_confidence(model)
+# sphinx_gallery_thumbnail_number = 1
 plt.show()
