@@ -69,8 +69,10 @@ html_theme_options = {
 
 def show_formula(translator, node) -> None:
     """Write a formula as MathML, which browsers draw by themselves: no script, no network."""
+    # Docutils tells an opening bar from a closing one only if the source does.
+    tex = re.sub(r"(?<!\\,)\\\|(.+?)\\\|", r"\\lVert \1 \\rVert ", node.astext())
     try:
-        mathml = tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block))
+        mathml = tex2mathml(tex, as_block=isinstance(node, nodes.math_block))
     except MathError as error:
         logging.getLogger(__name__).warning("formula: %s", error, location=node)
         mathml = translator.encode(node.astext())

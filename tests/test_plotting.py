@@ -412,11 +412,7 @@ def many_blocks(n_rows, n_columns, seed=0):
 
 @pytest.mark.parametrize(
     "shape",
-    [
-        (3, 2),
-        *(pytest.param(shape, marks=pytest.mark.slow) for shape in ((12, 9), (30, 30))),
-        (40, 40),
-    ],
+    [(3, 2), (12, 9), *(pytest.param((k, k), marks=pytest.mark.slow) for k in (30, 40))],
 )
 def test_no_text_is_written_over_another(shape):
     frame, model = many_blocks(*shape)

@@ -385,9 +385,7 @@ NUMBER_OF_CLUSTERS = {
     for name in ("n_row_clusters", "n_column_clusters")
 }
 
-_FORGOTTEN = (
-    "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit", "_sparse_rows",
-)  # fmt: skip
+_FORGOTTEN = "reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit"
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50
 

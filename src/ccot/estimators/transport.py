@@ -244,6 +244,7 @@ class TransportCoclustering(ClusterShares, TableInput):
         self._validate_params()
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
+        self.__dict__.pop("_sparse_rows", None)
         if is_sparse(rows):
             self._sparse_rows = True
         run = self._start(rows)

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.hierarchy import Merge
 from ccot.blocks.tables import TablePreparation
-from ccot.io.frames import is_frame, row_names, table_from_frame
+from ccot.estimators.tables import as_table, fitted_columns
+from ccot.io.frames import row_names
 from ccot.io.matrix import Table
 from ccot.plotting import _shared as shared
 from ccot.plotting._shared import SIDES, sizes_of
@@ -29,6 +30,7 @@ from ccot.plotting.margins import (
     merge_tree,
     name_places,
     shortened,
+    stretch,
 )
 
 if TYPE_CHECKING:
@@ -128,10 +130,9 @@ def plot_blocks(
         shared.whole_ticks(panel.yaxis)
     else:
         _draw_borders(panel, sides)
-        legends = {}
-        for margin in zip(sides, tracks, labels, called, strict=True):
-            legends |= _draw_margin(panel, *margin, plain=not beside)
-        add_colour_legends(panel, legends)
+        margins = zip(sides, tracks, labels, called, strict=True)
+        legends = [_draw_margin(panel, *margin, plain=not beside) for margin in margins]
+        add_colour_legends(panel, [*legends[0], *legends[1]])
         panel.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
     if colorbar:
         extend = "both" if np.nanmin(image) < low or np.nanmax(image) > high else "neither"
@@ -180,13 +181,10 @@ def _values(estimator: Any, X: Any, scale: str) -> tuple[Any, bool]:
         raise ValueError(f'scale={scale!r} must be "auto", "none" or "columns"')
     preparation = getattr(estimator, "preparation_", None)
     is_table = isinstance(preparation, TablePreparation)
-    if isinstance(X, Table) or (is_table and is_frame(X)):
-        table = X if isinstance(X, Table) else table_from_frame(X)
-        X = (
-            preparation.shown_values(table)
-            if is_table
-            else np.column_stack([*table.columns.values()])
-        )
+    if is_table and (table := as_table(X)) is not None:
+        X = preparation.shown_values(table)
+    elif isinstance(X, Table):
+        X = fitted_columns(X, None)
     matrix = X if sp.issparse(X) else np.asarray(X)
     if sp.issparse(matrix) or scale == "none" or (scale == "auto" and not is_table):
         return matrix, False
@@ -283,29 +281,31 @@ def _draw_margin(
     names: list[str],
     *,
     plain: bool,
-) -> dict[str, dict[str, Any]]:
+) -> list[tuple[str, dict[str, Any]]]:
     """Draw what stands beside one side of the matrix; return the legends of its colours."""
-    is_row, legends, reach = side.name == "row", {}, 0.05
+    is_row, legends, reach = side.name == "row", [], 0.05
 
     def beside(inches: float) -> Axes:
         nonlocal reach
         start, reach = reach, reach + inches + 0.03
-        start = -start - inches if is_row or plain else start
-        return inset(ax, (start, inches), side.name, 0 if is_row or plain else 1)
+        start, edge = (-start - inches, 0) if is_row or plain else (start, 1)
+        return inset(ax, (start, inches), side.name, edge)
 
-    own = np.repeat([*map(shared.colour_of, side.clusters.tolist())], side.sizes)
     outermost = beside(0.08)
-    draw_track(outermost, colours_of(own.tolist())[0], side.name)
+    for k, ends in zip(side.clusters.tolist(), shared.spans(side.sizes), strict=True):
+        bar = outermost.axhspan if is_row else outermost.axvspan
+        bar(*ends, color=shared.colour_of(k), linewidth=0)
+    stretch(outermost, side.name, side.sizes.sum())
     for title, values in tracks.items():
-        colours, legends[title] = colours_of(values)
+        colours, legend = colours_of(values)
+        legends.append((title, legend))
         outermost = beside(0.13)
         draw_track(outermost, colours[side.order], side.name, title)
     if len(side.merges):
         outermost = beside(0.7)
         middles = dict(zip(side.clusters.tolist(), side.middles.tolist(), strict=True))
         draw_tree(outermost, side.merges, middles, side.name)
-        shared.without_frame(outermost)
-        outermost.set(xticks=[], yticks=[])
+        stretch(outermost, side.name, side.sizes.sum())
     outermost = ax if plain else outermost
     axis: Any = outermost.yaxis if is_row else outermost.xaxis
     name_places(axis, side.middles, labels, side.sizes)
@@ -313,16 +313,13 @@ def _draw_margin(
     if plain:
         axis.set_tick_params(pad=12)
         return legends
+    points: Any = ax.yaxis if is_row else ax.xaxis
+    points.set_ticks([])
     if is_row:
-        outermost.set_ylim(side.sizes.sum(), 0)
-        ax.yaxis.tick_right()
+        points.tick_right()
     else:
-        outermost.set_xlim(0, side.sizes.sum())
         axis.tick_top()
         axis.set_label_position("top")
-    own_axis = ax.yaxis if is_row else ax.xaxis
-    own_axis.set_ticks([])
-    if len(names):
-        places = np.arange(len(side.order)) + 0.5
-        name_places(own_axis, places, [names[i] for i in side.order])
+    if names:
+        name_places(points, np.arange(len(side.order)) + 0.5, [names[i] for i in side.order])
     return legends

@@ -82,8 +82,10 @@ def plot_dots(
     panel: Axes = shared.new_axes(1, size) if ax is None else ax
     most = max(float(np.abs(means).max()), 1e-9)
     across, down = np.meshgrid(np.arange(len(columns)), groups)
-    style: dict[str, Any] = {"cmap": cmap, "vmin": -most, "vmax": most, "edgecolors": shared.FAINT}
-    dots = panel.scatter(across, down, _LARGEST**2 * share, means, linewidths=0.4, **style)
+    dots = panel.scatter(
+        across, down, _LARGEST**2 * share, means, cmap=cmap, vmin=-most, vmax=most,
+        edgecolors=shared.FAINT, linewidths=0.4,
+    )  # fmt: skip
     panel.set(xlim=(-0.6, len(columns) - 0.4), ylim=(len(groups) - 0.4, -0.6))
     name_places(panel.xaxis, np.arange(len(columns)), titles)
     name_places(panel.yaxis, np.arange(len(groups)), labels, told.sizes)
@@ -91,11 +93,9 @@ def plot_dots(
     shared.without_frame(panel)
     bar = panel.figure.colorbar(dots, ax=panel, aspect=20)
     bar.set_label("mean, in standard deviations", fontsize="small")
-    line = shared.matplotlib_module("lines").Line2D
-    sizes = [(part, {"markersize": _LARGEST * part**0.5}) for part in (0.1, 0.5, 1.0)]
-    faint: dict[str, Any] = {"marker": "o", "color": shared.FAINT, "linestyle": "none"}
-    entries = [line([], [], label=f"{part:.0%}", **faint, **area) for part, area in sizes]
-    add_legend(panel, entries, title="members", title_fontsize="small")
+    sizes = dots.legend_elements("sizes", [0.1, 0.5, 1.0], fmt="{x:.0%}", color=shared.FAINT,
+                                 func=lambda area: np.divide(area, _LARGEST**2))[0]  # fmt: skip
+    add_legend(panel, sizes, title="members", title_fontsize="small")
     return panel
 
 

@@ -52,6 +52,13 @@ def inset(ax: Axes, inches: tuple[float, float], side: str, edge: int) -> Axes:
     return ax.inset_axes(bounds, transform=place)
 
 
+def stretch(ax: Axes, side: str, number: int) -> None:
+    """Give bare axes beside the matrix its length."""
+    ax.set(xticks=[], yticks=[])
+    without_frame(ax)
+    _ = ax.set_ylim(number, 0) if side == "row" else ax.set_xlim(0, number)
+
+
 def draw_tree(ax: Axes, merges: Sequence[Merge], middles: Mapping[int, float], side: str) -> None:
     """Draw a dendrogram away from the matrix; heights are roots of the information lost."""
     places, heights, top = dict(middles), dict.fromkeys(middles, 0.0), 0.0
@@ -111,18 +118,17 @@ def draw_track(ax: Axes, colours: np.ndarray, side: str, title: str = "") -> Non
         ((-1, 1), (0, 1, n_points, 0)) if side == "row" else ((1, -1), (0, n_points, 1, 0))
     )
     ax.imshow(colours.reshape(*shape, 4), aspect="auto", interpolation="nearest", extent=extent)
-    ax.set(xticks=[], yticks=[])
-    without_frame(ax)
+    stretch(ax, side, n_points)
     if side == "row":
         ax.set_xlabel(title, fontsize=LETTERS, rotation=90)
     else:
         ax.set_ylabel(title, fontsize=LETTERS, rotation=0, ha="right", va="center")
 
 
-def add_colour_legends(ax: Axes, legends: Mapping[str, Mapping[str, Any]]) -> None:
+def add_colour_legends(ax: Axes, legends: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
     """Explain all colours at the right of the figure."""
     patch, entries = matplotlib_module("patches").Patch, []
-    for title, legend in legends.items():
+    for title, legend in legends:
         entries += [patch(alpha=0, label=title)] if title and legend else []
         entries += [patch(color=colour, label=name[:_LONGEST]) for name, colour in legend.items()]
     add_legend(ax, entries)
