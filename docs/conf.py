@@ -82,11 +82,18 @@ def show_formula(translator, node) -> None:
 
 def with_norms(mathml: str) -> str:
     """Return a formula whose bars of norms stand close to what they enclose, and do not stretch."""
-    closed = re.sub(r"<(msup|msubsup)>(\s*)<mo>‖", r'<\1>\2<mo class="mathclose">‖', mathml)
-    for side, form in (("open", "prefix"), ("close", "postfix")):
-        fence = f'<mo form="{form}" stretchy="false" lspace="0" rspace="0">‖'
-        closed = closed.replace(f'<mo class="math{side}">‖', fence)
-    return closed
+    n_open = 0
+
+    def fence(bar: re.Match) -> str:
+        nonlocal n_open
+        opens = "mathopen" in bar[0]
+        if not (opens or n_open):
+            return bar[0]
+        n_open += 1 if opens else -1
+        form = "prefix" if opens else "postfix"
+        return f'<mo form="{form}" stretchy="false" lspace="0" rspace="0">‖'
+
+    return re.sub(r"<mo[^>]*>‖", fence, mathml)
 
 
 def setup(app) -> None:

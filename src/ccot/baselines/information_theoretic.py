@@ -21,8 +21,8 @@ _LOG_ZERO = -1e200
 class InformationTheoreticCoclustering(IterativeBaseline):
     r"""Information-theoretic co-clustering of counts or other non-negative values.
 
-    As in [1]_, the matrix, scaled to sum to one, is a joint distribution of a row and a column. Partitions
-    minimise the mutual information lost by seeing clusters only,
+    As in [1]_, the matrix, scaled to sum to one, is a joint distribution of row and column.
+    Partitions minimise the mutual information lost by seeing clusters only,
 
     .. math:: I(X; Y) - I(\hat X; \hat Y) = KL(p \,\|\, q), \qquad
               q(x, y) = p(\hat x, \hat y)\, p(x \mid \hat x)\, p(y \mid \hat y),

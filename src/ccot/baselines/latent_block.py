@@ -22,7 +22,8 @@ VARIANCE_FLOOR = 1e-8
 class GaussianLatentBlockModel(IterativeBaseline):
     r"""Gaussian latent block model, fitted by block EM or block classification EM.
 
-    Block EM is that of [1]_, classification EM of [2]_. Rows belong to clusters with probabilities :math:`\pi`, columns with :math:`\rho`, and
+    Block EM is that of [1]_, classification EM of [2]_.
+    Rows belong to clusters with probabilities :math:`\pi`, columns with :math:`\rho`, and
     :math:`x_{ij} \sim N(\mu_{kl}, \sigma^2_{kl})` in block :math:`kl`. With soft memberships
     :math:`s_{ik}` and :math:`t_{jl}`, block EM maximises the variational bound of the
     log-likelihood

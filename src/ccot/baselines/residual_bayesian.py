@@ -33,7 +33,8 @@ _SPARSE_BELOW = 0.3
 class ResidualBayesianCoclustering(IterativeBaseline):
     r"""Residual Bayesian co-clustering, fitted by variational inference.
 
-    The model is that of [1]_. Every row :math:`u` has a Dirichlet distribution :math:`\pi_u` over the row clusters, every
+    The model is that of [1]_.
+    Every row :math:`u` has a Dirichlet distribution :math:`\pi_u` over the row clusters, every
     column :math:`v` one over the column clusters. Every entry draws a row cluster :math:`k` and
     a column cluster :math:`l` from them, and
 
