@@ -10,7 +10,7 @@ from ccot.runtime.types import Matrix
 class DoubleKMeans(IterativeBaseline):
     r"""Double K-means: least squares by blocks that are constant.
 
-    As in [1]_, partitions :math:`z` of rows and :math:`w` of columns and a table :math:`\mu` minimise
+    Partitions :math:`z` of rows and :math:`w` of columns and a table :math:`\mu` minimise [1]_
 
     .. math:: \sum_{ij} (x_{ij} - \mu_{z_i w_j})^2
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ccot.blocks.families import FAMILIES
 from ccot.blocks.hierarchy import Merge, merge_side
+from ccot.io.frames import is_missing
 from ccot.plotting._shared import FAINT, INK, matplotlib_module, without_frame
 
 if TYPE_CHECKING:
@@ -88,10 +90,10 @@ def as_tracks(given: Any, number: int, side: str) -> dict[str, list[Any]]:
 def colours_of(values: Sequence[Any]) -> tuple[np.ndarray, dict[str, Any]]:
     """Return the colours of values, and a legend: of categories each, of numbers the ends."""
     colours, maps = matplotlib_module("colors"), matplotlib_module("pyplot")
-    known = [value for value in values if value is not None and value == value]
+    known = [value for value in values if not is_missing(value)]
     if all(isinstance(v, tuple) or (isinstance(v, str) and v.startswith("#")) for v in known):
         chosen, legend = {value: colours.to_rgba(value) for value in known}, {}
-    elif len(set(known)) > _MOST_COLOURS and all(isinstance(v, int | float) for v in known):
+    elif len(set(known)) > _MOST_COLOURS and all(isinstance(v, Real) for v in known):
         low, high = min(known), max(known)
         gradient = maps.get_cmap("cividis")
         chosen = {value: gradient((value - low) / (high - low)) for value in known}
@@ -104,7 +106,7 @@ def colours_of(values: Sequence[Any]) -> tuple[np.ndarray, dict[str, Any]]:
         chosen = {value: legend.get(_text(value), colours.to_rgba(FAINT)) for value in known}
         legend |= {"other": FAINT} if len(names) > len(common) else {}
     unknown = colours.to_rgba(_UNKNOWN)
-    return np.array([chosen.get(v, unknown) if v == v else unknown for v in values]), legend
+    return np.array([unknown if is_missing(v) else chosen[v] for v in values]), legend
 
 
 def _text(value: Any) -> str:
