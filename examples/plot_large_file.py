@@ -19,7 +19,7 @@ from ccot import TransportCoclustering, estimate_resources
 from ccot.plotting import plot_block_means, plot_blocks
 
 rng = np.random.default_rng(0)
-n_rows, n_columns = 30_000, 60
+n_rows, n_columns = 12_000, 50
 means = rng.normal(size=(4, 3))
 rows, columns = rng.integers(4, size=n_rows), rng.integers(3, size=n_columns)
 folder = tempfile.TemporaryDirectory()

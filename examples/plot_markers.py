@@ -12,7 +12,6 @@ and the doublets, droplets that held two cells, are known.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
 
 from ccot import TransportCoclustering
@@ -36,14 +35,13 @@ print(f"{(counts == 0).mean():.0%} of the counts are zero, {doublet.sum()} doubl
 # %%
 # The kinds are found from the counts as they come.
 cells = pd.DataFrame(counts.astype(float), columns=genes)
-model = TransportCoclustering(random_state=0).fit(sp.csr_array(cells.to_numpy()))
+model = TransportCoclustering(random_state=0).fit(cells)
 print(f"{model.n_row_clusters_} clusters of cells, {model.n_column_clusters_} of genes")
 print(f"adjusted Rand index: {adjusted_rand_score(kind, model.labels_):.2f}")
 
 # %%
 # Marker genes: the columns that set each cluster of cells apart. The names of the genes say for
 # which kind they were simulated.
-model.feature_names_in_ = np.array(genes, dtype=object)
 plot_dots(model, cells, n_columns=4, names=False)
 
 # %%
@@ -55,7 +53,7 @@ plot_blocks(model, scaled, row_colors=known, dendrograms=True, cmap="magma_r", a
 
 # %%
 # A doublet is a little of two kinds, and so it is less sure of its cluster than other cells.
-shares = model.transform(sp.csr_array(cells.to_numpy()))
+shares = model.predict_proba(cells)
 second = np.sort(np.log(np.maximum(shares, 1e-300)), axis=1)[:, -2]
 print(
     f"doublets told from others by the second cluster: {roc_auc_score(doublet, second):.2f} (AUC)"

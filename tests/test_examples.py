@@ -11,7 +11,7 @@ PROMISES = {
     "plot_cells": ["800 rows in 5 clusters", "adjusted Rand index: 1.00", "new cells: 1.00"],
     "plot_noise": ["sigma     9  TransportCoclustering  3 x 3 blocks"],
     "plot_ratings": ["500 rows in 4 clusters, 300 columns in 5 clusters", "offsets and blocks"],
-    "plot_large_file": ["30000 rows in 4 clusters, 60 columns in 3 clusters", "sure of their"],
+    "plot_large_file": ["12000 rows in 4 clusters, 50 columns in 3 clusters", "sure of their"],
     "plot_markers": ["6 clusters of cells", "doublets told from others"],
     "plot_parameters": ["max_depth", "fit_intercept"],
     "plot_penguins": ["344 rows in 6 clusters", "adjusted Rand index with both: 0.8"],
