@@ -23,6 +23,7 @@ from ccot.plotting import (
     plot_scalings,
 )
 from ccot.plotting.blocks import _shrink
+from ccot.plotting.margins import leaf_order, merge_tree
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -439,15 +440,19 @@ def test_no_text_is_written_over_another(shape):
 def test_clusters_stand_in_the_order_of_the_tree(zoo):
     frame, _, model = zoo
     ax = plot_blocks(model, frame, dendrograms=True)
-    image = drawn(ax)
-    milk = frame.columns[model.column_labels_ >= 0].get_loc("milk")
-    tree = max(ax.child_axes, key=lambda panel: len(panel.lines))
+    assert drawn(ax).shape == frame.shape
     n_merges = {model.n_row_clusters_ - 1, model.n_column_clusters_ - 1}
-    assert {len(panel.lines) for panel in ax.child_axes} - {0} == n_merges
-    # Every branch begins in the middle of a cluster or of another branch.
-    assert all(np.isfinite(line.get_xydata()).all() for line in tree.lines)
-    assert image.shape == frame.shape
-    assert milk >= 0
+    trees = [panel for panel in ax.child_axes if panel.lines]
+    assert {len(panel.lines) for panel in trees} == n_merges
+    # Branches do not cross: what a merge joins stands side by side.
+    for merges, labels in ((merge_tree(model, 0), model.row_labels_),
+                           (merge_tree(model, 1), model.column_labels_)):  # fmt: skip
+        order = leaf_order(merges, labels.max() + 1).tolist()
+        members = {k: {k} for k in order}
+        for merge in merges:
+            members[merge.first] |= members.pop(merge.second)
+            places = sorted(map(order.index, members[merge.first]))
+            assert places[-1] - places[0] == len(places) - 1
     with pytest.raises(ValueError, match="merges nothing"):
         plot_blocks(CCOT(2, 2, random_state=0).fit(frame), frame, dendrograms=True)
 
@@ -491,6 +496,8 @@ def test_dots_show_means_and_shares(zoo):
     expected = (milk[model.row_labels_ == mammals].mean() - milk.mean()) / milk.std(ddof=0)
     assert dots.get_array()[here] == pytest.approx(expected)
     assert dots.get_sizes()[here] == dots.get_sizes().max()
+    legend = [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    assert legend == ["10%", "50%", "100%"]
     with pytest.raises(ValueError, match="X has 5 rows"):
         plot_dots(model, frame[:5])
 

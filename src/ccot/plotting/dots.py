@@ -93,9 +93,12 @@ def plot_dots(
     shared.without_frame(panel)
     bar = panel.figure.colorbar(dots, ax=panel, aspect=20)
     bar.set_label("mean, in standard deviations", fontsize="small")
-    sizes = dots.legend_elements("sizes", [0.1, 0.5, 1.0], fmt="{x:.0%}", color=shared.FAINT,
-                                 func=lambda area: np.divide(area, _LARGEST**2))[0]  # fmt: skip
-    add_legend(panel, sizes, title="members", title_fontsize="small")
+    line, faint = shared.matplotlib_module("lines").Line2D, {"color": shared.FAINT, "ls": "none"}
+    entries = [
+        line([], [], marker="o", markersize=_LARGEST * part**0.5, label=f"{part:.0%}", **faint)
+        for part in (0.1, 0.5, 1.0)
+    ]
+    add_legend(panel, entries, title="members", title_fontsize="small")
     return panel
 
 
