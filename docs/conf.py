@@ -1,5 +1,6 @@
 """How Sphinx builds the site: ``make docs``. Nothing is fetched, neither here nor by a reader."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -68,13 +69,31 @@ html_theme_options = {
 
 def show_formula(translator, node) -> None:
     """Write a formula as MathML, which browsers draw by themselves: no script, no network."""
+    # Docutils tells an opening bar from a closing one only if the source does.
+    tex = re.sub(r"(?<!\\,)\\\|(.+?)\\\|", r"\\lVert \1 \\rVert ", node.astext())
     try:
-        mathml = tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block))
+        mathml = tex2mathml(tex, as_block=isinstance(node, nodes.math_block))
     except MathError as error:
         logging.getLogger(__name__).warning("formula: %s", error, location=node)
         mathml = translator.encode(node.astext())
-    translator.body.append(mathml)
+    translator.body.append(with_norms(mathml))
     raise nodes.SkipNode
+
+
+def with_norms(mathml: str) -> str:
+    """Return a formula whose bars of norms stand close to what they enclose, and do not stretch."""
+    n_open = 0
+
+    def fence(bar: re.Match) -> str:
+        nonlocal n_open
+        opens = "mathopen" in bar[0]
+        if not (opens or n_open):
+            return bar[0]
+        n_open += 1 if opens else -1
+        form = "prefix" if opens else "postfix"
+        return f'<mo form="{form}" stretchy="false" lspace="0" rspace="0">‖'
+
+    return re.sub(r"<mo[^>]*>‖", fence, mathml)
 
 
 def setup(app) -> None:

@@ -4,10 +4,11 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from PIL import Image
 
 from ccot import CCOT, TransportCoclustering, detect_jumps
-from ccot.datasets import load_simulated
+from ccot.datasets import load_simulated, load_zoo
 from ccot.metrics import coclustering_error
 from ccot.plotting import PALETTE, new_figure, plot_blocks, plot_merge_costs, plot_scalings
 from ccot.scalings.costs import square_costs, typical_cost
@@ -156,6 +157,20 @@ def noisy_blocks() -> None:
     save(figure, "noisy.png", 64)
 
 
+def animals() -> None:
+    """The zoo with names: what a reader is to expect."""
+    zoo = load_zoo()
+    table = pd.DataFrame(zoo.data, index=zoo.row_names, columns=zoo.column_names)
+    model = TransportCoclustering(random_state=0).fit(table)
+    figure, ax = new_figure(size=(10, 7))
+    known = {"class": zoo.annotations["class"]}
+    options = {"names": True, "dendrograms": True, "row_colors": known, "colorbar": False}
+    plot_blocks(model, table, ax=ax, cmap="RdBu_r", **options)
+    numbers = f"{model.n_row_clusters_} x {model.n_column_clusters_}"
+    ax.set_title(f"{len(table)} animals and {table.shape[1]} traits: {numbers} blocks")
+    save(figure, "animals.png", 128)
+
+
 def merge_costs() -> None:
     """Merge costs with the chosen cut, with structure at one scale."""
     truth = load_simulated("D1", random_state=0, overlap="calibrated")
@@ -166,5 +181,5 @@ def merge_costs() -> None:
 
 
 if __name__ == "__main__":
-    for draw_picture in (blocks, method, detector, noise, noisy_blocks, merge_costs):
+    for draw_picture in (animals, blocks, method, detector, noise, noisy_blocks, merge_costs):
         draw_picture()

@@ -69,7 +69,6 @@ plot_merge_costs(model)
 
 # %%
 # A picture of counts is mostly zeros; averaged to fewer pixels it shows the vocabularies.
-# sphinx_gallery_thumbnail_number = 2
 plot_blocks(model, counts, max_pixels=120)
 
 # %%
@@ -89,4 +88,5 @@ print(
 coarse = model.cut(3, model.n_column_clusters_)
 sizes = np.bincount(coarse.row_labels).tolist()
 print(f"three clusters: sizes {sizes}, {coarse.share_kept:.0%} of the information kept")
+# sphinx_gallery_thumbnail_number = 2
 plt.show()

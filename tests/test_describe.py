@@ -75,8 +75,9 @@ def test_levels_of_a_category():
     first, second = describe(ones, columns=columns)[0]
     assert first.traits[0].title == "species = Gentoo"
     assert first.traits[0].amount == "100 % (+50 points)"
-    # One level of a column is enough for a name.
-    assert (first.name, second.name) == ("species = Gentoo", "not species = Gentoo")
+    # The level that is frequent says it all.
+    assert (first.name, second.name) == ("species = Gentoo", "species = Adelie")
+    assert [len(one.traits) for one in (first, second)] == [1, 1]
 
 
 def test_the_average_is_called_so():

@@ -4,23 +4,26 @@ import copy
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from ccot import CCOT, CCOTGW, TransportCoclustering
-from ccot.datasets import make_latent_blocks
+from ccot.datasets import load_zoo, make_latent_blocks
 from ccot.plotting import (
     PALETTE,
     new_figure,
     plot_block_means,
     plot_blocks,
     plot_confidence,
+    plot_dots,
     plot_merge_costs,
     plot_reg_path,
     plot_reproducibility,
     plot_scalings,
 )
 from ccot.plotting.blocks import _shrink
+from ccot.plotting.margins import leaf_order, merge_tree
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,6 +35,14 @@ def no_window():
     yield
     matplotlib.pyplot.close("all")
     matplotlib.use(before)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    import matplotlib.pyplot
+
+    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -340,3 +351,157 @@ def test_reproducibility_is_drawn_for_every_number_looked_at():
         assert panel.get_title() == f"{side}s: {told.n_clusters} clusters"
     with pytest.raises(ValueError, match="not looked into"):
         plot_reproducibility(TransportCoclustering(criterion="icl", random_state=0).fit(X))
+
+
+# Names, colours and trees ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def zoo():
+    shipped = load_zoo()
+    frame = pd.DataFrame(shipped.data, index=shipped.row_names, columns=shipped.column_names)
+    return frame, shipped.annotations["class"], TransportCoclustering(random_state=0).fit(frame)
+
+
+def written(figure):
+    """Every text of a figure that is seen, with its box in pixels."""
+    import matplotlib.axis
+    import matplotlib.text
+
+    figure.draw_without_rendering()
+    # Ticks beyond the ends of an axis are there, but not drawn.
+    ticks = {
+        label: tick in drawn
+        for axis in figure.findobj(matplotlib.axis.Axis)
+        for drawn in [axis._update_ticks()]
+        for tick in axis.majorTicks + axis.minorTicks
+        for label in (tick.label1, tick.label2)
+    }
+    shown = [
+        text
+        for text in figure.findobj(matplotlib.text.Text)
+        if text.get_text().strip() and text.get_visible() and ticks.get(text, True)
+    ]
+    return [(text.get_text(), text.get_window_extent()) for text in shown]
+
+
+def clashes(figure):
+    """Pairs of texts of which one is written over the other, and texts beyond the edge."""
+    boxes, edge = written(figure), figure.bbox.padded(1)
+    pairs = [
+        (first, second)
+        for i, (first, a) in enumerate(boxes)
+        for second, b in boxes[i + 1 :]
+        if min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
+    ]
+    corners = ((text, corner) for text, box in boxes for corner in box.corners())
+    return pairs + [text for text, corner in corners if not edge.contains(*corner)]
+
+
+def many_blocks(n_rows, n_columns, seed=0):
+    """A matrix of named rows and columns in clusters of unequal sizes, and its model."""
+    rng = np.random.default_rng(seed)
+    labels = [np.sort(np.r_[np.arange(k), rng.integers(0, k, 2 * k)]) for k in (n_rows, n_columns)]
+    means = 3 * rng.normal(size=(n_rows, n_columns))
+    matrix = means[np.ix_(*labels)] + 0.1 * rng.normal(size=tuple(map(len, labels)))
+    names = [[f"{side} called {i}" for i in range(n)]
+             for side, n in zip(("sample", "measurement"), matrix.shape, strict=True)]  # fmt: skip
+    frame = pd.DataFrame(matrix, index=names[0], columns=names[1])
+    options = {"criterion": "icl", "n_init": 1, "center": "none", "random_state": 0}
+    return frame, TransportCoclustering(n_rows, n_columns, **options).fit(frame)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(3, 2), (12, 9), *(pytest.param((k, k), marks=pytest.mark.slow) for k in (30, 40))],
+)
+def test_no_text_is_written_over_another(shape):
+    frame, model = many_blocks(*shape)
+    kinds = [f"kind {label % 5}" for label in model.row_labels_]
+    known = {"kind": kinds, "place": np.arange(len(frame)) / 7}
+    figures = [
+        plot_blocks(model, frame),
+        plot_blocks(model, frame, names=True),
+        plot_blocks(model, frame, names=True, dendrograms=True, row_colors=known),
+        plot_block_means(model),
+        plot_dots(model, frame),
+        plot_dots(model, frame, names=False),
+    ]
+    figures += [plot_confidence(model)[0], plot_merge_costs(model)[0]]
+    # Axes that are given may have little room.
+    given = new_figure(size=(9, 8))[1]
+    figures += [plot_blocks(model, frame, names=True, dendrograms=True, ax=given)]
+    figures += [plot_block_means(model, new_figure()[1])]
+    figures += [plot_blocks(model, frame, ax=new_figure()[1])]
+    for number, ax in enumerate(figures):
+        assert not clashes(ax.figure), number
+
+
+def test_clusters_stand_in_the_order_of_the_tree(zoo):
+    frame, _, model = zoo
+    ax = plot_blocks(model, frame, dendrograms=True)
+    assert drawn(ax).shape == frame.shape
+    n_merges = {model.n_row_clusters_ - 1, model.n_column_clusters_ - 1}
+    trees = [panel for panel in ax.child_axes if panel.lines]
+    assert {len(panel.lines) for panel in trees} == n_merges
+    # Branches do not cross: what a merge joins stands side by side.
+    for merges, labels in ((merge_tree(model, 0), model.row_labels_),
+                           (merge_tree(model, 1), model.column_labels_)):  # fmt: skip
+        order = leaf_order(merges, labels.max() + 1).tolist()
+        members = {k: {k} for k in order}
+        for merge in merges:
+            members[merge.first] |= members.pop(merge.second)
+            places = sorted(map(order.index, members[merge.first]))
+            assert places[-1] - places[0] == len(places) - 1
+    with pytest.raises(ValueError, match="merges nothing"):
+        plot_blocks(CCOT(2, 2, random_state=0).fit(frame), frame, dendrograms=True)
+
+
+def test_names_of_rows_columns_and_clusters_are_written(zoo):
+    frame, _, model = zoo
+    texts = {text for text, _ in written(plot_blocks(model, frame, names=True).figure)}
+    assert {"honeybee", "feathers", "milk, hair (39)"} <= texts
+
+
+def test_colours_have_a_legend(zoo):
+    frame, classes, model = zoo
+    known = pd.DataFrame({"class": classes, "size": np.arange(101.0)}, index=frame.index)
+    figure = plot_blocks(model, frame, row_colors=known, column_colors=["#ff0000"] * 16).figure
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["class", *sorted(set(classes)), "size", "0", "100"]
+    gaps = [None, *classes[1:]]
+    assert plot_blocks(model, frame, row_colors=gaps).figure.legends
+    with pytest.raises(ValueError, match="3 row_colors 'class' for 101 rows"):
+        plot_blocks(model, frame, row_colors={"class": classes[:3]})
+
+
+def test_unlike_columns_are_shown_in_standard_deviations(zoo):
+    frame, _, model = zoo
+    image = drawn(plot_blocks(model, frame))
+    np.testing.assert_allclose(image.mean(axis=0), 0, atol=1e-12)
+    assert drawn(plot_blocks(model, frame, scale="none")).max() == 5  # levels of legs
+    with pytest.raises(ValueError, match="scale='rows' must be"):
+        plot_blocks(model, frame, scale="rows")
+
+
+def test_dots_show_means_and_shares(zoo):
+    frame, _, model = zoo
+    ax = plot_dots(model, frame, n_columns=2)
+    ax.figure.canvas.draw()
+    titles = [label.get_text() for label in ax.get_xticklabels()]
+    dots = ax.collections[0]
+    mammals = model.row_labels_[list(frame.index).index("bear")]
+    here = np.all(dots.get_offsets() == (titles.index("milk"), mammals), axis=1).nonzero()[0][0]
+    milk = frame["milk"]
+    expected = (milk[model.row_labels_ == mammals].mean() - milk.mean()) / milk.std(ddof=0)
+    assert dots.get_array()[here] == pytest.approx(expected)
+    assert dots.get_sizes()[here] == dots.get_sizes().max()
+    legend = [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    assert legend == ["10%", "50%", "100%"]
+    with pytest.raises(ValueError, match="X has 5 rows"):
+        plot_dots(model, frame[:5])
+
+
+def test_dots_of_counts_and_of_estimators_with_steps(model, blocks):
+    assert plot_dots(model, blocks.data).get_title() == "what sets 2 clusters apart"
+    assert len(plot_dots(model, sp.csr_array(blocks.data)).collections[0].get_sizes())

@@ -374,6 +374,38 @@ def test_pickles_are_the_same_model():
     assert thawed.cut(2, 2).share_kept == model.cut(2, 2).share_kept
 
 
+def test_probabilities_agree_with_predictions_and_confidence(tmp_path):
+    truth = load_simulated("D1", random_state=0, overlap="calibrated")
+    model = fit(truth.data[:500])
+    shares = model.predict_proba(truth.data[500:])
+    assert shares.shape == (100, model.n_row_clusters_)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(shares.argmax(axis=1), model.predict(truth.data[500:]))
+    chance = 1 / model.n_row_clusters_
+    np.testing.assert_allclose(
+        (shares.max(axis=1) - chance) / (1 - chance), model.predict_confidence(truth.data[500:])
+    )
+    np.save(tmp_path / "new.npy", truth.data[500:])
+    np.testing.assert_allclose(model.transform(tmp_path / "new.npy"), shares)
+    np.testing.assert_array_equal(model.labels_, model.row_labels_)
+
+
+def test_sparse_rows_are_transformed():
+    counts = sp.csr_array(planted("poisson")[0])
+    model = fit(counts, 2, 2)
+    assert not hasattr(model, "predict_proba")
+    np.testing.assert_array_equal(model.transform(counts).argmax(axis=1), model.row_labels_)
+    assert hasattr(model.fit(counts.toarray()), "predict_proba")
+
+
+def test_a_table_is_transformed_to_a_frame_of_clusters():
+    frame = pd.DataFrame({"x": [0.0, 0.1] * 9 + [5.0, 5.2] * 9, "y": ["a"] * 18 + ["b"] * 18})
+    model = fit(frame, 2, 1).set_output(transform="pandas")
+    shares = model.transform(frame)
+    assert list(shares) == ["transportcoclustering0", "transportcoclustering1"]
+    np.testing.assert_array_equal(shares.to_numpy().argmax(axis=1), model.labels_)
+
+
 def test_pipelines_carry_it():
     X, rows, _ = planted("gaussian")
     pipeline = make_pipeline(FunctionTransformer(np.negative), TransportCoclustering())

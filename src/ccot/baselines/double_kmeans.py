@@ -8,9 +8,9 @@ from ccot.runtime.types import Matrix
 
 
 class DoubleKMeans(IterativeBaseline):
-    r"""Double K-means [1]_: least squares by blocks that are constant.
+    r"""Double K-means: least squares by blocks that are constant.
 
-    Partitions :math:`z` of the rows and :math:`w` of the columns and a table :math:`\mu` minimise
+    Partitions :math:`z` of rows and :math:`w` of columns and a table :math:`\mu` minimise [1]_
 
     .. math:: \sum_{ij} (x_{ij} - \mu_{z_i w_j})^2
 
@@ -33,7 +33,7 @@ class DoubleKMeans(IterativeBaseline):
     ----------
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
         Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
-    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+    criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Sum of squares within blocks; the same before and after each sweep, never rising.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.

@@ -19,10 +19,10 @@ _LOG_ZERO = -1e200
 
 
 class InformationTheoreticCoclustering(IterativeBaseline):
-    r"""Information-theoretic co-clustering [1]_ of counts or other non-negative values.
+    r"""Information-theoretic co-clustering of counts or other non-negative values.
 
-    The matrix, scaled to sum to one, is a joint distribution of a row and a column. Partitions
-    minimise the mutual information lost by seeing clusters only,
+    As in [1]_, the matrix, scaled to sum to one, is a joint distribution of row and column.
+    Partitions minimise the mutual information lost by seeing clusters only,
 
     .. math:: I(X; Y) - I(\hat X; \hat Y) = KL(p \,\|\, q), \qquad
               q(x, y) = p(\hat x, \hat y)\, p(x \mid \hat x)\, p(y \mid \hat y),
@@ -47,7 +47,7 @@ class InformationTheoreticCoclustering(IterativeBaseline):
     ----------
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
         Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
-    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+    criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Mutual information lost, in nats; the same before and after each sweep, never rising.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.

@@ -20,8 +20,9 @@ VARIANCE_FLOOR = 1e-8
 
 
 class GaussianLatentBlockModel(IterativeBaseline):
-    r"""Gaussian latent block model, fitted by block EM [1]_ or block classification EM [2]_.
+    r"""Gaussian latent block model, fitted by block EM or block classification EM.
 
+    Block EM is that of [1]_, classification EM of [2]_.
     Rows belong to clusters with probabilities :math:`\pi`, columns with :math:`\rho`, and
     :math:`x_{ij} \sim N(\mu_{kl}, \sigma^2_{kl})` in block :math:`kl`. With soft memberships
     :math:`s_{ik}` and :math:`t_{jl}`, block EM maximises the variational bound of the
@@ -52,7 +53,7 @@ class GaussianLatentBlockModel(IterativeBaseline):
     ----------
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
         Most probable clusters, their numbers (EM may leave some empty) and the mean of each block.
-    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+    criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Bound or classification log-likelihood; the same before and after each sweep, never falling.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.

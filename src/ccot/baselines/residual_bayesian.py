@@ -31,8 +31,9 @@ _SPARSE_BELOW = 0.3
 
 
 class ResidualBayesianCoclustering(IterativeBaseline):
-    r"""Residual Bayesian co-clustering [1]_, fitted by variational inference.
+    r"""Residual Bayesian co-clustering, fitted by variational inference.
 
+    The model is that of [1]_.
     Every row :math:`u` has a Dirichlet distribution :math:`\pi_u` over the row clusters, every
     column :math:`v` one over the column clusters. Every entry draws a row cluster :math:`k` and
     a column cluster :math:`l` from them, and
@@ -66,7 +67,7 @@ class ResidualBayesianCoclustering(IterativeBaseline):
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
         Most probable clusters, their numbers (inference may leave some empty), and the mean of each
         block over its entries that are not missing.
-    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+    criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         The lower bound; the same before and after each sweep, never falling.
     n_iter_, converged_ : int, bool
         Sweeps of the kept start, and whether it ended by `tol`.

@@ -21,7 +21,7 @@ _OFFSET = 0.2
 
 
 class TriNMF(IterativeBaseline):
-    r"""Orthogonal non-negative matrix tri-factorisation [1]_.
+    r"""Orthogonal non-negative matrix tri-factorisation.
 
     .. math:: \min_{F, S, G \ge 0} \|X - F S G^\top\|^2
               \quad \text{with} \quad F^\top F = I,\; G^\top G = I
@@ -49,7 +49,7 @@ class TriNMF(IterativeBaseline):
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
         Cluster of each row and column; numbers of clusters (with multiplicative rules a factor that
         is largest nowhere has no members); mean of each block.
-    criterion_, criterion_path_ : float, ndarray of shape (n_iter_ + 1,)
+    criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Squared error; the same before and after each iteration. Exact iterations never raise it.
     n_iter_, converged_ : int, bool
         Iterations of the kept start, and whether it ended by `tol`.

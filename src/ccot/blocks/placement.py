@@ -41,12 +41,15 @@ class BlockPlacement(Placement):
         """Return the clusters of points."""
         return self.gains(self.profiles(self.axis_view(points))).argmax(axis=1)
 
-    def labels_and_confidence(self, points: Matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Return the clusters of points and how sure they are."""
+    def confidence(self, points: Matrix) -> np.ndarray:
+        """Return how sure the clusters of points are."""
         axis_view = self.axis_view(points)
         gain = self.gains(self.profiles(axis_view))
-        labels = gain.argmax(axis=1)
-        return labels, excess_share(soft_plan(gain), labels, axis_view.is_empty())
+        return excess_share(soft_plan(gain), gain.argmax(axis=1), axis_view.is_empty())
+
+    def shares(self, points: Matrix) -> np.ndarray:
+        """Return how each point is shared out among the clusters."""
+        return soft_plan(self.gains(self.profiles(self.axis_view(points))))
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
         """Return each point's log-likelihood per observed prepared entry, in its own cluster."""

@@ -224,6 +224,15 @@ class TablePlacement(Placement):
         labels, confidence = (np.concatenate(both) for both in zip(*pairs, strict=True))
         return labels, confidence
 
+    def confidence(self, points: Table) -> np.ndarray:
+        """Return how sure the clusters of rows are."""
+        return self.labels_and_confidence(points)[1]
+
+    def shares(self, points: Table) -> np.ndarray:
+        """Return how each row is shared out among the clusters."""
+        parts = table_parts(points, self.preparation)
+        return np.concatenate([soft_plan(self.gains(rows)) for rows in parts])
+
     def log_likelihood(self, points: Table) -> np.ndarray:
         """Return what each row gains in its cluster over no clusters, per observed cell."""
         gains = []

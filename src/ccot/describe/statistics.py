@@ -70,13 +70,18 @@ class Statistics:
         error = 1 / observed - 1 / np.maximum(self.observed.sum(axis=0), 1)
         telling = np.maximum(_SMALL, np.minimum(2 * np.sqrt(np.maximum(error, 0)), _LARGE))
         order = np.argsort(-np.abs(effect), kind="stable")[: 4 * top]
+        order = order[np.abs(effect[order]) >= telling[order]]
+        # Where a category is told by levels that are frequent, those that are rare say it again.
+        levels = {i: self.feature(i).name for i in order.tolist() if self.kinds[i] == "level"}
+        frequent = {name for i, name in levels.items() if effect[i] > 0}
+        told = [i for i in order.tolist() if effect[i] > 0 or levels.get(i) not in frequent]
         return tuple(
             Trait(
                 index, feature.name, str(self.kinds[index]), feature.level, float(effect[index]),
                 float(value[index]), float(self.mean[index]), float(self.deviation[index]),
                 float(above[index] if effect[index] > 0 else 1 - above[index]),
             )
-            for index in order[np.abs(effect[order]) >= telling[order]][:top].tolist()
+            for index in told[:top]
             for feature in [self.feature(index)]
         )  # fmt: skip
 

@@ -90,9 +90,9 @@ class Portrait:
 
     @property
     def sentence(self) -> str:
-        """One line: the first traits with their amounts."""
+        """One line: the first traits with their amounts, or the members where there are none."""
         if not self.traits:
-            return "close to the average in everything"
+            return self.listed if self.members else "close to the average in everything"
         return ", ".join(
             f"{trait.phrase} {trait.in_both_units}".strip() for trait in self.traits[:4]
         )

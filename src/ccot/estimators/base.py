@@ -241,12 +241,16 @@ class InductiveCoclustering(BaseCoclustering):
         ndarray of shape (n_new,)
             Labels as in ``row_labels_``.
         """
+        return self._say("labels", X)
+
+    def _say(self, what: str, X: Any) -> np.ndarray:
+        """Return what the placement of rows says of new ones, by the name of its method."""
         check_is_fitted(self)
-        placement = self._coclustering.row.placement
+        say = getattr(self._coclustering.row.placement, what)
         if not is_read_by_row(X):
-            return placement.labels(self._check_new_rows(X))
+            return say(self._check_new_rows(X))
         source = self._check_new_source(X)
-        return np.concatenate([placement.labels(source.read(part)) for part in source.parts])
+        return np.concatenate([say(source.read(part)) for part in source.parts])
 
     def predict_columns(self, X: Any) -> np.ndarray:
         """Return the column clusters of new columns, without fitting anything again.

@@ -27,9 +27,9 @@ _OUTSIDE_SHARE = 0.01
 
 
 class CCOT(BaseStepCoclustering):
-    r"""Co-clustering through optimal transport, Algorithm 1 of the paper [1]_.
+    r"""Co-clustering through optimal transport, Algorithm 1 of the paper.
 
-    Rows and columns are seen as two clouds of points, and entropic transport between them,
+    As in [1]_, rows and columns are two clouds of points, and entropic transport between them,
 
     .. math:: \gamma^* = \arg\min_{\gamma \in \Pi} \langle M, \gamma \rangle
               - \frac{1}{\lambda} E(\gamma), \qquad M_{ij} = \|x_i - y_j\|^2,

@@ -21,10 +21,10 @@ from ccot.transport.gromov import LOSSES, Limits
 
 
 class CCOTGW(BaseStepCoclustering):
-    r"""Co-clustering by Gromov-Wasserstein barycentres, Algorithm 2 of the paper [1]_.
+    r"""Co-clustering by Gromov-Wasserstein barycentres, Algorithm 2 of the paper.
 
-    Similarities of the rows, :math:`K_r`, and of the columns, :math:`K_c`, are averaged by the
-    entropic Gromov-Wasserstein barycentre
+    As in [1]_, similarities of the rows, :math:`K_r`, and of the columns, :math:`K_c`, are averaged
+    by the entropic Gromov-Wasserstein barycentre
 
     .. math:: \min_{K, \gamma_r, \gamma_c} \sum_{i \in \{r, c\}}
               \varepsilon_i \Gamma_{K, K_i}(\gamma_i) - \lambda E(\gamma_i).

@@ -38,6 +38,12 @@ class DescribedClusters:
         """Return in a few lines what was found."""
         raise NotImplementedError
 
+    @property
+    def labels_(self) -> np.ndarray:
+        """Cluster of each row, by the name that scikit-learn's clusterers have for it."""
+        check_is_fitted(self)
+        return self.row_labels_
+
     def describe_clusters(self, X: Any = None, *, columns: Any = None) -> Any:
         """Return what sets each cluster apart, signed and in units that people read.
 

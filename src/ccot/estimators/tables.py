@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ccot.blocks.columns import read_column, read_levels, recognise
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.tables import TablePreparation, prepare_table
-from ccot.describe import TOP, Column, portray_sides
+from ccot.describe import TOP, Column, Portrait, portray_sides
 from ccot.estimators.base import InductiveCoclustering, check_shape
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
@@ -23,6 +23,8 @@ from ccot.runtime.types import Matrix
 _MOST_COLUMNS = 100
 # Kinds of columns whose means say little.
 _NO_MEAN = ("date", "ordered")
+# Two levels of which the second says that a row has what the column is called by.
+_HAS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
     return table
 
 
-def _described(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
+def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
     """Return numbers and levels of a table as one matrix, its columns, and where they are from."""
     parts, columns, origin = [], [], []
     for position, (prepared, values) in enumerate(
@@ -116,8 +118,10 @@ def _described(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
         kind = prepared.kind
         if prepared.family == "multinomial":
             codes = read_levels(values, kind)[:, None].astype(np.float64)
-            cells = np.where(codes < 0, np.nan, codes == np.arange(len(kind.levels)))
-            columns += [Column(kind.name, "level", level) for level in kind.levels]
+            has = {level.lower() for level in kind.levels} in _HAS
+            cells = np.where(codes < 0, np.nan, codes == np.arange(len(kind.levels))[has:])
+            levels = [Column(kind.name, "level", level) for level in kind.levels]
+            columns += [Column(kind.name, "binary")] if has else levels
         elif prepared.family != "none":
             cells = read_column(values, kind)[:, None]
             columns.append(Column(kind.name, "rank" if kind.kind in _NO_MEAN else "number"))
@@ -190,21 +194,26 @@ class TableInput(InductiveCoclustering):
         if not isinstance(matrix, TableData):
             return super()._keep_portraits(matrix, columns)
         self._forget_portraits()
-        values, columns, origin = _described(matrix)
+        values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         rows, others = portray_sides(
             values, self.row_labels_, labels, columns, self._row_names(), confidence
         )
-        titles = np.array(matrix.preparation.names, dtype=object)
-        surest = np.argsort(-self.column_confidence_, kind="stable")
-        # A category is one member of its cluster, however many levels it has.
-        members = [titles[surest[self.column_labels_[surest] == k]]
-                   for k in range(len(others))]  # fmt: skip
+        # Whole columns belong to a cluster, not their levels, which in every row add up to one.
+        names = np.array(matrix.preparation.names)
+        order = np.argsort(-self.column_confidence_, kind="stable")
+        leveled = {k for k, column in zip(labels, columns, strict=True) if column.kind == "level"}
+        members = [names[order[self.column_labels_[order] == k]] for k in range(len(others))]
         self._kept_portraits = (
             rows,
             tuple(
-                replace(one, size=len(names), members=tuple(names[:TOP]))
-                for one, names in zip(others, members, strict=True)
+                Portrait(
+                    len(own),
+                    "",
+                    () if k in leveled else others[k].traits,
+                    tuple(own[:TOP].tolist()),
+                )
+                for k, own in enumerate(members)
             ),
         )
         return self

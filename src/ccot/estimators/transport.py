@@ -25,12 +25,14 @@ from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import NUMBER_OF_CLUSTERS, is_read_by_row
+from ccot.estimators.shares import ClusterShares
 from ccot.estimators.tables import TableData, TableInput
 from ccot.runtime.run import Progress, RandomState, Run
+from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
 
 
-class TransportCoclustering(TableInput):
+class TransportCoclustering(ClusterShares, TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     Transport and jumps, the two ideas of the paper [1]_, are used where its steps vanish. Rows and
@@ -242,6 +244,9 @@ class TransportCoclustering(TableInput):
         self._validate_params()
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
+        self.__dict__.pop("_sparse_rows", None)
+        if is_sparse(rows):
+            self._sparse_rows = True
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
         return self._adopt(found)._keep_portraits(rows)
@@ -270,21 +275,6 @@ class TransportCoclustering(TableInput):
     def column_signs_(self) -> np.ndarray:
         """Which way each column goes within its cluster: 1 or -1, 0 for columns left out."""
         return getattr(self._fitted, "column_signs", np.ones(len(self.column_labels_)))
-
-    def predict_confidence(self, X: Any) -> np.ndarray:
-        """Return how sure the clusters of new rows are, as ``row_confidence_`` is for fitted ones.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame
-            New rows, with the columns of the fitted matrix or table.
-
-        Returns
-        -------
-        ndarray of shape (n_new,)
-            Between 0 and 1; 0 for rows that hold nothing to go by.
-        """
-        return self._placement.labels_and_confidence(self._check_new_rows(X))[1]
 
     def _settings(self) -> BlockSettings:
         names = (field.name for field in fields(BlockSettings))

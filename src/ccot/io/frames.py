@@ -82,27 +82,28 @@ _NUMERIC = ("bool", "int", "uint", "float", "double", "decimal", "halffloat")
 
 def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Return a column of Python objects: numbers, dates, or the words for whatever they are."""
-    held = [value for value in values if not _is_missing(value)]
+    held = [value for value in values if not is_missing(value)]
     if held and all(isinstance(value, bool | np.bool_) for value in held):
         return _numbers(values), "yes/no", ()
     if held and all(isinstance(value, int | float | np.number) for value in held):
         return _numbers(values), "", ()
     if held and all(isinstance(value, date) for value in held):
-        gaps = [None if _is_missing(value) else value for value in values]
+        gaps = [None if is_missing(value) else value for value in values]
         return np.array(gaps, dtype="datetime64[us]"), "date", ()
     return _texts(values), "", ()
 
 
 def _texts(values: list[Any]) -> np.ndarray:
     out = np.empty(len(values), dtype=object)
-    out[:] = [None if _is_missing(value) else str(value) for value in values]
+    out[:] = [None if is_missing(value) else str(value) for value in values]
     return out
 
 
 def _numbers(values: list[Any]) -> np.ndarray:
-    return np.array([np.nan if _is_missing(v) else float(v) for v in values], dtype=np.float64)
+    return np.array([np.nan if is_missing(v) else float(v) for v in values], dtype=np.float64)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return True for whatever says that there is no value."""
     # Nothing else is unlike itself; pandas' NA does not even say so.
     return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value

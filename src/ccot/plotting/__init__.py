@@ -7,6 +7,7 @@ kind of colour vision can tell apart; the ninth cluster begins it again.
 from ccot.plotting._shared import PALETTE as PALETTE
 from ccot.plotting._shared import new_figure
 from ccot.plotting.blocks import plot_blocks
+from ccot.plotting.dots import plot_dots
 from ccot.plotting.evidence import (
     plot_block_means,
     plot_confidence,
@@ -21,6 +22,7 @@ __all__ = [
     "plot_block_means",
     "plot_blocks",
     "plot_confidence",
+    "plot_dots",
     "plot_merge_costs",
     "plot_reg_path",
     "plot_reproducibility",

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import gen_batches
+
+from ccot.coclustering import Partition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#666666", "#F0E442")
 INK, FAINT = "#222222", "#8a8a8a"
 SIDES = ("row", "column")
-_PART = 2**20
 
 
 def new_figure(
@@ -82,9 +82,8 @@ def draw_sides(
 
 def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:
     """Return the sizes of the clusters of one side; columns left out (-1) are in none."""
-    labels, most = (getattr(estimator, f"{a}_") for a in (f"{side}_labels", f"n_{side}_clusters"))
-    parts = gen_batches(len(labels), _PART)  # NumPy copies what it counts
-    return np.sum([np.bincount(labels[part] + 1, minlength=most + 1) for part in parts], axis=0)[1:]
+    labels, number = (getattr(estimator, f"{a}_") for a in (f"{side}_labels", f"n_{side}_clusters"))
+    return Partition(labels=labels, n_clusters=number).sizes()
 
 
 def spans(sizes: np.ndarray) -> list[tuple[int, int]]:

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ccot.blocks.hierarchy import Merge
+from ccot.blocks.tables import TablePreparation
+from ccot.estimators.tables import as_table, fitted_columns
+from ccot.io.frames import row_names
+from ccot.io.matrix import Table
 from ccot.plotting import _shared as shared
-from ccot.plotting._shared import SIDES, colour_of, sizes_of, spans
+from ccot.plotting._shared import SIDES, sizes_of
+from ccot.plotting.margins import (
+    add_colour_legends,
+    as_tracks,
+    colours_of,
+    draw_track,
+    draw_tree,
+    inset,
+    leaf_order,
+    merge_tree,
+    name_places,
+    shortened,
+    stretch,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ccot.estimators.base import BaseCoclustering
-
-# Clusters narrower than this share of an axis get no label: it would run into the next one.
-_LABELLED = 0.035
 
 
 def plot_blocks(
@@ -29,25 +48,41 @@ def plot_blocks(
     cmap: str = "viridis",
     max_pixels: int = 1000,
     colorbar: bool = True,
+    names: bool = False,
+    row_colors: Any = None,
+    column_colors: Any = None,
+    dendrograms: bool = False,
+    scale: str = "auto",
 ) -> Axes:
     """Show a matrix with its rows and columns ordered by cluster.
 
     Within a cluster, rows and columns follow their scalings or, of a
     :class:`~ccot.TransportCoclustering`, go from the surest to the least sure. Numbers in brackets
-    are sizes of clusters.
+    are sizes of clusters. Labels are written as far as they fit, those of large clusters first.
 
     Parameters
     ----------
     estimator : CCOT, CCOTGW or TransportCoclustering, fitted
-    X : array-like or sparse matrix of shape (n_rows, n_columns)
-        The matrix it was fitted to. NaN stays blank.
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
+        What it was fitted to. NaN stays blank; words are shown by the number of their category.
     before : bool, default=False
-        Show the matrix in the order it came in instead.
+        Show the matrix in the order it came in instead, with nothing beside it.
     ax : matplotlib.axes.Axes, default: a new figure
     cmap, colorbar : str, default="viridis"; bool, default=True
         Colour map of the entries, which spans the central 99 %, and whether to add its bar.
     max_pixels : int, default=1000
         More rows or columns are averaged down to this many; sparse matrices are not made dense.
+    names : bool, default=False
+        Call clusters by their suggested names, and write the names of rows and columns.
+    row_colors, column_colors : sequence, or mapping or data frame of several, optional
+        What is known besides: categories or numbers, or colours as ``"#rrggbb"``. Shown beside the
+        rows and columns, with a legend.
+    dendrograms : bool, default=False
+        Draw which clusters would be merged first, and order the clusters by it
+        (:class:`~ccot.TransportCoclustering` only).
+    scale : {"auto", "none", "columns"}, default="auto"
+        Show entries as they are, or in standard deviations from the mean of their column, which
+        ``"auto"`` does where columns were taken to differ in unit or kind.
 
     Returns
     -------
@@ -64,47 +99,133 @@ def plot_blocks(
     '2 x 4 blocks'
     """
     check_is_fitted(estimator)
-    matrix = X if sp.issparse(X) else np.asarray(X)
+    matrix, is_scaled = _values(estimator, X, scale)
     shape = (len(estimator.row_labels_), len(estimator.column_labels_))
     if matrix.shape != shape:
         raise ValueError(
             f"X has shape {matrix.shape}, but the estimator was fitted to a matrix of shape "
             f"{shape}: pass the matrix that was fitted"
         )
-    panel: Axes = shared.new_axes(1, (6.4, 5.6)) if ax is None else ax
-    sides = zip(SIDES, shape, strict=True)
-    rows, columns = (np.arange(size) if before else _order(estimator, side) for side, size in sides)
+    given = row_colors, column_colors
+    tracks = [as_tracks(*each) for each in zip(given, shape, SIDES, strict=True)]
+    sides = [_ordered(estimator, side, axis, dendrograms) for axis, side in enumerate(SIDES)]
+    rows, columns = (
+        np.arange(n) if before else side.order for n, side in zip(shape, sides, strict=True)
+    )
+    called = _names(estimator, X) if names else ([], [])
+    labels = [_cluster_labels(estimator, side, names) for side in sides]
+    beside = 2.0 if dendrograms or any(tracks) or names else 0.0
+    panel: Axes = shared.new_axes(1, _size(labels, called, beside)) if ax is None else ax
     image = _shrink(matrix, rows, columns, max_pixels)
     low, high = _limits(image)
     extent = (0, len(columns), len(rows), 0)
     shown = panel.imshow(
         image, cmap, aspect="auto", interpolation="nearest", vmin=low, vmax=high, extent=extent
     )
+    shared.without_frame(panel)
     if before:
         panel.set_title("as given")
         panel.set(xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
         shared.whole_ticks(panel.xaxis)
         shared.whole_ticks(panel.yaxis)
-        shared.without_frame(panel)
     else:
-        _draw_borders(panel, estimator)
+        _draw_borders(panel, sides)
+        margins = zip(sides, tracks, labels, called, strict=True)
+        legends = [_draw_margin(panel, *margin, plain=not beside) for margin in margins]
+        add_colour_legends(panel, [*legends[0], *legends[1]])
         panel.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
     if colorbar:
         extend = "both" if np.nanmin(image) < low or np.nanmax(image) > high else "neither"
-        bar = panel.figure.colorbar(shown, ax=panel, extend=extend, aspect=30)
+        shrink = min(1.0, 5 / panel.figure.figure.get_size_inches()[1])
+        bar = panel.figure.colorbar(
+            shown, ax=panel, extend=extend, extendfrac=0.03, aspect=30, shrink=shrink
+        )
         # Typed as a patch or a method by the stubs; it is the frame around the colour bar.
         bar.outline.set_visible(False)  # type: ignore[operator]
+        if is_scaled:
+            bar.set_label("standard deviations from the mean of the column")
     return panel
 
 
-def _order(estimator: BaseCoclustering, side: str) -> np.ndarray:
+@dataclass(frozen=True)
+class _Side:
+    """One side of the picture: its points and its clusters in the order in which they stand."""
+
+    name: str
+    order: np.ndarray
+    clusters: np.ndarray
+    sizes: np.ndarray
+    merges: Sequence[Merge]
+
+    @property
+    def middles(self) -> np.ndarray:
+        return np.cumsum(self.sizes) - self.sizes / 2
+
+
+def _ordered(estimator: BaseCoclustering, side: str, axis: int, dendrograms: bool) -> _Side:
     """Return the order by cluster and, within a cluster, by scaling or falling confidence."""
+    sizes = sizes_of(estimator, side)
+    merges = merge_tree(estimator, axis) if dendrograms else []
+    clusters = leaf_order(merges, len(sizes))
     scaling = getattr(estimator, f"{side}_log_scaling_", None)
     within = -getattr(estimator, f"{side}_confidence_") if scaling is None else scaling
     labels = getattr(estimator, f"{side}_labels_")
-    order = np.lexsort((within, labels))
+    order = np.lexsort((within, np.argsort(clusters)[labels]))
     # Columns that were left out of a table are in no block.
-    return order[labels[order] >= 0]
+    return _Side(side, order[labels[order] >= 0], clusters, sizes[clusters], merges)
+
+
+def _values(estimator: Any, X: Any, scale: str) -> tuple[Any, bool]:
+    """Return the numbers to show, and whether they are standardised by column."""
+    if scale not in ("auto", "none", "columns"):
+        raise ValueError(f'scale={scale!r} must be "auto", "none" or "columns"')
+    preparation = getattr(estimator, "preparation_", None)
+    is_table = isinstance(preparation, TablePreparation)
+    if is_table and (table := as_table(X)) is not None:
+        X = preparation.shown_values(table)
+    elif isinstance(X, Table):
+        X = fitted_columns(X, None)
+    matrix = X if sp.issparse(X) else np.asarray(X)
+    if sp.issparse(matrix) or scale == "none" or (scale == "auto" and not is_table):
+        return matrix, False
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning)  # columns left out are all NaN
+        spread = np.nanstd(matrix, axis=0)
+        return (matrix - np.nanmean(matrix, axis=0)) / np.where(spread > 0, spread, 1.0), True
+
+
+def _names(estimator: Any, X: Any) -> tuple[list[str], list[str]]:
+    """Return the names of rows and columns, where there are any."""
+    rows = row_names(X) if hasattr(X, "iloc") else getattr(X, "row_names", None)
+    rows = getattr(estimator, "row_names_in_", ()) if rows is None else rows
+    return [*map(str, rows)], [*map(str, getattr(estimator, "feature_names_in_", ()))]
+
+
+def _size(
+    labels: Sequence[Sequence[str]], names: Sequence[Sequence[str]], beside: float
+) -> tuple[float, float]:
+    """Return width and height of a new figure, with room for names and what else is beside."""
+    rows, columns = (
+        max(0.22 * len(called), 0.14 * len(each) if len(each) <= 120 else 0.0)
+        for called, each in zip(labels, names, strict=True)
+    )
+    room = [
+        sum(0.065 * max(map(len, texts), default=0) for texts in pair)
+        for pair in zip(labels, names, strict=True)
+    ]
+    width, height = max(columns, 4.4) + room[0] + 1.4 + beside, max(rows, 4.0) + 1.0
+    return width, height + (0.75 if columns > 5 or beside else 0.0) * (room[1] + beside)
+
+
+def _cluster_labels(estimator: Any, side: _Side, names: bool) -> list[str]:
+    """Return what the clusters of one side are called, in the order in which they stand."""
+    called = np.arange(len(side.sizes)).astype(str).tolist()
+    if names:
+        with contextlib.suppress(ValueError):  # what is read row by row may not be described
+            called = getattr(estimator, f"{'' if side.name == 'row' else 'column_'}cluster_names_")
+    return [
+        f"{shortened(called[k], 34)} ({n})" for k, n in zip(side.clusters, side.sizes, strict=True)
+    ]
 
 
 def _shrink(
@@ -142,23 +263,63 @@ def _limits(image: np.ndarray) -> tuple[float, float]:
     return (float(low), float(high)) if low < high else (np.nanmin(image), np.nanmax(image))
 
 
-def _draw_borders(ax: Axes, estimator: BaseCoclustering) -> None:
-    rows, columns = sizes_of(estimator, "row"), sizes_of(estimator, "column")
+def _draw_borders(ax: Axes, sides: Sequence[_Side]) -> None:
+    rows, columns = sides
     # White on a dark rim: seen on every colour of the map.
     for colour, width in (("black", 2.4), ("white", 1.2)):
-        for sizes, line in ((rows, ax.axhline), (columns, ax.axvline)):
-            for border in np.cumsum(sizes)[:-1]:
+        for side, line in ((rows, ax.axhline), (columns, ax.axvline)):
+            for border in np.cumsum(side.sizes)[:-1]:
                 line(border, color=colour, linewidth=width)
-    for sizes, axis, bar, ends in (
-        (rows, ax.yaxis, ax.axhspan, (-0.022, -0.007)),
-        (columns, ax.xaxis, ax.axvspan, (-0.026, -0.008)),
-    ):
-        for k, (start, end) in enumerate(spans(sizes)):
-            bar(start, end, *ends, color=colour_of(k), clip_on=False, lw=0)
-        named = np.flatnonzero(sizes >= _LABELLED * sizes.sum())
-        middles = np.cumsum(sizes) - sizes / 2
-        axis.set_ticks(middles[named], [f"{k} ({sizes[k]})" for k in named])
-    ax.set(xlim=(0, columns.sum()), ylim=(rows.sum(), 0))
-    ax.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
-    shared.without_frame(ax)
-    ax.tick_params(pad=9)
+    ax.set(xlim=(0, columns.sizes.sum()), ylim=(rows.sizes.sum(), 0))
+
+
+def _draw_margin(
+    ax: Axes,
+    side: _Side,
+    tracks: Mapping[str, Sequence[Any]],
+    labels: Sequence[str],
+    names: list[str],
+    *,
+    plain: bool,
+) -> list[tuple[str, dict[str, Any]]]:
+    """Draw what stands beside one side of the matrix; return the legends of its colours."""
+    is_row, legends, reach = side.name == "row", [], 0.05
+
+    def beside(inches: float) -> Axes:
+        nonlocal reach
+        start, reach = reach, reach + inches + 0.03
+        start, edge = (-start - inches, 0) if is_row or plain else (start, 1)
+        return inset(ax, (start, inches), side.name, edge)
+
+    outermost = beside(0.08)
+    for k, ends in zip(side.clusters.tolist(), shared.spans(side.sizes), strict=True):
+        bar = outermost.axhspan if is_row else outermost.axvspan
+        bar(*ends, color=shared.colour_of(k), linewidth=0)
+    stretch(outermost, side.name, side.sizes.sum())
+    for title, values in tracks.items():
+        colours, legend = colours_of(values)
+        legends.append((title, legend))
+        outermost = beside(0.13)
+        draw_track(outermost, colours[side.order], side.name, title)
+    if len(side.merges):
+        outermost = beside(0.7)
+        middles = dict(zip(side.clusters.tolist(), side.middles.tolist(), strict=True))
+        draw_tree(outermost, side.merges, middles, side.name)
+        stretch(outermost, side.name, side.sizes.sum())
+    outermost = ax if plain else outermost
+    axis: Any = outermost.yaxis if is_row else outermost.xaxis
+    name_places(axis, side.middles, labels, side.sizes)
+    axis.set_label_text(f"{side.name} cluster (size)")
+    if plain:
+        axis.set_tick_params(pad=12)
+        return legends
+    points: Any = ax.yaxis if is_row else ax.xaxis
+    points.set_ticks([])
+    if is_row:
+        points.tick_right()
+    else:
+        axis.tick_top()
+        axis.set_label_position("top")
+    if names:
+        name_places(points, np.arange(len(side.order)) + 0.5, [names[i] for i in side.order])
+    return legends

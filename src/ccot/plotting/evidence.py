@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.plotting import _shared as shared
 from ccot.plotting._shared import FAINT, INK, PALETTE, count, draw_sides
+from ccot.plotting.margins import name_places
 from ccot.scalings.jumps import LEVEL
 
 if TYPE_CHECKING:
@@ -50,17 +51,24 @@ def plot_block_means(
             "the estimator has no block means: it was fitted to similarities, not to a matrix"
         )
     means = estimator.block_means_
-    size = (1.9 + 0.9 * means.shape[1], 1.3 + 0.6 * means.shape[0])
-    panel: Axes = shared.new_axes(1, size) if ax is None else ax
+    size = [min(1.5 + unit * n, 14.0) for unit, n in ((0.6, len(means)), (0.9, means.shape[1]))]
+    panel: Axes = shared.new_axes(1, (size[1] + 0.4, size[0])) if ax is None else ax
     shown = panel.imshow(means, cmap=cmap, aspect="auto")
-    for (row, column), mean in np.ndenumerate(means):
-        if np.isfinite(mean):
+    # Numbers that would run into each other are left to the colours.
+    cell = np.array([panel.bbox.width, panel.bbox.height]) / means.shape[::-1] / panel.figure.dpi
+    if (cell > (0.45, 0.2)).all():
+        for (row, column), mean in np.ndenumerate(means):
+            if not np.isfinite(mean):
+                continue
             red, green, blue, _ = shown.to_rgba(np.array([mean]))[0]
             colour = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "white"
             panel.text(column, row, f"{mean:.3g}", ha="center", va="center", color=colour)
+    else:
+        panel.figure.colorbar(shown, ax=panel, aspect=30)
     for axis, side in ((panel.yaxis, "row"), (panel.xaxis, "column")):
         sizes = shared.sizes_of(estimator, side)
-        axis.set_ticks(np.arange(len(sizes)), [f"{k} ({size})" for k, size in enumerate(sizes)])
+        labels = [f"{k} ({size})" for k, size in enumerate(sizes)]
+        name_places(axis, np.arange(len(sizes)), labels, sizes)
     panel.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
     panel.set_title(f"means of {means.shape[0]} x {means.shape[1]} blocks")
     shared.without_frame(panel)

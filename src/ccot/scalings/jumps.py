@@ -55,7 +55,9 @@ def detect_jumps(
     level: float = LEVEL,
     return_strength: bool = False,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-    r"""Find the jumps in a sorted vector (section 3.5 of the paper [1]_).
+    r"""Find the jumps in a sorted vector.
+
+    Section 3.5 of the paper [1]_.
 
     Parameters
     ----------

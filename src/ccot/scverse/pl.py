@@ -49,8 +49,6 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
     matrix = stack_rows([rows for rows in picked if rows.shape[0]], adata.n_vars)
     ax = plot_blocks(_model_of(adata, key, step), matrix, **options)
     ax.set(xlabel="gene cluster (size)", ylabel="cell cluster (size)")
-    # Clusters of genes are often many and narrow.
-    ax.tick_params(axis="x", rotation=90)
     return ax
 
 

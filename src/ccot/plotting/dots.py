@@ -1,0 +1,120 @@
+"""Clusters and the columns that set them apart, as dots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ccot.blocks.tables import TablePreparation
+from ccot.describe import MAX_ROWS, Statistics, every, row_statistics, with_names
+from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
+from ccot.plotting import _shared as shared
+from ccot.plotting.margins import add_legend, name_places, shortened
+from ccot.runtime.types import is_sparse
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ccot.estimators.base import BaseCoclustering
+
+_LARGEST = 11.0  # points across, where all members agree
+
+
+def plot_dots(
+    estimator: BaseCoclustering,
+    X: Any,
+    *,
+    n_columns: int = 3,
+    ax: Axes | None = None,
+    cmap: str = "RdBu_r",
+    names: bool = True,
+) -> Axes:
+    """Show the columns that set each row cluster apart, and how the other clusters stand in them.
+
+    The colour of a dot is the mean of the cluster in standard deviations from that of all rows. Its
+    area is a share of the members: of numbers those on the same side of the overall mean as the
+    cluster, of categories, ones and amounts those that have it.
+
+    Parameters
+    ----------
+    estimator : CCOT, CCOTGW or TransportCoclustering, fitted
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
+        What it was fitted to.
+    n_columns : int, default=3
+        Columns for each cluster, the most telling ones.
+    ax : matplotlib.axes.Axes, default: a new figure
+    cmap : str, default="RdBu_r"
+    names : bool, default=True
+        Call clusters by their suggested names rather than by numbers.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ccot import TransportCoclustering, datasets, plotting
+    >>> zoo = datasets.load_zoo()
+    >>> model = TransportCoclustering(4, 4, random_state=0).fit(zoo.data)
+    >>> plotting.plot_dots(model, zoo.data, ax=plotting.new_figure()[1]).get_title()
+    'what sets 4 clusters apart'
+    """
+    check_is_fitted(estimator)
+    told = _statistics(estimator, X)
+    groups = range(len(told.sizes))
+    tops = [trait.index for k in groups for trait in told.traits([k], n_columns)]
+    columns = np.array([*dict.fromkeys(tops)] or [0])
+    observed = np.maximum(told.observed[:, columns], 1)
+    spread = np.where(told.deviation > 0, told.deviation, 1.0)[columns]
+    means = (told.totals[:, columns] / observed - told.mean[columns]) / spread
+    above = told.above[:, columns] / observed
+    share = np.where((means > 0) | (told.kinds[columns] != "number"), above, 1 - above)
+    called = [one.name for one in with_names(told.portraits())] if names else [*map(str, groups)]
+    labels = [
+        f"{shortened(name, 34)} ({n:.0f})" for name, n in zip(called, told.sizes, strict=True)
+    ]
+    titles = [shortened(told.feature(int(j)).title) for j in columns]
+    room = [0.065 * max(map(len, texts)) for texts in (labels, titles)]
+    size = 2.4 + room[0] + 0.24 * len(columns), max(1.2 + 0.26 * len(groups), 2.6) + room[1]
+    panel: Axes = shared.new_axes(1, size) if ax is None else ax
+    most = max(float(np.abs(means).max()), 1e-9)
+    across, down = np.meshgrid(np.arange(len(columns)), groups)
+    dots = panel.scatter(
+        across, down, _LARGEST**2 * share, means, cmap=cmap, vmin=-most, vmax=most,
+        edgecolors=shared.FAINT, linewidths=0.4,
+    )  # fmt: skip
+    panel.set(xlim=(-0.6, len(columns) - 0.4), ylim=(len(groups) - 0.4, -0.6))
+    name_places(panel.xaxis, np.arange(len(columns)), titles)
+    name_places(panel.yaxis, np.arange(len(groups)), labels, told.sizes)
+    panel.set_title(f"what sets {shared.count(len(groups), 'cluster')} apart")
+    shared.without_frame(panel)
+    bar = panel.figure.colorbar(dots, ax=panel, aspect=20)
+    bar.set_label("mean, in standard deviations", fontsize="small")
+    line, faint = shared.matplotlib_module("lines").Line2D, {"color": shared.FAINT, "ls": "none"}
+    entries = [
+        line([], [], marker="o", markersize=_LARGEST * part**0.5, label=f"{part:.0%}", **faint)
+        for part in (0.1, 0.5, 1.0)
+    ]
+    add_legend(panel, entries, title="members", title_fontsize="small")
+    return panel
+
+
+def _statistics(estimator: Any, X: Any) -> Statistics:
+    """Return sums over the row clusters, for the columns as people know them."""
+    preparation, labels = getattr(estimator, "preparation_", None), estimator.row_labels_
+    names = getattr(estimator, "feature_names_in_", None)
+    if isinstance(preparation, TablePreparation):
+        table = as_table(X) or named_columns(np.asarray(X), preparation.names)
+        matrix, columns, _ = described_cells(TableData(table, preparation))
+    else:
+        matrix = X if is_sparse(X) else np.asarray(X)
+        columns = (
+            [f"column {j}" for j in range(matrix.shape[1])] if names is None else [*map(str, names)]
+        )
+    if matrix.shape[0] != len(labels):
+        raise ValueError(f"X has {matrix.shape[0]} rows, but {len(labels)} were fitted")
+    some = every(len(labels), MAX_ROWS)
+    return row_statistics(matrix[some], labels[some], columns)
