@@ -37,7 +37,8 @@ def labelled_cases(folder: Path | None = None) -> list[Case]:
     if folder is None:
         shipped = {"zoo": load_zoo, "votes": load_votes}
         return [_case("shipped", name, partial(_shipped, load)) for name, load in shipped.items()]
-    paths = sorted(folder.glob("*/*.npz"))
+    # Fits run in folders of their own.
+    paths = sorted(folder.resolve().glob("*/*.npz"))
     cases = [_case(p.parent.name, p.stem, partial(_stored, p)) for p in paths if _has_classes(p)]
     if not cases:
         raise ValueError(f"{folder} has no KIND/NAME.npz with row_labels in its subfolders")
