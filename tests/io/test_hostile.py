@@ -564,7 +564,7 @@ def test_gzipped_text_beyond_the_limit_is_refused_in_bounded_memory(tmp_path, sm
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 5 * small_limit
+    assert peak < small_limit / 2  # it is counted before any of it is kept
 
 
 def test_feather_file_that_arrow_falls_over(tmp_path, monkeypatch):

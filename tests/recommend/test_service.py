@@ -142,6 +142,8 @@ def test_not_ready_once_stopped(model):
         assert client.get("/ready").json() == {"status": "ready"}
     assert client.get("/ready").status_code == 503
     assert client.get("/health").status_code == 200
+    with client:  # started once more, it is ready again
+        assert client.get("/ready").status_code == 200
 
 
 def test_metrics_count_requests_and_no_unbounded_paths(model):

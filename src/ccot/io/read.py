@@ -235,7 +235,8 @@ def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found
         _check_name(path, kind)
         if kind is None or kind == "gz":
             size = path.stat().st_size or 1
-            raw = file if kind is None else unfolded(path, file)
+            with _decoded(name, options.encoding):
+                raw = file if kind is None else unfolded(path, file)
             return _read_lines(raw, name, options, lambda: tell(min(file.tell() / size, 1.0)))
     if kind in ("xlsx", "json", "sqlite"):
         return _read_rows(kind, path, name, options)
