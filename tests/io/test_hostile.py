@@ -567,6 +567,12 @@ def test_gzipped_text_beyond_the_limit_is_refused_in_bounded_memory(tmp_path, sm
     assert peak < small_limit / 2  # it is counted before any of it is kept
 
 
+def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path, small_limit):
+    path = tmp_path / "a.json"
+    path.write_text("\n".join(f'{{"k{n}": 1}}' for n in range(2000)))
+    refused(path, "a table of 2000 records and 2000 keys would take 3.2e\\+07 bytes")
+
+
 def test_feather_file_that_arrow_falls_over(tmp_path, monkeypatch):
     frame = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     frame.to_feather(tmp_path / "a.feather")

@@ -274,7 +274,7 @@ def _read_rows(kind: str, path: Path, name: str, options: ReadOptions) -> Found:
         rows = sqlite_rows(path, options)
         options = replace(options, source="SQLite", header=True)
     else:
-        rows = json_rows(partial(_open_text, path, options.encoding), options.drop, name)
+        rows = json_rows(partial(_open_text, path, options.encoding), options.drop, name, size)
         options = replace(options, source="JSON records", header=True)
     with _decoded(name, options.encoding):
         return read_rows(rows, size, options)
