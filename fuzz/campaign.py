@@ -33,7 +33,7 @@ _ADDED = ("executions", "accepted", "seconds", "cpu_s")
 _LARGEST = ("slowest_s", "growth_mb", "coverage", "features")
 _KEPT = ("executions", "cpu_s", "findings")
 # Seconds on the clock for every second of processor time: other programs want to run as well.
-_PATIENCE = 60
+_PATIENCE = 600
 
 
 class Campaign:

@@ -114,6 +114,8 @@ def _try(estimator: Any) -> None:
         if hasattr(estimator, "predict_columns"):
             width = estimator._coclustering.column.placement.width
             estimator.predict_columns(np.ones((1, width)))
+        if hasattr(estimator, "cut"):
+            estimator.cut(1, 1)
         if hasattr(estimator, "summary"):
             estimator.summary()
 

@@ -102,7 +102,8 @@ def json_rows(
     nested: dict[str, None] = {}
     n_records = 0
     with open_text() as text:
-        for n_records, record in enumerate(_records(text, name), 1):
+        for record in _records(text, name):
+            n_records += 1
             keys.update(dict.fromkeys(record))
             nested.update((key, None) for key, v in record.items() if isinstance(v, _NESTED))
     if wrong := [key for key in nested if key not in drop]:
