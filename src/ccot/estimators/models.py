@@ -22,7 +22,7 @@ from ccot.persistence.registry import stored_types
 _HARMLESS: dict[str, Any] = {"checkpoint": None, "verbose": 0}
 
 
-def _estimators() -> dict[str, type[BaseCoclustering]]:
+def known_estimators() -> dict[str, type[BaseCoclustering]]:
     """Return the classes that a model file may hold, by name."""
     # Whoever reads a file may not have imported what is in it.
     ours, baselines = import_module("ccot"), import_module("ccot.baselines")
@@ -34,7 +34,7 @@ def _estimators() -> dict[str, type[BaseCoclustering]]:
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted estimator to a file."""
     name = type(estimator).__name__
-    known = _estimators()
+    known = known_estimators()
     if known.get(name) is not type(estimator):
         raise ModelFileError(
             f"{name} is not an estimator of ccot: a model file holds one of {', '.join(known)}"
@@ -76,7 +76,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> bool((again.predict(matrix) == model.predict(matrix)).all())
     True
     """
-    known = _estimators()
+    known = known_estimators()
     values = read_values(path, stored_types())
     match values:
         case {"estimator": str(name), "given": dict(given), "fitted": dict(fitted)} if (

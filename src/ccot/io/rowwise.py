@@ -98,9 +98,7 @@ def json_rows(
 ) -> Iterator[list[str]]:
     """Return a header and rows of JSON records in a file of a size, listed or one after another."""
     # The file is opened twice: any record may have a key that no other has.
-    keys: dict[str, None] = {}
-    nested: dict[str, None] = {}
-    n_records = 0
+    keys, nested, n_records = dict[str, None](), dict[str, None](), 0
     with open_text() as text:
         for record in _records(text, name):
             n_records += 1

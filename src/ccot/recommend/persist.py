@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot._version import __version__
-from ccot.estimators.models import load_model, save_model
+from ccot.estimators.models import known_estimators, load_model, save_model
 from ccot.io.matrix import held_limit
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
 from ccot.persistence.registry import stored_types
@@ -71,6 +71,7 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
     >>> bool(again.predict(0, 1) == model.predict(0, 1))
     True
     """
+    known_estimators()  # a model of any of them is no recommender, and nothing unknown
     match read_values(path, stored_types()):
         case {
             "kind": str(kind),
