@@ -439,7 +439,8 @@ def digit_rows(size: int) -> str:
 
 
 def far_cell(size: int) -> str:
-    return '<row r="1048576"><c r="XFC1048576"><v>1</v></c><c r="XFD1048576"><v>2</v></c></row>'
+    blank = f"<!--{'x' * size}-->"
+    return blank + '<row r="1048576"><c r="XFC1048576"><v>1</v></c><c r="XFD1048576"><v>2</v></c></row>'
 
 
 def text_rows(size: int) -> str:
