@@ -439,8 +439,8 @@ def digit_rows(size: int) -> str:
 
 
 def far_cell(size: int) -> str:
-    blank = f"<!--{'x' * size}-->"
-    return blank + '<row r="1048576"><c r="XFC1048576"><v>1</v></c><c r="XFD1048576"><v>2</v></c></row>'
+    cells = '<c r="XFC1048576"><v>1</v></c><c r="XFD1048576"><v>2</v></c>'
+    return f'<!--{"x" * size}--><row r="1048576">{cells}</row>'
 
 
 def text_rows(size: int) -> str:
