@@ -199,7 +199,7 @@ def check(found):
 
 @pytest.mark.filterwarnings("ignore")
 def test_crafted_models_are_refused_or_of_use(tmp_path):
-    check(attack(tmp_path, 40, 0))
+    check(attack(tmp_path, 24, 0))
 
 
 @pytest.mark.slow
