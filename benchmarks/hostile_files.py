@@ -3,9 +3,11 @@
 Each function writes a file of about so many bytes, and returns what it unfolds to.
 """
 
+import contextlib
 import gzip
 import io
 import json
+import sqlite3
 import zipfile
 from collections.abc import Callable, Iterable
 from itertools import islice, product
@@ -311,6 +313,11 @@ def annotated(make: Callable[[int], Any], short_names: bool = False):
     return made
 
 
+def nothing(size: int) -> np.ndarray:
+    """Return zeros, which compress by a thousand."""
+    return np.zeros((size // 10_000 or 1, 10_000), np.int8)
+
+
 def short_rows(size: int) -> sp.csr_array:
     """Return a matrix of nothing but rows."""
     return sp.csr_array((size // 8, 2), dtype=np.int8)
@@ -390,3 +397,113 @@ def names_alone(path: Path, size: int) -> int:
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array(["a"]))
     pq.write_table(pa.table({"name": names}), path)
     return 8 * n_rows
+
+
+def workbook(sheet: Callable[[int], str], texts: Callable[[int], str] | None = None):
+    """Write an Excel file with the rows of a sheet, and the texts that its cells share."""
+
+    def make(path: Path, size: int) -> int:
+        import openpyxl
+
+        book = openpyxl.Workbook()
+        book.worksheets[0].append(["a", 1])
+        book.save(path)
+        with zipfile.ZipFile(path) as stored:
+            members = {name: stored.read(name) for name in stored.namelist()}
+        place = "xl/worksheets/sheet1.xml"
+        head, _, _ = members[place].partition(b"<row")
+        members[place] = head + sheet(size).encode() + b"</sheetData></worksheet>"
+        if texts is not None:
+            members["xl/sharedStrings.xml"] = texts(size).encode()
+            kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+            more = f'<Override PartName="/xl/sharedStrings.xml" ContentType="{kind}"/></Types>'
+            types = members["[Content_Types].xml"]
+            members["[Content_Types].xml"] = types.replace(b"</Types>", more.encode())
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as stored:
+            for name, content in members.items():
+                stored.writestr(name, content)
+        return sum(map(len, members.values()))
+
+    return make
+
+
+def real_rows(size: int) -> str:
+    values = np.random.default_rng(0).normal(size=(size // 2600 + 1, 100)).tolist()
+    return "".join(
+        "<row>" + "".join(f"<c><v>{v:.9f}</v></c>" for v in r) + "</row>" for r in values
+    )
+
+
+def digit_rows(size: int) -> str:
+    return "<row><c><v>1</v></c><c><v>2</v></c></row>" * (size // 41)
+
+
+def far_cell(size: int) -> str:
+    cells = '<c r="XFC1048576"><v>1</v></c><c r="XFD1048576"><v>2</v></c>'
+    return f'<!--{"x" * size}--><row r="1048576">{cells}</row>'
+
+
+def text_rows(size: int) -> str:
+    return '<row><c t="s"><v>0</v></c><c><v>2</v></c></row>' * 3
+
+
+SHARED = '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+
+
+def short_texts(size: int) -> str:
+    names = islice(map("".join, product(LETTERS[30:80], repeat=4)), size // 20)
+    return SHARED + "".join(f"<si><t>{name}</t></si>" for name in names) + "</sst>"
+
+
+def entities(size: int) -> str:
+    """Return texts that unfold to a thousand times the size, by names for names."""
+    named = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(7))
+    head = f'<!DOCTYPE sst [<!ENTITY e0 "{"a" * max(size // 10**4, 10)}">{named}]>'
+    return f"{head}{SHARED}<si><t>&e7;</t></si></sst>"
+
+
+def real_records(path: Path, size: int) -> None:
+    values = np.random.default_rng(0).normal(size=(size // 170 + 1, 10)).round(6).tolist()
+    lines((json.dumps({f"c{n}": v for n, v in enumerate(row)}) for row in values), path, size)
+
+
+def own_keys(path: Path, size: int) -> None:
+    lines((f'{{"{key}":1,"a":2}}' for key in map("".join, product(LETTERS, repeat=4))), path, size)
+
+
+def nested_record(path: Path, size: int) -> None:
+    path.write_text('[{"a": 1, "b": [' + "[1,2,[],[],[]]," * (size // 15) + "[]]}]")
+
+
+def database(path: Path, size: int, text: str | None = None) -> None:
+    path.unlink(missing_ok=True)
+    values = np.random.default_rng(0).normal(size=(max(size // 40, 2), 4)).tolist()
+    with contextlib.closing(sqlite3.connect(path)) as base, base:
+        if text is None:
+            base.execute("CREATE TABLE t (a, b, c, d)")
+            base.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", values)
+        else:
+            base.execute("CREATE TABLE t (name, b)")
+            names = map("".join, product(LETTERS, repeat=4))
+            base.executemany(
+                "INSERT INTO t VALUES (?, 1)", ((n,) for n in islice(names, size // 12))
+            )
+
+
+def feather(path: Path, size: int, honest: bool = False) -> int:
+    import pyarrow as pa
+    from pyarrow.feather import write_feather
+
+    n_rows = size // 80
+    values = np.random.default_rng(0).normal(size=(n_rows, 10))
+    if not honest:
+        values[n_rows // 90 :] = 0
+    write_feather(pa.table({f"c{n}": v for n, v in enumerate(values.T)}), path, compression="zstd")
+    return 80 * n_rows
+
+
+def gzip_of_much(path: Path, size: int) -> int:
+    """Write a gzip file of digits that unfolds to a thousand times itself, 4 times the size."""
+    content = b"1,2\n" * size
+    path.write_bytes(gzip.compress(content, 9, mtime=0))
+    return len(content)

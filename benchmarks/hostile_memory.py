@@ -29,6 +29,12 @@ from benchmarks.hostile_files import (
     archive,
     array,
     counts,
+    database,
+    digit_rows,
+    entities,
+    far_cell,
+    feather,
+    gzip_of_much,
     gzipped,
     gzipped_market,
     half_square,
@@ -39,7 +45,10 @@ from benchmarks.hostile_files import (
     named_rows,
     names_alone,
     nearly_constant,
+    nested_record,
+    nothing,
     one_row,
+    own_keys,
     pairs_parquet,
     parquet,
     parquet_of_much,
@@ -47,19 +56,24 @@ from benchmarks.hostile_files import (
     real_market,
     real_model,
     real_parquet,
+    real_records,
+    real_rows,
     real_table,
     real_zarr,
     repeated,
     shared_parts,
     short_rows,
+    short_texts,
     sparse_archive,
     square,
+    text_rows,
     tree_of,
+    workbook,
     zarr_of_much,
     zarr_of_nothing,
 )
 from benchmarks.record import load, of_this_run, store
-from ccot.io import InputError, ModelFileError, read_matrix
+from ccot.io import InputError, ModelFileError, read_matrix, read_table
 from ccot.persistence.model_file import read_values
 from ccot.sources import as_source
 
@@ -114,6 +128,7 @@ def _text() -> Iterator[Case]:
 def _packed_text() -> Iterator[Case]:
     yield Case("gzip: digits", gzipped(mostly_digits), "csv.gz")
     yield Case("gzip: real values", gzipped(real_table), "csv.gz", honest=True)
+    yield Case("gzip: digits that unfold without end", gzip_of_much, "csv.gz")
     yield Case("Matrix Market: real values", real_market, "mtx", honest=True)
     pattern = "coordinate pattern"
     yield Case("Matrix Market: pattern", market(f"{pattern} general", "1 1\n", listed), "mtx")
@@ -150,7 +165,27 @@ def _tables() -> Iterator[Case]:
     yield Case("Parquet: pages that unfold without end", parquet_of_much, "parquet")
     yield Case("h5ad: sparse counts", annotated(counts), "h5ad", honest=True)
     yield Case("h5ad: int8, compressed", annotated(nearly_constant), "h5ad")
+    yield Case("h5ad: zeros, compressed", annotated(nothing), "h5ad")
     yield Case("h5ad: short names, no values", annotated(short_rows, short_names=True), "h5ad")
+
+
+def _cells() -> Iterator[Case]:
+    book = partial(Case, ending="xlsx", read=read_table)
+    yield book("Excel: real values", workbook(real_rows), honest=True)
+    yield book("Excel: digits", workbook(digit_rows))
+    yield book("Excel: one cell, far away", workbook(far_cell))
+    yield book("Excel: short texts, all distinct", workbook(text_rows, short_texts))
+    yield book("Excel: texts by names for names", workbook(text_rows, entities))
+    records = partial(Case, ending="json", read=read_table)
+    yield records("JSON: real values", real_records, honest=True)
+    yield records("JSON: digits", repeated('{"a":1,"b":2}\n'))
+    yield records("JSON: a key of its own for each record", own_keys)
+    yield records("JSON: lists in lists", nested_record)
+    base = partial(Case, ending="sqlite", read=read_table)
+    yield base("SQLite: real values", database, honest=True)
+    yield base("SQLite: short texts, all distinct", partial(database, text="name"))
+    yield Case("Feather: real values", partial(feather, honest=True), "feather", honest=True)
+    yield Case("Feather: runs", feather, "feather")
 
 
 def _models() -> Iterator[Case]:
@@ -175,7 +210,7 @@ def _by_rows() -> Iterator[Case]:
 
 CASES = {
     case.what: case
-    for cases in (_text, _packed_text, _arrays, _tables, _models, _by_rows)
+    for cases in (_text, _packed_text, _arrays, _tables, _cells, _models, _by_rows)
     for case in cases()
 }
 

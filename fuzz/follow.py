@@ -15,7 +15,8 @@ from atheris.instrument_bytecode import instrument_func
 
 _FOLLOWED = (
     "anndata._io", "ccot.estimators.models", "ccot.io", "ccot.recommend", "ccot.sources", "gzip",
-    "numpy.lib._format_impl", "numpy.lib._npyio_impl", "pyarrow.parquet.core",
+    "ccot.persistence", "numpy.lib._format_impl", "numpy.lib._npyio_impl", "openpyxl.reader",
+    "openpyxl.worksheet._reader", "pyarrow.parquet.core",
     "scipy.sparse._matrix_io", "scipy.sparse._compressed",
     "scipy.sparse._coo", "zipfile",
 )  # fmt: skip

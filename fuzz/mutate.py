@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import re
 import struct
 import zipfile
 import zlib
@@ -30,8 +31,11 @@ def archive(data: bytes, chance: random.Random, change: Mutate) -> bytes | None:
         return None
     place = chance.randrange(len(members))
     name, content = members[place]
-    if name.endswith(".npy") and chance.random() < 0.5:
-        content = array_header(content, chance, change) or change(content)
+    if name.endswith((".xml", ".rels")):
+        content = xml_text(content, chance, change)
+    elif name.endswith(".npy"):
+        kinds = (array_header, array_numbers, array_numbers)
+        content = chance.choice(kinds)(content, chance, change) or change(content)
     else:
         content = change(content)
     members[place] = name, content
@@ -104,6 +108,24 @@ def json_text(data: bytes, chance: random.Random, change: Mutate) -> bytes | Non
         return None
 
 
+def xml_text(data: bytes, chance: random.Random, change: Mutate) -> bytes:
+    """Change a number, a name or a text between the marks of XML, or repeat or drop a part."""
+    pieces = re.split(rb"([<>\"])", data)
+    place = chance.randrange(len(pieces))
+    kind = chance.randrange(5)
+    if kind == 0:
+        first, last = sorted(chance.randrange(len(pieces)) for _ in range(2))
+        pieces[place:place] = pieces[first : min(last, first + 40)]
+    elif kind == 1:
+        del pieces[place : place + chance.choice([1, 2, 6])]
+    elif kind == 2:
+        pieces[place] = change(pieces[place])
+    else:
+        word = chance.choice(_WORDS) if chance.random() < 0.4 else str(chance.choice(_NUMBERS))
+        pieces[place] = word.encode(errors="replace")
+    return b"".join(pieces)
+
+
 def array_header(data: bytes, chance: random.Random, change: Mutate) -> bytes | None:
     """Write another header in front of an array's numbers."""
     if not data.startswith(b"\x93NUMPY") or len(data) < 12:
@@ -123,6 +145,26 @@ def array_header(data: bytes, chance: random.Random, change: Mutate) -> bytes | 
     version = chance.choice([1, 1, 2, 3])
     length = struct.pack("<H" if version == 1 else "<I", min(len(header), 65535))
     return b"\x93NUMPY" + bytes([version, 0]) + length + header + data[start + size :]
+
+
+def array_numbers(data: bytes, chance: random.Random, change: Mutate) -> bytes | None:
+    """Write other numbers into an array, behind its header."""
+    start = data.find(b"\n") + 1
+    if not data.startswith(b"\x93NUMPY") or not 0 < start < len(data):
+        return None
+    numbers = bytearray(data[start:])
+    for _ in range(chance.choice([1, 1, 2, 8])):
+        place = 8 * chance.randrange(len(numbers) // 8 + 1)
+        number = chance.choice(_NUMBERS)
+        new = (
+            struct.pack("<d", number)
+            if chance.random() < 0.3
+            else struct.pack("<Q", number % 2**64)
+        )
+        numbers[place : place + 8] = chance.choice(
+            [new, struct.pack("<q", chance.randrange(-3, 9))]
+        )
+    return data[:start] + bytes(numbers[: len(data) - start])
 
 
 def lines(data: bytes, chance: random.Random, change: Mutate) -> bytes | None:

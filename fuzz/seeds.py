@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import gzip
 import io
 import json
@@ -151,6 +153,68 @@ def parquets() -> list[bytes]:
     buffer = io.BytesIO()
     wide.to_pandas().set_index("name").to_parquet(buffer)
     return [*found, buffer.getvalue()]
+
+
+def feathers() -> list[bytes]:
+    """Return tables of Arrow: plain and compressed, in one batch and in several."""
+    import pyarrow as pa
+    import pyarrow.feather as feather
+
+    wide = pa.table({"name": ["a", "b", "c"], "x": [1.0, 2.0, None], "y": [1, 2, 3]})
+    coded = pa.table({"k": pa.array(["u", "v", "u"]).dictionary_encode(), "x": [1.0, 2.0, 3.0],
+                      "when": pa.array([1, 2, 3], pa.timestamp("s"))})  # fmt: skip
+    return [
+        _saved(lambda file, table, how=how: feather.write_feather(table, file, **how), table)
+        for table in (wide, coded)
+        for how in ({"compression": "uncompressed"}, {"compression": "lz4"},
+                    {"compression": "zstd", "chunksize": 2})
+    ]  # fmt: skip
+
+
+def workbooks() -> list[bytes]:
+    """Return Excel files: numbers, words, dates, several sheets."""
+    import openpyxl
+
+    found = []
+    for rows in (
+        [["id", "a", "b"], ["u", 1, 2.5], ["v", None, 4]],
+        [["sex", "born", "mass"], ["male", datetime.date(2001, 2, 3), 3750], ["female", None, "?"]],
+    ):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.worksheets[0].append(row)
+        found.append(_saved(lambda file, book: book.save(file), book))
+        book.create_sheet("more").append([1, 2])
+        found.append(_saved(lambda file, book: book.save(file), book))
+    return found
+
+
+def records() -> list[bytes]:
+    """Return JSON records, in a list and one a line."""
+    return [
+        b'[{"id": "a", "x": 1, "y": 2.5}, {"id": "b", "x": null, "z": true}]',
+        b'{"id": "a", "x": 1, "y": 2}\n{"id": "b", "x": -3e2, "y": "word"}\n',
+        b'\xef\xbb\xbf [ {"k": [1, {"n": 2}], "x": 1, "y": 2} , {"x": 3, "y": 4} ] ',
+    ]
+
+
+def databases() -> list[bytes]:
+    """Return SQLite files: tables, an index, a view, texts that go over pages."""
+    import sqlite3
+
+    found = []
+    for more in ((), ("CREATE INDEX i ON t (x)", "CREATE VIEW v AS SELECT * FROM t"),
+                 (f"INSERT INTO t VALUES ('{'long ' * 300}', 5, 6)",)):  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "a.sqlite")
+            with contextlib.closing(sqlite3.connect(path)) as base, base:
+                base.execute("PRAGMA page_size = 512")
+                base.execute("CREATE TABLE t (name TEXT, x REAL, y INTEGER)")
+                base.execute("INSERT INTO t VALUES ('a', 1.5, 2), ('b', NULL, 4)")
+                for line in more:
+                    base.execute(line)
+            found.append(path.read_bytes())
+    return found
 
 
 def anndatas() -> list[bytes]:

@@ -5,7 +5,10 @@ A target gets bytes. It returns, or raises one of its documented errors; anythin
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import contextlib
+import hashlib
 import io
 import json
 import sys
@@ -19,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from ccot.estimators.models import load_model
-from ccot.io import InputError, ModelFileError, read_matrix
+from ccot.io import InputError, ModelFileError, read_matrix, read_table
 from ccot.recommend import BlockRecommender, load_recommender
 from ccot.sources import as_source
 from fuzz import mutate, seeds
 
+_SOURCE = Path(__file__).parents[1] / "src" / "ccot"
 _LINES = {"delimiter": ";", "decimal": ",", "header": False, "index_col": False}
 
 
@@ -43,6 +47,8 @@ class Target:
         Returns valid inputs to start from.
     mutators : sequence of callables
         Structure-aware changes, tried beside those of the engine.
+    code : sequence of str
+        Files that it reads with, below the package.
     seconds : int
         A reader that takes longer hangs.
     """
@@ -52,12 +58,51 @@ class Target:
     errors: tuple[type[Exception], ...]
     seeds: Callable[[], list[bytes]]
     mutators: Sequence[mutate.Mutator] = ()
-    seconds: int = 10
+    code: Sequence[str] = ()
+    seconds: int = 30
+
+
+def code_of(target: Target) -> str:
+    """Return a digest of the code that a target reads with, without comments and docstrings."""
+    found = hashlib.sha256()
+    for path in sorted({path for name in target.code for path in _SOURCE.glob(name)}):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+                value = body[0].value
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    del body[0]
+        found.update(ast.dump(tree).encode())
+    return found.hexdigest()[:12]
+
+
+def read_model(path: Path) -> None:
+    """Load a model; one that is accepted must place rows and columns, or say why it does not."""
+    model = load_model(path)
+    n_columns = model.n_features_in_
+    for ask, width in (("predict", n_columns), ("predict_columns", len(model.row_labels_))):
+        if hasattr(model, ask):
+            with contextlib.suppress(ValueError):
+                getattr(model, ask)(np.ones((2, width)))
+
+
+def load_and_ask(path: Path) -> None:
+    """Load a recommender; one that is accepted must answer, or say why it does not."""
+    model = load_recommender(path)
+    with contextlib.suppress(ValueError):
+        model.recommend(0)
+    with contextlib.suppress(ValueError):
+        model.explain(0, 0)
 
 
 def read_text(path: Path) -> None:
-    """Read a table as found, and as told."""
-    _each(lambda: read_matrix(path), lambda: read_matrix(path, **_LINES))
+    """Read a table as found, as told, and with its words."""
+    _each(
+        lambda: read_matrix(path),
+        lambda: read_matrix(path, **_LINES),
+        lambda: read_table(path),
+    )
 
 
 def read_long(path: Path) -> None:
@@ -70,8 +115,12 @@ def read_long(path: Path) -> None:
 
 
 def read_parquet(path: Path) -> None:
-    """Read a table, and the same as a list of cells."""
-    _each(lambda: read_matrix(path), lambda: read_matrix(path, long=True))
+    """Read a table as numbers, as a list of cells, and with its words."""
+    _each(
+        lambda: read_matrix(path),
+        lambda: read_matrix(path, long=True),
+        lambda: read_table(path),
+    )
 
 
 def read_stdin(path: Path) -> None:
@@ -161,24 +210,71 @@ async def _post(app: Any, route: str, body: bytes) -> tuple[int, bytes]:
 
 
 _INPUT = (InputError,)
+_ROWS = (ValueError,)
+_MODEL = (ModelFileError,)
 _ARCHIVE = (mutate.archive, mutate.archive_json, mutate.archive_layout)
+_READ = ("io/read.py", "io/matrix.py")
+_CELLS = ("io/text.py", "io/layout.py", "io/long.py", "io/mixed.py", "io/cells.py")
+_TEXT, _PLAIN = (*_READ, *_CELLS), (*_READ, "io/binary.py")
+_OTHER = tuple(f"io/isolated/{name}.py" for name in ("client", "limits", "worker"))
+_ARROW = (*_TEXT, *_PLAIN, *_OTHER, "io/parquet.py", "io/isolated/parquet.py")
+_KEPT = ("io/binary.py", "io/matrix.py", "persistence/model_*.py", "persistence/registry.py",
+         "estimators/models.py")  # fmt: skip
+_BY_ROWS = ("sources/__init__.py", "sources/base.py", "sources/files.py")
 TARGETS = {
-    "model": Target(load_model, "a.ccot", (ModelFileError,), seeds.models, _ARCHIVE),
+    "model": Target(read_model, "a.ccot", _MODEL, seeds.models, _ARCHIVE, _KEPT),
     "recommender": Target(
-        load_recommender, "a.ccot", (ModelFileError,), seeds.recommenders, _ARCHIVE
+        load_and_ask, "a.ccot", _MODEL, seeds.recommenders, _ARCHIVE, (*_KEPT, "recommend/*.py")
     ),
-    "text": Target(read_text, "a.csv", _INPUT, seeds.tables, (mutate.lines,)),
-    "long": Target(read_long, "a.tsv", _INPUT, seeds.long_tables, (mutate.lines,)),
-    "gzip": Target(read_text, "a.csv.gz", _INPUT, seeds.gzipped, (mutate.gzipped,)),
-    "npy": Target(read_matrix, "a.npy", _INPUT, seeds.arrays, (mutate.array_header,)),
-    "npz": Target(read_matrix, "a.npz", _INPUT, seeds.archives, _ARCHIVE),
-    "mtx": Target(read_matrix, "a.mtx", _INPUT, seeds.markets, (mutate.lines,)),
-    "mtx-gzip": Target(read_matrix, "a.mtx.gz", _INPUT, seeds.gzipped_markets, (mutate.gzipped,)),
-    "parquet": Target(read_parquet, "a.parquet", _INPUT, seeds.parquets, (mutate.footer,)),
-    "h5ad": Target(read_matrix, "a.h5ad", _INPUT, seeds.anndatas, (mutate.words,), 60),
-    "stdin": Target(read_stdin, "a", _INPUT, seeds.anything, (mutate.archive, mutate.lines)),
-    "rows-npy": Target(read_rows, "a.npy", (ValueError,), seeds.arrays, (mutate.array_header,)),
-    "rows-parquet": Target(read_rows, "a.parquet", (ValueError,), seeds.parquets, (mutate.footer,)),
-    "zarr": Target(read_zarr, "a", (ValueError,), seeds.zarr_arrays, (mutate.parts,), 60),
-    "service": Target(ask_service, "a.json", (), seeds.requests, (mutate.json_text,)),
-}
+    "text": Target(read_text, "a.csv", _INPUT, seeds.tables, (mutate.lines,), _TEXT),
+    "long": Target(read_long, "a.tsv", _INPUT, seeds.long_tables, (mutate.lines,), _TEXT),
+    "gzip": Target(
+        read_text, "a.csv.gz", _INPUT, seeds.gzipped, (mutate.gzipped,), (*_TEXT, *_PLAIN)
+    ),
+    "xlsx": Target(
+        read_parquet, "a.xlsx", _INPUT, seeds.workbooks, (mutate.archive, mutate.archive_layout),
+        (*_TEXT, "io/rowwise.py"),
+    ),
+    "json": Target(
+        read_parquet, "a.json", _INPUT, seeds.records, (mutate.json_text, mutate.lines),
+        (*_TEXT, "io/rowwise.py"),
+    ),
+    "sqlite": Target(
+        read_parquet, "a.sqlite", _INPUT, seeds.databases, (mutate.words,),
+        (*_TEXT, "io/rowwise.py"),
+    ),
+    "npy": Target(read_matrix, "a.npy", _INPUT, seeds.arrays, (mutate.array_header,), _PLAIN),
+    "npz": Target(read_matrix, "a.npz", _INPUT, seeds.archives, _ARCHIVE, _PLAIN),
+    "mtx": Target(
+        read_matrix, "a.mtx", _INPUT, seeds.markets, (mutate.lines,),
+        (*_PLAIN, *_OTHER, "io/isolated/market.py"),
+    ),
+    "mtx-gzip": Target(
+        read_matrix, "a.mtx.gz", _INPUT, seeds.gzipped_markets, (mutate.gzipped,),
+        (*_PLAIN, *_OTHER, "io/isolated/market.py"),
+    ),
+    "parquet": Target(
+        read_parquet, "a.parquet", _INPUT, seeds.parquets, (mutate.footer,), _ARROW
+    ),
+    "feather": Target(read_parquet, "a.feather", _INPUT, seeds.feathers, (mutate.words,), _ARROW),
+    "h5ad": Target(
+        read_matrix, "a.h5ad", _INPUT, seeds.anndatas, (mutate.words,),
+        (*_PLAIN, *_OTHER, "io/isolated/h5ad.py"), 60,
+    ),
+    "stdin": Target(
+        read_stdin, "a", _INPUT, seeds.anything, (mutate.archive, mutate.lines), (*_TEXT, *_PLAIN)
+    ),
+    "rows-npy": Target(
+        read_rows, "a.npy", _ROWS, seeds.arrays, (mutate.array_header,), (*_PLAIN, *_BY_ROWS)
+    ),
+    "rows-parquet": Target(
+        read_rows, "a.parquet", _ROWS, seeds.parquets, (mutate.footer,), (*_ARROW, *_BY_ROWS)
+    ),
+    "zarr": Target(
+        read_zarr, "a", _ROWS, seeds.zarr_arrays, (mutate.parts,),
+        (*_PLAIN, *_OTHER, "io/isolated/zarr.py", *_BY_ROWS), 60,
+    ),
+    "service": Target(
+        ask_service, "a.json", (), seeds.requests, (mutate.json_text,), ("recommend/*.py",)
+    ),
+}  # fmt: skip

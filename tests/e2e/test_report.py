@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from ccot import CCOT, TransportCoclustering
 from ccot.baselines import TwoSidedKMeans
+from ccot.cli.results import harmless
 from ccot.datasets import load_simulated
 from ccot.report import write_report
 from ccot.report.pack import pack_matrix
@@ -404,7 +405,9 @@ def test_names_are_text(visit, tmp_path):
     point_at(page, 0.001, 0.001)
     assert readout(page)[:2] == (names[0], "<i>0</i>")
     _, members = download(page)
-    assert {name for name, _, _ in members} == set(names)
+    # What a spreadsheet would run as a formula has a quote in front.
+    assert {name for name, _, _ in members} == set(map(harmless, names))
+    assert "'=1+1" in {name for name, _, _ in members}
 
 
 def test_part_of_a_matrix(visit, tmp_path, monkeypatch):

@@ -125,6 +125,7 @@ REFUSED = {
     "deep json": (text("[" * 200_000, "in.json"), {}, "record 1 is no JSON"),
     "truncated json": (text('[{"a": 1}, {"a":', "in.json"), {}, "record 2 is no JSON"),
     "more json": (text('[{"a": 1}] {"a": 2}', "in.json"), {}, "goes on after its list"),
+    "records of nothing": (text("[{}, {}]", "in.json"), {}, "the input is empty"),
     "key twice": (text('{"a": 1, "a": 2}', "in.jsonl"), {}, "a key is there twice"),
     "several tables": (
         database("CREATE TABLE t (a)", "CREATE TABLE u (a)"), {}, "holds 't', 'u': pass --table",

@@ -78,6 +78,18 @@ WRONG_TRANSPORT = {
     "merges of clusters that are not there": lambda m: {
         "hierarchy_": replace(m.hierarchy_, merges=(replace(m.hierarchy_.merges[0], first=10**6),))
     },
+    "merges of a cluster that is gone": lambda m: {
+        "hierarchy_": replace(m.hierarchy_, merges=(*m.hierarchy_.merges[:1],) * 2)
+    },
+    "finest clusters that are not there": lambda m: {
+        "_coclustering": replace(
+            m._coclustering,
+            finest=replace(
+                m._coclustering.finest,
+                labels=(m.row_labels_ + 7000, m._coclustering.finest.labels[1]),
+            ),
+        )
+    },
     "tables of other blocks": lambda m: inner(
         m, placement=replace(m._coclustering.row.placement, natural=np.ones((1, 1)))
     ),

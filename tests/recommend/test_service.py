@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 
 import numpy as np
@@ -143,6 +143,8 @@ def test_not_ready_once_stopped(model):
         assert client.get("/ready").json() == {"status": "ready"}
     assert client.get("/ready").status_code == 503
     assert client.get("/health").status_code == 200
+    with client:  # started once more, it is ready again
+        assert client.get("/ready").status_code == 200
 
 
 def test_metrics_count_requests_and_no_unbounded_paths(model):
@@ -240,43 +242,81 @@ def test_a_port_in_use_is_refused(model, tmp_path):
     assert "choose another" in result.output
 
 
+@contextmanager
+def served(model, folder, *options):
+    """A service in a process of its own, with the address of it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = free.getsockname()
+    path = model.save(folder / "films.ccot")
+    log = folder / "log.txt"
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ccot", "serve", path, "--port", str(address[1]), *options],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+    try:
+        for _ in range(1200):
+            try:
+                assert b"HTTP/1.1 " in ask(address)
+                break
+            except OSError:
+                assert process.poll() is None, log.read_text()
+                time.sleep(0.1)
+        yield process, address, log
+    finally:
+        process.kill()
+        process.wait()
+
+
 @needs_unix
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", ["SIGTERM", "SIGKILL"])
 def test_workers_end_with_their_parent_and_do_not_wait_for_half_a_request(model, tmp_path, stop):
-    path = model.save(tmp_path / "films.ccot")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    arguments = ["-m", "ccot", "serve", str(path), "--port", str(port), "--workers", "2"]
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    try:
-        for _ in range(600):
-            try:
-                assert b"HTTP/1.1 " in ask(("127.0.0.1", port))
-                break
-            except OSError:
-                assert process.poll() is None, process.stdout.read()
-                time.sleep(0.1)
-        half = socket.create_connection(("127.0.0.1", port))
+    with served(model, tmp_path, "--workers", "2") as (process, address, _):
+        half = socket.create_connection(address)
         half.sendall(b"POST /label HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{")
         start = time.monotonic()
         process.send_signal(getattr(signal, stop))
         process.wait(timeout=30)
         while time.monotonic() - start < 20:
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                socket.create_connection(address, timeout=1).close()
                 time.sleep(0.2)
             except OSError:
                 break
         assert time.monotonic() - start < 20
+
+
+@pytest.mark.slow
+def test_a_thousand_half_requests_are_not_held(model, tmp_path):
+    psutil, resource = pytest.importorskip("psutil"), pytest.importorskip("resource")
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, allowed[1]), allowed[1]))
+    half = []
+    try:
+        with served(model, tmp_path, "--allow-host", "x") as (process, address, log):
+            service = psutil.Process(process.pid)
+            before = service.memory_info().rss
+            for _ in range(1100):
+                with suppress(OSError):
+                    half.append(socket.create_connection(address, timeout=5))
+                    half[-1].sendall(b"POST /label HTTP/1.1\r\nContent-Le" + b"x" * 8000)
+            assert service.memory_info().rss - before < 64 << 20
+            assert service.num_fds() < 500
+            time.sleep(serving._HEAD_SECONDS + 2)
+            assert b"200 OK" in ask(address)
+            assert service.num_fds() < 100
+            assert log.stat().st_size < 20_000
+            start = time.monotonic()
+            process.terminate()
+            process.wait(timeout=30)
+            assert time.monotonic() - start < serving._STOP_SECONDS + 10
     finally:
-        process.kill()
-        process.wait()
+        for connection in half:
+            connection.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, allowed)
 
 
 def test_names_are_found_and_misspelt_ones_suggested():

@@ -22,7 +22,7 @@ from ccot.persistence.registry import stored_types
 _HARMLESS: dict[str, Any] = {"checkpoint": None, "verbose": 0}
 
 
-def _estimators() -> dict[str, type[BaseCoclustering]]:
+def known_estimators() -> dict[str, type[BaseCoclustering]]:
     """Return the classes that a model file may hold, by name."""
     # Whoever reads a file may not have imported what is in it.
     ours, baselines = import_module("ccot"), import_module("ccot.baselines")
@@ -34,7 +34,7 @@ def _estimators() -> dict[str, type[BaseCoclustering]]:
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
     """Write a fitted estimator to a file."""
     name = type(estimator).__name__
-    known = _estimators()
+    known = known_estimators()
     if known.get(name) is not type(estimator):
         raise ModelFileError(
             f"{name} is not an estimator of ccot: a model file holds one of {', '.join(known)}"
@@ -77,7 +77,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     >>> bool((again.predict(matrix) == model.predict(matrix)).all())
     True
     """
-    known = _estimators()
+    known = known_estimators()
     values = read_values(path, stored_types())
     match values:
         case {"estimator": str(name), "given": dict(given), "fitted": dict(fitted)} if (
@@ -115,6 +115,8 @@ def _try(estimator: Any) -> None:
         if hasattr(estimator, "predict_columns"):
             width = estimator._coclustering.column.placement.width
             estimator.predict_columns(np.ones((1, width)))
+        if hasattr(estimator, "cut"):
+            estimator.cut(1, 1)
         if hasattr(estimator, "summary"):
             estimator.summary()
 

@@ -60,11 +60,11 @@ def check_installed(package: str, what: str, extra: str, remedy: str = "") -> No
 
 
 def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
-    """Open a gzip file, which may be open already; more than it may unfold to is not read."""
+    """Open a gzip file, which may be open already; one that unfolds to too much is refused."""
     limit = unfolding_limit(path.stat().st_size)
     # Closed with the reader that is returned.
     raw = gzip.open(path if file is None else file)  # noqa: SIM115
-    return io.BufferedReader(LimitedStream(raw, limit, InputError, str(path)))
+    return io.BufferedReader(LimitedStream(raw, limit, InputError, str(path)).counted())
 
 
 def unpacked_size(archive: zipfile.ZipFile, path: Path) -> int:

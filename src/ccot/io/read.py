@@ -235,7 +235,8 @@ def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found
         _check_name(path, kind)
         if kind is None or kind == "gz":
             size = path.stat().st_size or 1
-            raw = file if kind is None else unfolded(path, file)
+            with _decoded(name, options.encoding):
+                raw = file if kind is None else unfolded(path, file)
             return _read_lines(raw, name, options, lambda: tell(min(file.tell() / size, 1.0)))
     if kind in ("xlsx", "json", "sqlite"):
         return _read_rows(kind, path, name, options)
@@ -273,7 +274,7 @@ def _read_rows(kind: str, path: Path, name: str, options: ReadOptions) -> Found:
         rows = sqlite_rows(path, options)
         options = replace(options, source="SQLite", header=True)
     else:
-        rows = json_rows(partial(_open_text, path, options.encoding), options.drop, name)
+        rows = json_rows(partial(_open_text, path, options.encoding), options.drop, name, size)
         options = replace(options, source="JSON records", header=True)
     with _decoded(name, options.encoding):
         return read_rows(rows, size, options)

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from ccot.io.binary import check_installed, damage_explained, unpacked_size
 from ccot.io.layout import ReadOptions
-from ccot.io.matrix import InputError
+from ccot.io.matrix import InputError, check_held
 from ccot.io.mixed import as_text, drop_options
 
 # A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
@@ -94,13 +94,11 @@ def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
 
 
 def json_rows(
-    open_text: Callable[[], IO[str]], drop: Collection[Any], name: str
+    open_text: Callable[[], IO[str]], drop: Collection[Any], name: str, size: int
 ) -> Iterator[list[str]]:
-    """Return a header and rows of JSON records, in a list or one after another."""
+    """Return a header and rows of JSON records in a file of a size, listed or one after another."""
     # The file is opened twice: any record may have a key that no other has.
-    keys: dict[str, None] = {}
-    nested: dict[str, None] = {}
-    n_records = 0
+    keys, nested, n_records = dict[str, None](), dict[str, None](), 0
     with open_text() as text:
         for record in _records(text, name):
             n_records += 1
@@ -111,6 +109,8 @@ def json_rows(
         if n_records == 1:
             remedy = "write a list of records, [{...}, {...}], in pandas to_json(orient='records')"
         raise InputError(f"{name}: {_listed(wrong)} hold lists or objects: {remedy}")
+    what = f"a table of {n_records} records and {len(keys)} keys"
+    check_held(8 * n_records * len(keys), size, what, "give the records the same keys")
     yield list(keys)
     with open_text() as text:
         for record in _records(text, name):

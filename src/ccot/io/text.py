@@ -54,7 +54,7 @@ def read_text(lines: Iterator[str], options: ReadOptions) -> Found:
 def read_rows(rows: Iterator[list[str]], n_characters: int, options: ReadOptions) -> Found:
     """Read a table from rows of text cells, which take so much where they come from."""
     sample = list(islice(rows, _HEAD))
-    if not sample:
+    if not any(sample):
         raise InputError(_EMPTY)
     width = max(map(len, sample))
     padded = (row + [""] * (width - len(row)) for row in chain(sample, rows))

@@ -50,7 +50,8 @@ def check_fitted(fitted: Mapping[str, Any], size: int) -> None:
         _check_labels(name, fitted[name], sizes[clusters])
     _require(isinstance(fitted.get("_file_options", {}), dict), "_file_options", "must be options")
     _check_inner(fitted.get("_coclustering"), sizes)
-    _check_hierarchy(fitted.get("hierarchy_"), sizes)
+    for holder, name in ((fitted.get("_coclustering"), "hierarchy"), (None, "hierarchy_")):
+        _check_hierarchy(getattr(holder, name, fitted.get(name)), sizes)
     for name, value in _counts(list(fitted.values())):
         _require(0 <= value <= max(size, _COUNT), name, "is out of range")
 
@@ -91,12 +92,11 @@ def _check_hierarchy(hierarchy: Any, sizes: Mapping[str, int]) -> None:
     right = len(shape) == 2 and all(map(_is_count, shape)) and min(shape, default=0) > 0
     right = right and shape[0] <= sizes["n"] and shape[1] <= sizes["d"]
     _require(right, "hierarchy_", "must begin with no more clusters than points")
-    left = list(shape)
+    there = {axis: set(range(length)) for axis, length in enumerate(shape)}
     for merge in hierarchy.merges:
-        left[merge.axis in (1,)] -= 1
-        inside = merge.axis in (0, 1) and merge.first != merge.second
-        inside = inside and all(0 <= one < shape[merge.axis] for one in (merge.first, merge.second))
-        _require(inside and min(left) > 0, "hierarchy_", "merges clusters that are not there")
+        clusters = {merge.first, merge.second} & there.get(merge.axis, set())
+        _require(len(clusters) == 2, "hierarchy_", "merges clusters that are not there")
+        there[merge.axis].remove(merge.second)
 
 
 def _counts(values: list[Any]) -> Iterator[tuple[str, int]]:

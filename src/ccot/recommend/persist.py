@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot._version import __version__
-from ccot.estimators.models import load_model, save_model
+from ccot.estimators.models import known_estimators, load_model, save_model
 from ccot.io.matrix import held_limit
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
+from ccot.persistence.registry import stored_types
 from ccot.recommend.recommender import BlockRecommender
 
 _KIND = "BlockRecommender"
@@ -72,7 +73,8 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
     >>> bool(again.predict(0, 1) == model.predict(0, 1))
     True
     """
-    match _read(path):
+    known_estimators()  # a model of any of them is no recommender, and nothing unknown
+    match read_values(path, stored_types()):
         case {
             "kind": str(kind),
             "given": dict(given),
@@ -110,17 +112,6 @@ def _check_sizes(coclustering: Any, ratings: Any, names: tuple[tuple, tuple], si
     n_clusters = coclustering.n_row_clusters_ + coclustering.n_column_clusters_
     if 8 * n_clusters * sum(shape) > held_limit(size):
         raise ValueError(f"{n_clusters} clusters would take far more memory than the file")
-
-
-def _read(path: str | os.PathLike[str]) -> Any:
-    try:
-        return read_values(path, {})
-    except ModelFileError as error:
-        try:
-            load_model(path)
-        except ModelFileError:
-            raise error from None
-        raise _no_recommender(path) from None
 
 
 def _no_recommender(path: str | os.PathLike[str]) -> ModelFileError:

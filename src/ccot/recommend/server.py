@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
-import time
 from dataclasses import asdict, dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -15,6 +13,8 @@ from typing import Any
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ccot.io.isolated.limits import end_with_parent
 
 # Seconds: for the head of a request to arrive, for the next request on a connection, for
 # requests under way once the service is stopping; for a worker to load its model.
@@ -123,7 +123,7 @@ def app_of_environment() -> Any:
     for name in ("asyncio", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).addFilter(_shorten)
     if service.parent:
-        threading.Thread(target=_end_with, args=(int(service.parent),), daemon=True).start()
+        end_with_parent(int(service.parent))
     return load_app(service)
 
 
@@ -147,10 +147,3 @@ def _shorten(record: logging.LogRecord) -> bool:
     if len(line) > _LONGEST_LINE:
         record.msg, record.args = line[:_LONGEST_LINE] + "...", ()
     return True
-
-
-def _end_with(parent: int) -> None:
-    """End this process soon after its parent ended."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)

@@ -175,6 +175,7 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
 
 @asynccontextmanager
 async def _note_stop(app: FastAPI) -> AsyncIterator[None]:
+    app.state.ready = True  # an application may be started again
     yield
     app.state.ready = False
 

@@ -65,6 +65,15 @@ class LimitedStream(io.RawIOBase):
             "size and may be a trap: if you trust it, unpack it first"
         )
 
+    def counted(self) -> LimitedStream:
+        """Return itself; all was unpacked once, so that a trap is told before anything is kept."""
+        limit, buffer = self._left, bytearray(1 << 16)
+        while self.readinto(buffer):
+            pass
+        self._stream.seek(0)
+        self._left = limit
+        return self
+
     def readable(self) -> bool:
         """Return True."""
         return True

@@ -65,8 +65,10 @@ function download(content, type, file) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
+// Names that a spreadsheet would run as a formula get a quote in front, as in the files of ccot fit.
+const harmless = (text) => (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
 const quoted = (value) => {
-  const text = String(value);
+  const text = harmless(String(value));
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 const asCsv = (lines) => [...lines.map((line) => line.map(quoted).join(",")), ""].join("\r\n");
