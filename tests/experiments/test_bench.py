@@ -185,10 +185,10 @@ def test_unknown_rivals_are_refused(tmp_path):
     assert "no rival is called nobody; there are CCOT" in outcome.stderr
 
 
-def test_absent_packages_are_left_out(tmp_path, monkeypatch):
+def test_absent_packages_are_left_out(tmp_path):
     absent = {"here": Rival("here", answers), "gone": Rival("gone", answers, package="no-such")}
-    monkeypatch.setattr("ccot.experiments.bench.suite.rivals", lambda: absent)
-    result = run_suite(Profile("small", (SMALL,), 1, 1, LIMITS), tmp_path / "suite.json")
+    profile = Profile("small", (SMALL,), 1, 1, LIMITS, lambda: absent)
+    result = run_suite(profile, tmp_path / "suite.json")
     assert {trial["rival"] for trial in result["trials"]} == {"here"}
     assert [rival["version"] is None for rival in result["rivals"]] == [False, True]
 
