@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,8 @@ from ccot.cli.errors import Commands
 from ccot.cli.options import CORES, Quiet, option
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ccot.experiments.bench.summary import Cell
     from ccot.experiments.protocol import Protocol
 
@@ -110,9 +113,10 @@ def bench(
     - `ccot bench --rival CCOT --rival "POT, plain loop"`
     - `ccot bench --suite automatic --data matrices`
     """
+    from rich.console import Console
+
     from ccot.cli.progress import ConsoleProgress
     from ccot.experiments.bench.suite import automatic_profile, profiles, run_suite
-    from ccot.experiments.bench.summary import summarise
 
     command = shlex.join(["ccot", *sys.argv[1:]])
     automatic = suite is Suites.automatic
@@ -122,44 +126,45 @@ def bench(
             result = run_suite(chosen, out, only=rivals or (), command=command, progress=step)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what was measured before is in {out}") from None
-    if not quiet:
-        _show_scores(result) if automatic else _show(result, summarise(result))
-        typer.echo(f"wrote {out}")
+    if quiet:
+        return
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    for table in (_score_tables if automatic else _speed_tables)(result):
+        console.print(table)
+    what, hint = ("package", "") if automatic else ("name", " (pip install 'ccot[rivals]')")
+    absent = dict.fromkeys(one[what] for one in result["rivals"] if one["version"] is None)
+    if absent:
+        typer.echo(f"not installed: {', '.join(absent)}{hint}")
+    typer.echo(f"wrote {out}")
 
 
-def _show_scores(result: dict[str, Any]) -> None:
-    """Print the mean scores of every rival on every kind of data."""
-    from rich.console import Console
+def _score_tables(result: dict[str, Any]) -> Iterator[Table]:
+    """Yield a table of the mean scores of every rival on every kind of data."""
     from rich.table import Table
 
     from ccot.experiments.bench.automatic import mean_scores
 
     kinds = list(dict.fromkeys(case["axis"] for case in result["cases"]))
-    table = Table(
-        "each finds its own number", *kinds, title="NMI / AMI / ARI of row clusters (sets)"
-    )
+    title = "NMI / AMI / ARI of row clusters (sets)"
+    table = Table("each finds its own number", *kinds, title=title)
     for rival, scores in mean_scores(result):
         cells = (scores.get(kind) for kind in kinds)
         table.add_row(rival, *(
             "" if s is None else f"{s['nmi']:.3f} / {s['ami']:.3f} / {s['ari']:.3f} ({s['sets']})"
             for s in cells
         ))  # fmt: skip
-    Console().print(table)
-    absent = [rival["package"] for rival in result["rivals"] if rival["version"] is None]
-    if absent:
-        typer.echo(f"not installed: {', '.join(dict.fromkeys(absent))}")
+    yield table
 
 
-def _show(result: dict[str, Any], cells: list[Cell]) -> None:
-    """Print seconds of all cases, axis by axis, with exponents and errors where they tell."""
-    from rich.console import Console
+def _speed_tables(result: dict[str, Any]) -> Iterator[Table]:
+    """Yield seconds of all cases, axis by axis, with exponents and errors where they tell."""
     from rich.table import Table
 
-    from ccot.experiments.bench.summary import growth
+    from ccot.experiments.bench.summary import growth, summarise
 
-    console = Console()
-    if not console.is_terminal:
-        console.width = _WIDE
+    cells = summarise(result)
     for axis in dict.fromkeys(cell.axis for cell in cells):
         here = {(cell.rival, cell.case): cell for cell in cells if cell.axis == axis}
         cases = list(dict.fromkeys(case for _, case in here))
@@ -172,10 +177,7 @@ def _show(result: dict[str, Any], cells: list[Cell]) -> None:
             entries = [_entry(here.get((rival, case))) for case in cases]
             exponent = growth(cells, rival, axis, "seconds").exponent if grows else None
             table.add_row(rival, *entries, *([] if exponent is None else [f"{exponent:.2f}"]))
-        console.print(table)
-    absent = [rival["name"] for rival in result["rivals"] if rival["version"] is None]
-    if absent:
-        console.print(f"not installed: {', '.join(absent)} (pip install 'ccot[rivals]')")
+        yield table
 
 
 def _entry(cell: Cell | None) -> str:
