@@ -13,7 +13,7 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import CORES, Quiet, option
+from ccot.cli.options import CORES, Quiet, explained, option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,9 +31,7 @@ Suites = StrEnum("Suites", ["speed", "automatic"])
 
 
 def simulate(
-    name: Annotated[
-        Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
-    ] = Dataset.D2,
+    name: Annotated[Dataset, Argument(metavar="NAME", help=explained("simulate.set"))] = Dataset.D2,
     out: Path | None = option("simulate.out"),
     seed: int = option("simulate.seed", default=0, min=0),
     overlap: Overlap = option("simulate.overlap", default=Overlap.published),

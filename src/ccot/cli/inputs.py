@@ -214,10 +214,9 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     values = table.values
     if isinstance(values, Table):
         return _lists_cells(values)
-    if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
-        return []
-    if is_of_table(model):  # columns have scales of their own
-        return []
+    normal = getattr(model, "family_", "gaussian") == "gaussian"
+    if not isinstance(values, np.ndarray) or not normal or is_of_table(model):
+        return []  # columns of a table have scales of their own
     some = values[:: -(-values.size // _ENOUGH)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value

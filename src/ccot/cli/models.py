@@ -16,19 +16,19 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import one_line
-from ccot.cli.options import Quiet, RawNames, Reading, Source, option, with_options
+from ccot.cli.options import Quiet, RawNames, Reading, Source, explained, option, with_options
 
 if TYPE_CHECKING:
     from ccot.cli.progress import ConsoleProgress
     from ccot.io import NamedMatrix
 
 
+_model = partial(Argument, metavar="MODEL", show_default=False)
+
+
 @with_options
 def predict(
-    model: Annotated[
-        Path,
-        Argument(metavar="MODEL", help="Model file of `ccot fit` or save().", show_default=False),
-    ],
+    model: Annotated[Path, _model(help=explained("predict.model"))],
     source: Source,
     out: Path | None = option("predict.out"),
     columns: bool = option("predict.columns", "--columns", default=False),
@@ -127,9 +127,7 @@ def _predicted(
 
 @with_options
 def report(
-    models: Annotated[
-        list[Path], Argument(metavar="MODEL", help="One model file or several.", show_default=False)
-    ],
+    models: Annotated[list[Path], _model(help=explained("report.models"))],
     data: str | None = option("report.data"),
     out: Path = option("report.out", default=Path("report.html")),
     title: str | None = option("report.title"),

@@ -47,16 +47,6 @@ class Section:
     matrix: np.ndarray
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def title(self) -> str:
-        """What the matrix is called."""
-        return TEXTS["demo"][self.name]["title"]
-
-    @property
-    def intro(self) -> str:
-        """What the matrix is."""
-        return TEXTS["demo"][self.name]["intro"]
-
 
 def _shipped(seed: int, name: str) -> Section:
     """Co-cluster a shipped matrix, and compare with what is known of its rows."""
@@ -162,15 +152,21 @@ def _crossed(model: Estimator, target: np.ndarray, names: Sequence[str]) -> str:
 
 
 def _page(sections: Sequence[Section]) -> str:
-    parts = [
-        f'<section>\n<a href="{section.name}.html"><img alt="Matrix in the order of its clusters: '
-        f'{html.escape(section.title)}" src="{_thumbnail(section)}"></a>\n'
-        f'<h2><a href="{section.name}.html">{html.escape(section.title)}</a></h2>\n'
-        f"<p>{html.escape(section.intro)}</p>\n<details><summary>What was found</summary>"
-        f'<pre tabindex="0">{html.escape(section.findings)}</pre></details>\n</section>'
-        for section in sections
-    ]
+    parts = []
+    for section in sections:
+        title, intro, findings = map(html.escape, (*_words(section), section.findings))
+        parts.append(
+            f'<section>\n<a href="{section.name}.html"><img alt="Matrix in the order of its '
+            f'clusters: {title}" src="{_thumbnail(section)}"></a>\n'
+            f'<h2><a href="{section.name}.html">{title}</a></h2>\n'
+            f"<p>{intro}</p>\n<details><summary>What was found</summary>"
+            f'<pre tabindex="0">{findings}</pre></details>\n</section>'
+        )
     return Template(read_asset("demo.html")).substitute(sections="\n".join(parts))
+
+
+def _words(section: Section) -> tuple[str, str]:
+    return TEXTS["demo"][section.name]["title"], TEXTS["demo"][section.name]["intro"]
 
 
 def _thumbnail(section: Section) -> str:
@@ -201,12 +197,9 @@ def _png(pixels: np.ndarray) -> bytes:
 
     height, width = pixels.shape[:2]
     lines = b"".join(b"\0" + line.tobytes() for line in pixels)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-        + chunk(b"IDAT", zlib.compress(lines))
-        + chunk(b"IEND", b"")
-    )
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    body = chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + head + body
 
 
 def run_demo(out: Path, seed: int = 0) -> Path:
@@ -215,8 +208,9 @@ def run_demo(out: Path, seed: int = 0) -> Path:
     sections = []
     for demo in DEMOS:
         section = demo(seed)
-        print(f"{section.title}\n{'=' * len(section.title)}\n{section.intro}\n", flush=True)
-        given = {"matrix": section.matrix, "title": section.title, **section.facts}
+        title, intro = _words(section)
+        print(f"{title}\n{'=' * len(title)}\n{intro}\n", flush=True)
+        given = {"matrix": section.matrix, "title": title, **section.facts}
         report = write_report(out / f"{section.name}.html", section.models, **given)
         print(f"{section.findings}\nreport: {report}\n", flush=True)
         sections.append(section)

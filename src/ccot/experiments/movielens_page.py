@@ -73,13 +73,8 @@ def draw_sizes(method: dict[str, Any]) -> Any:
 def draw_summary(movies: Bunch, model: Any) -> Any:
     """Draw the reordered ratings beside the mean ratings of their blocks."""
     ratings = movies.data.toarray()
-    rows, columns = (
-        np.lexsort((scaling, labels))
-        for scaling, labels in (
-            (model.row_log_scaling_, model.row_labels_),
-            (model.column_log_scaling_, model.column_labels_),
-        )
-    )
+    rows = np.lexsort((model.row_log_scaling_, model.row_labels_))
+    columns = np.lexsort((model.column_log_scaling_, model.column_labels_))
     known = np.where(ratings > 0, ratings, np.nan)
     means = np.array(block_ratings(movies, model)["mean_rating"])
     sizes = [np.bincount(labels) for labels in (model.row_labels_, model.column_labels_)]
@@ -207,6 +202,7 @@ def _markdown(sections: list[Section], settings: list[str]) -> str:
     parts = ["# The paper's study of MovieLens-100K"]
     for section in sections:
         parts.append(f"## {section.title}")
-        parts += [f"![{picture.caption}]({picture.name}.png)" for picture in section.pictures]
+        named = (picture.name for picture in section.pictures)
+        parts += [f"![{TEXTS['pictures'][name]}]({name}.png)" for name in named]
         parts += [table.markdown() for table in section.tables]
     return "\n\n".join([*parts, *settings]) + "\n"

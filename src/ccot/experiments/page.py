@@ -26,11 +26,6 @@ class Picture:
     name: str
     figure: Figure
 
-    @property
-    def caption(self) -> str:
-        """What it shows."""
-        return TEXTS["pictures"][self.name]
-
 
 @dataclass(frozen=True)
 class Section:
@@ -81,7 +76,7 @@ def _write_picture(folder: Path, picture: Picture) -> str:
             with write_atomically(folder / f"{picture.name}.{kind}") as file:
                 file.write(images[kind])
     code = base64.b64encode(images["png"]).decode()
-    caption = escape(picture.caption)
+    caption = escape(TEXTS["pictures"][picture.name])
     return f'<p><img alt="{caption}" src="data:image/png;base64,{code}"></p><p>{caption}</p>'
 
 

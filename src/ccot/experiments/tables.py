@@ -87,19 +87,13 @@ TEXTS: dict[str, Any] = tomllib.loads(read_asset("texts.toml"))
 
 
 def worded_table(
-    name: str,
-    rows: Sequence[Sequence[Text | str]],
-    *more_notes: str,
-    heads: Sequence[str] = (),
-    groups: int = 1,
-    **values: Any,
+    name: str, rows: Sequence, *more: str, heads: Sequence[str] = (), groups: int = 1, **values: Any
 ) -> Table:
     """Return a table whose caption, heads and notes, filled with values, stand in TEXTS."""
     words = TEXTS["tables"][name]
     notes = [note.format(**values) for note in words.get("notes", ())]
-    return Table(
-        name, words["caption"], words.get("heads", heads), rows, [*notes, *more_notes], groups
-    )
+    heads = words.get("heads", heads)
+    return Table(name, words["caption"], heads, rows, [*notes, *more], groups)
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:

@@ -1,8 +1,7 @@
 """The suite of automatic numbers: real matrices with row classes, and rivals that find how many.
 
-A folder has a subfolder for each kind of data, and in it a ``.npz`` file for each matrix: ``X``,
-or ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse one, and ``row_labels``. Without a
-folder the labelled sets that ship with ccot take part.
+A folder holds files KIND/NAME.npz with ``row_labels`` and the matrix: ``X``, or ``data``,
+``indices``, ``indptr`` and ``shape`` of a sparse one.
 """
 
 from __future__ import annotations
@@ -174,12 +173,9 @@ def _sparsebm(job: Job) -> Any:
 
 
 def _tau(job: Job) -> Any:
-    """Maximise the numerators of both Goodman-Kruskal taus (Battaglia, Peiretti, Pensa, 2023).
-
-    With T the shares of blocks, the numerator for the rows is the sum of T_kl^2 / T_.l - T_k.^2, a
-    convex function of the memberships. So giving every row to the cluster of its steepest ascent
-    never lowers it; clusters that end up empty are gone.
-    """
+    """Maximise the numerators of both Goodman-Kruskal taus (Battaglia, Peiretti, Pensa, 2023)."""
+    # That of the rows, the sum of T_kl^2 / T_.l - T_k.^2 over the shares T of blocks, is convex in
+    # the memberships: to give every row to the cluster of its steepest ascent never lowers it.
     matrix, rows = _without_empty(job.matrix)
     shares = sp.csr_array(matrix / matrix.sum())
     rng = np.random.default_rng(job.seed)
