@@ -18,8 +18,6 @@ from typer import Argument, Option
 COPIES = 4
 # What an option may be that tells how many cores to use.
 CORES = {"min": -1, "max": os.cpu_count() or 1, "clamp": True}
-
-
 _FILE = resources.files("ccot.cli") / "help.toml"
 _HELP = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
@@ -48,9 +46,7 @@ class Reading:
 
     index_col: str | None = _about("reading.index_col")
     # The call returns no list but the description of an option, which is never changed.
-    drop: list[str] | None = _about(  # noqa: RUF009
-        "reading.drop"
-    )
+    drop: list[str] | None = _about("reading.drop")  # noqa: RUF009
     delimiter: str | None = _about("reading.delimiter")
     header: bool | None = _about("reading.header", "--header/--no-header")
     decimal: str | None = _about("reading.decimal")
