@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,11 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import CORES, Quiet, option
+from ccot.cli.options import CORES, Quiet, explained, option
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ccot.experiments.bench.summary import Cell
     from ccot.experiments.protocol import Protocol
 
@@ -28,13 +31,11 @@ Suites = StrEnum("Suites", ["speed", "automatic"])
 
 
 def simulate(
-    name: Annotated[
-        Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
-    ] = Dataset.D2,
-    out: Path | None = option("CSV file to write. [default: NAME.csv, here]"),
-    seed: int = option("Seed of the draw.", default=0, min=0),
-    overlap: Overlap = option("How noisy.", default=Overlap.published),
-    sigma: float | None = option("Standard deviation of the noise instead.", min=0),
+    name: Annotated[Dataset, Argument(metavar="NAME", help=explained("simulate.set"))] = Dataset.D2,
+    out: Path | None = option("simulate.out"),
+    seed: int = option("simulate.seed", default=0, min=0),
+    overlap: Overlap = option("simulate.overlap", default=Overlap.published),
+    sigma: float | None = option("simulate.sigma", min=0),
     quiet: Quiet = False,
 ) -> None:
     """Write a matrix with known blocks, and its true clusters beside it.
@@ -65,8 +66,8 @@ def simulate(
 
 
 def demo(
-    out: Path = option("Folder of the reports.", default=Path("demo-output")),
-    seed: int = option("Seed of matrices and draws.", default=0, min=0),
+    out: Path = option("demo.out", default=Path("demo-output")),
+    seed: int = option("demo.seed", default=0, min=0),
 ) -> None:
     """Co-cluster four matrices, say what was found, write a report of each.
 
@@ -82,22 +83,11 @@ def demo(
 
 
 def bench(
-    suite: Suites = option(
-        "speed: time, memory and error. automatic: how good the clusters of real matrices are when "
-        "each method finds its own number.",
-        default=Suites.speed,
-    ),
-    profile: Profiles = option(
-        "How much of speed: seconds, ten minutes, or hours and 16 GB of memory.",
-        default=Profiles.standard,
-    ),
-    data: Path | None = option(
-        "Folder of KIND/NAME.npz with row_labels, for automatic. [default: two sets that ship]"
-    ),
-    out: Path = option("JSON file to write.", default=Path("bench.json")),
-    rivals: list[str] | None = option(
-        "This one only; can be repeated. [default: all installed]", "--rival"
-    ),
+    suite: Suites = option("bench.suite", default=Suites.speed),
+    profile: Profiles = option("bench.profile", default=Profiles.standard),
+    data: Path | None = option("bench.data"),
+    out: Path = option("bench.out", default=Path("bench.json")),
+    rivals: list[str] | None = option("bench.rivals", "--rival"),
     quiet: Quiet = False,
 ) -> None:
     """Measure our estimators and their rivals, in turns.
@@ -110,9 +100,10 @@ def bench(
     - `ccot bench --rival CCOT --rival "POT, plain loop"`
     - `ccot bench --suite automatic --data matrices`
     """
+    from rich.console import Console
+
     from ccot.cli.progress import ConsoleProgress
     from ccot.experiments.bench.suite import automatic_profile, profiles, run_suite
-    from ccot.experiments.bench.summary import summarise
 
     command = shlex.join(["ccot", *sys.argv[1:]])
     automatic = suite is Suites.automatic
@@ -122,44 +113,45 @@ def bench(
             result = run_suite(chosen, out, only=rivals or (), command=command, progress=step)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"what was measured before is in {out}") from None
-    if not quiet:
-        _show_scores(result) if automatic else _show(result, summarise(result))
-        typer.echo(f"wrote {out}")
+    if quiet:
+        return
+    console = Console()
+    if not console.is_terminal:
+        console.width = _WIDE
+    for table in (_score_tables if automatic else _speed_tables)(result):
+        console.print(table)
+    what, hint = ("package", "") if automatic else ("name", " (pip install 'ccot[rivals]')")
+    absent = dict.fromkeys(one[what] for one in result["rivals"] if one["version"] is None)
+    if absent:
+        typer.echo(f"not installed: {', '.join(absent)}{hint}")
+    typer.echo(f"wrote {out}")
 
 
-def _show_scores(result: dict[str, Any]) -> None:
-    """Print the mean scores of every rival on every kind of data."""
-    from rich.console import Console
+def _score_tables(result: dict[str, Any]) -> Iterator[Table]:
+    """Yield a table of the mean scores of every rival on every kind of data."""
     from rich.table import Table
 
     from ccot.experiments.bench.automatic import mean_scores
 
     kinds = list(dict.fromkeys(case["axis"] for case in result["cases"]))
-    table = Table(
-        "each finds its own number", *kinds, title="NMI / AMI / ARI of row clusters (sets)"
-    )
+    title = "NMI / AMI / ARI of row clusters (sets)"
+    table = Table("each finds its own number", *kinds, title=title)
     for rival, scores in mean_scores(result):
         cells = (scores.get(kind) for kind in kinds)
         table.add_row(rival, *(
             "" if s is None else f"{s['nmi']:.3f} / {s['ami']:.3f} / {s['ari']:.3f} ({s['sets']})"
             for s in cells
         ))  # fmt: skip
-    Console().print(table)
-    absent = [rival["package"] for rival in result["rivals"] if rival["version"] is None]
-    if absent:
-        typer.echo(f"not installed: {', '.join(dict.fromkeys(absent))}")
+    yield table
 
 
-def _show(result: dict[str, Any], cells: list[Cell]) -> None:
-    """Print seconds of all cases, axis by axis, with exponents and errors where they tell."""
-    from rich.console import Console
+def _speed_tables(result: dict[str, Any]) -> Iterator[Table]:
+    """Yield seconds of all cases, axis by axis, with exponents and errors where they tell."""
     from rich.table import Table
 
-    from ccot.experiments.bench.summary import growth
+    from ccot.experiments.bench.summary import growth, summarise
 
-    console = Console()
-    if not console.is_terminal:
-        console.width = _WIDE
+    cells = summarise(result)
     for axis in dict.fromkeys(cell.axis for cell in cells):
         here = {(cell.rival, cell.case): cell for cell in cells if cell.axis == axis}
         cases = list(dict.fromkeys(case for _, case in here))
@@ -172,10 +164,7 @@ def _show(result: dict[str, Any], cells: list[Cell]) -> None:
             entries = [_entry(here.get((rival, case))) for case in cases]
             exponent = growth(cells, rival, axis, "seconds").exponent if grows else None
             table.add_row(rival, *entries, *([] if exponent is None else [f"{exponent:.2f}"]))
-        console.print(table)
-    absent = [rival["name"] for rival in result["rivals"] if rival["version"] is None]
-    if absent:
-        console.print(f"not installed: {', '.join(absent)} (pip install 'ccot[rivals]')")
+        yield table
 
 
 def _entry(cell: Cell | None) -> str:
@@ -204,25 +193,21 @@ app = typer.Typer(
 )
 
 
-_OUT = option("Folder of trials, tables and figures. [default: results/paper[-quick]]")
-_SEED = option("Seed of the first matrix.", default=0, min=0)
-_QUICK = option("The same pages in minutes.", "--quick", default=False)
+_OUT = option("paper.out")
+_SEED = option("paper.seed", default=0, min=0)
+_QUICK = option("paper.quick", "--quick", default=False)
 
 
 def _command(name: str, text: str) -> None:
     def command(
         out: Path | None = _OUT,
-        trials: int | None = option(
-            "Matrices of each set and overlap. [default: 100, quick: 10]", min=1
-        ),
-        samplings: int | None = option("Draws of CCOT. [default: 1000, quick: 100]", min=1),
-        n_init: int | None = option("Starts of each rival. [default: 50, quick: 5]", min=1),
-        overlap: list[Overlap] | None = option("One overlap only. [default: both]"),
-        methods: str | None = option("Some methods only, with commas between. [default: all]"),
+        trials: int | None = option("paper.trials", min=1),
+        samplings: int | None = option("paper.samplings", min=1),
+        n_init: int | None = option("paper.n_init", min=1),
+        overlap: list[Overlap] | None = option("paper.overlap"),
+        methods: str | None = option("paper.methods"),
         seed: int = _SEED,
-        jobs: int = option(
-            "Processes, at most one for each core; -1: as many.", default=-1, **CORES
-        ),
+        jobs: int = option("paper.jobs", default=-1, **CORES),
         quick: bool = _QUICK,
     ) -> None:
         from ccot.experiments.protocol import OVERLAPS, Protocol
@@ -252,7 +237,7 @@ _command("all", "All tables and figures on one page.")
 @app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
 def _movielens(
     out: Path | None = _OUT,
-    data_home: Path | None = option("Folder of the original files. [default: download them]"),
+    data_home: Path | None = option("movielens.data_home"),
     seed: int = _SEED,
     quick: bool = _QUICK,
 ) -> None:

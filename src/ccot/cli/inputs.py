@@ -39,8 +39,7 @@ def read_input(
 ) -> NamedMatrix:
     """Read the input, showing how far it is; or open it, if it had better be read by rows.
 
-    Columns of ``as_words`` keep their words although most of their cells are numbers. Those of
-    ``known``, which a model knows or an option names, never name the rows.
+    Columns of ``as_words`` keep words although most cells are numbers; ``known`` never name rows.
     """
     stored, by_row, free = _open(asked, source), asked.by_row, free_bytes()
     if stored is not None and by_row is None and free is not None:
@@ -214,10 +213,9 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     values = table.values
     if isinstance(values, Table):
         return _lists_cells(values)
-    if not isinstance(values, np.ndarray) or getattr(model, "family_", "gaussian") != "gaussian":
-        return []
-    if is_of_table(model):  # columns have scales of their own
-        return []
+    normal = getattr(model, "family_", "gaussian") == "gaussian"
+    if not isinstance(values, np.ndarray) or not normal or is_of_table(model):
+        return []  # columns of a table have scales of their own
     some = values[:: -(-values.size // _ENOUGH)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value

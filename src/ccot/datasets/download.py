@@ -28,9 +28,8 @@ def download(
 ) -> Path:
     """Download a file unless it is there already, as it should be.
 
-    What has arrived is kept beside the file under the suffix ``.part``; the next try, or the next
-    call, asks the server for the rest only. The file appears under its name when its checksum is
-    right, and not before.
+    What has arrived is kept beside it under the suffix ``.part``, and only the rest is asked for
+    next time. The file has its name once its checksum is right.
     """
     if path.exists():
         if _is_good(path, md5):

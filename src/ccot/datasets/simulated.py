@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from importlib import resources
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -15,49 +16,8 @@ from ccot.runtime.run import RandomState, as_generator
 __all__ = ["load_simulated", "make_latent_blocks"]
 
 
-@dataclass(frozen=True)
-class _Recipe:
-    """One simulated set: its size, its blocks, and how noisy it is at either overlap."""
-
-    shape: tuple[int, int]
-    block_means: tuple[tuple[float, ...], ...]
-    sigma: dict[str, float]
-    row_proportions: tuple[float, ...] | None = None
-    column_proportions: tuple[float, ...] | None = None
-
-
-_RECIPES = {
-    "D1": _Recipe(
-        shape=(600, 300),
-        block_means=((4.0, 0.5, 1.5), (1.8, 4.5, 1.1), (1.5, 1.5, 5.5)),
-        sigma={"published": 0.010, "calibrated": 10.5},
-    ),
-    "D2": _Recipe(
-        shape=(600, 300),
-        block_means=((4.0, 0.5, 1.5), (1.8, 4.5, 5.1), (3.5, 1.5, 5.5)),
-        row_proportions=(0.2, 0.3, 0.5),
-        column_proportions=(0.2, 0.3, 0.5),
-        sigma={"published": 0.015, "calibrated": 8.0},
-    ),
-    "D3": _Recipe(
-        shape=(300, 200),
-        block_means=((4.0, 0.5, 7.5, 0.5), (0.5, 3.5, 7.8, 0.5)),
-        column_proportions=(0.5, 0.2, 0.1, 0.2),
-        sigma={"published": 0.020, "calibrated": 12.0},
-    ),
-    "D4": _Recipe(
-        shape=(300, 300),
-        block_means=(
-            (1.5, 1.5, 1.5, 1.5),
-            (2.5, 1.5, 1.5, 1.5),
-            (2.6, 2.6, 1.5, 1.5),
-            (2.6, 2.6, 2.5, 1.5),
-            (2.5, 2.5, 2.6, 2.5),
-        ),
-        row_proportions=(0.1, 0.2, 0.2, 0.3, 0.2),
-        sigma={"published": 0.015, "calibrated": 2.2},
-    ),
-}
+_FILE = resources.files("ccot.datasets") / "data" / "simulated.toml"
+_RECIPES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
 def make_latent_blocks(
@@ -185,17 +145,14 @@ def load_simulated(
     """
     if name not in _RECIPES:
         raise ValueError(f"no simulated set is called {name!r}; there are {', '.join(_RECIPES)}")
-    recipe = _RECIPES[name]
-    if overlap not in recipe.sigma:
+    recipe = dict(_RECIPES[name])
+    n_rows, n_columns = recipe.pop("shape")
+    noise = recipe.pop("sigma")
+    if overlap not in noise:
         raise ValueError(f"overlap must be 'published' or 'calibrated', not {overlap!r}")
-    blocks = make_latent_blocks(
-        recipe.block_means,
-        *recipe.shape,
-        row_proportions=recipe.row_proportions,
-        column_proportions=recipe.column_proportions,
-        sigma=recipe.sigma[overlap] if sigma is None else sigma,
-        random_state=as_generator(random_state, rng),
-    )
+    recipe["sigma"] = noise[overlap] if sigma is None else sigma
+    source = as_generator(random_state, rng)
+    blocks = make_latent_blocks(n_rows=n_rows, n_columns=n_columns, random_state=source, **recipe)
     blocks.name = name
     blocks.DESCR = f"Simulated set {name} of the CCOT paper. {blocks.DESCR}"
     return blocks

@@ -1,9 +1,7 @@
 """What a cluster is: the columns that set it apart, and a short name made of them.
 
-A column tells much if its values within the cluster differ from those of all rows. How much is
-measured by the Kullback-Leibler divergence between two laws of one value, normal, Poisson or
-Bernoulli by the kind of the column, so that columns of different kinds can be ranked together.
-Clusters of columns are described by rows in the same way.
+How much a column tells is the Kullback-Leibler divergence of its law (normal, Poisson, Bernoulli)
+in the cluster from that of all rows. Rows describe clusters of columns in the same way.
 """
 
 from ccot.describe.names import describe_sides, with_names

@@ -28,13 +28,12 @@ class Column:
 
     ``kind`` is the unit of a difference: standard deviations ("number", or "rank" where a mean
     says little: dates, ordered words), ratios ("amount"), percentage points of ones ("binary") or
-    of a category ("level"); None: read off the values. ``level`` is the category whose members
-    have a one in this column.
+    of a category ("level"); None: read off the values.
     """
 
     name: str
     kind: str | None = None
-    level: str | None = None
+    level: str | None = None  # category whose members have a one in this column
 
     @property
     def title(self) -> str:
@@ -44,20 +43,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sums over groups of points, for every feature: what portraits of their unions are made of.
-
-    ``observed``, ``totals`` and ``above``, each of shape (n_groups, n_features), are the numbers
-    of observed values, their sums, and how many lie above the overall mean; ``mean`` and
-    ``deviation`` are over all points; ``kinds`` are the units of the features.
-    """
+    """Sums over groups of points, for every feature: what portraits of their unions are made of."""
 
     sizes: np.ndarray
-    observed: np.ndarray
+    observed: np.ndarray  # number of values, of shape (n_groups, n_features), as the next two
     totals: np.ndarray
-    above: np.ndarray
-    mean: np.ndarray
+    above: np.ndarray  # number of values above the overall mean
+    mean: np.ndarray  # over all points, as the next
     deviation: np.ndarray
-    kinds: np.ndarray
+    kinds: np.ndarray  # see Column
     features: Sequence[Column | str]
 
     def traits(self, groups: Any, top: int = TOP) -> tuple[Trait, ...]:
@@ -255,20 +249,15 @@ def _sparse_sums(matrix: sp.csr_array, groups: sp.csr_array) -> dict[str, Any]:
         "mean": mean,
         "deviation": np.sqrt(np.maximum(variance, 0)),
         "binary": np.bincount(other.indices, minlength=n_features) == 0,
-        "negative": np.bincount(
-            matrix.indices[matrix.data < 0], minlength=n_features
-        ) > 0,
+        "negative": np.bincount(matrix.indices[matrix.data < 0], minlength=n_features) > 0,
         "zeros": 1 - np.bincount(matrix.indices, minlength=n_features) / max(n_points, 1),
-    }  # fmt: skip
+    }
 
 
 def _joined(parts: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Return the sums for all features from those for batches of them."""
-    joined = {
-        key: np.concatenate([part[key] for part in parts], axis=-1)
-        for key in parts[0]
-        if key != "sizes"
-    }
+    keys = parts[0].keys() - {"sizes"}
+    joined = {key: np.concatenate([part[key] for part in parts], axis=-1) for key in keys}
     return joined | {"sizes": parts[0]["sizes"]}
 
 

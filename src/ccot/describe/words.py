@@ -15,10 +15,9 @@ _BY_SPREAD = ("number", "rank")
 class Trait:
     """One column that sets a cluster apart.
 
-    ``effect`` says how much it tells, in standard deviations, negative if the cluster is low;
-    ``value`` is the mean over the cluster, ``overall`` and ``deviation`` are those of everything;
-    ``share`` is that of the members for which it holds: that have a one or none, or that are on
-    the same side of the overall mean as the cluster.
+    ``effect`` tells how much, in standard deviations, negative if the cluster is low; ``value`` is
+    its mean, ``overall`` and ``deviation`` are of everything; ``share`` of the members have a one
+    (or none), or are on the same side of the overall mean as the cluster.
     """
 
     index: int

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from string import Template
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -27,30 +29,42 @@ from ccot import datasets
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
+from ccot.experiments.tables import TEXTS, read_asset
 from ccot.metrics import coclustering_error
 from ccot.report import write_report
 
 Estimator = CCOT | CCOTGW | TransportCoclustering
+_SHIPPED = "zoo", "votes", "penguins", "southern_women"
 
 
 @dataclass(frozen=True)
 class Section:
-    """One co-clustered matrix: what it is, what was found, and everything its report needs."""
+    """One co-clustered matrix: its name in TEXTS, what was found, and what its report is of."""
 
     name: str
-    title: str
-    intro: str
     findings: str
     models: Mapping[str, Estimator]
     matrix: np.ndarray
-    row_names: Sequence[str] | None = None
-    column_names: Sequence[str] | None = None
-    annotations: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _load_measured_penguins() -> Bunch:
-    """Return the penguins that were measured, and their standardised measurements."""
-    data = datasets.load_penguins()
+def _shipped(seed: int, name: str) -> Section:
+    """Co-cluster a shipped matrix, and compare with what is known of its rows."""
+    data, known = getattr(datasets, f"load_{name}")(), TEXTS["demo"][name].get("known")
+    if name == "penguins":
+        _keep_measured(data)
+    fitted = data.get("fitted", data.data)
+    model = TransportCoclustering(random_state=seed).fit(fitted)
+    findings = [_found(model, data.column_names)]
+    if known:
+        findings += _compare(model, fitted, known, data.annotations[known])
+    facts = {key: data[key] for key in ("row_names", "column_names", "annotations")}
+    models = {"TransportCoclustering": model}
+    return Section(name, "\n".join(findings), models, data.data, facts)
+
+
+def _keep_measured(data: Bunch) -> None:
+    """Leave out penguins that were not measured; the measurements are fitted standardised."""
     measured = np.flatnonzero(~np.isnan(data.data).all(axis=1))
     data.data = data.data[measured]
     data.row_names = [data.row_names[k] for k in measured]
@@ -58,62 +72,6 @@ def _load_measured_penguins() -> Bunch:
         title: [values[k] for k in measured] for title, values in data.annotations.items()
     }
     data.fitted = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
-    return data
-
-
-# Matrices that are shipped: title, what they are, and what is known of the rows but not shown.
-_SHIPPED = {
-    "zoo": (
-        datasets.load_zoo,
-        "Zoo animals",
-        "101 animals and 16 traits: which animals share which traits? Mammals give milk, birds "
-        "have feathers, fish have fins; insects, molluscs and amphibians are left together.",
-        "class",
-    ),
-    "votes": (
-        datasets.load_votes,
-        "Votes of the US House, 1984",
-        "435 members and 16 votes: who votes alike on what? One group of members and one of votes "
-        "on each side; some members vote with the other party.",
-        "party",
-    ),
-    "penguins": (
-        _load_measured_penguins,
-        "Penguins of three species",
-        "342 penguins, four measurements, standardised for fitting because units differ; two that "
-        "were not measured are left out. Gentoos are heavy with shallow bills.",
-        "species",
-    ),
-    "southern_women": (
-        datasets.load_southern_women,
-        "Southern women and social events",
-        "18 women and 14 events of the 1930s, long studied in sociology: two circles of "
-        "women, their own events, and the few that both attended.",
-        None,
-    ),
-}
-
-
-def _shipped(seed: int, name: str) -> Section:
-    """Co-cluster a shipped matrix, and compare with what is known of its rows."""
-    load, title, intro, known = _SHIPPED[name]
-    data = load()
-    fitted = data.get("fitted", data.data)
-    model = TransportCoclustering(random_state=seed).fit(fitted)
-    findings = [_found(model, data.column_names)]
-    if known:
-        findings += _compare(model, fitted, known, data.annotations[known])
-    return Section(
-        name=name,
-        title=title,
-        intro=intro,
-        findings="\n".join(findings),
-        models={"TransportCoclustering": model},
-        matrix=data.data,
-        row_names=data.row_names,
-        column_names=data.column_names,
-        annotations=data.annotations if known else {},
-    )
 
 
 def _compare(model: Estimator, fitted: np.ndarray, known: str, values: Sequence) -> list[str]:
@@ -138,17 +96,7 @@ def crisp(seed: int) -> Section:
         f"{_found(model)}\nco-clustering error against the truth: {_error(truth, model):.3f}"
         for model in models.values()
     ]
-    return Section(
-        name="d2",
-        title="Simulated set D2",
-        intro="600 x 300 entries in 3 x 3 blocks of unequal size, shuffled; the number of blocks "
-        "is not given. CCOT draws squares from the matrix, solves transport between their rows "
-        "and columns, and lets the draws vote. CCOTGW aligns similarities of rows and of columns "
-        "with a common barycentre and draws nothing.",
-        findings="\n\n".join(findings),
-        models=models,
-        matrix=truth.data,
-    )
+    return Section("d2", "\n\n".join(findings), models, truth.data)
 
 
 def noisy(seed: int) -> Section:
@@ -156,18 +104,13 @@ def noisy(seed: int) -> Section:
     truth = datasets.load_simulated("D2", random_state=seed, overlap="calibrated")
     model = TransportCoclustering(random_state=seed).fit(truth.data)
     steps = CCOT(random_state=seed).fit(truth.data)
-    return Section(
-        name="d2_noisy",
-        title="Noisy D2",
-        intro=f"The same blocks under noise of standard deviation {truth.sigma:g}, more than any "
-        "two block means differ. TransportCoclustering transports rows and columns onto a table of "
-        "blocks; merging clusters tells how many there are. Nothing is given.",
-        findings=f"{_found(model)}\n"
+    findings = (
+        f"{_found(model)}\n"
         f"co-clustering error in noise: {_error(truth, model):.3f} (CCOT: "
-        f"{steps.n_row_clusters_} x {steps.n_column_clusters_} blocks, {_error(truth, steps):.3f})",
-        models={"TransportCoclustering": model, "CCOT": steps},
-        matrix=truth.data,
+        f"{steps.n_row_clusters_} x {steps.n_column_clusters_} blocks, {_error(truth, steps):.3f})"
     )
+    models = {"TransportCoclustering": model, "CCOT": steps}
+    return Section("d2_noisy", findings, models, truth.data)
 
 
 DEMOS = (*(partial(_shipped, name=name) for name in _SHIPPED), crisp, noisy)
@@ -208,48 +151,22 @@ def _crossed(model: Estimator, target: np.ndarray, names: Sequence[str]) -> str:
     return "; ".join(parts)
 
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>ccot demo</title>
-<style>
-:root {{ color-scheme: light dark; }}
-html {{ background: light-dark(#fff, #121316); }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2.5rem auto;
-       padding: 0 1.25rem; }}
-h1, h2 {{ line-height: 1.2; letter-spacing: -.01em; }}
-h2 {{ font-size: 1.1rem; margin: .6rem 0 .3rem; }}
-div {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(18rem, 1fr)); gap: 2rem;
-       margin-top: 1.75rem; }}
-img {{ width: 100%; height: 12rem; image-rendering: pixelated; border-radius: .4rem; }}
-p {{ margin: 0; }} a {{ color: light-dark(#1f55c4, #8ab0ff); }}
-pre {{ font-size: 12px; overflow-x: auto; padding: .75rem; border-radius: .5rem;
-      background: color-mix(in srgb, currentColor 6%, transparent); }}
-</style>
-</head>
-<body><main>
-<h1>Co-clustering through optimal transport</h1>
-<p>Blocks of rows and columns that <code>ccot</code> found, and how sure it is of them.</p>
-<div>
-{sections}
-</div>
-</main></body>
-</html>
-"""
-
-
 def _page(sections: Sequence[Section]) -> str:
-    parts = [
-        f'<section>\n<a href="{section.name}.html"><img alt="Matrix in the order of its clusters: '
-        f'{html.escape(section.title)}" src="{_thumbnail(section)}"></a>\n'
-        f'<h2><a href="{section.name}.html">{html.escape(section.title)}</a></h2>\n'
-        f"<p>{html.escape(section.intro)}</p>\n<details><summary>What was found</summary>"
-        f'<pre tabindex="0">{html.escape(section.findings)}</pre></details>\n</section>'
-        for section in sections
-    ]
-    return _PAGE.format(sections="\n".join(parts))
+    parts = []
+    for section in sections:
+        title, intro, findings = map(html.escape, (*_words(section), section.findings))
+        parts.append(
+            f'<section>\n<a href="{section.name}.html"><img alt="Matrix in the order of its '
+            f'clusters: {title}" src="{_thumbnail(section)}"></a>\n'
+            f'<h2><a href="{section.name}.html">{title}</a></h2>\n'
+            f"<p>{intro}</p>\n<details><summary>What was found</summary>"
+            f'<pre tabindex="0">{findings}</pre></details>\n</section>'
+        )
+    return Template(read_asset("demo.html")).substitute(sections="\n".join(parts))
+
+
+def _words(section: Section) -> tuple[str, str]:
+    return TEXTS["demo"][section.name]["title"], TEXTS["demo"][section.name]["intro"]
 
 
 def _thumbnail(section: Section) -> str:
@@ -280,12 +197,9 @@ def _png(pixels: np.ndarray) -> bytes:
 
     height, width = pixels.shape[:2]
     lines = b"".join(b"\0" + line.tobytes() for line in pixels)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-        + chunk(b"IDAT", zlib.compress(lines))
-        + chunk(b"IEND", b"")
-    )
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    body = chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + head + body
 
 
 def run_demo(out: Path, seed: int = 0) -> Path:
@@ -294,16 +208,10 @@ def run_demo(out: Path, seed: int = 0) -> Path:
     sections = []
     for demo in DEMOS:
         section = demo(seed)
-        print(f"{section.title}\n{'=' * len(section.title)}\n{section.intro}\n", flush=True)
-        report = write_report(
-            out / f"{section.name}.html",
-            section.models,
-            matrix=section.matrix,
-            row_names=section.row_names,
-            column_names=section.column_names,
-            title=section.title,
-            annotations=section.annotations,
-        )
+        title, intro = _words(section)
+        print(f"{title}\n{'=' * len(title)}\n{intro}\n", flush=True)
+        given = {"matrix": section.matrix, "title": title, **section.facts}
+        report = write_report(out / f"{section.name}.html", section.models, **given)
         print(f"{section.findings}\nreport: {report}\n", flush=True)
         sections.append(section)
     page = out / "index.html"

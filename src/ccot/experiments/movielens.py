@@ -18,21 +18,12 @@ from ccot.datasets import fetch_movielens_100k
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
+from ccot.experiments.published import PAPER_TITLES
 from ccot.persistence.atomic import write_atomically
 from ccot.runtime.run import Progress, no_progress
 from ccot.scalings.jumps import LEVEL, detect_jumps
 
 N_TITLES = 5
-# Titles that the paper lists as the best rated of its first and of its last movie cluster.
-_FIRST = (
-    "Star Wars (1977); Lion King, The (1994); Return of the Jedi (1983); Contact (1997); "
-    "Raiders of the Lost Ark (1981)"
-)
-_LAST = (
-    "Amityville: A New Generation (1993); Amityville 1992: It's About Time (1992); "
-    "3 Ninjas: High Noon At Mega Mountain (1998); Sudden Manhattan (1996); Dream Man (1995)"
-)
-PAPER_TITLES = {"first": _FIRST.split("; "), "last": _LAST.split("; ")}
 _DRAWS = 500
 
 

@@ -8,44 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING
 
 from ccot.experiments.published import SOURCE
-from ccot.experiments.tables import Table
+from ccot.experiments.tables import TEXTS, Table, read_asset
 from ccot.persistence.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #222; --paper: #fff; --faint: #6a6a6a; --line: #ddd; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e6e6; --paper: #16181c; --faint: #9a9a9a; --line: #3a3d42; }
-  img { background: #fff; }
-}
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 78rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2 { line-height: 1.2; }
-table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; padding: .5rem 0; }
-th, td { padding: .25rem .35rem; text-align: right; }
-th[scope=row] { white-space: nowrap; }
-th[scope=row], th:first-child { text-align: left; font-weight: 400; }
-thead th, tr.last > * { border-bottom: 1px solid var(--line); }
-thead th { font-weight: 600; vertical-align: bottom; }
-td small { display: block; color: var(--faint); }
-.wide { overflow-x: auto; margin: 1rem 0 .5rem; }
-.note, footer { color: var(--faint); font-size: .85rem; max-width: 60rem; }
-img { max-width: 100%; height: auto; }
-"""
-
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, the stem of its files, and what it shows."""
+    """A figure, and the stem of its files, by which TEXTS say what it shows."""
 
     name: str
-    caption: str
     figure: Figure
 
 
@@ -98,18 +76,11 @@ def _write_picture(folder: Path, picture: Picture) -> str:
             with write_atomically(folder / f"{picture.name}.{kind}") as file:
                 file.write(images[kind])
     code = base64.b64encode(images["png"]).decode()
-    caption = escape(picture.caption)
+    caption = escape(TEXTS["pictures"][picture.name])
     return f'<p><img alt="{caption}" src="data:image/png;base64,{code}"></p><p>{caption}</p>'
 
 
 def _page(body: str, settings: Sequence[str]) -> str:
     lines = "".join(f"<p>{escape(line)}</p>" for line in settings)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<title>The paper's experiments</title>"
-        f"<style>{_STYLE}</style></head><body><main><h1>The paper's experiments</h1>"
-        "<p>Rows marked <i>paper</i> are what the paper prints; the rows below them were computed "
-        "here, at the overlap they name. Small print under an error: its difference to the "
-        f"paper's.</p>{body}</main><footer>{lines}<p>Paper: {escape(SOURCE)}.</p></footer></html>\n"
-    )
+    parts = {"body": body, "lines": lines, "source": escape(SOURCE)}
+    return Template(read_asset("paper.html")).substitute(parts)

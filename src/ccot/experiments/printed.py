@@ -16,8 +16,7 @@ from ccot.scalings.steps import StepCoclustering
 class PrintedVote(CCOT):
     """CCOT whose draws vote by step number, whatever number of steps each of them found.
 
-    :class:`ccot.CCOT` first votes on the number and matches the clusters of the draws. There are
-    as many clusters here as labels that win somewhere. A row that no draw has is in cluster 0.
+    There are as many clusters as labels that win somewhere; a row that no draw has is in cluster 0.
     The matrix has at least as many rows as columns and is small enough to be in memory.
     """
 

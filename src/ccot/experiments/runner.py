@@ -14,11 +14,7 @@ from ccot.runtime.run import Progress, no_progress
 
 
 def run_protocol(
-    protocol: Protocol,
-    folder: str | Path,
-    *,
-    n_jobs: int = 1,
-    progress: Progress = no_progress,
+    protocol: Protocol, folder: str | Path, *, n_jobs: int = 1, progress: Progress = no_progress
 ) -> list[Trial]:
     """Carry out what of a protocol a folder does not have yet, and return all of it."""
     tasks = protocol.tasks()

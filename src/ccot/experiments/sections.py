@@ -11,6 +11,7 @@ from ccot.experiments.page import Picture, Section, write_sections
 from ccot.experiments.protocol import Protocol, Trial
 from ccot.experiments.summary import Cell, summarise
 from ccot.experiments.table1 import make_table1
+from ccot.experiments.tables import TEXTS
 from ccot.persistence.atomic import write_atomically
 
 PARTS = ("table1", "table2", "figure1", "figure2")
@@ -38,27 +39,16 @@ def _section(part: str, protocol: Protocol, cells: Sequence[Cell]) -> Section:
         tables += [table2.make_table_of_right_numbers(cells), table2.make_table_of_seconds(cells)]
         return Section("Errors", tables)
     if part == "figure1":
-        caption = "Figure 1: D2, D3 and D4, rows and columns in the order of the true partitions."
-        figure = draw_blocks(protocol.overlaps, protocol.seed)
-        return Section("The blocks", pictures=[Picture("figure1", caption, figure)])
-    caption = (
-        "Figure 2: sorted scalings of the rows (a) and columns (b) of D3 by CCOT, as logarithms."
-    )
+        blocks = Picture("figure1", draw_blocks(protocol.overlaps, protocol.seed))
+        return Section("The blocks", pictures=[blocks])
     figure = draw_scalings(protocol.overlaps, protocol.seed, protocol.n_samplings)
-    return Section(
-        "Numbers of clusters",
-        tables=[table2.make_counts(cells)] if cells else [],
-        pictures=[Picture("figure2", caption, figure)],
-    )
+    tables = [table2.make_counts(cells)] if cells else []
+    return Section("Numbers of clusters", tables, [Picture("figure2", figure)])
 
 
 def _settings(protocol: Protocol, trials: Sequence[Trial]) -> list[str]:
     """Say in a few lines how the numbers came about."""
-    lines = [
-        f"{protocol.n_trials} matrices of each set and overlap, seeds from {protocol.seed}; "
-        f"{protocol.n_init} starts of each rival, the best by its own criterion is kept; "
-        f"{protocol.n_samplings} draws of CCOT, none on D4, which is square."
-    ]
+    lines = [TEXTS["notes"]["protocol"].format(**vars(protocol))]
     lines += [f"Versions: {versions}." for versions in dict.fromkeys(t.versions for t in trials)]
     commits = sorted({trial.commit for trial in trials if trial.commit})
     return [*lines, f"Commits: {', '.join(commits)}."] if commits else lines

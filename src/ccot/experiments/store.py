@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, BinaryIO, get_type_hints
@@ -19,7 +19,7 @@ MEASURED = ("seconds", "processor", "commit")
 _KEY = tuple(field.name for field in fields(Task))
 
 
-class TrialStore:
+class TrialStore(AbstractContextManager["TrialStore"]):
     """The trials of one folder, open for more; those that cannot be read are a ValueError."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -28,9 +28,6 @@ class TrialStore:
             self.trials = _read(self.folder)
             self._journal = _open_journal(self.folder / JOURNAL)
             self._claim = claim.pop_all()
-
-    def __enter__(self) -> TrialStore:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()

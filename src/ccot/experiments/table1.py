@@ -8,7 +8,7 @@ import numpy as np
 
 from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_matrix
 from ccot.experiments.published import TABLE1
-from ccot.experiments.tables import Table
+from ccot.experiments.tables import Table, worded_table
 
 
 def make_table1() -> Table:
@@ -23,17 +23,7 @@ def make_table1() -> Table:
         shares = _shares(first.row_proportions), _shares(first.column_proportions)
         sizes = _product(first.data.shape), _product(first.block_means.shape)
         rows.append((f"{name}, here", *sizes, sigma, *shares))
-    return Table(
-        name="table1",
-        caption="Table 1: the simulated data sets",
-        heads=("data set", "size", "blocks", "overlap", "row proportions", "column proportions"),
-        rows=rows,
-        notes=(
-            "Overlap: the paper marks well-separated [+] and ill-separated [++] blocks; here it is "
-            f"the standard deviation of the noise, {' / '.join(OVERLAPS)}.",
-        ),
-        groups=2,
-    )
+    return worded_table("table1", rows, groups=2, overlaps=" / ".join(OVERLAPS))
 
 
 def _product(numbers: Sequence[int]) -> str:

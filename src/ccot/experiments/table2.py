@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -11,26 +9,14 @@ from typing import Any
 from ccot.experiments.protocol import NON_NEGATIVE, RIVALS, base_of
 from ccot.experiments.published import FIGURE2C, TABLE2, PaperError
 from ccot.experiments.summary import FEWEST, SIGNIFICANT, Cell, Score
-from ccot.experiments.tables import Table, Text
+from ccot.experiments.tables import TEXTS, Table, Text, csv_text, worded_table
 
-# What is not the paper's choice but ours; every table of errors says so.
-SETTINGS = (
-    "CCOT: independent draws without replacement, reg .2 times the median cost. CCOT-GW: squared "
-    "loss, reg 1, weights (.5, .5), Gaussian kernels whose bandwidth is the mean distance, exact "
-    "refinement. Both: multiscale detector. A name behind the comma says what is different."
-)
+SETTINGS: str = TEXTS["notes"]["settings"]
 
 
 def make_table2(cells: Sequence[Cell]) -> Table:
     """Return the errors of all trials, under the paper's."""
-    caption = "Table 2: co-clustering error over all sets, mean ± standard deviation"
-    notes = [
-        "All trials count, whatever numbers of clusters they ended with. The rivals are given the "
-        "numbers and may still leave clusters empty; CCOT, CCOT-GW and TransportCoclustering find "
-        "them.",
-        *_notes(cells),
-    ]
-    return _grid(cells, "table2", caption, lambda c: _entry(c, c.every), _paper_error, notes)
+    return _grid(cells, "table2", lambda c: _entry(c, c.every), _paper_error, *_notes(cells))
 
 
 def make_table_of_right_numbers(cells: Sequence[Cell]) -> Table:
@@ -40,28 +26,17 @@ def make_table_of_right_numbers(cells: Sequence[Cell]) -> Table:
         few = "" if cell.right.n_trials == cell.n_trials else f" ({cell.right.n_trials})"
         return _entry(cell, cell.right, few) if cell.found else Text(f"–{few}")
 
-    caption = "The same over the trials with the right numbers only, as in the authors' program"
-    notes = [
-        "Only trials that ended with the true numbers of clusters; in brackets how many, where not "
-        "all did. A dash: fewer than half.",
-        *_notes(cells),
-    ]
-    return _grid(cells, "table2_right_numbers", caption, show, _paper_error, notes)
+    return _grid(cells, "table2_right_numbers", show, _paper_error, *_notes(cells))
 
 
 def make_table_of_p_values(cells: Sequence[Cell]) -> Table:
     """Return the p-values behind the bold print of Table 2."""
-    caption = (
-        "P-values of Wilcoxon's signed-rank test against the best method, paired by matrix, over "
-        "all sets"
-    )
-    return _grid(cells, "table2_p_values", caption, _p_value)
+    return _grid(cells, "table2_p_values", _p_value)
 
 
 def make_table_of_seconds(cells: Sequence[Cell]) -> Table:
     """Return the median processor time of a trial."""
-    caption = "Median processor time of a trial, in seconds"
-    return _grid(cells, "table2_seconds", caption, lambda cell: f"{cell.seconds:.2g}")
+    return _grid(cells, "table2_seconds", lambda cell: f"{cell.seconds:.2g}")
 
 
 def make_counts(cells: Sequence[Cell]) -> Table:
@@ -76,8 +51,7 @@ def make_counts(cells: Sequence[Cell]) -> Table:
         return " / ".join(map(str, printed[data_set.split()[0]])) if printed else ""
 
     finders = [cell for cell in cells if base_of(cell.method) not in RIVALS]
-    caption = "Figure 2c: true number of row / column clusters found, in per cent of the trials"
-    return _grid(finders, "figure2_counts", caption, show, paper, [SETTINGS])
+    return _grid(finders, "figure2_counts", show, paper, SETTINGS)
 
 
 def cells_csv(cells: Sequence[Cell]) -> str:
@@ -90,20 +64,15 @@ def cells_csv(cells: Sequence[Cell]) -> str:
         for kind in ("every", "right"):
             row |= {f"{kind}_{name}": value for name, value in row.pop(kind).items()}
         rows.append(row | {"paper_mean": paper and paper.mean, "paper_sd": paper and paper.sd})
-    file = io.StringIO()
-    writer = csv.DictWriter(file, rows[0] if rows else (), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
+    return csv_text([list(rows[0]) if rows else [], *(row.values() for row in rows)])
 
 
 def _grid(
     cells: Sequence[Cell],
     name: str,
-    caption: str,
     show: Callable[[Cell], Text | str],
     paper: Callable[[str, str], Text | str] | None = None,
-    notes: Sequence[str] = (),
+    *notes: str,
 ) -> Table:
     """Return a table of methods by sets and overlaps; what the paper has stands above each set."""
     by_place = {(cell.data_set, cell.overlap, cell.method): cell for cell in cells}
@@ -115,8 +84,8 @@ def _grid(
         for overlap in overlaps:
             seen = (by_place.get((data_set, overlap, method)) for method in methods)
             rows.append([f"{data_set}, {overlap}", *(show(c) if c else Text("") for c in seen)])
-    heads = ("data set, overlap", *methods)
-    return Table(name, caption, heads, rows, notes, len(overlaps) + bool(paper))
+    heads, groups = ("data set, overlap", *methods), len(overlaps) + bool(paper)
+    return worded_table(name, rows, *notes, heads=heads, groups=groups)
 
 
 def _unique(cells: Sequence[Cell], name: str) -> list[str]:
@@ -158,26 +127,18 @@ def _p_value(cell: Cell) -> str:
 
 
 def _notes(cells: Sequence[Cell]) -> list[str]:
-    notes = [
-        "Bold: the lowest mean, and errors that do not differ from it significantly (Wilcoxon's "
-        f"signed-rank test on the same matrices, level {SIGNIFICANT:g}).",
-        SETTINGS,
-    ]
+    words: dict[str, str] = TEXTS["notes"]
+    notes = [words["bold"].format(level=SIGNIFICANT), SETTINGS]
     if max(cell.n_trials for cell in cells) < FEWEST:
-        notes.append(f"With fewer than {FEWEST} matrices no difference can be significant.")
+        notes.append(words["few"].format(fewest=FEWEST))
     shifted = _unique([cell for cell in cells if cell.shifted], "method")
     if shifted:
-        notes.append(
-            f"{', '.join(shifted)} take no negative entries: where a matrix has some, its smallest "
-            "entry was subtracted from all of them first."
-        )
+        notes.append(words["shifted"].format(methods=", ".join(shifted)))
     elif NON_NEGATIVE & {cell.method for cell in cells}:
-        notes.append("No matrix had to be shifted for the methods that take no negative entries.")
+        notes.append(words["not_shifted"])
     stopped = [
         f"{cell.method} on {cell.data_set} ({cell.overlap}) {cell.n_trials - cell.converged}"
         for cell in cells
         if cell.converged < cell.n_trials and base_of(cell.method) in RIVALS
     ]
-    if stopped:
-        notes.append(f"Trials that stopped at their iteration limit: {', '.join(stopped)}.")
-    return notes
+    return [*notes, words["stopped"].format(trials=", ".join(stopped))] if stopped else notes

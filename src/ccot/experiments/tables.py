@@ -1,13 +1,16 @@
-"""A table, and the three languages it is written in."""
+"""A table, the languages it is written in, and the words of all tables of the paper."""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import resources
+from typing import Any
 
 _LATEX = {"±": r"$\pm$", "–": "--", "×": r"$\times$", "σ": r"$\sigma$", "−": "$-$"}
 
@@ -41,11 +44,7 @@ class Table:
 
     def csv(self) -> str:
         """Return heads and rows as comma-separated values."""
-        file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(self.heads)
-        writer.writerows([[_text(entry).plain for entry in row] for row in self.rows])
-        return file.getvalue()
+        return csv_text([self.heads, *([_text(entry).plain for entry in row] for row in self.rows)])
 
     def latex(self) -> str:
         """Return the table in LaTeX, for the package booktabs."""
@@ -77,6 +76,31 @@ class Table:
             f'<div class="wide" tabindex="0"><table><caption>{escape(self.caption)}</caption>'
             f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{notes}"
         )
+
+
+def read_asset(name: str) -> str:
+    """Return the text of a file that comes with the experiments."""
+    return (resources.files("ccot.experiments") / "assets" / name).read_text(encoding="utf-8")
+
+
+TEXTS: dict[str, Any] = tomllib.loads(read_asset("texts.toml"))
+
+
+def worded_table(
+    name: str, rows: Sequence, *more: str, heads: Sequence[str] = (), groups: int = 1, **values: Any
+) -> Table:
+    """Return a table whose caption, heads and notes, filled with values, stand in TEXTS."""
+    words = TEXTS["tables"][name]
+    notes = [note.format(**values) for note in words.get("notes", ())]
+    heads = words.get("heads", heads)
+    return Table(name, words["caption"], heads, rows, [*notes, *more], groups)
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as comma-separated values."""
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue()
 
 
 def _text(entry: Text | str) -> Text:

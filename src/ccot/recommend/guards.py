@@ -29,25 +29,23 @@ class LimitBody:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = b""
+        body, refusal = b"", None
         try:
             async with asyncio.timeout(self._seconds):
                 async for chunk in Request(scope, receive).stream():
                     body += chunk
                     if len(body) > self._limit:
+                        refusal = 413, f"the body is larger than {self._limit} bytes"
                         break
         except ClientDisconnect:
             return
         except TimeoutError:
-            await _refuse(408, "the body did not arrive in time", scope, receive, send)
-            return
+            refusal = 408, "the body did not arrive in time"
         except asyncio.CancelledError:
             # The server cancels what is still under way when it has waited long enough to stop.
-            await _refuse(503, "the service is stopping", scope, receive, send)
-            return
-        if len(body) > self._limit:
-            message = f"the body is larger than {self._limit} bytes"
-            await _refuse(413, message, scope, receive, send)
+            refusal = 503, "the service is stopping"
+        if refusal is not None:
+            await _refuse(*refusal, scope, receive, send)
             return
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -75,10 +73,7 @@ class RequireToken:
 
 
 class CountRequests:
-    """Counts requests and their seconds by path and status, for Prometheus.
-
-    Paths that are not among those given are counted as ``other``, so that their number is bounded.
-    """
+    """Counts requests and seconds by path and status, for Prometheus; unknown paths as one."""
 
     def __init__(self, app: Any, paths: frozenset[str], counts: "RequestCounts") -> None:
         self._app, self._paths, self._counts = app, paths, counts

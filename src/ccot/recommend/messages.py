@@ -132,10 +132,7 @@ class OfUser(Message):
 
 
 def request_types(low: float, high: float, user: str, item: str) -> tuple[Any, Any, Any]:
-    """Return the types of the bodies of the questions: label, recommend, explain.
-
-    Ratings lie between ``low`` and ``high``; user and item are named in examples.
-    """
+    """Return types of the bodies of label, recommend and explain; user and item are examples."""
     Rating = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False)]
     Rated = Annotated[
         dict[Name, Rating],

@@ -26,14 +26,10 @@ class Offsets(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockTable:
-    """Ratings summed over blocks; the last row and column are for who belongs nowhere.
+    """Ratings summed over blocks; the last row and column are for who belongs nowhere."""
 
-    ``effect`` is the mean of what the offsets leave, shrunk towards 0; ``mean`` the plain mean
-    rating, NaN where there is none.
-    """
-
-    effect: np.ndarray
-    mean: np.ndarray
+    effect: np.ndarray  # mean of what the offsets leave, shrunk towards 0
+    mean: np.ndarray  # plain mean rating, NaN where there is none
     size: np.ndarray
 
 
@@ -162,10 +158,7 @@ class RatingSide:
 
 
 def place_by_loss(left: np.ndarray, effects: np.ndarray, shrinkage: float) -> int:
-    """Return the cluster whose block effects explain ratings best.
-
-    ``left`` are the ratings less mean and offsets, ``effects`` those of the blocks by cluster.
-    """
+    """Return the cluster whose block effects explain best what mean and offsets left of ratings."""
     left = left - effects
     own = left.sum(axis=1) / (left.shape[1] + shrinkage)
     loss = ((left - own[:, None]) ** 2).sum(axis=1) + shrinkage * own**2

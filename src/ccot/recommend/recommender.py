@@ -166,12 +166,11 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         """
         self._validate_params()
         ratings = as_ratings(X)
-        self.user_names_ = as_names(user_names, ratings.shape[0], "user")
-        self.item_names_ = as_names(item_names, ratings.shape[1], "item")
-        user_ids = self.user_names_ if user_ids is None else user_ids
-        item_ids = self.item_names_ if item_ids is None else item_ids
-        self.user_ids_ = as_names(user_ids, ratings.shape[0], "user")
-        self.item_ids_ = as_names(item_ids, ratings.shape[1], "item")
+        n_users, n_items = ratings.shape
+        self.user_names_ = users = as_names(user_names, n_users, "user")
+        self.item_names_ = items = as_names(item_names, n_items, "item")
+        self.user_ids_ = as_names(users if user_ids is None else user_ids, n_users, "user")
+        self.item_ids_ = as_names(items if item_ids is None else item_ids, n_items, "item")
         self.rating_range_ = float(ratings.data.min()), float(ratings.data.max())
         self.like_ = float(np.median(ratings.data)) if self.like is None else float(self.like)
         seen = see(ratings, self.view, self.like_)

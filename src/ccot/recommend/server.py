@@ -28,17 +28,12 @@ _PREFIX = "CCOT_SERVE_"
 
 @dataclass(frozen=True)
 class Service:
-    """What is served, and to whom, as the environment of a worker holds it.
-
-    ``hosts`` are names by which the service may be called, with commas between them; ``*`` allows
-    all. No token is needed if there is no file of one; ``parent`` is the process whose end ends the
-    workers.
-    """
+    """What is served, and to whom, as the environment of a worker holds it."""
 
     model: str
-    hosts: str = "*"
-    token_file: str = ""
-    parent: str = ""
+    hosts: str = "*"  # by which the service may be called, with commas between; * allows all
+    token_file: str = ""  # empty: no token is needed
+    parent: str = ""  # process whose end ends the workers
 
 
 class LimitedProtocol(H11Protocol):
@@ -108,11 +103,10 @@ def load_app(service: Service) -> Any:
     from ccot.recommend.persist import load_recommender
     from ccot.recommend.service import make_app
 
-    token = (
-        Path(service.token_file).read_text(encoding="utf-8").strip() if service.token_file else None
-    )
+    path = service.token_file
+    token = Path(path).read_text(encoding="utf-8").strip() if path else None
     if token is not None and not (token and token.isascii() and token.isprintable()):
-        raise ValueError(f"{service.token_file} must hold a token of printable ASCII characters")
+        raise ValueError(f"{path} must hold a token of printable ASCII characters")
     return make_app(load_recommender(service.model), hosts=service.hosts.split(","), token=token)
 
 

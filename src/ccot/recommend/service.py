@@ -72,9 +72,6 @@ class _Answers:
             "block_mean": mean, "neighbours": near, "text": explanation.in_words(names)
         }  # fmt: skip
 
-    async def search(self, names: NameIndex, text: str) -> dict[str, Any]:
-        return {"names": await run_in_threadpool(names.search, text, _MOST_FOUND)}
-
     async def _user(self, asked: Any) -> int | User:
         if isinstance(asked, messages.OfUser):
             return await _number(self.users, asked.user)
@@ -126,12 +123,14 @@ def make_app(
     @app.get("/users", response_model=messages.Names, responses=messages.ERRORS)
     async def users(text: messages.Part = "") -> Any:
         """Return users whose name holds the text: `users?text=ann`."""
-        return messages.AsciiResponse(await answers.search(answers.users, text))
+        found = await run_in_threadpool(answers.users.search, text, _MOST_FOUND)
+        return messages.AsciiResponse({"names": found})
 
     @app.get("/items", response_model=messages.Names, responses=messages.ERRORS)
     async def items(text: messages.Part = "") -> Any:
         """Return items whose name holds the text: `items?text=star`."""
-        return messages.AsciiResponse(await answers.search(answers.items, text))
+        found = await run_in_threadpool(answers.items.search, text, _MOST_FOUND)
+        return messages.AsciiResponse({"names": found})
 
     _add_monitoring(app, answers, counts)
     app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]

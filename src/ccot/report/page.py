@@ -266,10 +266,8 @@ def show_report(model: Any, X: Any, *, height: int = 900, **options: Any) -> Rep
 
     Parameters
     ----------
-    model : estimator
-        Fitted.
-    X : ndarray, sparse matrix, data frame or None
-        The matrix.
+    model, X : estimator, and ndarray, sparse matrix, data frame or None
+        The fitted estimator, and its matrix.
     height : int, default=900
         Height of the iframe, in pixels.
     **options

@@ -1,13 +1,13 @@
 """The suite of automatic numbers: real matrices with row classes, and rivals that find how many.
 
-A folder has a subfolder for each kind of data, and in it a ``.npz`` file for each matrix: ``X``,
-or ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse one, and ``row_labels``. Without a
-folder the labelled sets that ship with ccot take part.
+A folder holds files KIND/NAME.npz with ``row_labels`` and the matrix: ``X``, or ``data``,
+``indices``, ``indptr`` and ``shape`` of a sparse one.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,9 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import randomized_svd
 
 from ccot.datasets import load_votes, load_zoo
-from ccot.estimators.transport import TransportCoclustering
 from ccot.experiments.bench.cases import Case, Planted
-from ccot.experiments.bench.rivals import Job, Rival, without_negative
+from ccot.experiments.bench.rivals import Job, Rival, fit_transport, without_negative
 
 _NUMBERS = range(2, 21)
 _N_VECTORS, _SILHOUETTE_ROWS = 50, 2000
@@ -83,7 +82,7 @@ def _labelled(matrix: Any, classes: Any) -> Planted:
 def automatic_rivals() -> dict[str, Rival]:
     """Return those that find the number of clusters themselves, by name."""
     entrants = [
-        ("TransportCoclustering", _transport, "ccot"),
+        ("TransportCoclustering", partial(fit_transport, False), "ccot"),
         ("K-means, silhouette", _k_means, "scikit-learn"),
         ("SpectralCoclustering, eigengap", _spectral, "scikit-learn"),
         ("HDBSCAN", _hdbscan, "scikit-learn"),
@@ -97,11 +96,6 @@ def automatic_rivals() -> dict[str, Rival]:
         name: Rival(name, fit, package, informed=False, kinds=("labelled",))
         for name, fit, package in entrants
     }
-
-
-def _transport(job: Job) -> Any:
-    model = TransportCoclustering(random_state=job.seed).fit(job.matrix)
-    return model.row_labels_, model.column_labels_
 
 
 def _vectors(matrix: Any) -> np.ndarray:
@@ -180,12 +174,9 @@ def _sparsebm(job: Job) -> Any:
 
 
 def _tau(job: Job) -> Any:
-    """Maximise the numerators of both Goodman-Kruskal taus (Battaglia, Peiretti, Pensa, 2023).
-
-    With T the shares of blocks, the numerator for the rows is the sum of T_kl^2 / T_.l - T_k.^2, a
-    convex function of the memberships. So giving every row to the cluster of its steepest ascent
-    never lowers it; clusters that end up empty are gone.
-    """
+    """Maximise the numerators of both Goodman-Kruskal taus (Battaglia, Peiretti, Pensa, 2023)."""
+    # That of the rows, the sum of T_kl^2 / T_.l - T_k.^2 over the shares T of blocks, is convex in
+    # the memberships: to give every row to the cluster of its steepest ascent never lowers it.
     matrix, rows = _without_empty(job.matrix)
     shares = sp.csr_array(matrix / matrix.sum())
     rng = np.random.default_rng(job.seed)
@@ -241,18 +232,18 @@ def _spread(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def mean_scores(result: dict[str, Any]) -> Iterator[tuple[str, dict[str, dict[str, float]]]]:
     """Yield for every rival, by kind of data, the means of its scores over sets and seeds."""
     kinds = {case["name"]: case["axis"] for case in result["cases"]}
-    for rival in dict.fromkeys(trial["rival"] for trial in result["trials"]):
-        cells: dict[str, list[dict[str, Any]]] = {}
-        for trial in result["trials"]:
-            if trial["rival"] == rival and trial["status"] == "done":
-                cells.setdefault(kinds[trial["case"]], []).append(trial)
+    found: defaultdict[str, defaultdict[str, list[dict[str, Any]]]]
+    found = defaultdict(lambda: defaultdict(list))
+    for trial in result["trials"]:
+        by_kind = found[trial["rival"]]
+        if trial["status"] == "done":
+            by_kind[kinds[trial["case"]]].append(trial)
+    for rival, by_kind in found.items():
         yield (
             rival,
             {
-                kind: {
-                    **{key: float(np.mean([t[key] for t in own])) for key in ("nmi", "ami", "ari")},
-                    "sets": len({t["case"] for t in own}),
-                }
-                for kind, own in cells.items()
+                kind: {key: float(np.mean([t[key] for t in own])) for key in ("nmi", "ami", "ari")}
+                | {"sets": len({t["case"] for t in own})}
+                for kind, own in by_kind.items()
             },
         )

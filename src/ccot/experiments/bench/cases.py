@@ -59,10 +59,8 @@ def paper_cases() -> list[Case]:
 
 def draws_case(n_draws: int) -> Case:
     """Return D1 with a fixed number of draws: CCOT beside the same draws with POT."""
-    case = _real(
-        f"D1, {n_draws} draws", "draws", n_draws, load_shape("D1"),
-        partial(_simulated, "D1", "published"),
-    )  # fmt: skip
+    make = partial(_simulated, "D1", "published")
+    case = _real(f"D1, {n_draws} draws", "draws", n_draws, load_shape("D1"), make)
     return replace(case, n_draws=n_draws, only=("CCOT", "POT, plain loop", "POT, log-domain loop"))
 
 

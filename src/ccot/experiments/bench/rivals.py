@@ -65,8 +65,8 @@ def rivals() -> dict[str, Rival]:
         Rival("CCOT", _ccot, kinds=both, informed=False),
         Rival("CCOTGW", partial(_ccot_gw, True), kinds=both, informed=False),
         Rival("CCOTGW, no refinement", partial(_ccot_gw, False), kinds=both, informed=False),
-        Rival("TransportCoclustering", partial(_transport, False), kinds=both, informed=False),
-        Rival("TransportCoclustering, given", partial(_transport, True), kinds=both),
+        Rival("TransportCoclustering", partial(fit_transport, False), kinds=both, informed=False),
+        Rival("TransportCoclustering, given", partial(fit_transport, True), kinds=both),
         Rival("POT, plain loop", partial(_pot_loop, "sinkhorn"), "POT", informed=False),
         Rival("POT, log-domain loop", partial(_pot_loop, "sinkhorn_log"), "POT", informed=False),
         Rival("POT, barycentre", _pot_barycentre, "POT", informed=False),
@@ -96,7 +96,8 @@ def _ccot_gw(refined: bool, job: Job) -> Labels:
     return _labels(CCOTGW(exact_refinement=refined, random_state=job.seed), job.matrix)
 
 
-def _transport(with_numbers: bool, job: Job) -> Labels:
+def fit_transport(with_numbers: bool, job: Job) -> Labels:
+    """Fit TransportCoclustering, given the true numbers or not."""
     numbers = job.numbers if with_numbers else (None, None)
     return _labels(TransportCoclustering(*numbers, random_state=job.seed), job.matrix)
 

@@ -9,15 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ccot.experiments.bench import cases
 from ccot.experiments.bench.automatic import automatic_rivals, labelled_cases
-from ccot.experiments.bench.cases import (
-    Case,
-    column_cases,
-    draws_case,
-    nonzero_cases,
-    paper_cases,
-    row_cases,
-)
+from ccot.experiments.bench.cases import Case
 from ccot.experiments.bench.facts import machine_facts
 from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import Rival, rivals
@@ -36,34 +30,35 @@ class Profile:
     paper_seeds: int  # matrices of each of the paper's sets, or seeds of labelled ones
     repeats: int  # fits of other cases
     limits: Limits
-    rivals: Callable[[], dict[str, Rival]] = field(default=rivals, repr=False)
+    rivals: Callable[[], dict[str, Rival]] | None = None  # None: those of the speed suite
 
 
 def profiles() -> dict[str, Profile]:
     """Return the profiles by name."""
-    paper = paper_cases()
+    paper = cases.paper_cases()
     profiles = [
         Profile(
             "smoke",
-            (draws_case(4), *row_cases((60,), 30), *_quick(row_cases((120, 240, 480), 30)),
-             *_quick(column_cases((20, 40, 80), 90)),
-             *_quick(nonzero_cases((2_000, 4_000, 8_000), 100), "sparsebm")),
+            (cases.draws_case(4), *cases.row_cases((60,), 30),
+             *_quick(cases.row_cases((120, 240, 480), 30)),
+             *_quick(cases.column_cases((20, 40, 80), 90)),
+             *_quick(cases.nonzero_cases((2_000, 4_000, 8_000), 100), "sparsebm")),
             paper_seeds=1, repeats=1, limits=Limits(20, 2),
         ),
         Profile(
             "standard",
-            (*paper, draws_case(100),
-             *row_cases((300, 1_000, 3_000, 10_000, 30_000, 100_000), 100),
-             *column_cases((50, 100, 200, 400, 800), 600),
-             *nonzero_cases((30_000, 100_000, 300_000, 1_000_000))),
+            (*paper, cases.draws_case(100),
+             *cases.row_cases((300, 1_000, 3_000, 10_000, 30_000, 100_000), 100),
+             *cases.column_cases((50, 100, 200, 400, 800), 600),
+             *cases.nonzero_cases((30_000, 100_000, 300_000, 1_000_000))),
             paper_seeds=3, repeats=2, limits=Limits(6, 4),
         ),
         Profile(
             "large",
-            (*paper, draws_case(1000),
-             *row_cases((1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000), 100),
-             *column_cases((100, 300, 1_000, 3_000, 10_000), 3_000),
-             *nonzero_cases((100_000, 1_000_000, 10_000_000, 100_000_000))),
+            (*paper, cases.draws_case(1000),
+             *cases.row_cases((1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000), 100),
+             *cases.column_cases((100, 300, 1_000, 3_000, 10_000), 3_000),
+             *cases.nonzero_cases((100_000, 1_000_000, 10_000_000, 100_000_000))),
             paper_seeds=10, repeats=3, limits=Limits(600, 16),
         ),
     ]  # fmt: skip
@@ -72,13 +67,13 @@ def profiles() -> dict[str, Profile]:
 
 def automatic_profile(folder: Path | None) -> Profile:
     """Return the profile of methods that find their own number, on labelled matrices."""
-    cases = tuple(labelled_cases(folder))
-    return Profile("automatic", cases, 3, 1, Limits(120, 8), automatic_rivals)
+    labelled = tuple(labelled_cases(folder))
+    return Profile("automatic", labelled, 3, 1, Limits(120, 8), automatic_rivals)
 
 
-def _quick(cases: list[Case], *guests: str) -> list[Case]:
+def _quick(growing: list[Case], *guests: str) -> list[Case]:
     """Ask two that are quick, and guests on the smallest case."""
-    few = [replace(case, only=("CCOT", "SpectralCoclustering")) for case in cases]
+    few = [replace(case, only=("CCOT", "SpectralCoclustering")) for case in growing]
     return [replace(few[0], only=(*few[0].only, *guests)), *few[1:]]
 
 
@@ -95,7 +90,7 @@ def run_suite(
     The file is rewritten after every case, and says whether it is complete. A rival that was
     stopped by a limit or failed is spared the larger cases of the same axis.
     """
-    all_rivals = _take_part(profile.rivals(), only)
+    all_rivals = _take_part((profile.rivals or rivals)(), only)
     result: dict[str, Any] = {
         "facts": machine_facts(command),
         "profile": {
@@ -110,7 +105,7 @@ def run_suite(
         "cases": [],
         "trials": [],
     }
-    out_of_race: dict[tuple[str, str], str] = {}
+    out_of_race: dict[tuple, str] = {}
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
         described = {key: getattr(case, key) for key in ("name", "axis", "size", "shape")}
@@ -133,13 +128,10 @@ def _take_part(all_rivals: dict[str, Rival], only: Sequence[str]) -> list[Rival]
 
 
 def _take_turns(
-    case: Case,
-    all_rivals: Sequence[Rival],
-    profile: Profile,
-    out_of_race: dict[tuple[str, str], str],
+    case: Case, entrants: Sequence[Rival], profile: Profile, out_of_race: dict[tuple, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the trials of a case: each rival once before any has its second go."""
-    asked = [rival for rival in all_rivals if _is_asked(rival, case)]
+    asked = [rival for rival in entrants if _is_asked(rival, case)]
     for number, (seed, repeat) in enumerate(_goes(case, profile)):
         # Another one begins each time, so that being first or last is no advantage.
         for rival in asked[number % len(asked) :] + asked[: number % len(asked)] if asked else ():
