@@ -13,7 +13,7 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import Commands
-from ccot.cli.options import CORES, Quiet, explained, option
+from ccot.cli.options import CORES, Quiet, option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,11 +31,13 @@ Suites = StrEnum("Suites", ["speed", "automatic"])
 
 
 def simulate(
-    name: Annotated[Dataset, Argument(metavar="NAME", help=explained("simulate.set"))] = Dataset.D2,
-    out: Path | None = option("simulate.out"),
-    seed: int = option("simulate.seed", default=0, min=0),
-    overlap: Overlap = option("simulate.overlap", default=Overlap.published),
-    sigma: float | None = option("simulate.sigma", min=0),
+    name: Annotated[
+        Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
+    ] = Dataset.D2,
+    out: Path | None = option("CSV file to write. [default: NAME.csv, here]"),
+    seed: int = option("Seed of the draw.", default=0, min=0),
+    overlap: Overlap = option("How noisy.", default=Overlap.published),
+    sigma: float | None = option("Standard deviation of the noise instead.", min=0),
     quiet: Quiet = False,
 ) -> None:
     """Write a matrix with known blocks, and its true clusters beside it.
@@ -66,8 +68,8 @@ def simulate(
 
 
 def demo(
-    out: Path = option("demo.out", default=Path("demo-output")),
-    seed: int = option("demo.seed", default=0, min=0),
+    out: Path = option("Folder of the reports.", default=Path("demo-output")),
+    seed: int = option("Seed of matrices and draws.", default=0, min=0),
 ) -> None:
     """Co-cluster four matrices, say what was found, write a report of each.
 
@@ -83,11 +85,22 @@ def demo(
 
 
 def bench(
-    suite: Suites = option("bench.suite", default=Suites.speed),
-    profile: Profiles = option("bench.profile", default=Profiles.standard),
-    data: Path | None = option("bench.data"),
-    out: Path = option("bench.out", default=Path("bench.json")),
-    rivals: list[str] | None = option("bench.rivals", "--rival"),
+    suite: Suites = option(
+        "speed: time, memory and error. automatic: how good the clusters of real matrices are when "
+        "each method finds its own number.",
+        default=Suites.speed,
+    ),
+    profile: Profiles = option(
+        "How much of speed: seconds, ten minutes, or hours and 16 GB of memory.",
+        default=Profiles.standard,
+    ),
+    data: Path | None = option(
+        "Folder of KIND/NAME.npz with row_labels, for automatic. [default: two sets that ship]"
+    ),
+    out: Path = option("JSON file to write.", default=Path("bench.json")),
+    rivals: list[str] | None = option(
+        "This one only; can be repeated. [default: all installed]", "--rival"
+    ),
     quiet: Quiet = False,
 ) -> None:
     """Measure our estimators and their rivals, in turns.
@@ -193,21 +206,25 @@ app = typer.Typer(
 )
 
 
-_OUT = option("paper.out")
-_SEED = option("paper.seed", default=0, min=0)
-_QUICK = option("paper.quick", "--quick", default=False)
+_OUT = option("Folder of trials, tables and figures. [default: results/paper[-quick]]")
+_SEED = option("Seed of the first matrix.", default=0, min=0)
+_QUICK = option("The same pages in minutes.", "--quick", default=False)
 
 
 def _command(name: str, text: str) -> None:
     def command(
         out: Path | None = _OUT,
-        trials: int | None = option("paper.trials", min=1),
-        samplings: int | None = option("paper.samplings", min=1),
-        n_init: int | None = option("paper.n_init", min=1),
-        overlap: list[Overlap] | None = option("paper.overlap"),
-        methods: str | None = option("paper.methods"),
+        trials: int | None = option(
+            "Matrices of each set and overlap. [default: 100, quick: 10]", min=1
+        ),
+        samplings: int | None = option("Draws of CCOT. [default: 1000, quick: 100]", min=1),
+        n_init: int | None = option("Starts of each rival. [default: 50, quick: 5]", min=1),
+        overlap: list[Overlap] | None = option("One overlap only. [default: both]"),
+        methods: str | None = option("Some methods only, with commas between. [default: all]"),
         seed: int = _SEED,
-        jobs: int = option("paper.jobs", default=-1, **CORES),
+        jobs: int = option(
+            "Processes, at most one for each core; -1: as many.", default=-1, **CORES
+        ),
         quick: bool = _QUICK,
     ) -> None:
         from ccot.experiments.protocol import OVERLAPS, Protocol
@@ -237,7 +254,7 @@ _command("all", "All tables and figures on one page.")
 @app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
 def _movielens(
     out: Path | None = _OUT,
-    data_home: Path | None = option("movielens.data_home"),
+    data_home: Path | None = option("Folder of the original files. [default: download them]"),
     seed: int = _SEED,
     quick: bool = _QUICK,
 ) -> None:

@@ -18,26 +18,43 @@ Family = StrEnum("Family", ["auto", "gaussian", "poisson", "bernoulli"])
 class FitOptions:
     """What the user asked for: every attribute is an option of the command line."""
 
-    out: Path | None = option("fit.out")
-    method: Method = option("fit.method", default=Method.auto)
-    n_row_clusters: int | None = option("fit.n_row_clusters", min=1)
-    n_column_clusters: int | None = option("fit.n_column_clusters", min=1)
-    rows: int | None = option("fit.rows", min=1, hidden=True)
-    columns: int | None = option("fit.columns", min=1, hidden=True)
-    seed: int = option("fit.seed", default=0, min=0)
-    reg: str | None = option("fit.reg")
-    family: Family | None = option("fit.family")
-    kind: list[str] | None = option("fit.kind", metavar="COLUMN=KIND")
-    scale: str | None = option("fit.scale", metavar="auto|none|standard|robust|log")
-    center: str | None = option("fit.center", metavar="auto|none|columns|rows|both")
-    annotate: list[str] | None = option("fit.annotate", metavar="COLUMN")
-    jobs: int | None = option("fit.jobs", **CORES)
+    out: Path | None = option("Folder of the results. [default: INPUT-ccot, here]")
+    method: Method = option("Which estimator.", default=Method.auto)
+    n_row_clusters: int | None = option("Number of row clusters. [default: found]", min=1)
+    n_column_clusters: int | None = option("Number of column clusters. [default: found]", min=1)
+    rows: int | None = option("", min=1, hidden=True)
+    columns: int | None = option("", min=1, hidden=True)
+    seed: int = option("The same seed gives the same result.", default=0, min=0)
+    reg: str | None = option("Weight of the entropy, or `cv` to choose it (ccot, ccot-gw).")
+    family: Family | None = option("Law of the values (transport). [default: auto]")
+    kind: list[str] | None = option(
+        "What a column holds: number, count, yes/no, category, ordered, date, share, money, "
+        "identifier or text; can be repeated (transport). [default: recognised]",
+        metavar="COLUMN=KIND",
+    )
+    scale: str | None = option(
+        "What is done to the scale of columns (transport). [default: auto]",
+        metavar="auto|none|standard|robust|log",
+    )
+    center: str | None = option(
+        "Whose means are removed first (transport). [default: auto]",
+        metavar="auto|none|columns|rows|both",
+    )
+    annotate: list[str] | None = option(
+        "Column to keep out of the fit and write beside the clusters of rows; can be repeated.",
+        metavar="COLUMN",
+    )
+    jobs: int | None = option(
+        "Threads, at most one for each core; -1: as many. [default: 1]", **CORES
+    )
     raw_names: RawNames = False
-    report: bool = option("fit.report", default=True)
-    resume: bool | None = option("fit.resume", "--resume/--no-resume")
-    dry_run: bool = option("fit.dry_run", "--dry-run", default=False)
+    report: bool = option("Write report.html.", default=True)
+    resume: bool | None = option(
+        "Go on with a fit that was interrupted, or begin anew.", "--resume/--no-resume"
+    )
+    dry_run: bool = option("Read, say what would be done, and stop.", "--dry-run", default=False)
     quiet: Quiet = False
-    as_json: bool = option("fit.as_json", "--json", default=False)
+    as_json: bool = option("Print run.json instead of words.", "--json", default=False)
 
 
 @with_options

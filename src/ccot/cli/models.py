@@ -16,7 +16,7 @@ import typer
 from typer import Argument
 
 from ccot.cli.errors import one_line
-from ccot.cli.options import Quiet, RawNames, Reading, Source, explained, option, with_options
+from ccot.cli.options import Quiet, RawNames, Reading, Source, option, with_options
 
 if TYPE_CHECKING:
     from ccot.cli.progress import ConsoleProgress
@@ -28,13 +28,17 @@ _model = partial(Argument, metavar="MODEL", show_default=False)
 
 @with_options
 def predict(
-    model: Annotated[Path, _model(help=explained("predict.model"))],
+    model: Annotated[Path, _model(help="Model file of `ccot fit` or save().")],
     source: Source,
-    out: Path | None = option("predict.out"),
-    columns: bool = option("predict.columns", "--columns", default=False),
+    out: Path | None = option("CSV file to write. [default: standard output]"),
+    columns: bool = option(
+        "The input holds new columns, with a value for every row of the fitted matrix.",
+        "--columns",
+        default=False,
+    ),
     raw_names: RawNames = False,
     quiet: Quiet = False,
-    as_json: bool = option("predict.as_json", "--json", default=False),
+    as_json: bool = option("Write JSON instead of CSV.", "--json", default=False),
     *,
     read: Reading,
 ) -> None:
@@ -127,14 +131,19 @@ def _predicted(
 
 @with_options
 def report(
-    models: Annotated[list[Path], _model(help=explained("report.models"))],
-    data: str | None = option("report.data"),
-    out: Path = option("report.out", default=Path("report.html")),
-    title: str | None = option("report.title"),
-    names: Path | None = option("report.names"),
-    annotate: Path | None = option("report.annotate"),
-    users: Path | None = option("report.users"),
-    items: Path | None = option("report.items"),
+    models: Annotated[list[Path], _model(help="One model file or several.")],
+    data: str | None = option(
+        "The matrix that was fitted, to be shown. [default: block means only]"
+    ),
+    out: Path = option("Page to write.", default=Path("report.html")),
+    title: str | None = option("Title of the page."),
+    names: Path | None = option("Names of the clusters: a JSON file that a page saved."),
+    annotate: Path | None = option(
+        "CSV file with a header and one line a row: facts that were not used for fitting, "
+        "such as known classes, to be shown beside the matrix."
+    ),
+    users: Path | None = option("Of a recommender: table of the users, to be shown in that way."),
+    items: Path | None = option("Of a recommender: table of the items."),
     quiet: Quiet = False,
     *,
     read: Reading,

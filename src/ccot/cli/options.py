@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial, wraps
-from importlib import resources
 from inspect import Parameter, Signature, signature
 from typing import Annotated, Any, get_type_hints
 
@@ -18,25 +16,32 @@ from typer import Argument, Option
 COPIES = 4
 # What an option may be that tells how many cores to use.
 CORES = {"min": -1, "max": os.cpu_count() or 1, "clamp": True}
-_FILE = resources.files("ccot.cli") / "help.toml"
-_HELP = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
-def option(key: str, *flags: str, default: Any = None, **settings: Any) -> Any:
+def option(text: str, *flags: str, default: Any = None, **settings: Any) -> Any:
     """Return an option with its default, for a parameter of a command or a field of options."""
-    return Option(default, *flags, help=explained(key), **settings)
+    return Option(default, *flags, help=text, **settings)
 
 
-def explained(key: str) -> str:
-    """Return the text of an option, ``COMMAND.NAME``, in help.toml."""
-    command, name = key.split(".")
-    return _HELP[command][name].format(copies=COPIES)
+Source = Annotated[
+    str,
+    Argument(
+        metavar="INPUT",
+        help="CSV, TSV, Excel, JSON, Parquet, Feather, SQLite, .npy, .npz, Matrix Market or .h5ad "
+        "file, or a Zarr array; `-` is the standard input.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print errors only.")]
+RawNames = Annotated[
+    bool,
+    Option(
+        "--raw-names",
+        help="Write names as they are, also those that a spreadsheet would run as a formula.",
+    ),
+]
 
 
-_input = explained("reading.input")
-Source = Annotated[str, Argument(metavar="INPUT", help=_input, show_default=False)]
-Quiet = Annotated[bool, Option("--quiet", "-q", help=explained("reading.quiet"))]
-RawNames = Annotated[bool, Option("--raw-names", help=explained("reading.raw_names"))]
 _about = partial(option, rich_help_panel="Reading the input")
 
 
@@ -44,21 +49,43 @@ _about = partial(option, rich_help_panel="Reading the input")
 class Reading:
     """What the user said about the input: every attribute is an option of the command line."""
 
-    index_col: str | None = _about("reading.index_col")
+    index_col: str | None = _about(
+        "Column of row names, by name or position from 0; `none`: there is none. [default: found]"
+    )
     # The call returns no list but the description of an option, which is never changed.
-    drop: list[str] | None = _about("reading.drop")  # noqa: RUF009
-    delimiter: str | None = _about("reading.delimiter")
-    header: bool | None = _about("reading.header", "--header/--no-header")
-    decimal: str | None = _about("reading.decimal")
-    encoding: str = _about("reading.encoding", default="utf-8-sig")
-    long: bool = _about("reading.long", "--long", default=False)
-    long_columns: str | None = _about("reading.long_columns", metavar="ROW,COLUMN[,VALUE]")
-    unlisted: str = _about("reading.unlisted", default="zero", metavar="zero|missing")
-    aggregate: str | None = _about("reading.aggregate", metavar="sum|mean|count|last")
-    sheet: str | None = _about("reading.sheet")
-    table: str | None = _about("reading.table")
-    layer: str | None = _about("reading.layer")
-    by_row: bool | None = _about("reading.by_row", "--by-row/--in-memory")
+    drop: list[str] | None = _about(  # noqa: RUF009
+        "Column to leave out, by name or position from 0; can be repeated."
+    )
+    delimiter: str | None = _about("Between cells; `tab` is a tab. [default: found]")
+    header: bool | None = _about(
+        "Whether the first line names the columns. [default: found]", "--header/--no-header"
+    )
+    decimal: str | None = _about("Decimal point. [default: found]")
+    encoding: str = _about("Of a text file.", default="utf-8-sig")
+    long: bool = _about(
+        "The table lists cells, one a line: row, column, value; or pairs, which are counted.",
+        "--long",
+        default=False,
+    )
+    long_columns: str | None = _about(
+        "The same, with these columns. [default: the first three]", metavar="ROW,COLUMN[,VALUE]"
+    )
+    unlisted: str = _about(
+        "What cells are that a long table does not list.", default="zero", metavar="zero|missing"
+    )
+    aggregate: str | None = _about(
+        "What is done with cells that a long table lists more than once. [default: sum of whole "
+        "numbers, mean of others and of ratings (--unlisted missing)]",
+        metavar="sum|mean|count|last",
+    )
+    sheet: str | None = _about("Sheet of an Excel file. [default: the first]")
+    table: str | None = _about("Table of an SQLite database. [default: the only one]")
+    layer: str | None = _about("Layer of an .h5ad file. [default: X]")
+    by_row: bool | None = _about(
+        "Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row where "
+        f"{COPIES} times the matrix is more than the free memory]",
+        "--by-row/--in-memory",
+    )
 
     @property
     def name_column(self) -> str | bool | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument
 
-from ccot.cli.options import Quiet, explained, option
+from ccot.cli.options import Quiet, option
 
 if TYPE_CHECKING:
     from ccot.cli.progress import StepProgress
@@ -27,12 +27,22 @@ LogLevel = StrEnum("LogLevel", ["critical", "error", "warning", "info", "debug"]
 
 
 def fit_ratings(
-    ratings: Annotated[str, Argument(metavar="RATINGS", help=explained("fit_ratings.ratings"))],
-    out: Path = option("fit_ratings.out", default=Path("ratings.ccot")),
-    items: Path | None = option("fit_ratings.items"),
-    users: Path | None = option("fit_ratings.users"),
-    encoding: str = option("fit_ratings.encoding", default="utf-8-sig"),
-    seed: int = option("fit_ratings.seed", default=0, min=0),
+    ratings: Annotated[
+        str,
+        Argument(
+            metavar="RATINGS",
+            help="Table of user, item and rating, text or Parquet; `-` for the standard input; or "
+            f"`{MOVIELENS}`, which is downloaded unless it is here.",
+        ),
+    ],
+    out: Path = option("Model file to write.", default=Path("ratings.ccot")),
+    items: Path | None = option(
+        "Table of the items, whose first column holds what RATINGS calls them, and one of the "
+        "others titles. [default: they are called as in RATINGS]"
+    ),
+    users: Path | None = option("Table of the users, in the same way, with their names."),
+    encoding: str = option("Encoding of the tables, such as latin-1.", default="utf-8-sig"),
+    seed: int = option("Seed of the co-clustering.", default=0, min=0),
     quiet: Quiet = False,
 ) -> None:
     """Co-cluster users and items, and keep a recommender.
@@ -62,13 +72,13 @@ def fit_ratings(
 
 def recommend(
     model: Model,
-    user: str | None = option("recommend.user"),
-    rate: list[str] | None = option("recommend.rate"),
-    n: int = option("recommend.n", "--n", "-n", default=10, min=1),
-    by: By = option("recommend.by", default=By.liking),
-    seen: bool = option("recommend.seen", "--seen", default=False),
-    explain: str | None = option("recommend.explain"),
-    as_json: bool = option("recommend.as_json", "--json", default=False),
+    user: str | None = option("Name of a user of the fit."),
+    rate: list[str] | None = option("A rating of someone new, `ITEM=RATING`; once for each."),
+    n: int = option("How many.", "--n", "-n", default=10, min=1),
+    by: By = option("Liked by the user's group, or predicted rating.", default=By.liking),
+    seen: bool = option("Include what was rated.", "--seen", default=False),
+    explain: str | None = option("Say instead where the rating of this item comes from."),
+    as_json: bool = option("Write JSON.", "--json", default=False),
 ) -> None:
     """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither).
 
@@ -103,12 +113,17 @@ def recommend(
 
 def serve(
     model: Model,
-    host: str = option("serve.host", default="127.0.0.1"),
-    port: int = option("serve.port", default=8000, min=0, max=65535),
-    workers: int = option("serve.workers", default=1, min=1, max=256),
-    log_level: LogLevel = option("serve.log_level", default=LogLevel.warning),
-    allow_host: list[str] | None = option("serve.allow_host"),
-    token_file: Path | None = option("serve.token_file"),
+    host: str = option("Address to listen on.", default="127.0.0.1"),
+    port: int = option("Port to listen on.", default=8000, min=0, max=65535),
+    workers: int = option("Processes.", default=1, min=1, max=256),
+    log_level: LogLevel = option("How much to log.", default=LogLevel.warning),
+    allow_host: list[str] | None = option(
+        "A name by which the service may be called; once for each. By default those of "
+        "this machine where it listens to this machine only, else all."
+    ),
+    token_file: Path | None = option(
+        "File with a token that requests must bring: Authorization: Bearer."
+    ),
 ) -> None:
     """Serve labels, recommendations and explanations over HTTP; /docs describes them.
 
