@@ -12,11 +12,7 @@ MEMORY_BYTES = 2**22
 
 
 class SpilledArray:
-    """One array, written piece by piece.
-
-    Up to ``MEMORY_BYTES`` it is an array in memory; beyond, a memory-mapped file in the folder for
-    temporary files, which is deleted with the last array that uses it.
-    """
+    """One array, written piece by piece; beyond ``MEMORY_BYTES``, to a temporary file."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)

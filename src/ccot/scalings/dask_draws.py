@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,9 @@ def prepare_on_dask(
     """Return a solver of draws of the rows that the executor gathered last."""
     local = DrawSolver.prepare(matrix, draws, *options)
     # Computed again on the cluster from the rows held there: the same numbers, no transfer.
-    remote = executor.client.submit(
-        DrawSolver.prepare, executor.gathered, draws[:4], *options, pure=False
-    )
-    same = {field.name: getattr(local, field.name) for field in fields(DrawSolver)}
-    return DaskDrawSolver(**same, client=executor.client, remote=remote)
+    again = DrawSolver.prepare, executor.gathered, draws[:4], *options
+    remote = executor.client.submit(*again, pure=False)
+    return DaskDrawSolver(**vars(local), client=executor.client, remote=remote)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,4 @@
-"""Similarities of the rows, or of the columns, of a matrix: of all pairs, or to a few landmarks.
-
-With landmarks the features of a point are its similarities to these, weighted so that inner
-products of features approximate similarities (Nyström's method): everything is linear in n.
-"""
+"""Similarities of rows or of columns: of all pairs, or, in linear time, to a few landmarks."""
 
 from __future__ import annotations
 
@@ -87,11 +83,10 @@ def own_similarity(
 def nystrom(
     points: Any, chosen: np.ndarray, kernel: KernelSpec
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return features whose inner products are about the similarities of points.
+    """Return weights that turn similarities to landmarks into features, bandwidth and features.
 
-    ``chosen`` are the landmarks. Returns weights, which turn similarities to landmarks into
-    features; the bandwidth, 0 if not Gaussian; and the features. See Williams and Seeger (2000),
-    Using the Nyström method to speed up kernel machines, NIPS 13.
+    Inner products of features approximate similarities: Williams and Seeger (2000), Using the
+    Nyström method to speed up kernel machines, NIPS 13.
     """
     similar, bandwidth = own_similarity(points, kernel, points[chosen])
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
@@ -295,8 +290,7 @@ def check_memory(
     shape: tuple[int, int], n_support: int | None, rank: int | None, free: int | None = None
 ) -> None:
     """Raise an error if the similarities will not fit into memory."""
-    free = free_bytes() if free is None else free
-    needed = bytes_needed(shape, n_support, rank)
+    free, needed = free or free_bytes(), bytes_needed(shape, n_support, rank)
     if free is None or needed <= free:
         return
     way_out = "n_support=100"
@@ -313,14 +307,10 @@ def check_memory(
 def bytes_needed(shape: tuple[int, int], n_support: int | None, rank: int | None) -> int:
     """Return an estimate of the memory that similarities and couplings take."""
     support = shape[0] if n_support is None else n_support
-    sides = [
-        # Similarities, and the distances they are computed from.
-        2 * size * (size if rank is None or size <= rank else rank)
-        # A coupling, its logarithm, its cost and its potential.
-        + 4 * size * support
-        for size in shape
-    ]
-    return 8 * (sum(sides) + support**2)
+    # Similarities, and the distances they are computed from.
+    similar = sum(2 * size * min(size, rank or size) for size in shape)
+    # A coupling, its logarithm, its cost and its potential.
+    return 8 * (similar + 4 * sum(shape) * support + support**2)
 
 
 def compare_points(

@@ -1,8 +1,4 @@
-"""CCOT of matrices with many rows: a pool of rows votes, the others are labelled.
-
-Rows outside the pool are labelled by the steps of the reference draw in closed form, part by part.
-The matrix is read twice and is never in memory.
-"""
+"""CCOT of matrices with many rows, read twice: a pool of rows votes, the others are labelled."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, Run
 from ccot.runtime.spilled import SpilledArray
 from ccot.runtime.types import Matrix
 from ccot.scalings.ccot import CCOTSettings, Prepare, fit_ccot
-from ccot.scalings.draws import DrawPlacement, DrawSolver
+from ccot.scalings.draws import DrawSolver
 from ccot.scalings.sampling import pool_size
 from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, find_step
 from ccot.sources import RowSource
@@ -45,8 +41,12 @@ def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclus
         return voted
     run.progress(f"{n_pool} of {n_rows} rows voted, the others are placed")
     with one_blas_thread():
-        row, means = _place_all_rows(source, executor, voted, pool, run.checkpoint)
-    return replace(_of_all(voted, row, pool), block_means=means)
+        row, means = _place_all_rows(executor, voted, pool, run.checkpoint)
+    # The placement of columns gets row numbers of the whole matrix, not of the pool.
+    placement: Any = voted.column.placement
+    placement = replace(placement, members=pool[placement.members], width=n_rows)
+    column = replace(voted.column, placement=placement)
+    return replace(voted, row=row, column=column, block_means=means)
 
 
 def _draw_solver(executor: Any) -> Prepare:
@@ -58,24 +58,11 @@ def _draw_solver(executor: Any) -> Prepare:
     return partial(prepare_on_dask, executor)
 
 
-def _of_all(voted: StepCoclustering, row: StepSide, pool: np.ndarray) -> StepCoclustering:
-    """Return the placement of columns with row numbers of the whole matrix, not of the pool."""
-    placement = voted.column.placement
-    assert isinstance(placement, DrawPlacement)
-    assert placement.members is not None
-    placement = replace(placement, members=pool[placement.members], width=len(row.labels))
-    return replace(voted, row=row, column=replace(voted.column, placement=placement))
-
-
 def _place_all_rows(
-    source: RowSource,
-    executor: Executor,
-    voted: StepCoclustering,
-    pool: np.ndarray,
-    checkpoint: Checkpoint,
+    executor: Executor, voted: StepCoclustering, pool: np.ndarray, checkpoint: Checkpoint
 ) -> tuple[StepSide, np.ndarray]:
     """Return the side of all rows, and the block means."""
-    placer = RowPlacer.of(voted.row)
+    placer, source = RowPlacer.of(voted.row), executor.source
     nothing = dict.fromkeys(("confidence", "log_scaling"), np.empty(0, np.float32))
     nothing |= {"labels": np.empty(0, np.int32), "jumps": np.zeros_like(voted.row.jumps)}
 
@@ -205,7 +192,6 @@ class RowPlacer:
         scaling = self.placement.scaling(rows)
         labels = find_step(scaling, self.placement.thresholds)
         confidence = self.agreement * self.law.posterior(scaling, labels)
-        below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
         if known is not None:
             positions, voted, share = known
             labels[positions], confidence[positions] = voted, share
@@ -214,6 +200,6 @@ class RowPlacer:
             confidence=confidence.astype(np.float32),
             log_scaling=scaling.astype(np.float32),
             sums=(np.eye(len(self.law.size))[:, labels] @ rows)[None],
-            below=below,
+            below=(scaling[:, None] <= self.placement.thresholds).sum(axis=0),
             n_outside=int(self.law.stands_on_none(scaling).sum()),
         )

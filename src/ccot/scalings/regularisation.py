@@ -1,8 +1,7 @@
-"""Choice of the regularisation by the reproducibility of the partitions.
+"""Choice of the regularisation by how well halves reproduce each other's partitions.
 
-The matrix is cut into halves, once by rows and once by columns; each half is co-clustered and
-labels the points of the other half. Partitions are compared by the information they share in nats,
-corrected for chance: a single cluster scores 0; of equally reproduced ones the finer scores more.
+Partitions are compared by the information they share in nats, corrected for chance: a single
+cluster scores 0; of equally reproduced ones the finer scores more.
 """
 
 from __future__ import annotations

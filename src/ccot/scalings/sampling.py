@@ -1,8 +1,7 @@
-"""Which rows go into each square draw.
+"""Which rows go into each square draw; their order pairs them with columns.
 
-As many rows as there are columns are drawn repeatedly; their order pairs rows with columns. Many
-draws cost less as crossings: two squares are cut into strips of rows, a crossing takes each strip
-from one or the other, and all crossings share the products of their strips.
+Many draws cost less as crossings: two squares are cut into strips of rows, a crossing takes each
+strip from one or the other, and all crossings share the products of their strips.
 """
 
 from __future__ import annotations

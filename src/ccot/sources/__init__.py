@@ -75,8 +75,7 @@ def _make_source(X: Any) -> RowSource:
     if isinstance(X, RowSource):
         return X
     if isinstance(X, str | os.PathLike):
-        source = _open_path(Path(X))
-        if 0 in source.shape:
+        if 0 in (source := _open_path(Path(X))).shape:
             raise InputError(f"the matrix in {X} is empty: pass data")
         return source
     if X.dtype.kind not in "biuf":
@@ -105,10 +104,8 @@ def _open_path(path: Path) -> RowSource:
         return ParquetSource(path)
     if path.is_dir():
         return _make_source(ZarrFolder(path))
-    raise ValueError(
-        f"{path} is no .npy, .parquet or .zarr: read it with ccot.io.read_matrix, and pass the "
-        "matrix"
-    )
+    remedy = "read it with ccot.io.read_matrix, and pass the matrix"
+    raise ValueError(f"{path} is no .npy, .parquet or .zarr: {remedy}")
 
 
 def _comes_from(X: Any, package: str) -> bool:

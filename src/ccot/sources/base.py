@@ -60,8 +60,7 @@ class RowSource(ABC):
         Parameters
         ----------
         indices : ndarray of int, ascending
-        progress : callable, optional
-            Called with a message, and how many of how many parts are read.
+        progress : callable, optional, told how many of how many parts are read
 
         Returns
         -------
@@ -77,7 +76,7 @@ class RowSource(ABC):
     def digest(self) -> str:
         """Return shape, checksums of the first and last part, and when files were written."""
         ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
-        known = [file.stat() for file in self._files]
+        known = (file.stat() for file in self._files)
         written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
         return " ".join([str(self.shape), *ends, *written])
 
@@ -201,10 +200,7 @@ class FunctionSource(RowSource):
     """
 
     def __init__(
-        self,
-        make: Callable[[int, int], Matrix],
-        shape: tuple[int, int],
-        part_rows: int | None = None,
+        self, make: Callable[..., Matrix], shape: tuple[int, int], part_rows: int | None = None
     ) -> None:
         self.make, self.shape = make, two_axes(shape)
         step = part_rows or even_parts(*self.shape)[0].stop

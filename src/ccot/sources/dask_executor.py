@@ -1,11 +1,9 @@
-"""Rows of a Dask array, read and worked on by the workers that hold them.
-
-Every task can be run again from the blocks of the array: a lost worker costs time and nothing else.
-"""
+"""Rows of a Dask array, worked on by the workers that hold them; any task can be run again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +23,8 @@ def get_dask_executor(source: DaskSource, progress: Progress = no_progress) -> D
     """Return the cluster whose client is active; None: there is none."""
     from distributed import default_client
 
-    try:
+    with suppress(ValueError):
         return DaskExecutor(source, default_client(), progress)
-    except ValueError:
-        return None
 
 
 @dataclass
