@@ -125,10 +125,8 @@ def held_limit(size: int) -> int:
 def check_held(n_bytes: int, size: int, what: str, remedy: str) -> None:
     """Refuse what would take memory out of proportion to what was read of the file."""
     if n_bytes > held_limit(size):
-        raise InputError(
-            f"{what} would take {n_bytes:.3g} bytes of memory, more than {_HELD} times the input, "
-            f"which may be a trap: {remedy}"
-        )
+        taken = f"{n_bytes:.3g} bytes of memory, more than {_HELD} times the input"
+        raise InputError(f"{what} would take {taken}, which may be a trap: {remedy}")
 
 
 class BoundedTexts:
@@ -193,9 +191,9 @@ def check_values(values: np.ndarray) -> None:
     highest, lowest = (float(one.reduce(values, axis=None)) for one in (np.fmax, np.fmin))
     largest = max(highest, -lowest)
     if np.isinf(largest):
+        remedy = "replace them, or leave the cells empty where they are unknown"
         raise InputError(
-            "some values are infinite or too large for a computer's numbers: replace them, or "
-            "leave the cells empty where they are unknown"
+            f"some values are infinite or too large for a computer's numbers: {remedy}"
         )
     if largest > _LARGEST:
         remedy = "divide all by a constant"
@@ -240,9 +238,8 @@ def align(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[np.nd
     """Find the places of wanted names."""
     where = {name: place for place, name in enumerate(names)}
     if missing := [name for name in wanted if name not in where]:
-        raise InputError(
-            f"{len(missing)} of the model's {len(wanted)} {what} are not in the input (the first: "
-            f"{missing[0][:40]!r}): pass data with the {what} of the fitted matrix"
-        )
+        lacking = f"{len(missing)} of the model's {len(wanted)} {what} are not in the input"
+        remedy = f"pass data with the {what} of the fitted matrix"
+        raise InputError(f"{lacking} (the first: {missing[0][:40]!r}): {remedy}")
     known = set(wanted)
     return np.array([where[name] for name in wanted]), [n for n in names if n not in known]

@@ -142,10 +142,8 @@ class GrowingColumn:
             any(map(number.fullmatch, self.words)) for number in (_DECIMAL_COMMA, _DECIMAL_POINT)
         )
         if commas and points:
-            raise InputError(
-                f"{where} stands among numbers with a decimal point: pass --decimal , for decimal "
-                "commas, or write all numbers alike"
-            )
+            remedy = "pass --decimal , for decimal commas, or write all numbers alike"
+            raise InputError(f"{where} stands among numbers with a decimal point: {remedy}")
 
 
 def gather(
@@ -219,10 +217,8 @@ def _as_column(again: Repeated, n_rows: int, layout: Layout, holds_words: bool) 
         raise InputError(f"C{what}. Use --index-col NAME, or leave it out to number the rows.")
     # Names of a matrix that are nearly unique are names with a mistake, no categories.
     if not layout.options.tables or (not holds_words and 2 * again.n_distinct > n_rows):
-        raise InputError(
-            f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and "
-            f"{drop_options([title])} to leave the column out)."
-        )
+        number = f"number the rows (and {drop_options([title])} to leave the column out)"
+        raise InputError(f"C{what}. Use --index-col NAME, or --index-col none to {number}.")
     if 2 * again.n_distinct <= n_rows:
         return []
     return [f"c{what}; it is taken as a column, and rows are numbered"]
@@ -243,16 +239,13 @@ def _refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
         where = f"value {layout.titles.index(columns[0].name) + 1}"
     for column in columns:
         column.check_cells()
+    where = f"line {line}, {where}: {word[:40]!r}"
     if DECIMAL_COMMA.fullmatch(word):
-        raise InputError(
-            f"line {line}, {where}: {word[:40]!r}: pass --decimal , for decimal commas"
-        )
-    several = "s" * (len(columns) > 1)
-    raise InputError(
-        f"line {line}, {where}: {word[:40]!r} is no number: leave the column{several} out by "
-        f"{drop_options(column.name for column in columns)}, name one of row names by --index-col, "
-        "or empty the cell if unknown (--method transport takes words)"
-    )
+        raise InputError(f"{where}: pass --decimal , for decimal commas")
+    drop = f"column{'s' * (len(columns) > 1)} out by {drop_options(one.name for one in columns)}"
+    other = "or empty the cell if unknown (--method transport takes words)"
+    remedy = f"leave the {drop}, name one of row names by --index-col, {other}"
+    raise InputError(f"{where} is no number: {remedy}")
 
 
 def refuse_table(table: Table) -> None:
@@ -262,10 +255,9 @@ def refuse_table(table: Table) -> None:
     for name in words[:8]:
         cells = (str(cell) for cell in table.columns[name] if cell is not None)
         shown.append(f"{name[:40]!r}: {next((c for c in cells if not is_number(c)), '')[:40]!r}")
-    raise InputError(
-        f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)}): "
-        f"--method transport takes them; leave them out by {drop_options(words)}"
-    )
+    problem = f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)})"
+    remedy = f"--method transport takes them; leave them out by {drop_options(words)}"
+    raise InputError(f"{problem}: {remedy}")
 
 
 def as_matrix(table: Table) -> NamedMatrix:

@@ -294,11 +294,10 @@ def _decoded(name: str, encoding: str) -> Iterator[None]:
     except (IndexError, KeyError):
         raise  # a mistake of ours; an encoding that is not known raises their base class
     except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
-        raise InputError(
-            f"{name} is no text in the encoding {encoding} "
-            f"({' '.join(str(error).split())[:100]}): pass --encoding (latin-1, utf-16), or a "
-            "file of a known format"
-        ) from error
+        reason = " ".join(str(error).split())[:100]
+        remedy = "pass --encoding (latin-1, utf-16), or a file of a known format"
+        problem = f"{name} is no text in the encoding {encoding} ({reason})"
+        raise InputError(f"{problem}: {remedy}") from error
 
 
 def _check_name(path: Path, kind: str | None) -> None:
@@ -306,10 +305,8 @@ def _check_name(path: Path, kind: str | None) -> None:
     if suffix in (".xls", ".ods"):
         raise InputError(f"{path} is a spreadsheet of another kind: save it as .xlsx or CSV")
     if _NAMES.get(suffix, kind) != kind:
-        raise InputError(
-            f"{path} is named {suffix} but is none (truncated, or another format): write or "
-            "download it again"
-        )
+        problem = f"{path} is named {suffix} but is none (truncated, or another format)"
+        raise InputError(f"{problem}: write or download it again")
 
 
 def _kind(start: bytes, path: Path | None = None) -> str | None:

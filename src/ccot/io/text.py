@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
+from typing import NoReturn
 
 import numpy as np
 
@@ -44,9 +45,8 @@ def read_text(lines: Iterator[str], options: ReadOptions) -> Found:
         raise InputError(f"the delimiter {delimiter!r} must be a single character")
     sample = list(Cells(iter(head), delimiter, complete=complete))
     if not sample:
-        raise InputError(
-            f"the first row does not end in line {len(head)}: check the file and its quotes"
-        )
+        problem = f"the first row does not end in line {len(head)}"
+        raise InputError(f"{problem}: check the file and its quotes")
     cells = Cells(chain(head, lines), delimiter)
     return _read_cells(cells, sample, replace(options, delimiter=delimiter))
 
@@ -131,15 +131,17 @@ def _rows(cells: Cells | RowCells, layout: Layout, names: list[str]) -> Iterator
     removed = sorted({layout.index, *layout.dropped} - {None}, reverse=True)
     for row in islice(cells, int(layout.header is not None), None):
         if len(row) != layout.width:
-            raise InputError(
-                f"line {cells.line} has {len(row)} cells where {layout.width} are expected: "
-                "complete the line, or pass --delimiter"
-            )
+            _refuse_line(cells.line, len(row), f"{layout.width} are")
         if layout.index is not None:
             names.append(row[layout.index])
         for place in removed:
             del row[place]
         yield row
+
+
+def _refuse_line(line: int, n_cells: int, expected: str) -> NoReturn:
+    problem = f"line {line} has {n_cells} cells where {expected} expected"
+    raise InputError(f"{problem}: complete the line, or pass --delimiter")
 
 
 def _read_long(
@@ -153,10 +155,7 @@ def _read_long(
     def triples() -> Iterator[Cell]:
         for row in islice(cells, int(has_header), None):
             if len(row) <= max(places):
-                raise InputError(
-                    f"line {cells.line} has {len(row)} cells where at least {max(places) + 1} are "
-                    "expected: complete the line, or pass --delimiter"
-                )
+                _refuse_line(cells.line, len(row), f"at least {max(places) + 1} are")
             value = 1.0 if len(places) == 2 else _value(row[places[2]], decimal, cells.line)
             yield row[places[0]], row[places[1]], value
 

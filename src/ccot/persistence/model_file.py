@@ -111,9 +111,8 @@ class _Writer:
         if is_dataclass(value) and not isinstance(value, type):
             content = {f.name: self.encode(getattr(value, f.name)) for f in fields(value)}
             return {"type": self._name(value), "fields": content}
-        raise ModelFileError(
-            f"{value!r} cannot be saved: a model file holds numbers, text and arrays, never code"
-        )
+        reason = "a model file holds numbers, text and arrays, never code"
+        raise ModelFileError(f"{value!r} cannot be saved: {reason}")
 
     def _name(self, value: Any) -> str:
         if type(value) not in self._names:
@@ -246,9 +245,8 @@ class _Damage(Exception):
 
 
 def _foreign(path: Path) -> ModelFileError:
-    return ModelFileError(
-        f"{path} is not a model file of ccot: pass a file written by `ccot fit` or by save()"
-    )
+    remedy = "pass a file written by `ccot fit` or by save()"
+    return ModelFileError(f"{path} is not a model file of ccot: {remedy}")
 
 
 def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
@@ -281,10 +279,9 @@ def _check_version(version: Any, made_by: Any, path: Path) -> None:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise _Damage(f"the version {str(version)[:20]}")
     if version > VERSION:
-        raise ModelFileError(
-            f"{path} was written by a later ccot ({str(made_by)[:20]}; format {version}, this one "
-            f"reads up to {VERSION}): run pip install --upgrade ccot"
-        )
+        formats = f"{str(made_by)[:20]}; format {version}, this one reads up to {VERSION}"
+        later = f"{path} was written by a later ccot ({formats})"
+        raise ModelFileError(f"{later}: run pip install --upgrade ccot")
 
 
 @contextmanager

@@ -24,10 +24,8 @@ def as_generator(random_state: RandomState, rng: Any = None) -> np.random.Genera
         return np.random.default_rng(random_state.randint(2**31, size=4))
     if random_state is None or isinstance(random_state, Integral | np.random.Generator):
         return np.random.default_rng(random_state)
-    raise ValueError(
-        "random_state must be an integer, a numpy Generator or RandomState, or None, "
-        f"not {random_state!r}"
-    )
+    kinds = "an integer, a numpy Generator or RandomState, or None"
+    raise ValueError(f"random_state must be {kinds}, not {random_state!r}")
 
 
 class Progress(Protocol):

@@ -46,8 +46,6 @@ class SpilledArray:
             # A full disk may show only now.
             self._file.flush()
         except OSError as error:
-            raise OSError(
-                f"the labels do not fit into {tempfile.gettempdir()} ({error.strerror}): set "
-                "TMPDIR to a folder with more room"
-            ) from error
+            full = f"the labels do not fit into {tempfile.gettempdir()} ({error.strerror})"
+            raise OSError(f"{full}: set TMPDIR to a folder with more room") from error
         self._pieces, self._held = [], 0

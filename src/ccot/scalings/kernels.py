@@ -19,6 +19,7 @@ from ccot.transport.low_rank import LowRankKernel
 from ccot.transport.sinkhorn import extend_scaling
 
 KernelSpec = str | Callable[..., Any]
+_BY_LOGARITHMS = 'loss="kl" compares similarities by their logarithms'
 
 # Eigenvalues of the landmark similarities below this times the largest are rounding errors.
 _WEAKEST = 1e-10
@@ -131,10 +132,8 @@ class Similarities:
     def check_logarithm(self) -> None:
         """Refuse similarities that have no logarithm."""
         if self.matrix.min() < 0:
-            raise ValueError(
-                'loss="kl" compares similarities by their logarithms, but some are negative: '
-                'use loss="square" or a non-negative kernel'
-            )
+            remedy = 'use loss="square" or a non-negative kernel'
+            raise ValueError(f"{_BY_LOGARITHMS}, but some are negative: {remedy}")
 
     def operator(self, backend: Backend, loss: str) -> Any:
         """Return the similarities as a matrix on the device, to be used in products."""
@@ -204,9 +203,9 @@ class LowRankSimilarities:
     def check_logarithm(self) -> None:
         """Refuse similarities whose logarithms are not known."""
         if self.landmarks.kernel != "rbf":
+            remedy = 'use that, loss="square" or kernel_rank=None'
             raise ValueError(
-                'loss="kl" compares similarities by their logarithms, which landmarks give for '
-                'kernel="rbf" only: use that, loss="square" or kernel_rank=None'
+                f'{_BY_LOGARITHMS}, which landmarks give for kernel="rbf" only: {remedy}'
             )
 
     def operator(self, backend: Backend, loss: str) -> LowRankKernel:
@@ -297,10 +296,10 @@ def check_memory(
     if n_support is not None:
         fewer = f"n_support below {n_support} or kernel_rank below {rank}"
         way_out = 'kernel_rank="auto"' if rank is None else fewer
+    bytes_of = f"about {needed / 1e9:.1f} GB ({needed} bytes), and {free / 1e9:.1f} GB are free"
+    remedy = f"pass {way_out}, which makes time and memory linear in rows and columns"
     raise MemoryError(
-        f"CCOTGW on {shape[0]} rows and {shape[1]} columns needs about {needed / 1e9:.1f} GB "
-        f"({needed} bytes), and {free / 1e9:.1f} GB are free: pass {way_out}, which makes time "
-        "and memory linear in rows and columns"
+        f"CCOTGW on {shape[0]} rows and {shape[1]} columns needs {bytes_of}: {remedy}"
     )
 
 

@@ -82,10 +82,8 @@ class RowSource(ABC):
 
     def transposed(self) -> RowSource:
         """Return the source of the columns, where they can be read as well as the rows."""
-        raise ValueError(
-            f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]}) and is read row by "
-            "row: store it transposed, and fit that"
-        )
+        wide = f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]})"
+        raise ValueError(f"{wide} and is read row by row: store it transposed, and fit that")
 
 
 def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[slice, np.ndarray]]:
@@ -119,10 +117,8 @@ def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) ->
         if sparse:
             first = int(np.searchsorted(found.indptr, first, side="right")) - 1
         name = "NaN" if np.isnan(values[bad]).any() else "infinity"
-        raise ValueError(
-            f"Input X contains {name} in row {number(first)}: drop such rows, or fill the entries "
-            "in, before the fit"
-        )
+        remedy = "drop such rows, or fill the entries in, before the fit"
+        raise ValueError(f"Input X contains {name} in row {number(first)}: {remedy}")
     return found
 
 

@@ -96,10 +96,8 @@ class IsolatedReader:
         if "refused" in message:
             raise InputError(f"{path}: {message['refused']}")
         if "damaged" in message:
-            raise InputError(
-                f"{path} is no readable {self.what} ({message['damaged']}): write or download it "
-                "again"
-            )
+            damaged = f"{path} is no readable {self.what} ({message['damaged']})"
+            raise InputError(f"{damaged}: write or download it again")
 
 
 class FilledArray:
@@ -122,11 +120,9 @@ class FilledArray:
 
     def whole(self) -> np.ndarray:
         """Return the array, if all of it was put."""
-        if self._n_filled != len(self._values):
-            raise InputError(
-                f"the file announces {len(self._values)} rows and holds {self._n_filled}: download "
-                "it again"
-            )
+        if self._n_filled != (n_rows := len(self._values)):
+            rows = f"{n_rows} rows and holds {self._n_filled}"
+            raise InputError(f"the file announces {rows}: download it again")
         return self._values
 
 
