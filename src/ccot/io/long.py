@@ -9,16 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.io.layout import ReadOptions
-from ccot.io.matrix import (
-    InputError,
-    NamedMatrix,
-    check_held,
-    check_memory,
-    named_matrix,
-    sorting_bytes,
-)
+from ccot.io.matrix import Found, InputError, check_held, check_memory, named_matrix, sorting_bytes
 
 Cell = tuple[str, str, float]
+Places = tuple[np.ndarray, np.ndarray]
 UNLISTED = ("zero", "missing")
 AGGREGATES = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
@@ -28,7 +22,7 @@ _CELLS_BETWEEN_CHECKS = 2**14
 
 def collect_long(
     cells: Iterable[Cell], options: ReadOptions, *, counted: bool, size: Callable[[], int]
-) -> NamedMatrix:
+) -> Found:
     """Gather cells, ones if ``counted``, into a matrix; ``size`` tells the bytes read so far."""
     unlisted, aggregate = options.unlisted, options.aggregate
     if unlisted not in UNLISTED:
@@ -57,7 +51,7 @@ def collect_long(
         found = np.ones_like(found)
     notes: tuple[str, ...] = ()
     if not by_scipy or not counted:
-        places, found, notes = _combined(places, found, shape, how, aggregate, by_scipy)
+        places, found, notes = _combined(places, found, shape, how, bool(aggregate), by_scipy)
     if unlisted == "missing":
         check_memory(8 * shape[0] * shape[1], "the matrix with its missing entries")
         matrix = np.full(shape, np.nan)
@@ -80,13 +74,13 @@ def _usual(values: np.ndarray, unlisted: str) -> str:
 
 
 def _combined(
-    places: tuple[np.ndarray, np.ndarray],
+    places: Places,
     values: np.ndarray,
     shape: tuple[int, int],
     how: str,
-    asked: str | None,
+    asked: bool,
     by_scipy: bool,
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, tuple[str, ...]]:
+) -> tuple[Places, np.ndarray, tuple[str, ...]]:
     """Return cells that are there once each, and what to say if some were not."""
     ranked = np.ravel_multi_index(places, shape)
     ranked.sort()

@@ -38,16 +38,19 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d*,(\d{1,2}|\d{4,})")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+")
 
 
+Columns = dict[str, np.ndarray]
+
+
 class _Codes(dict[str, int]):
     """Numbers the words it is asked for; -1 is an empty cell."""
 
-    def __init__(self, decimal: str, *, rewrite: bool) -> None:
+    def __init__(self, decimal: str) -> None:
         self.words: dict[str, int] = {}
-        self._decimal, self._rewrite = decimal, rewrite
+        self._decimal, self.rewrites = decimal, False
 
     def __missing__(self, cell: str) -> int:
         word = cell.strip()
-        if self._rewrite and word and is_number(word, self._decimal):
+        if self.rewrites and word and is_number(word, self._decimal):
             word = as_text(parse(word, self._decimal)) or word
         code = self.words.setdefault(word, len(self.words)) if word else -1
         self[cell] = code
@@ -67,14 +70,14 @@ class GrowingColumn:
     def __init__(self, name: str, decimal: str, numbers: Iterable[float] = ()) -> None:
         self.name, self._decimal = name, decimal
         self.numbers, self.codes = array("d", numbers), array("i")
-        self._known: _Codes | None = None
+        self._known, self.is_numeric = _Codes(decimal), True
         self.first_word, self.is_rewritten = (0, ""), False
 
     def extend(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         """Add cells, which stand in these lines."""
-        if self._known is None and not append_numbers(self.numbers, cells, self._decimal):
+        if self.is_numeric and not append_numbers(self.numbers, cells, self._decimal):
             self._turn_to_words(cells, lines)
-        if self._known is not None:
+        if not self.is_numeric:
             self.codes.extend(map(self._known.__getitem__, cells))
 
     def _turn_to_words(self, cells: Sequence[str], lines: Sequence[int]) -> None:
@@ -82,33 +85,27 @@ class GrowingColumn:
         numbers = (is_number(cell, self._decimal) for cell in cells)
         first = next(place for place, number in enumerate(numbers) if not number)
         self.first_word = lines[first], cells[first].strip()
-        self.is_rewritten = len(self.numbers) > 0
-        self._known = _Codes(self._decimal, rewrite=self.is_rewritten)
+        self.is_numeric, self.is_rewritten = False, len(self.numbers) > 0
+        self._known.rewrites = self.is_rewritten
         self.codes.extend(self._known[as_text(number)] for number in self.numbers)
         self.numbers = array("d")
 
     @property
-    def is_numeric(self) -> bool:
-        """Whether all cells so far are numbers or gaps."""
-        return self._known is None
-
-    @property
     def words(self) -> list[str]:
         """Distinct words, in the order in which they came."""
-        return [] if self._known is None else list(self._known.words)
+        return list(self._known.words)
 
     @property
     def n_bytes(self) -> int:
         """Bytes that are held now, or at the end."""
-        n_words = 0 if self._known is None else len(self._known)
-        return 8 * len(self.numbers) + _CELL_BYTES * len(self.codes) + _WORD_BYTES * n_words
+        cells = 8 * len(self.numbers) + _CELL_BYTES * len(self.codes)
+        return cells + _WORD_BYTES * len(self._known)
 
     def values(self) -> np.ndarray:
         """Return the cells: numbers, or objects that are str or None."""
-        if self._known is None:
+        if self.is_numeric:
             return np.frombuffer(self.numbers, np.float64)
-        known = np.empty(len(self._known.words) + 1, dtype=object)
-        known[:-1] = self.words
+        known = np.array([*self.words, None], dtype=object)
         return known[np.frombuffer(self.codes, np.int32)]
 
     def without_strays(self) -> tuple[np.ndarray, str] | None:
@@ -138,10 +135,8 @@ class GrowingColumn:
         where = f"line {line}, column {self.name[:40]!r}: {word[:40]!r}"
         if self.words and all(map(_SEVERAL_CELLS.fullmatch, self.words)):
             raise InputError(f"{where} is no number: pass --delimiter if that is several cells")
-        commas, points = (
-            any(map(number.fullmatch, self.words)) for number in (_DECIMAL_COMMA, _DECIMAL_POINT)
-        )
-        if commas and points:
+        written = (_DECIMAL_COMMA.fullmatch, _DECIMAL_POINT.fullmatch)
+        if all(any(map(matches, self.words)) for matches in written):
             remedy = "pass --decimal , for decimal commas, or write all numbers alike"
             raise InputError(f"{where} stands among numbers with a decimal point: {remedy}")
 
@@ -164,7 +159,7 @@ def gather(
 def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout) -> Found:
     """Return what was gathered: a matrix if all columns hold numbers, else a table."""
     options, notes = layout.options, []
-    values: dict[str, np.ndarray] = {}
+    values: Columns = {}
     unique_names((column.name for column in columns), "columns")
     if not options.tables:
         _refuse_words([column for column in columns if not column.is_numeric], layout)
@@ -187,10 +182,7 @@ def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout
 
 
 def settle(
-    values: dict[str, np.ndarray],
-    names: list[str] | None,
-    layout: Layout,
-    notes: Iterable[str] = (),
+    values: Columns, names: list[str] | None, layout: Layout, notes: Iterable[str] = ()
 ) -> Found:
     """Return columns and row names as a matrix or a table; names that repeat are a column."""
     notes = [*layout.options.notes, *notes]

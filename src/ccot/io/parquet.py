@@ -38,12 +38,10 @@ _LONG_BYTES = 24
 
 
 class ArrowTable:
-    """A Parquet or Feather file, read by another process, which may be there already."""
+    """A Parquet or Feather file, read by another process."""
 
-    def __init__(
-        self, path: Path, reader: IsolatedReader | None = None, *, feather: bool = False
-    ) -> None:
-        self.path, self.reader = path, reader or parquet_reader()
+    def __init__(self, path: Path, reader: IsolatedReader, *, feather: bool = False) -> None:
+        self.path, self.reader = path, reader
         size = path.stat().st_size
         # The rows of a Feather file are only known when it is unpacked.
         self._described = unfolding_limit(size) if feather else _DESCRIBED * size
@@ -164,7 +162,7 @@ def read_arrow(path: Path, options: ReadOptions, what: str) -> Found:
     return named_matrix(table.read(columns), names, columns, f"{what}, {how}")
 
 
-def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
+def _read_long(table: ArrowTable, options: ReadOptions) -> Found:
     header = tuple(table.names)
     places = long_places(options, header, len(header), ": pass ")
     named = [header[place] for place in places[:2]]

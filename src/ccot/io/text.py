@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from typing import NoReturn
@@ -24,7 +24,7 @@ from ccot.io.layout import (
     parse,
 )
 from ccot.io.long import Cell, collect_long
-from ccot.io.matrix import Found, InputError, NamedMatrix, check_held, most_repeated, named_matrix
+from ccot.io.matrix import Found, InputError, check_held, most_repeated, named_matrix
 from ccot.io.mixed import GrowingColumn, finish, gather, settle
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
@@ -144,22 +144,20 @@ def _refuse_line(line: int, n_cells: int, expected: str) -> NoReturn:
     raise InputError(f"{problem}: complete the line, or pass --delimiter")
 
 
-def _read_long(
-    cells: Cells | RowCells, sample: Sequence[list[str]], options: ReadOptions
-) -> NamedMatrix:
+def _read_long(cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions) -> Found:
     first, width, decimal = sample[0], max(len(row) for row in sample), options.decimal or "."
     has_header = _long_has_header(first, options, width)
     header = tuple(cell.strip() for cell in first) if has_header else None
     places = long_places(options, header, width, " in each line: pass --delimiter, or ")
+    counted = len(places) == 2
 
     def triples() -> Iterator[Cell]:
         for row in islice(cells, int(has_header), None):
             if len(row) <= max(places):
                 _refuse_line(cells.line, len(row), f"at least {max(places) + 1} are")
-            value = 1.0 if len(places) == 2 else _value(row[places[2]], decimal, cells.line)
+            value = 1.0 if counted else _value(row[places[2]], decimal, cells.line)
             yield row[places[0]], row[places[1]], value
 
-    counted = len(places) == 2
     return collect_long(triples(), options, counted=counted, size=lambda: cells.n_characters)
 
 

@@ -32,9 +32,9 @@ def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) ->
     """Compute the row-column costs of a batch of squares, or of one sparse square."""
     if sp.issparse(squares):
         squared = squares.multiply(squares)
-        norms = (np.asarray(squared.sum(axis), np.float64).reshape(1, -1) for axis in (1, 0))
+        norms = [np.asarray(squared.sum(axis), np.float64).reshape(1, -1) for axis in (1, 0)]
         cross = np.asarray((squares @ squares).toarray())[None]
-        return SquareCosts(*norms, cross if dtype is None else cross.astype(dtype))
+        return SquareCosts(norms[0], norms[1], cross if dtype is None else cross.astype(dtype))
     xp = array_namespace(squares)
     row_norms, column_norms = _squared_norms(squares, -1), _squared_norms(squares, -2)
     factor = squares if dtype is None else xp.astype(squares, dtype)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 
 from ccot.persistence.digest import digest
 from ccot.runtime.run import Progress, counted, no_progress
@@ -24,10 +25,10 @@ class RowSource(ABC):
 
     Attributes
     ----------
-    shape, parts : tuple of int; tuple of slice
-        Numbers of rows and columns; ranges of rows that are best read at once, in order all rows.
-    column_names, allow_nan : sequence of str or None; bool
-        Names of the columns, where the format has them; whether NaN may pass, as missing.
+    shape : tuple of int, numbers of rows and columns
+    parts : tuple of slice, ranges of rows that are best read at once, in order all rows
+    column_names : sequence of str, or None where the format has none
+    allow_nan : bool, whether NaN may pass, as missing
     """
 
     shape: tuple[int, int]
@@ -98,11 +99,9 @@ def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[sli
 
 def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
     """Put blocks of rows, dense or sparse, on top of one another."""
-    if not blocks:
-        return np.empty((0, n_columns))
-    if is_sparse(blocks[0]):
+    if blocks and is_sparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
-    return np.concatenate(blocks)
+    return np.concatenate(blocks) if blocks else np.empty((0, n_columns))
 
 
 def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
@@ -122,12 +121,14 @@ def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) ->
     return found
 
 
-def even_parts(n_rows: int, n_columns: int, multiple: int = 1) -> tuple[slice, ...]:
+def even_parts(
+    n_rows: int, n_columns: int, multiple: int = 1, most: int = PART_CELLS
+) -> tuple[slice, ...]:
     """Cut rows into parts of about ``PART_CELLS`` numbers, a multiple of so many rows each."""
-    if not n_columns:
+    if not n_rows or not n_columns:
         return ()
-    step = max(1, PART_CELLS // (n_columns * multiple)) * multiple
-    return tuple(slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+    step = max(1, min(most, PART_CELLS // (n_columns * multiple))) * multiple
+    return tuple(gen_batches(n_rows, step))
 
 
 def stacked(heights: Sequence[int]) -> tuple[slice, ...]:

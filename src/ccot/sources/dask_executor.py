@@ -15,9 +15,6 @@ from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource
 from ccot.sources.base import checked_rows, split_by_part, stack_rows
 
-Client = Any
-Future = Any
-
 
 def get_dask_executor(source: DaskSource, progress: Progress = no_progress) -> DaskExecutor | None:
     """Return the cluster whose client is active; None: there is none."""
@@ -32,9 +29,9 @@ class DaskExecutor:
     """The workers of a ``dask.distributed`` client, which keep the rows gathered last."""
 
     source: DaskSource
-    client: Client
+    client: Any
     progress: Progress = no_progress
-    gathered: Future = None
+    gathered: Any = None  # what the cluster will hold of them
 
     def gather(self, indices: np.ndarray) -> Matrix:
         """Return the rows at ascending indices, and keep them on the cluster too."""

@@ -71,9 +71,8 @@ class _Parquet(_Table):
             # Arrow has no codes of texts that are stored by their lengths or beginnings.
             and not any("DELTA" in str(group.column(place).encodings) for group in groups)
         ]
-        self._file: Any = pq.ParquetFile(
-            path, metadata=about, read_dictionary=texts, buffer_size=_BUFFER
-        )
+        options = {"read_dictionary": texts, "buffer_size": _BUFFER}
+        self._file: Any = pq.ParquetFile(path, metadata=about, **options)
         schema = self._file.schema_arrow
         kinds = [_kind(kind) for kind in schema.types]
         plain = [kind.value_type if types.is_dictionary(kind) else kind for kind in schema.types]
