@@ -123,11 +123,10 @@ class GrowingColumn:
         for place in np.flatnonzero(~stray):
             known[place] = parse(words[place], self._decimal)
         line, word = self.first_word
-        return known[codes], (
-            f"column {self.name[:40]!r}: {n_stray} of {n_stray + n_numbers} cells are no numbers "
-            f"({word[:40]!r} in line {line}) and count as gaps; pass --kind "
-            f"{shlex.quote(self.name[:40])}=category to take them as words"
-        )
+        share = f"{n_stray} of {n_stray + n_numbers} cells are no numbers"
+        remedy = f"pass --kind {shlex.quote(self.name[:40])}=category to take them as words"
+        gaps_are = f"({word[:40]!r} in line {line}) and count as gaps; {remedy}"
+        return known[codes], f"column {self.name[:40]!r}: {share} {gaps_are}"
 
     def check_cells(self) -> None:
         """Refuse words that are several cells, or numbers of which some have a decimal comma."""
@@ -174,10 +173,8 @@ def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout
             notes.append(numbers[1])
         elif column.is_rewritten:
             line, word = column.first_word
-            notes.append(
-                f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r}); "
-                "the numbers before are written without leading zeros"
-            )
+            holds = f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r})"
+            notes.append(f"{holds}; the numbers before are written without leading zeros")
     return settle(values, names, layout, notes)
 
 

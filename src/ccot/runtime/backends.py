@@ -27,14 +27,11 @@ _GPU_SHARE = 6
 
 @dataclass(frozen=True)
 class Backend:
-    """Where the arithmetic happens: NumPy (``device`` is None), or PyTorch on some device.
-
-    ``xp`` is the array library, ``chunk_bytes`` how much memory a batch of kernels may take.
-    """
+    """Where the arithmetic happens: NumPy (``device`` is None), or PyTorch on some device."""
 
     xp: Any
     device: str | None
-    chunk_bytes: int
+    chunk_bytes: int  # what a batch of kernels may take
 
     def send(self, array: Any) -> Any:
         """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""

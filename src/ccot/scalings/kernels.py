@@ -84,11 +84,8 @@ def own_similarity(
 def nystrom(
     points: Any, chosen: np.ndarray, kernel: KernelSpec
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return weights that turn similarities to landmarks into features, bandwidth and features.
-
-    Inner products of features approximate similarities: Williams and Seeger (2000), Using the
-    Nyström method to speed up kernel machines, NIPS 13.
-    """
+    """Return weights that turn similarities to landmarks into features, bandwidth and features."""
+    # Inner products of features approximate similarities: Williams and Seeger (2000), NIPS 13.
     similar, bandwidth = own_similarity(points, kernel, points[chosen])
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
     kept = values > _WEAKEST * values.max()
@@ -292,10 +289,9 @@ def check_memory(
     free, needed = free or free_bytes(), bytes_needed(shape, n_support, rank)
     if free is None or needed <= free:
         return
-    way_out = "n_support=100"
-    if n_support is not None:
-        fewer = f"n_support below {n_support} or kernel_rank below {rank}"
-        way_out = 'kernel_rank="auto"' if rank is None else fewer
+    way_out = 'kernel_rank="auto"' if n_support else "n_support=100"
+    if n_support and rank:
+        way_out = f"n_support below {n_support} or kernel_rank below {rank}"
     bytes_of = f"about {needed / 1e9:.1f} GB ({needed} bytes), and {free / 1e9:.1f} GB are free"
     remedy = f"pass {way_out}, which makes time and memory linear in rows and columns"
     raise MemoryError(

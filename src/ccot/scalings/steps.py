@@ -181,12 +181,10 @@ class StepLaw:
         return density[np.arange(len(values)), labels] / density.sum(axis=1)
 
     def stands_on_none(self, values: np.ndarray) -> np.ndarray:
-        """Return which values are on no step: it ends a quarter of the way up the jump beside it.
-
-        The outermost steps reach as far outwards as inwards; a single one, as far as it is wide.
-        """
+        """Return which values are on no step, which ends a quarter of the way up a jump beside it."""
         taken = self.size > 0
         lowest, highest = self.lowest[taken], self.highest[taken]
+        # The outermost steps reach as far outwards as inwards; a single one, as far as it is wide.
         reach = (lowest[1:] - highest[:-1]) / 4
         ends = reach if len(reach) else highest - lowest
         nearest_below = np.searchsorted(lowest - np.append(ends[:1], reach), values, "right") - 1

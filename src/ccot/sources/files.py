@@ -61,10 +61,7 @@ class NpySource(RowSource):
 
 
 class ParquetSource(RowSource):
-    """Rows of a Parquet file, or of all in a folder in the order of their names.
-
-    A part is a row group, which must fit into memory; options are as in `ccot.io.read_matrix`.
-    """
+    """Rows of a Parquet file, or of all in a folder by name; a part is a row group."""
 
     def __init__(
         self, path: Path, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
