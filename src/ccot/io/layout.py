@@ -291,9 +291,8 @@ def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) ->
         return False
     cells = ([cell.strip() for cell in row if is_number(cell, decimal)] for row in rest)
     rows = [[cell for cell in row if cell.lower() not in MISSING] for row in cells]
-    for looks_like in (_counts_up, _are_years):
-        if looks_like(above) and not any(map(looks_like, rows)):
-            return True
+    if any(like(above) and not any(map(like, rows)) for like in (_counts_up, _are_years)):
+        return True
     if _goes_up(above, decimal) and sum(_goes_up(row, decimal) for row in rows) < len(rows) / 2:
         return True
     heads = [parse(cell, decimal) for cell in above]

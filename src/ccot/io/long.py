@@ -44,7 +44,9 @@ def collect_long(
     places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
     _check_cells(len(values), sum(shape), size(), sorting_bytes(places[0]))
-    how = aggregate or ("count" if counted else _usual(found, unlisted))
+    # Amounts add up; ratings and measurements do not.
+    amounts = unlisted == "zero" and bool(np.all((found >= 0) & (np.floor(found) == found)))
+    how = aggregate or ("count" if counted else "sum" if amounts else "mean")
     # SciPy adds up what is there twice: that takes no sorting.
     by_scipy = unlisted == "zero" and how in ("sum", "count") and not np.isnan(found).any()
     if how == "count":
@@ -67,38 +69,27 @@ def collect_long(
     return named_matrix(matrix, row_names, column_names, described, notes)
 
 
-def _usual(values: np.ndarray, unlisted: str) -> str:
-    """Return what suits values: amounts add up, ratings and measurements do not."""
-    amounts = unlisted == "zero" and bool(np.all((values >= 0) & (np.floor(values) == values)))
-    return "sum" if amounts else "mean"
-
-
 def _combined(
-    places: Places,
-    values: np.ndarray,
-    shape: tuple[int, int],
-    how: str,
-    asked: bool,
-    by_scipy: bool,
+    places: Places, found: np.ndarray, shape: tuple[int, int], how: str, asked: bool, by_scipy: bool
 ) -> tuple[Places, np.ndarray, tuple[str, ...]]:
     """Return cells that are there once each, and what to say if some were not."""
     ranked = np.ravel_multi_index(places, shape)
     ranked.sort()
     n_again = int((ranked[1:] == ranked[:-1]).sum())
     if not n_again:
-        return places, values, ()
+        return places, found, ()
     others = ", ".join(name for name in AGGREGATES if name != how)
     note = f"{n_again} lines repeat a cell that is listed before: {AGGREGATES[how]}"
     note += "" if asked else f" (--aggregate {others} otherwise)"
     if by_scipy:
-        return places, values, (note,)
+        return places, found, (note,)
     order = np.argsort(np.ravel_multi_index(places, shape), kind="stable")
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
     sizes = np.diff(np.r_[starts, len(ranked)])
     if how == "last":
-        combined = values[order[starts + sizes - 1]]
+        combined = found[order[starts + sizes - 1]]
     else:
-        combined = np.add.reduceat(values[order], starts)
+        combined = np.add.reduceat(found[order], starts)
         combined = combined / sizes if how == "mean" else combined
     first = order[starts]
     return (places[0][first], places[1][first]), combined, (note,)

@@ -77,11 +77,9 @@ class RowCells:
 def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
     """Take the first lines, and tell whether they are all."""
     head: list[str] = []
-    n_characters = 0
     for line in islice(lines, _HEAD):
         head.append(line)
-        n_characters += len(line)
-        if n_characters > _HEAD_CHARACTERS and len(head) > 1:
+        if len(head) > 1 and sum(map(len, head)) > _HEAD_CHARACTERS:
             return head, False
     return head, len(head) < _HEAD
 

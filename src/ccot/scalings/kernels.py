@@ -156,13 +156,9 @@ class Similarities:
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
         """Return the placement of unseen points, given the factors of the potential."""
-        return KernelPlacement(
-            similarities=self,
-            potential=potential,
-            n_points=len(self.matrix),
-            width=(self.matrix if self.points is None else self.points).shape[1],
-            **solved,
-        )
+        width = (self.matrix if self.points is None else self.points).shape[1]
+        solved |= {"n_points": len(self.matrix), "width": width}
+        return KernelPlacement(similarities=self, potential=potential, **solved)
 
     def features(self) -> np.ndarray:
         """Return what :meth:`to` gives for the points themselves."""
@@ -226,13 +222,9 @@ class LowRankSimilarities:
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
         """Return the placement of new points, which needs the landmarks alone."""
-        return KernelPlacement(
-            similarities=self.landmarks,
-            potential=(self.factor.T @ potential[0], *potential[1:]),
-            n_points=len(self.factor),
-            width=self.points.shape[1],
-            **solved,
-        )
+        potential = (self.factor.T @ potential[0], *potential[1:])
+        solved |= {"n_points": len(self.factor), "width": self.points.shape[1]}
+        return KernelPlacement(similarities=self.landmarks, potential=potential, **solved)
 
     def features(self) -> np.ndarray:
         """Return the features of the fitted points."""

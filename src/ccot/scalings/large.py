@@ -222,8 +222,5 @@ class DaskDrawSolver(DrawSolver):
     def partitions(self, draws: np.ndarray) -> DrawPartitions:
         """Solve draws on the cluster and read the steps of their scalings."""
         n_workers = _TASKS_A_THREAD * max(1, sum(self.client.nthreads().values()))
-        futures = [
-            self.client.submit(solve_alone, self.remote, task, pure=False)
-            for task in self.tasks(draws, n_workers)
-        ]
-        return join(self.client.gather(futures))
+        submit = partial(self.client.submit, solve_alone, self.remote, pure=False)
+        return join(self.client.gather([submit(task) for task in self.tasks(draws, n_workers)]))

@@ -181,7 +181,7 @@ class StepLaw:
         return density[np.arange(len(values)), labels] / density.sum(axis=1)
 
     def stands_on_none(self, values: np.ndarray) -> np.ndarray:
-        """Return which values are on no step, which ends a quarter of the way up a jump beside it."""
+        """Return which values are on no step; one ends a quarter of the way up a jump beside it."""
         taken = self.size > 0
         lowest, highest = self.lowest[taken], self.highest[taken]
         # The outermost steps reach as far outwards as inwards; a single one, as far as it is wide.
