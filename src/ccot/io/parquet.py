@@ -63,9 +63,9 @@ class ArrowTable:
         """Return the columns that make up the matrix, all numeric, and that of row names."""
         layout = self.layout(options)
         columns = list(layout.column_names or ())
-        if wrong := next((name for name in columns if self.kinds[name] != "number"), None):
+        if wrong := [name for name in columns if self.kinds[name] != "number"]:
             remedy = "leave it out by --drop, or name it by --index-col"
-            raise InputError(f"{self.typed(wrong)}, not a number: {remedy}")
+            raise InputError(f"{self.typed(wrong[0])}, not a number: {remedy}")
         return columns, None if layout.index is None else self.names[layout.index]
 
     def layout(self, options: ReadOptions) -> Layout:
