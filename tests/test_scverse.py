@@ -345,7 +345,6 @@ def test_backed_cells_are_read_row_by_row(adata, dense, tmp_path):
 
 def test_parts_of_a_backed_matrix_and_a_sample_of_its_rows(adata, tmp_path, monkeypatch):
     h5py = needs_format(".h5ad")
-    monkeypatch.setattr("ccot.sources.files.PART_CELLS", 2**10)
     monkeypatch.setattr("ccot.sources.base.PART_CELLS", 2**10)
     monkeypatch.setattr("ccot.sources.files._MOST_ROWS", 2**6)
     monkeypatch.setattr("ccot.blocks.streaming.POOL_ENTRIES", 2**10)

@@ -416,8 +416,8 @@ def test_an_honest_file_after_a_crash(tmp_path):
 @needs_proc
 def test_the_worker_ends_with_its_parent(tmp_path):
     program = (
-        "import os, sys; from ccot.io.parquet import ArrowTable; from pathlib import Path\n"
-        "table = ArrowTable(Path(sys.argv[1]))\n"
+        "import os, sys; from ccot.io import parquet; from pathlib import Path\n"
+        "table = parquet.ArrowTable(Path(sys.argv[1]), parquet.parquet_reader())\n"
         "print(table.reader._process._popen.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     pq.write_table(honest_table(), tmp_path / "a.parquet")

@@ -15,15 +15,12 @@ def from_anndata(adata: Any, layer: str | None = None) -> NamedMatrix:
 
     Parameters
     ----------
-    adata : anndata.AnnData
-        Annotated data: observations are rows, variables columns.
-    layer : str, optional
-        A layer instead of ``X``.
+    adata : anndata.AnnData, observations are rows, variables columns
+    layer : str, optional, a layer instead of ``X``
 
     Returns
     -------
     NamedMatrix
-        The matrix.
 
     Examples
     --------
@@ -49,12 +46,9 @@ def annotate(adata: Any, model: Any, key: str = "ccot", var_key: str | None = No
     adata : anndata.AnnData
         The data that the model was fitted to, in the same order. ``obs`` and ``var`` get the
         columns ``key`` (cluster, categorical) and ``key_confidence``, ``uns[key]`` the block means.
-    model : estimator
-        Fitted.
-    key : str, default="ccot"
-        Name of what is added.
-    var_key : str, optional
-        Another name for the columns of ``var``.
+    model : estimator, fitted
+    key : str, default="ccot", name of what is added
+    var_key : str, optional, another name for the columns of ``var``
 
     Examples
     --------
@@ -73,10 +67,8 @@ def annotate(adata: Any, model: Any, key: str = "ccot", var_key: str | None = No
 
     for side, size in zip(("row", "column"), adata.shape, strict=True):
         if (n_labels := len(getattr(model, f"{side}_labels_"))) != size:
-            raise ValueError(
-                f"the model has {n_labels} {side}s, the data {size}: pass the data that the model "
-                "was fitted to"
-            )
+            remedy = "pass the data that the model was fitted to"
+            raise ValueError(f"the model has {n_labels} {side}s, the data {size}: {remedy}")
     # First of all: a view becomes a copy when it is written to, and has other tables then.
     adata.uns[key] = {"method": type(model).__name__}
     if hasattr(model, "block_means_"):

@@ -47,9 +47,8 @@ def damage_explained(path: Path, kind: str) -> Iterator[None]:
         raise
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise InputError(
-            f"{path} is no readable {kind} file ({reason}): write or download it again"
-        ) from error
+        damaged = f"{path} is no readable {kind} file ({reason})"
+        raise InputError(f"{damaged}: write or download it again") from error
 
 
 def check_installed(package: str, what: str, extra: str, remedy: str = "") -> None:
@@ -124,10 +123,9 @@ def read_npz(path: Path) -> NamedMatrix:
             check_held(_SPARSE_BYTES * found.data.size, size, what, "save it in the format csr")
             return named_matrix(found, None, None, "SciPy sparse matrix")
         if len(names) != 1:
-            raise InputError(
-                f"{path} holds {len(names)} arrays ({', '.join(names)[:60]}): save the matrix "
-                "alone, by numpy.save or scipy.sparse.save_npz"
-            )
+            remedy = "save the matrix alone, by numpy.save or scipy.sparse.save_npz"
+            shown = ", ".join(names)[:60]
+            raise InputError(f"{path} holds {len(names)} arrays ({shown}): {remedy}")
         with np.load(path, allow_pickle=False) as arrays:
             return named_matrix(arrays[arrays.files[0]], None, None, "NumPy array")
 
@@ -144,9 +142,8 @@ def read_matrix_market(path: Path) -> NamedMatrix:
     # Two characters a number at least, of which half may be left out where it is symmetric.
     words = 1 if dense else 4 if about["field"] == "pattern" else 6
     if words * n_listed > text_size + 1:
-        raise InputError(
-            f"{path} announces {n_listed} entries and is too short for them: download it again"
-        )
+        short = f"{path} announces {n_listed} entries and is too short for them"
+        raise InputError(f"{short}: download it again")
     n_bytes = 8 * shape[0] * shape[1] if dense else 24 * n_entries + 8 * shape[0]
     check_unfolded(n_bytes, path)
     answers = (arrays for _, arrays in reader.read(path, n_bytes, options))
@@ -220,17 +217,14 @@ class ZarrFolder:
         about = self._reader.open(path, 0)
         if about["group"]:
             raise ValueError(f"{path} is a group of arrays: pass the path of one of them")
-        self.shape = tuple(about["shape"])
-        self.chunks = tuple(about["chunks"])
+        self.shape, self.chunks = tuple(about["shape"]), tuple(about["chunks"])
         self.dtype = np.dtype(about["dtype"])
         self._chunk_bytes = self.dtype.itemsize * math.prod(self.chunks)
         # What is not there is filled in: a chunk may be far larger than all that is stored.
         if self._chunk_bytes > unfolding_limit(size):
-            raise InputError(
-                f"{path} has {size} bytes and chunks that would unfold to "
-                f"{self._chunk_bytes:.3g}, which may be a trap: if you trust it, write it again "
-                "in smaller chunks"
-            )
+            unfolds = f"chunks that would unfold to {self._chunk_bytes:.3g}, which may be a trap"
+            remedy = "if you trust it, write it again in smaller chunks"
+            raise InputError(f"{path} has {size} bytes and {unfolds}: {remedy}")
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         """Return a range of rows as they are stored."""
@@ -249,10 +243,7 @@ class ZarrFolder:
 
 def _folder_size(folder: Path) -> int:
     """Return the bytes of all files in a folder; refuse pipes and devices among them."""
-    size = 0
-    for path in folder.rglob("*"):
-        if path.is_file():
-            size += path.stat().st_size
-        elif not path.is_dir():
-            raise InputError(f"{path} is no regular file: remove it")
-    return size
+    files = [path for path in folder.rglob("*") if not path.is_dir()]
+    if odd := next((path for path in files if not path.is_file()), None):
+        raise InputError(f"{odd} is no regular file: remove it")
+    return sum(path.stat().st_size for path in files)

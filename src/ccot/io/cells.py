@@ -71,7 +71,7 @@ def _days(moment: datetime) -> float:
 
 def _iso(cell: str) -> float:
     # A bare "20200102" is a number before it is a date.
-    if not cell[4:5] == "-":
+    if cell[4:5] != "-":
         raise ValueError(cell)
     return _days(datetime.fromisoformat(cell))
 

@@ -28,9 +28,8 @@ def make_frame(columns: Mapping[str, Sequence[Any] | np.ndarray], library: str =
     try:
         return import_module(library).DataFrame(dict(columns))
     except ImportError as missing:
-        raise ImportError(
-            f"to_frame needs {library}, which is not installed: pip install {library}"
-        ) from missing
+        problem = f"to_frame needs {library}, which is not installed"
+        raise ImportError(f"{problem}: pip install {library}") from missing
 
 
 def is_frame(X: Any) -> bool:

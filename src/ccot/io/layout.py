@@ -137,10 +137,9 @@ class Cells:
             if self.n_characters - self._row_began > MOST_CELLS:
                 n_cells += line.count(self._delimiter)
                 if n_cells > MOST_CELLS:
-                    raise InputError(
-                        f"line {self.line + 1} has more than {MOST_CELLS} cells: store the table "
-                        "transposed, as .npy, or as a list of cells"
-                    )
+                    remedy = "store the table transposed, as .npy, or as a list of cells"
+                    n_line = self.line + 1
+                    raise InputError(f"line {n_line} has more than {MOST_CELLS} cells: {remedy}")
             yield line
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -152,9 +151,8 @@ class Cells:
         except csv.Error as error:
             if not self._complete:  # a quoted cell goes on beyond the sample
                 return
-            raise InputError(
-                f"line {self.line} is no text table ({error}): check the file and its quotes"
-            ) from error
+            problem = f"line {self.line} is no text table ({error})"
+            raise InputError(f"{problem}: check the file and its quotes") from error
 
     @property
     def line(self) -> int:
@@ -197,10 +195,8 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
         fitting = f" {other!r}" if other in sample[-1][0] else ""
         if first[0].startswith("#"):
             fitting += ", remove the lines of '#' above the table"
-        raise InputError(
-            f"only one column was found with the delimiter {options.delimiter or ','!r}: pass "
-            f"--delimiter{fitting}, or --long for lists of cells"
-        )
+        found = f"only one column was found with the delimiter {options.delimiter or ','!r}"
+        raise InputError(f"{found}: pass --delimiter{fitting}, or --long for lists of cells")
     has_header = options.header
     if has_header is None:
         _check_title(sample, decimal)
@@ -246,17 +242,14 @@ def _names_rows(column: str, header: Header, width: int, known: Collection[str])
 def _check_title(sample: Sequence[list[str]], decimal: str) -> None:
     """Refuse a first line of few cells, or of one word beside empty ones: a title is no header."""
     if len(sample) > 1 and len(sample[0]) < len(sample[1]) - 1:
-        raise InputError(
-            f"the first line has {len(sample[0])} cells where {len(sample[1])} are expected: "
-            "remove lines above the table, or pass --delimiter"
-        )
+        cells = f"{len(sample[0])} cells where {len(sample[1])} are expected"
+        remedy = "remove lines above the table, or pass --delimiter"
+        raise InputError(f"the first line has {cells}: {remedy}")
     filled = [[cell for cell in row if cell.strip()] for row in sample[:2]]
     alone = len(sample[0]) > 2 and len(filled[0]) == 1 < len(filled[-1])
     if alone and not is_number(filled[0][0], decimal):
-        raise InputError(
-            f"the first line holds {filled[0][0][:40]!r} alone: remove lines above the table, or "
-            "pass --no-header if it is a row"
-        )
+        remedy = "remove lines above the table, or pass --no-header if it is a row"
+        raise InputError(f"the first line holds {filled[0][0][:40]!r} alone: {remedy}")
 
 
 def _check_header(header: Header, dropped: Collection[int]) -> None:
@@ -265,10 +258,9 @@ def _check_header(header: Header, dropped: Collection[int]) -> None:
     unnamed = [place for place in blank if place not in dropped]
     if len(unnamed) > 1:
         drop = " ".join(f"--drop {place}" for place in unnamed[:FEW])
-        raise InputError(
-            f"the first line leaves {len(unnamed)} columns without a name: remove lines above the "
-            f"table, name the columns, leave them out by {drop}, or pass --no-header"
-        )
+        remedy = f"name the columns, leave them out by {drop}, or pass --no-header"
+        problem = f"the first line leaves {len(unnamed)} columns without a name"
+        raise InputError(f"{problem}: remove lines above the table, {remedy}")
 
 
 def _heads(
@@ -294,18 +286,13 @@ def _heads(
 
 
 def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) -> bool:
-    """Tell whether a line of words and numbers is a header, as that of years is.
-
-    It is one unless its numbers could be those of one more row: some are there twice or missing,
-    or they are of the size of the others, and whole if those are, and nothing else tells.
-    """
+    """Tell whether a line of words and numbers is a header: its numbers cannot be one more row."""
     if len(set(above)) < len(above) or any(cell.lower() in MISSING for cell in above):
         return False
     cells = ([cell.strip() for cell in row if is_number(cell, decimal)] for row in rest)
     rows = [[cell for cell in row if cell.lower() not in MISSING] for row in cells]
-    for looks_like in (_counts_up, _are_years):
-        if looks_like(above) and not any(map(looks_like, rows)):
-            return True
+    if any(like(above) and not any(map(like, rows)) for like in (_counts_up, _are_years)):
+        return True
     if _goes_up(above, decimal) and sum(_goes_up(row, decimal) for row in rows) < len(rows) / 2:
         return True
     heads = [parse(cell, decimal) for cell in above]
@@ -347,9 +334,8 @@ def find_column(asked: Column, header: Sequence[str] | None, width: int, option:
     place = int(asked) if str(asked).isdecimal() else -1
     if not 0 <= place < width:
         known = f"columns are {', '.join(header)[:80]}" if header else "there is no header"
-        raise InputError(
-            f"{option} {asked} is no column: {known}; positions go from 0 to {width - 1}"
-        )
+        places = f"positions go from 0 to {width - 1}"
+        raise InputError(f"{option} {asked} is no column: {known}; {places}")
     return place
 
 
@@ -359,9 +345,8 @@ def long_places(options: ReadOptions, header: Header, width: int, advice: str) -
     wanted = range(min(width, 3)) if isinstance(options.long, bool) else options.long
     places = [find_column(column, header, width, "--long-columns") for column in wanted]
     if len(places) not in (2, 3):
-        raise InputError(
-            f"a long table has a row, a column and a value{advice}--long-columns row,column,value"
-        )
+        remedy = f"{advice}--long-columns row,column,value"
+        raise InputError(f"a long table has a row, a column and a value{remedy}")
     return places
 
 

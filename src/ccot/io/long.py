@@ -9,16 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.io.layout import ReadOptions
-from ccot.io.matrix import (
-    InputError,
-    NamedMatrix,
-    check_held,
-    check_memory,
-    named_matrix,
-    sorting_bytes,
-)
+from ccot.io.matrix import Found, InputError, check_held, check_memory, named_matrix, sorting_bytes
 
 Cell = tuple[str, str, float]
+Places = tuple[np.ndarray, np.ndarray]
 UNLISTED = ("zero", "missing")
 AGGREGATES = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
@@ -28,7 +22,7 @@ _CELLS_BETWEEN_CHECKS = 2**14
 
 def collect_long(
     cells: Iterable[Cell], options: ReadOptions, *, counted: bool, size: Callable[[], int]
-) -> NamedMatrix:
+) -> Found:
     """Gather cells, ones if ``counted``, into a matrix; ``size`` tells the bytes read so far."""
     unlisted, aggregate = options.unlisted, options.aggregate
     if unlisted not in UNLISTED:
@@ -50,14 +44,16 @@ def collect_long(
     places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
     _check_cells(len(values), sum(shape), size(), sorting_bytes(places[0]))
-    how = aggregate or ("count" if counted else _usual(found, unlisted))
+    # Amounts add up; ratings and measurements do not.
+    amounts = unlisted == "zero" and bool(np.all((found >= 0) & (np.floor(found) == found)))
+    how = aggregate or ("count" if counted else "sum" if amounts else "mean")
     # SciPy adds up what is there twice: that takes no sorting.
     by_scipy = unlisted == "zero" and how in ("sum", "count") and not np.isnan(found).any()
     if how == "count":
         found = np.ones_like(found)
     notes: tuple[str, ...] = ()
     if not by_scipy or not counted:
-        places, found, notes = _combined(places, found, shape, how, aggregate, by_scipy)
+        places, found, notes = _combined(places, found, shape, how, bool(aggregate), by_scipy)
     if unlisted == "missing":
         check_memory(8 * shape[0] * shape[1], "the matrix with its missing entries")
         matrix = np.full(shape, np.nan)
@@ -73,38 +69,27 @@ def collect_long(
     return named_matrix(matrix, row_names, column_names, described, notes)
 
 
-def _usual(values: np.ndarray, unlisted: str) -> str:
-    """Return what suits values: amounts add up, ratings and measurements do not."""
-    amounts = unlisted == "zero" and bool(np.all((values >= 0) & (np.floor(values) == values)))
-    return "sum" if amounts else "mean"
-
-
 def _combined(
-    places: tuple[np.ndarray, np.ndarray],
-    values: np.ndarray,
-    shape: tuple[int, int],
-    how: str,
-    asked: str | None,
-    by_scipy: bool,
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, tuple[str, ...]]:
+    places: Places, found: np.ndarray, shape: tuple[int, int], how: str, asked: bool, by_scipy: bool
+) -> tuple[Places, np.ndarray, tuple[str, ...]]:
     """Return cells that are there once each, and what to say if some were not."""
     ranked = np.ravel_multi_index(places, shape)
     ranked.sort()
     n_again = int((ranked[1:] == ranked[:-1]).sum())
     if not n_again:
-        return places, values, ()
+        return places, found, ()
     others = ", ".join(name for name in AGGREGATES if name != how)
     note = f"{n_again} lines repeat a cell that is listed before: {AGGREGATES[how]}"
     note += "" if asked else f" (--aggregate {others} otherwise)"
     if by_scipy:
-        return places, values, (note,)
+        return places, found, (note,)
     order = np.argsort(np.ravel_multi_index(places, shape), kind="stable")
     starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]])
     sizes = np.diff(np.r_[starts, len(ranked)])
     if how == "last":
-        combined = values[order[starts + sizes - 1]]
+        combined = found[order[starts + sizes - 1]]
     else:
-        combined = np.add.reduceat(values[order], starts)
+        combined = np.add.reduceat(found[order], starts)
         combined = combined / sizes if how == "mean" else combined
     first = order[starts]
     return (places[0][first], places[1][first]), combined, (note,)

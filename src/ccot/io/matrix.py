@@ -33,12 +33,9 @@ class NamedMatrix:
     ----------
     values : ndarray or CSR array of shape (n_rows, n_columns), or RowSource
         Float64; NaN is missing. The command line leaves large ones where they are.
-    row_names, column_names : tuple of str, or None
-        Names; None where the file has none.
-    how : str
-        How the file was understood, in words.
-    notes : tuple of str
-        What was doubtful, and the option that settles it.
+    row_names, column_names : tuple of str, or None where the file has none
+    how : str, how the file was understood, in words
+    notes : tuple of str, what was doubtful, and the option that settles it
     """
 
     values: Any
@@ -63,13 +60,9 @@ class Table:
         One-dimensional arrays of one length: float64 with NaN for gaps, objects that are str or
         None, or datetime64.
     row_names : list of str or None
-        Names of the rows.
-    notes : tuple of str
-        Sentences about how it was read.
-    kinds : dict of str to str
-        Kinds of columns that are known already, as from the dtypes of a data frame.
-    levels : dict of str to tuple of str
-        Levels of ordered categories, in their order.
+    notes : tuple of str, sentences about how it was read
+    kinds : dict of str to str, kinds that are known already, as from dtypes of a data frame
+    levels : dict of str to tuple of str, levels of ordered categories, in their order
     """
 
     columns: dict[str, np.ndarray]
@@ -104,10 +97,9 @@ def check_memory(n_bytes: int, what: str) -> None:
     """Refuse what cannot fit into the machine before it is tried."""
     available = total_bytes()
     if available is not None and n_bytes > available:
-        raise InputError(
-            f"{what} would take {n_bytes / 1e9:.3g} GB, more than the {available / 1e9:.3g} GB of "
-            "this machine: pass a part of it, or a sparse file"
-        )
+        machine = f"the {available / 1e9:.3g} GB of this machine"
+        remedy = "pass a part of it, or a sparse file"
+        raise InputError(f"{what} would take {n_bytes / 1e9:.3g} GB, more than {machine}: {remedy}")
 
 
 def unfolding_limit(size: int) -> int:
@@ -119,10 +111,9 @@ def check_unfolded(n_bytes: int, path: Path) -> None:
     """Refuse a file that announces far more than its size, before anything is allocated."""
     size = path.stat().st_size
     if n_bytes > unfolding_limit(size):
-        raise InputError(
-            f"{path} has {size} bytes and would unfold to {n_bytes:.3g}, which may be a trap: if "
-            "you trust it, write it again without compression, or with fewer empty rows"
-        )
+        remedy = "write it again without compression, or with fewer empty rows"
+        unfolds = f"{path} has {size} bytes and would unfold to {n_bytes:.3g}"
+        raise InputError(f"{unfolds}, which may be a trap: if you trust it, {remedy}")
     check_memory(n_bytes, str(path))
 
 
@@ -134,10 +125,8 @@ def held_limit(size: int) -> int:
 def check_held(n_bytes: int, size: int, what: str, remedy: str) -> None:
     """Refuse what would take memory out of proportion to what was read of the file."""
     if n_bytes > held_limit(size):
-        raise InputError(
-            f"{what} would take {n_bytes:.3g} bytes of memory, more than {_HELD} times the input, "
-            f"which may be a trap: {remedy}"
-        )
+        taken = f"{n_bytes:.3g} bytes of memory, more than {_HELD} times the input"
+        raise InputError(f"{what} would take {taken}, which may be a trap: {remedy}")
 
 
 class BoundedTexts:
@@ -158,9 +147,8 @@ class BoundedTexts:
 def check_regular(path: Path) -> None:
     """Refuse pipes and devices: they have no size, and may never end."""
     if path.exists() and not path.is_file():
-        raise InputError(
-            f"{path} is no regular file: pass a file, or - and the data on the standard input"
-        )
+        remedy = "pass a file, or - and the data on the standard input"
+        raise InputError(f"{path} is no regular file: {remedy}")
 
 
 def sorting_bytes(rows: np.ndarray) -> int:
@@ -171,8 +159,7 @@ def sorting_bytes(rows: np.ndarray) -> int:
 def check_sparse(matrix: Any) -> None:
     """Refuse a sparse matrix whose parts contradict each other: SciPy follows them blindly."""
     if matrix.format in ("csr", "csc", "bsr"):
-        # Without entries, check_format looks at the last pointer alone; and it takes differences,
-        # which go round where pointers are of 32 bits.
+        # Without entries, check_format looks at the last pointer alone; its differences may wrap.
         if np.any(matrix.indptr[1:] < matrix.indptr[:-1]):
             raise ValueError("index pointers of a sparse matrix must not go down")
         matrix.check_format(full_check=True)
@@ -183,10 +170,8 @@ def _float64(values: Any) -> Any:
         values = np.asarray(values)
     if values.ndim != 2:
         raise InputError(f"an array of {values.ndim} dimensions is no matrix: pass rows x columns")
-    if values.dtype.kind not in "biuf":
-        raise InputError(
-            f"values of type {values.dtype} are no numbers: convert them to float64 first"
-        )
+    if (kind := values.dtype).kind not in "biuf":
+        raise InputError(f"values of type {kind} are no numbers: convert them to float64 first")
     if not sp.issparse(values):
         return np.ascontiguousarray(values, dtype=np.float64)
     check_sparse(values)
@@ -206,14 +191,13 @@ def check_values(values: np.ndarray) -> None:
     highest, lowest = (float(one.reduce(values, axis=None)) for one in (np.fmax, np.fmin))
     largest = max(highest, -lowest)
     if np.isinf(largest):
+        remedy = "replace them, or leave the cells empty where they are unknown"
         raise InputError(
-            "some values are infinite or too large for a computer's numbers: replace them, or "
-            "leave the cells empty where they are unknown"
+            f"some values are infinite or too large for a computer's numbers: {remedy}"
         )
     if largest > _LARGEST:
-        raise InputError(
-            f"values up to {largest:.1g} are too large to be squared: divide all by a constant"
-        )
+        remedy = "divide all by a constant"
+        raise InputError(f"values up to {largest:.1g} are too large to be squared: {remedy}")
 
 
 def unique_names(names: Names, what: str) -> tuple[str, ...] | None:
@@ -253,11 +237,9 @@ def most_repeated(names: Sequence[str]) -> Repeated | None:
 def align(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[np.ndarray, list[str]]:
     """Find the places of wanted names."""
     where = {name: place for place, name in enumerate(names)}
-    missing = [name for name in wanted if name not in where]
-    if missing:
-        raise InputError(
-            f"{len(missing)} of the model's {len(wanted)} {what} are not in the input (the first: "
-            f"{missing[0][:40]!r}): pass data with the {what} of the fitted matrix"
-        )
+    if missing := [name for name in wanted if name not in where]:
+        lacking = f"{len(missing)} of the model's {len(wanted)} {what} are not in the input"
+        remedy = f"pass data with the {what} of the fitted matrix"
+        raise InputError(f"{lacking} (the first: {missing[0][:40]!r}): {remedy}")
     known = set(wanted)
     return np.array([where[name] for name in wanted]), [n for n in names if n not in known]

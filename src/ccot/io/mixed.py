@@ -38,16 +38,19 @@ _DECIMAL_COMMA = re.compile(r"[-+]?\d*,(\d{1,2}|\d{4,})")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+")
 
 
+Columns = dict[str, np.ndarray]
+
+
 class _Codes(dict[str, int]):
     """Numbers the words it is asked for; -1 is an empty cell."""
 
-    def __init__(self, decimal: str, *, rewrite: bool) -> None:
+    def __init__(self, decimal: str) -> None:
         self.words: dict[str, int] = {}
-        self._decimal, self._rewrite = decimal, rewrite
+        self._decimal, self.rewrites = decimal, False
 
     def __missing__(self, cell: str) -> int:
         word = cell.strip()
-        if self._rewrite and word and is_number(word, self._decimal):
+        if self.rewrites and word and is_number(word, self._decimal):
             word = as_text(parse(word, self._decimal)) or word
         code = self.words.setdefault(word, len(self.words)) if word else -1
         self[cell] = code
@@ -67,14 +70,14 @@ class GrowingColumn:
     def __init__(self, name: str, decimal: str, numbers: Iterable[float] = ()) -> None:
         self.name, self._decimal = name, decimal
         self.numbers, self.codes = array("d", numbers), array("i")
-        self._known: _Codes | None = None
+        self._known, self.is_numeric = _Codes(decimal), True
         self.first_word, self.is_rewritten = (0, ""), False
 
     def extend(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         """Add cells, which stand in these lines."""
-        if self._known is None and not append_numbers(self.numbers, cells, self._decimal):
+        if self.is_numeric and not append_numbers(self.numbers, cells, self._decimal):
             self._turn_to_words(cells, lines)
-        if self._known is not None:
+        if not self.is_numeric:
             self.codes.extend(map(self._known.__getitem__, cells))
 
     def _turn_to_words(self, cells: Sequence[str], lines: Sequence[int]) -> None:
@@ -82,33 +85,27 @@ class GrowingColumn:
         numbers = (is_number(cell, self._decimal) for cell in cells)
         first = next(place for place, number in enumerate(numbers) if not number)
         self.first_word = lines[first], cells[first].strip()
-        self.is_rewritten = len(self.numbers) > 0
-        self._known = _Codes(self._decimal, rewrite=self.is_rewritten)
+        self.is_numeric, self.is_rewritten = False, len(self.numbers) > 0
+        self._known.rewrites = self.is_rewritten
         self.codes.extend(self._known[as_text(number)] for number in self.numbers)
         self.numbers = array("d")
 
     @property
-    def is_numeric(self) -> bool:
-        """Whether all cells so far are numbers or gaps."""
-        return self._known is None
-
-    @property
     def words(self) -> list[str]:
         """Distinct words, in the order in which they came."""
-        return [] if self._known is None else list(self._known.words)
+        return list(self._known.words)
 
     @property
     def n_bytes(self) -> int:
         """Bytes that are held now, or at the end."""
-        n_words = 0 if self._known is None else len(self._known)
-        return 8 * len(self.numbers) + _CELL_BYTES * len(self.codes) + _WORD_BYTES * n_words
+        cells = 8 * len(self.numbers) + _CELL_BYTES * len(self.codes)
+        return cells + _WORD_BYTES * len(self._known)
 
     def values(self) -> np.ndarray:
         """Return the cells: numbers, or objects that are str or None."""
-        if self._known is None:
+        if self.is_numeric:
             return np.frombuffer(self.numbers, np.float64)
-        known = np.empty(len(self._known.words) + 1, dtype=object)
-        known[:-1] = self.words
+        known = np.array([*self.words, None], dtype=object)
         return known[np.frombuffer(self.codes, np.int32)]
 
     def without_strays(self) -> tuple[np.ndarray, str] | None:
@@ -126,11 +123,10 @@ class GrowingColumn:
         for place in np.flatnonzero(~stray):
             known[place] = parse(words[place], self._decimal)
         line, word = self.first_word
-        return known[codes], (
-            f"column {self.name[:40]!r}: {n_stray} of {n_stray + n_numbers} cells are no numbers "
-            f"({word[:40]!r} in line {line}) and count as gaps; pass --kind "
-            f"{shlex.quote(self.name[:40])}=category to take them as words"
-        )
+        share = f"{n_stray} of {n_stray + n_numbers} cells are no numbers"
+        remedy = f"pass --kind {shlex.quote(self.name[:40])}=category to take them as words"
+        gaps_are = f"({word[:40]!r} in line {line}) and count as gaps; {remedy}"
+        return known[codes], f"column {self.name[:40]!r}: {share} {gaps_are}"
 
     def check_cells(self) -> None:
         """Refuse words that are several cells, or numbers of which some have a decimal comma."""
@@ -138,14 +134,10 @@ class GrowingColumn:
         where = f"line {line}, column {self.name[:40]!r}: {word[:40]!r}"
         if self.words and all(map(_SEVERAL_CELLS.fullmatch, self.words)):
             raise InputError(f"{where} is no number: pass --delimiter if that is several cells")
-        commas, points = (
-            any(map(number.fullmatch, self.words)) for number in (_DECIMAL_COMMA, _DECIMAL_POINT)
-        )
-        if commas and points:
-            raise InputError(
-                f"{where} stands among numbers with a decimal point: pass --decimal , for decimal "
-                "commas, or write all numbers alike"
-            )
+        written = (_DECIMAL_COMMA.fullmatch, _DECIMAL_POINT.fullmatch)
+        if all(any(map(matches, self.words)) for matches in written):
+            remedy = "pass --decimal , for decimal commas, or write all numbers alike"
+            raise InputError(f"{where} stands among numbers with a decimal point: {remedy}")
 
 
 def gather(
@@ -166,7 +158,7 @@ def gather(
 def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout) -> Found:
     """Return what was gathered: a matrix if all columns hold numbers, else a table."""
     options, notes = layout.options, []
-    values: dict[str, np.ndarray] = {}
+    values: Columns = {}
     unique_names((column.name for column in columns), "columns")
     if not options.tables:
         _refuse_words([column for column in columns if not column.is_numeric], layout)
@@ -181,18 +173,13 @@ def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout
             notes.append(numbers[1])
         elif column.is_rewritten:
             line, word = column.first_word
-            notes.append(
-                f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r}); "
-                "the numbers before are written without leading zeros"
-            )
+            holds = f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r})"
+            notes.append(f"{holds}; the numbers before are written without leading zeros")
     return settle(values, names, layout, notes)
 
 
 def settle(
-    values: dict[str, np.ndarray],
-    names: list[str] | None,
-    layout: Layout,
-    notes: Iterable[str] = (),
+    values: Columns, names: list[str] | None, layout: Layout, notes: Iterable[str] = ()
 ) -> Found:
     """Return columns and row names as a matrix or a table; names that repeat are a column."""
     notes = [*layout.options.notes, *notes]
@@ -219,10 +206,8 @@ def _as_column(again: Repeated, n_rows: int, layout: Layout, holds_words: bool) 
         raise InputError(f"C{what}. Use --index-col NAME, or leave it out to number the rows.")
     # Names of a matrix that are nearly unique are names with a mistake, no categories.
     if not layout.options.tables or (not holds_words and 2 * again.n_distinct > n_rows):
-        raise InputError(
-            f"C{what}. Use --index-col NAME, or --index-col none to number the rows (and "
-            f"{drop_options([title])} to leave the column out)."
-        )
+        number = f"number the rows (and {drop_options([title])} to leave the column out)"
+        raise InputError(f"C{what}. Use --index-col NAME, or --index-col none to {number}.")
     if 2 * again.n_distinct <= n_rows:
         return []
     return [f"c{what}; it is taken as a column, and rows are numbered"]
@@ -243,16 +228,13 @@ def _refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
         where = f"value {layout.titles.index(columns[0].name) + 1}"
     for column in columns:
         column.check_cells()
+    where = f"line {line}, {where}: {word[:40]!r}"
     if DECIMAL_COMMA.fullmatch(word):
-        raise InputError(
-            f"line {line}, {where}: {word[:40]!r}: pass --decimal , for decimal commas"
-        )
-    several = "s" * (len(columns) > 1)
-    raise InputError(
-        f"line {line}, {where}: {word[:40]!r} is no number: leave the column{several} out by "
-        f"{drop_options(column.name for column in columns)}, name one of row names by --index-col, "
-        "or empty the cell if unknown (--method transport takes words)"
-    )
+        raise InputError(f"{where}: pass --decimal , for decimal commas")
+    drop = f"column{'s' * (len(columns) > 1)} out by {drop_options(one.name for one in columns)}"
+    other = "or empty the cell if unknown (--method transport takes words)"
+    remedy = f"leave the {drop}, name one of row names by --index-col, {other}"
+    raise InputError(f"{where} is no number: {remedy}")
 
 
 def refuse_table(table: Table) -> None:
@@ -262,10 +244,9 @@ def refuse_table(table: Table) -> None:
     for name in words[:8]:
         cells = (str(cell) for cell in table.columns[name] if cell is not None)
         shown.append(f"{name[:40]!r}: {next((c for c in cells if not is_number(c)), '')[:40]!r}")
-    raise InputError(
-        f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)}): "
-        f"--method transport takes them; leave them out by {drop_options(words)}"
-    )
+    problem = f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)})"
+    remedy = f"--method transport takes them; leave them out by {drop_options(words)}"
+    raise InputError(f"{problem}: {remedy}")
 
 
 def as_matrix(table: Table) -> NamedMatrix:

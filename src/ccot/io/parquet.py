@@ -38,12 +38,10 @@ _LONG_BYTES = 24
 
 
 class ArrowTable:
-    """A Parquet or Feather file, read by another process, which may be there already."""
+    """A Parquet or Feather file, read by another process."""
 
-    def __init__(
-        self, path: Path, reader: IsolatedReader | None = None, *, feather: bool = False
-    ) -> None:
-        self.path, self.reader = path, reader or parquet_reader()
+    def __init__(self, path: Path, reader: IsolatedReader, *, feather: bool = False) -> None:
+        self.path, self.reader = path, reader
         size = path.stat().st_size
         # The rows of a Feather file are only known when it is unpacked.
         self._described = unfolding_limit(size) if feather else _DESCRIBED * size
@@ -53,8 +51,8 @@ class ArrowTable:
         self.n_rows: int = about["n_rows"]
         self.group_rows: list[int] = about["group_rows"]
         if min([self.n_rows, *self.group_rows]) < 0 or sum(self.group_rows) != self.n_rows:
-            raise InputError(f"{path} is no readable Parquet file (its numbers of rows contradict "
-                             "each other): write or download it again")  # fmt: skip
+            damaged = "no readable Parquet file (its numbers of rows contradict each other)"
+            raise InputError(f"{path} is {damaged}: write or download it again")
         self.types = dict(zip(self.names, about["types"], strict=True))
         # Number, text, date and other, in Feather also category and ordered.
         self.kinds = dict(zip(self.names, about["kinds"], strict=True))
@@ -65,12 +63,9 @@ class ArrowTable:
         """Return the columns that make up the matrix, all numeric, and that of row names."""
         layout = self.layout(options)
         columns = list(layout.column_names or ())
-        for name in columns:
-            if self.kinds[name] != "number":
-                raise InputError(
-                    f"column {name[:40]!r} is of type {self.types[name]}, not a number: leave it "
-                    "out by --drop, or name it by --index-col"
-                )
+        if wrong := [name for name in columns if self.kinds[name] != "number"]:
+            remedy = "leave it out by --drop, or name it by --index-col"
+            raise InputError(f"{self.typed(wrong[0])}, not a number: {remedy}")
         return columns, None if layout.index is None else self.names[layout.index]
 
     def layout(self, options: ReadOptions) -> Layout:
@@ -134,11 +129,13 @@ class ArrowTable:
     def checked(self, name: str) -> str:
         """Return the name of a column, or refuse it if it holds neither text nor numbers."""
         if self.kinds[name] == "other":
-            raise InputError(
-                f"column {name[:40]!r} is of type {self.types[name]}, neither text nor numbers: "
-                "leave it out by --drop, or name another --index-col"
-            )
+            remedy = "leave it out by --drop, or name another --index-col"
+            raise InputError(f"{self.typed(name)}, neither text nor numbers: {remedy}")
         return name
+
+    def typed(self, name: str) -> str:
+        """Return a column's name and type in words."""
+        return f"column {name[:40]!r} is of type {self.types[name]}"
 
 
 def parquet_reader(what: str = "Parquet") -> IsolatedReader:
@@ -165,7 +162,7 @@ def read_arrow(path: Path, options: ReadOptions, what: str) -> Found:
     return named_matrix(table.read(columns), names, columns, f"{what}, {how}")
 
 
-def _read_long(table: ArrowTable, options: ReadOptions) -> NamedMatrix:
+def _read_long(table: ArrowTable, options: ReadOptions) -> Found:
     header = tuple(table.names)
     places = long_places(options, header, len(header), ": pass ")
     named = [header[place] for place in places[:2]]
@@ -186,10 +183,8 @@ def _as_table(table: ArrowTable, options: ReadOptions) -> Found:
     layout = table.layout(options)
     kept = layout.column_names or ()
     if others := [name for name in kept if table.kinds[name] == "other"]:
-        raise InputError(
-            f"column {others[0][:40]!r} is of type {table.types[others[0]]}, which is no cell of a "
-            f"table: leave {len(others)} out by {drop_options(others)}"
-        )
+        remedy = f"leave {len(others)} out by {drop_options(others)}"
+        raise InputError(f"{table.typed(others[0])}, which is no cell of a table: {remedy}")
     numbers = [name for name in kept if table.kinds[name] == "number"]
     columns = dict(zip(numbers, table.read(numbers).T, strict=True))
     values = {name: columns[name] if name in columns else table.cells(name) for name in kept}

@@ -88,36 +88,30 @@ def read_matrix(
 
     Parameters
     ----------
-    source : path-like, or "-"
-        The file; ``"-"`` is the standard input.
+    source : path-like, or "-" for the standard input
     index_col : str, int, False or None, default=None
         Column of row names, by name or position from 0; False: there is none; None: find out.
-    drop : sequence of str or int, optional
-        Columns of a table to leave out, by name or position from 0.
+    drop : sequence of str or int, optional, columns to leave out, by name or position from 0
     delimiter, decimal : str or None, default=None
         Between the cells, and within the numbers, of a text table; None: find out.
     header : bool or None, default=None
         Whether a text table begins with the names of its columns; None: find out.
-    encoding : str, default="utf-8-sig"
-        Of a text table.
+    encoding : str, default="utf-8-sig", of a text table
     long : bool or sequence of str or int, default=False
         The table lists cells: row, column and value are its first three columns, or those named.
         With two columns, pairs are counted.
-    unlisted : {"zero", "missing"}, default="zero"
-        What the cells are that a long table does not list.
+    unlisted : {"zero", "missing"}, default="zero", cells that a long table does not list
     aggregate : {"sum", "mean", "count", "last"}, optional
         What is done with cells that a long table lists more than once. None: whole numbers, none of
         them negative, are summed where unlisted cells are zero, and others averaged.
     layer, sheet, table : str, optional
         Layer of an ``.h5ad`` file; sheet of an Excel file (the first one if none is named); table
         of an SQLite database, if there are several.
-    progress : callable, optional
-        Told the share of a text file that is read.
+    progress : callable, optional, told the share of a text file that is read
 
     Returns
     -------
-    NamedMatrix
-        The matrix, how the file was understood, and notes on what was doubtful.
+    NamedMatrix, how the file was understood, and notes on what was doubtful
 
     Raises
     ------
@@ -176,8 +170,7 @@ def read_table(
 
     Returns
     -------
-    Table
-        The columns; its first note says how the file was understood.
+    Table, whose first note says how the file was understood
 
     Raises
     ------
@@ -295,11 +288,10 @@ def _decoded(name: str, encoding: str) -> Iterator[None]:
     except (IndexError, KeyError):
         raise  # a mistake of ours; an encoding that is not known raises their base class
     except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
-        raise InputError(
-            f"{name} is no text in the encoding {encoding} "
-            f"({' '.join(str(error).split())[:100]}): pass --encoding (latin-1, utf-16), or a "
-            "file of a known format"
-        ) from error
+        reason = " ".join(str(error).split())[:100]
+        remedy = "pass --encoding (latin-1, utf-16), or a file of a known format"
+        problem = f"{name} is no text in the encoding {encoding} ({reason})"
+        raise InputError(f"{problem}: {remedy}") from error
 
 
 def _check_name(path: Path, kind: str | None) -> None:
@@ -307,10 +299,8 @@ def _check_name(path: Path, kind: str | None) -> None:
     if suffix in (".xls", ".ods"):
         raise InputError(f"{path} is a spreadsheet of another kind: save it as .xlsx or CSV")
     if _NAMES.get(suffix, kind) != kind:
-        raise InputError(
-            f"{path} is named {suffix} but is none (truncated, or another format): write or "
-            "download it again"
-        )
+        problem = f"{path} is named {suffix} but is none (truncated, or another format)"
+        raise InputError(f"{problem}: write or download it again")
 
 
 def _kind(start: bytes, path: Path | None = None) -> str | None:

@@ -77,10 +77,8 @@ def _check_formulas(path: Path, sheet: Any) -> None:
     with zipfile.ZipFile(path) as archive:
         n_open = len(_NOT_COMPUTED.findall(archive.read(sheet._worksheet_path.lstrip("/"))))
     if n_open:
-        raise InputError(
-            f"{path}: {n_open} formulas have no stored values: open the file in a spreadsheet "
-            "program and save it, or save the sheet as CSV"
-        )
+        remedy = "open the file in a spreadsheet program and save it, or save the sheet as CSV"
+        raise InputError(f"{path}: {n_open} formulas have no stored values: {remedy}")
 
 
 def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
@@ -154,9 +152,8 @@ def _decoded(
         reason = getattr(error, "msg", str(error))[:80]
         raise InputError(f"{where} is no JSON ({reason}): write the file again") from error
     if not isinstance(record, dict):
-        raise InputError(
-            f"{where} is no object: write a list of records, [{{...}}, {{...}}], or one a line"
-        )
+        remedy = "write a list of records, [{...}, {...}], or one a line"
+        raise InputError(f"{where} is no object: {remedy}")
     return record, place
 
 
@@ -186,10 +183,8 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
         for row in rows:
             for name, value, is_kept in zip(names, row, kept, strict=True):
                 if is_kept and isinstance(value, bytes):
-                    raise InputError(
-                        f"column {name[:40]!r} holds binary data: leave it out by "
-                        f"{drop_options([name])}"
-                    )
+                    remedy = f"leave it out by {drop_options([name])}"
+                    raise InputError(f"column {name[:40]!r} holds binary data: {remedy}")
             yield list(map(cell_text, row))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
+from typing import NoReturn
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ccot.io.layout import (
     parse,
 )
 from ccot.io.long import Cell, collect_long
-from ccot.io.matrix import Found, InputError, NamedMatrix, check_held, most_repeated, named_matrix
+from ccot.io.matrix import Found, InputError, check_held, most_repeated, named_matrix
 from ccot.io.mixed import GrowingColumn, finish, gather, settle
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
@@ -44,9 +45,8 @@ def read_text(lines: Iterator[str], options: ReadOptions) -> Found:
         raise InputError(f"the delimiter {delimiter!r} must be a single character")
     sample = list(Cells(iter(head), delimiter, complete=complete))
     if not sample:
-        raise InputError(
-            f"the first row does not end in line {len(head)}: check the file and its quotes"
-        )
+        problem = f"the first row does not end in line {len(head)}"
+        raise InputError(f"{problem}: check the file and its quotes")
     cells = Cells(chain(head, lines), delimiter)
     return _read_cells(cells, sample, replace(options, delimiter=delimiter))
 
@@ -77,11 +77,9 @@ class RowCells:
 def _head(lines: Iterator[str]) -> tuple[list[str], bool]:
     """Take the first lines, and tell whether they are all."""
     head: list[str] = []
-    n_characters = 0
     for line in islice(lines, _HEAD):
         head.append(line)
-        n_characters += len(line)
-        if n_characters > _HEAD_CHARACTERS and len(head) > 1:
+        if len(head) > 1 and sum(map(len, head)) > _HEAD_CHARACTERS:
             return head, False
     return head, len(head) < _HEAD
 
@@ -131,10 +129,7 @@ def _rows(cells: Cells | RowCells, layout: Layout, names: list[str]) -> Iterator
     removed = sorted({layout.index, *layout.dropped} - {None}, reverse=True)
     for row in islice(cells, int(layout.header is not None), None):
         if len(row) != layout.width:
-            raise InputError(
-                f"line {cells.line} has {len(row)} cells where {layout.width} are expected: "
-                "complete the line, or pass --delimiter"
-            )
+            _refuse_line(cells.line, len(row), f"{layout.width} are")
         if layout.index is not None:
             names.append(row[layout.index])
         for place in removed:
@@ -142,25 +137,25 @@ def _rows(cells: Cells | RowCells, layout: Layout, names: list[str]) -> Iterator
         yield row
 
 
-def _read_long(
-    cells: Cells | RowCells, sample: Sequence[list[str]], options: ReadOptions
-) -> NamedMatrix:
+def _refuse_line(line: int, n_cells: int, expected: str) -> NoReturn:
+    problem = f"line {line} has {n_cells} cells where {expected} expected"
+    raise InputError(f"{problem}: complete the line, or pass --delimiter")
+
+
+def _read_long(cells: Cells | RowCells, sample: list[list[str]], options: ReadOptions) -> Found:
     first, width, decimal = sample[0], max(len(row) for row in sample), options.decimal or "."
     has_header = _long_has_header(first, options, width)
     header = tuple(cell.strip() for cell in first) if has_header else None
     places = long_places(options, header, width, " in each line: pass --delimiter, or ")
+    counted = len(places) == 2
 
     def triples() -> Iterator[Cell]:
         for row in islice(cells, int(has_header), None):
             if len(row) <= max(places):
-                raise InputError(
-                    f"line {cells.line} has {len(row)} cells where at least {max(places) + 1} are "
-                    "expected: complete the line, or pass --delimiter"
-                )
-            value = 1.0 if len(places) == 2 else _value(row[places[2]], decimal, cells.line)
+                _refuse_line(cells.line, len(row), f"at least {max(places) + 1} are")
+            value = 1.0 if counted else _value(row[places[2]], decimal, cells.line)
             yield row[places[0]], row[places[1]], value
 
-    counted = len(places) == 2
     return collect_long(triples(), options, counted=counted, size=lambda: cells.n_characters)
 
 

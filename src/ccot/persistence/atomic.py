@@ -21,8 +21,7 @@ def write_atomically(
 ) -> Iterator[IO]:
     """Open a file for writing that takes its name only when all was written.
 
-    Nobody but the owner can read a new file that is ``private``. One that is replaced never
-    becomes readable to more users than before.
+    A new one that is ``private`` is for its owner; one that is replaced is for no more than before.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,9 +42,8 @@ def write_atomically(
     except BaseException as error:
         name.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            raise OSError(
-                error.errno, f"{path} was not written, there is no room ({error.strerror})"
-            ) from error
+            full = f"{path} was not written, there is no room ({error.strerror})"
+            raise OSError(error.errno, full) from error
         raise
     sync_folder(path.parent)
 
@@ -65,9 +63,8 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BlockingIOError(
-                f"another run is writing to {folder}: wait for it, or choose another folder"
-            ) from None
+            remedy = "wait for it, or choose another folder"
+            raise BlockingIOError(f"another run is writing to {folder}: {remedy}") from None
         yield folder
     finally:
         os.close(handle)

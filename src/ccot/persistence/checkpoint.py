@@ -1,9 +1,7 @@
 """Checkpoints: a fit that was stopped goes on from its finished pieces.
 
-Begun again with the same data, parameters and seed, a fit comes to the same pieces in the same
-order: batches of draws, sweeps, updates. It asks for each piece before it makes it, and those that
-were finished last time are read. The pieces are on a stack: one that is finished replaces those it
-was made of, and each state of a loop replaces the one before.
+Begun again, a fit comes to the same pieces in the same order, and reads those that were finished.
+They are on a stack: a piece replaces those it was made of, a state of a loop the one before.
 """
 
 from __future__ import annotations
@@ -38,12 +36,10 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "POT")
 
 
 class CheckpointFolder(Checkpoint):
-    """Keeps the finished pieces of one fit in a folder.
+    """Keeps the finished pieces of one fit in a folder, with the states of the generator.
 
-    ``about`` tells this fit from others: data, parameters, versions. Pieces of another one are not
-    taken, and only replaced if that one was finished. With every piece that is read the generator
-    gets the state it had when the piece was made: a fit that goes on draws the same numbers. If
-    it is not ``seeded`` by the user, a fit goes on with the generator that was kept.
+    ``about`` tells this fit from others, whose pieces are not taken, and only replaced if they were
+    finished. A fit that is not ``seeded`` by the user goes on with the generator that was kept.
     """
 
     def __init__(
@@ -67,8 +63,7 @@ class CheckpointFolder(Checkpoint):
         # Read from disk and not asked for yet; made and not written yet.
         self._read: deque[Piece] = deque()
         self._waiting: list[Piece] = []
-        self._full = False
-        self._written = time.monotonic()
+        self._full, self._written = False, time.monotonic()
 
     def fit(self, make: Callable[[], T]) -> T:
         """Return what the fit as a whole comes to."""
@@ -89,8 +84,7 @@ class CheckpointFolder(Checkpoint):
         """Return one piece; it takes the place of those it was made of."""
         if self._has(name):
             return self._take()
-        height = self._height
-        value = self._make(name, make)
+        height, value = self._height, self._make(name, make)
         self._keep(height, name, value)
         return value
 
@@ -138,10 +132,7 @@ class CheckpointFolder(Checkpoint):
             except (ModelFileError, OSError) as error:
                 warn(error, "the fit goes on from the piece before it")
                 self._files.drop_unread()
-        return bool(self._read) and self._read[0].name == self._full_name(name)
-
-    def _full_name(self, name: str) -> str:
-        return "/".join([*self._inside, name])
+        return bool(self._read) and self._read[0].name == "/".join([*self._inside, name])
 
     def _take(self) -> Any:
         """Return the next piece that is kept."""
@@ -157,8 +148,8 @@ class CheckpointFolder(Checkpoint):
         self._height = height + 1
         if self._full:
             return
-        state = dict(self._rng.bit_generator.state)
-        piece = Piece(self._full_name(name), height, value, state, count_bytes(value))
+        state, full_name = dict(self._rng.bit_generator.state), "/".join([*self._inside, name])
+        piece = Piece(full_name, height, value, state, count_bytes(value))
         self._waiting = [lower for lower in self._waiting if lower.height < height] + [piece]
         # A single large piece, and one more, are no burden: the fit itself has them too.
         sizes = [piece.n_bytes for piece in self._waiting]
@@ -200,10 +191,8 @@ def open_checkpoint(
     given = estimator.get_params(deep=False)
     code = [name for name, value in given.items() if callable(value) and name != "verbose"]
     if code:
-        raise ValueError(
-            f"{code[0]} is a function, and a checkpoint holds no code: use one of its named "
-            "choices, or leave checkpoint=None"
-        )
+        remedy = "use one of its named choices, or leave checkpoint=None"
+        raise ValueError(f"{code[0]} is a function, and a checkpoint holds no code: {remedy}")
     digests = [one.digest() if hasattr(one, "digest") else digest(one) for one in data]
     about = {
         "estimator": type(estimator).__name__,

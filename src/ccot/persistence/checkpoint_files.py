@@ -1,7 +1,6 @@
 """The folder of a checkpoint: a header, and files that each hold a run of finished pieces.
 
-A file's name says how high on the stack it begins: what is as high or higher in earlier files is
-out of date. Whatever moment a process is killed at, the files make a stack that the fit once had.
+A file's name says how high on the stack it begins: as high or higher, earlier files are outdated.
 """
 
 from __future__ import annotations
@@ -30,18 +29,14 @@ _KIND = {"format": "ccot-checkpoint", "version": 1}
 
 @dataclass(frozen=True)
 class Piece:
-    """A finished piece of a fit, with the state of the generator when it was finished.
+    """A finished piece of a fit, with the state of the generator when it was finished."""
 
-    Its name follows the names of those it is a part of; ``height`` is its index on the stack.
-    ``devices`` are those of PyTorch that its arrays are on, "" for NumPy; empty if all are NumPy's.
-    """
-
-    name: str
-    height: int
+    name: str  # follows the names of those it is a part of
+    height: int  # its index on the stack
     value: Any
     generator: dict
     n_bytes: int
-    devices: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()  # of PyTorch, one an array, "" for NumPy; empty if all are so
 
     def loaded(self) -> Any:
         """Return the value, its arrays on the devices that they were on."""
@@ -99,10 +94,8 @@ class PieceFiles:
     def _is_another(self, header: Mapping[str, Any]) -> bool:
         others = _differences(header["about"], self._about)
         if others and not header["finished"]:
-            raise ValueError(
-                f"{self.folder} holds an unfinished fit with {others}: fit as then to go on with "
-                "it, pass another checkpoint, or remove this one"
-            )
+            remedy = "fit as then to go on with it, pass another checkpoint, or remove this one"
+            raise ValueError(f"{self.folder} holds an unfinished fit with {others}: {remedy}")
         return bool(others)
 
     def read_next(self, height: int) -> list[Piece]:

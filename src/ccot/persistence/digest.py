@@ -14,10 +14,7 @@ _PART_BYTES = 2**23
 
 
 def digest(matrix: Any) -> str:
-    """Return a checksum of the shape, type and values of a matrix.
-
-    Every few megabytes have a CRC, which is several times as fast as a cryptographic hash.
-    """
+    """Return a checksum of the shape, type and values of a matrix, made of fast CRCs of parts."""
     whole = sha256()
     if sp.issparse(matrix):
         kept = matrix.asformat(matrix.format if matrix.format in ("csr", "csc") else "csr")

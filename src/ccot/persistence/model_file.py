@@ -1,8 +1,7 @@
 """Values in one file, without code: a zip archive of JSON and plain arrays.
 
-A tree of numbers, strings, tuples, dicts, arrays, sparse matrices and dataclasses is written as
-``model.json`` with one ``.npy`` member for every array. Only classes that the reader names come
-back as such. Members are stored, not compressed: no file can unfold to more than its size.
+Only classes that the reader names come back as such. Members are stored, not compressed: no file
+can unfold to more than its size.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from enum import Enum
 from io import BytesIO
 from pathlib import Path
 from types import UnionType
-from typing import Any, BinaryIO, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,6 +28,7 @@ from ccot.persistence.atomic import write_atomically
 from ccot.persistence.errors import ModelFileError as ModelFileError
 from ccot.persistence.registry import upgraded
 
+StrPath: TypeAlias = str | os.PathLike[str]
 FORMAT, VERSION = "ccot-model", 1
 _TREE = "model.json"
 # A fixed date: the same model makes the same file, byte for byte.
@@ -41,16 +41,10 @@ _SHARED = 4
 
 
 def write_values(
-    path: str | os.PathLike[str],
-    values: Any,
-    types: Mapping[str, type],
-    made_by: str,
-    *,
-    private: bool = False,
+    path: StrPath, values: Any, types: Mapping[str, type], made_by: str, *, private: bool = False
 ) -> Path:
     """Write a tree of values to a file, all of it or nothing."""
-    path = Path(path)
-    writer = _Writer(types)
+    path, writer = Path(path), _Writer(types)
     tree = {"format": FORMAT, "version": VERSION, "ccot": made_by, "values": writer.encode(values)}
     with write_atomically(path, private=private) as file, zipfile.ZipFile(file, "w") as archive:
         # The tree goes first: whoever looks into the file meets what it is.
@@ -62,7 +56,7 @@ def write_values(
     return path
 
 
-def read_values(path: str | os.PathLike[str], types: Mapping[str, type]) -> Any:
+def read_values(path: StrPath, types: Mapping[str, type]) -> Any:
     """Read a tree of values."""
     path = Path(path)
     if path.is_dir():
@@ -117,9 +111,8 @@ class _Writer:
         if is_dataclass(value) and not isinstance(value, type):
             content = {f.name: self.encode(getattr(value, f.name)) for f in fields(value)}
             return {"type": self._name(value), "fields": content}
-        raise ModelFileError(
-            f"{value!r} cannot be saved: a model file holds numbers, text and arrays, never code"
-        )
+        reason = "a model file holds numbers, text and arrays, never code"
+        raise ModelFileError(f"{value!r} cannot be saved: {reason}")
 
     def _name(self, value: Any) -> str:
         if type(value) not in self._names:
@@ -214,12 +207,8 @@ def _dataclass(known: type, content: dict[str, Any]) -> Any:
     """Make a dataclass; fields that came later than the file have defaults."""
     if not is_dataclass(known):
         raise _Damage(f"{known.__name__} with fields")
-    own = {field.name: field for field in fields(known)}
-    required = {
-        name
-        for name, field in own.items()
-        if field.default is MISSING and field.default_factory is MISSING
-    }
+    own = {one.name: one for one in fields(known)}
+    required = {name for name, one in own.items() if one.default is one.default_factory is MISSING}
     if not required <= content.keys() <= own.keys():
         raise _Damage(f"{known.__name__} with other fields than it has")
     hints = get_type_hints(known)
@@ -256,9 +245,8 @@ class _Damage(Exception):
 
 
 def _foreign(path: Path) -> ModelFileError:
-    return ModelFileError(
-        f"{path} is not a model file of ccot: pass a file written by `ccot fit` or by save()"
-    )
+    remedy = "pass a file written by `ccot fit` or by save()"
+    return ModelFileError(f"{path} is not a model file of ccot: {remedy}")
 
 
 def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
@@ -291,10 +279,9 @@ def _check_version(version: Any, made_by: Any, path: Path) -> None:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise _Damage(f"the version {str(version)[:20]}")
     if version > VERSION:
-        raise ModelFileError(
-            f"{path} was written by a later ccot ({str(made_by)[:20]}; format {version}, this one "
-            f"reads up to {VERSION}): run pip install --upgrade ccot"
-        )
+        formats = f"{str(made_by)[:20]}; format {version}, this one reads up to {VERSION}"
+        later = f"{path} was written by a later ccot ({formats})"
+        raise ModelFileError(f"{later}: run pip install --upgrade ccot")
 
 
 @contextmanager

@@ -23,9 +23,7 @@ class VersionedPickle:
         state = dict(state)
         made_by = state.pop(_KEY, "an earlier version")
         if made_by != __version__:
-            raise pickle.UnpicklingError(
-                f"this {type(self).__name__} was pickled by ccot {made_by}, and this is "
-                f"{__version__}: load it there and write it by save(), whose files later versions "
-                "read"
-            )
+            problem = f"this {type(self).__name__} was pickled by ccot {made_by}, and this is"
+            remedy = "load it there and write it by save(), whose files later versions read"
+            raise pickle.UnpicklingError(f"{problem} {__version__}: {remedy}")
         super().__setstate__(state)  # type: ignore[misc]

@@ -14,10 +14,7 @@ _UPGRADES: dict[type, Upgrade] = {}
 
 
 def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:
-    """Let a dataclass or enum be written to files under its own name, and be read by former names.
-
-    ``upgrade`` takes the fields that a file holds and returns those that the class has now.
-    """
+    """Let a class be written to files, and be read by former names, its fields by ``upgrade``."""
 
     def register(kind: Kind) -> Kind:
         name = kind.__name__

@@ -27,14 +27,11 @@ _GPU_SHARE = 6
 
 @dataclass(frozen=True)
 class Backend:
-    """Where the arithmetic happens: NumPy (``device`` is None), or PyTorch on some device.
-
-    ``xp`` is the array library, ``chunk_bytes`` how much memory a batch of kernels may take.
-    """
+    """Where the arithmetic happens: NumPy (``device`` is None), or PyTorch on some device."""
 
     xp: Any
     device: str | None
-    chunk_bytes: int
+    chunk_bytes: int  # what a batch of kernels may take
 
     def send(self, array: Any) -> Any:
         """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""
@@ -43,8 +40,10 @@ class Backend:
         if sp.issparse(array):
             starts, columns, values = map(self.send, (array.indptr, array.indices, array.data))
             return self._sparse(starts, columns, values, array.shape)
-        if isinstance(array, np.ndarray) and not _is_plain(array):
-            array = array.copy()
+        if isinstance(array, np.ndarray):
+            # PyTorch wants to write to what it shares, and cannot go backwards through it.
+            shared = array.flags.writeable and min(array.strides, default=0) >= 0
+            array = array if shared else array.copy()
         return self.xp.asarray(array, device=self.device)
 
     def squared(self, matrix: Any) -> Any:
@@ -75,17 +74,8 @@ class Backend:
         kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
         return cuda.mem_get_info(self.device)[0] + kept
 
-    def dtype(self, name: str) -> Any:
-        """Return the library's dtype of that name."""
-        return getattr(self.xp, name)
-
 
 NUMPY = Backend(np, None, _CPU_CHUNK_BYTES)
-
-
-def _is_plain(array: np.ndarray) -> bool:
-    """Tell whether PyTorch can share an array: it wants to write, and cannot go backwards."""
-    return array.flags.writeable and min(array.strides, default=0) >= 0
 
 
 def namespace(array: Any) -> Any:
@@ -118,11 +108,9 @@ def choose_backend(device: str | None, dtype: str = "float32") -> Backend:
 def fall_back(reason: str) -> Backend:
     """Warn the line that called into the package, and return NumPy."""
     frame, level = sys._getframe(), 1
-    package = __name__.partition(".")[0]
-    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+    while frame.f_back and f"{frame.f_globals.get('__name__')}.".startswith("ccot."):
         frame, level = frame.f_back, level + 1
-    message = f"{reason}; computing with NumPy instead"
-    warnings.warn(message, RuntimeWarning, stacklevel=level)
+    warnings.warn(f"{reason}; computing with NumPy instead", RuntimeWarning, stacklevel=level)
     return NUMPY
 
 
@@ -139,29 +127,20 @@ def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
     try:
         return [work(items)]
     except (MemoryError, RuntimeError) as error:
-        if len(items) < 2 or not _is_lack_of_memory(error):
+        # PyTorch's error has no type of its own on every device.
+        words = "out of memory", "can't allocate memory", "alloc_failed"
+        no_room = isinstance(error, MemoryError) or any(w in str(error).lower() for w in words)
+        if len(items) < 2 or not no_room:
             raise
     # The error is gone by now, and with it the frames that held what did fit.
     half = len(items) // 2
     return [*in_parts_that_fit(work, items[:half]), *in_parts_that_fit(work, items[half:])]
 
 
-def _is_lack_of_memory(error: Exception) -> bool:
-    """Tell so of NumPy's error and of PyTorch's, which has no type of its own on every device."""
-    words = "out of memory", "can't allocate memory", "alloc_failed"
-    return isinstance(error, MemoryError) or any(word in str(error).lower() for word in words)
-
-
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep matrix products on the calling thread.
-
-    Workers then do not fight for cores, every ``n_jobs`` does the same arithmetic, and the threads
-    of BLAS do not go on spinning after a product while others have work to do.
-    """
+    """Keep matrix products on the calling thread: every ``n_jobs`` does the same arithmetic."""
     return _blas().limit(limits=1, user_api="blas")
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    # Looking for the libraries takes milliseconds: once is enough.
-    return ThreadpoolController()
+# Looking for the libraries takes milliseconds: once is enough.
+_blas = cache(ThreadpoolController)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 
@@ -17,8 +18,6 @@ def total_bytes() -> int | None:
 def free_bytes() -> int | None:
     """Return how much memory may still be taken; None where the system does not tell."""
     listing = Path("/proc/meminfo")
-    if listing.exists():
-        for line in listing.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
-    return total_bytes()
+    text = listing.read_text(encoding="ascii") if listing.exists() else ""
+    available = re.search(r"^MemAvailable:\s*(\d+)", text, re.MULTILINE)
+    return 1024 * int(available[1]) if available else total_bytes()

@@ -28,10 +28,7 @@ class StageState(NamedTuple):
 
 
 class TimeLeft:
-    """How far a stage is and how long it will still take, by what it took so far.
-
-    One thread may write while another reads.
-    """
+    """How far a stage is, and how long it will take; one thread may write while another reads."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

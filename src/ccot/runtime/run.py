@@ -24,10 +24,8 @@ def as_generator(random_state: RandomState, rng: Any = None) -> np.random.Genera
         return np.random.default_rng(random_state.randint(2**31, size=4))
     if random_state is None or isinstance(random_state, Integral | np.random.Generator):
         return np.random.default_rng(random_state)
-    raise ValueError(
-        "random_state must be an integer, a numpy Generator or RandomState, or None, "
-        f"not {random_state!r}"
-    )
+    kinds = "an integer, a numpy Generator or RandomState, or None"
+    raise ValueError(f"random_state must be {kinds}, not {random_state!r}")
 
 
 class Progress(Protocol):
@@ -45,11 +43,9 @@ def no_progress(message: str, done: float = 0, total: float = 0) -> None:
 def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) -> Iterator[T]:
     """Yield items, and tell how many of them were dealt with."""
     total = len(items) if isinstance(items, Sized) else total
-    done = 0
-    progress(stage, done, total)
-    for item in items:
+    progress(stage, 0, total)
+    for done, item in enumerate(items, 1):
         yield item
-        done += 1
         progress(stage, done, total)
 
 
@@ -78,10 +74,7 @@ class Checkpoint:
         yield from rest(0)
 
     def loop(self, name: str, state: T, step: Callable[[T], T]) -> Iterator[T]:
-        """Yield the states of a loop without end, of which the last is enough to go on.
-
-        The caller decides by a state, not by a count, when to stop.
-        """
+        """Yield the states of an endless loop; by a state, not a count, the caller may stop."""
         while True:
             state = step(state)
             yield state
@@ -92,11 +85,7 @@ NO_CHECKPOINT = Checkpoint()
 
 @dataclass(frozen=True)
 class Run:
-    """One run of an algorithm, apart from its data and settings.
-
-    ``progress`` receives messages, ``checkpoint`` keeps finished pieces, and ``n_jobs`` counts
-    workers as joblib does.
-    """
+    """One run of an algorithm, apart from its data and settings; ``n_jobs`` is as in joblib."""
 
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     progress: Progress = no_progress

@@ -12,11 +12,7 @@ MEMORY_BYTES = 2**22
 
 
 class SpilledArray:
-    """One array, written piece by piece.
-
-    Up to ``MEMORY_BYTES`` it is an array in memory; beyond, a memory-mapped file in the folder for
-    temporary files, which is deleted with the last array that uses it.
-    """
+    """One array, written piece by piece; beyond ``MEMORY_BYTES``, to a temporary file."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
@@ -50,8 +46,6 @@ class SpilledArray:
             # A full disk may show only now.
             self._file.flush()
         except OSError as error:
-            raise OSError(
-                f"the labels do not fit into {tempfile.gettempdir()} ({error.strerror}): set "
-                "TMPDIR to a folder with more room"
-            ) from error
+            full = f"the labels do not fit into {tempfile.gettempdir()} ({error.strerror})"
+            raise OSError(f"{full}: set TMPDIR to a folder with more room") from error
         self._pieces, self._held = [], 0

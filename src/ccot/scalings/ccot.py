@@ -49,7 +49,7 @@ def fit_ccot(
         draws = _draw_squares(matrix.shape, settings, run.rng)
         first = next(draws)
         solver = prepare(matrix, first, settings, run.n_jobs)
-        found = _vote_until_stable(matrix, solver, first, draws, settings, run)
+        found = _vote_until_stable(matrix, solver, first, draws, run)
         return replace(found, block_means=block_means(matrix, found.row, found.column))
 
 
@@ -65,16 +65,11 @@ def _draw_squares(
 
 
 def _vote_until_stable(
-    matrix: Matrix,
-    solver: DrawSolver,
-    first: np.ndarray,
-    more: Iterator[np.ndarray],
-    settings: CCOTSettings,
-    run: Run,
+    matrix: Matrix, solver: DrawSolver, first: np.ndarray, more: Iterator[np.ndarray], run: Run
 ) -> StepCoclustering:
     """Return the vote of the draws, with more draws until no label changes."""
     # "auto" makes at least two rounds of draws.
-    expected = len(first) * (2 if settings.n_samplings == "auto" else 1)
+    expected = len(first) * (2 if solver.settings.n_samplings == "auto" else 1)
     partitions = [_solve_draws(solver, first, run, 0, expected)]
     found = decide(matrix, solver, partitions[0])
     for draws in more:
@@ -86,7 +81,7 @@ def _vote_until_stable(
         if all(np.array_equal(old.labels, new.labels) for old, new in sides):
             break
     run.progress(_in_words(found))
-    return replace(found, reg=float(settings.reg))
+    return replace(found, reg=float(solver.settings.reg))
 
 
 def short_fit(settings: CCOTSettings, run: Run) -> Callable[[Matrix, float], StepCoclustering]:
@@ -114,15 +109,13 @@ def _solve_draws(
     solver: DrawSolver, draws: np.ndarray, run: Run, n_done: int, expected: int
 ) -> DrawPartitions:
     """Solve draws and read their steps; those that a checkpoint holds are not solved again."""
-    batches = run.checkpoint.series(
-        "draws",
-        len(draws),
-        lambda n_kept: _solve_in_batches(solver, draws[n_kept:], run),
-        lambda batch: len(batch.members),
-    )
+
+    def rest(n_kept: int) -> Iterator[DrawPartitions]:
+        return _solve_in_batches(solver, draws[n_kept:], run)
+
     run.progress("draws", n_done, expected)
     partitions = []
-    for batch in batches:
+    for batch in run.checkpoint.series("draws", len(draws), rest, lambda one: len(one.members)):
         partitions.append(batch)
         n_done += len(batch.members)
         run.progress("draws", n_done, expected)
@@ -149,12 +142,9 @@ def _solve_anywhere(solver: DrawSolver, draws: np.ndarray, n_jobs: int | None) -
     try:
         return solver.partitions(draws)
     except BrokenProcessPool:
-        warnings.warn(
-            "a worker process was lost, perhaps for lack of memory: its draws are solved by "
-            "threads of this process",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        lost = "a worker process was lost, perhaps for lack of memory"
+        message = f"{lost}: its draws are solved by threads of this process"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
     with parallel_config("threading", n_jobs=effective_n_jobs(n_jobs)):
         return solver.partitions(draws)
 
@@ -192,8 +182,7 @@ def _vote_on_side(
     agrees: np.ndarray,
 ) -> StepSide:
     """Return the side of a reference draw with the labels that the agreeing draws vote for."""
-    n_clusters = winning_number(steps.n_clusters)
-    detector = solver.settings.detector
+    n_clusters, detector = winning_number(steps.n_clusters), solver.settings.detector
     reference = read_steps(placement.scaling(points), detector, n_clusters, placement)
     labels, confidence = vote(members, steps.labels, agrees, reference.labels)
     shares = number_shares(steps.n_clusters)

@@ -96,8 +96,8 @@ def _start_support(rows: AnySimilarities, n_support: int | None) -> np.ndarray:
     if n_support is None:
         return rows.among(None)
     by_degree = np.argsort(rows.degrees(), kind="stable")
-    chosen = by_degree[np.linspace(0, len(by_degree) - 1, n_support).round().astype(np.int64)]
-    return rows.among(chosen)
+    places = np.linspace(0, len(by_degree) - 1, n_support).round().astype(np.int64)
+    return rows.among(by_degree[places])
 
 
 def _align_side(

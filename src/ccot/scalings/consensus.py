@@ -1,8 +1,4 @@
-"""From the labels of many draws to one vote.
-
-The number of clusters found most often wins. The draws that found it are matched, cluster by
-cluster, with a reference partition of all points, and then vote.
-"""
+"""From the labels of many draws to one vote: the number found most often wins, then labels."""
 
 from __future__ import annotations
 

@@ -1,12 +1,7 @@
 r"""Costs between the rows and the columns of square draws.
 
-Row ``i`` and column ``j`` of a square matrix ``D`` have the same length, and the cost of moving
-one to the other is
-
-.. math:: M_{ij} = \|x_i - y_j\|^2 = \|x_i\|^2 + \|y_j\|^2 - 2 (D D)_{ij}.
-
-The norms only rescale rows and columns of the Gibbs kernel :math:`e^{-\lambda M}`: the solver sees
-the cross term alone, and the norms are added to the logarithms of its scalings.
+They are :math:`M_{ij} = \|x_i - y_j\|^2 = \|x_i\|^2 + \|y_j\|^2 - 2 (D D)_{ij}`. The norms only
+rescale the Gibbs kernel: the solver sees the product, and its scalings get them afterwards.
 """
 
 from __future__ import annotations
@@ -37,10 +32,9 @@ def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) ->
     """Compute the row-column costs of a batch of squares, or of one sparse square."""
     if sp.issparse(squares):
         squared = squares.multiply(squares)
-        row_norms = np.asarray(squared.sum(axis=1), dtype=np.float64).reshape(1, -1)
-        column_norms = np.asarray(squared.sum(axis=0), dtype=np.float64).reshape(1, -1)
+        norms = [np.asarray(squared.sum(axis), np.float64).reshape(1, -1) for axis in (1, 0)]
         cross = np.asarray((squares @ squares).toarray())[None]
-        return SquareCosts(row_norms, column_norms, cross if dtype is None else cross.astype(dtype))
+        return SquareCosts(norms[0], norms[1], cross if dtype is None else cross.astype(dtype))
     xp = array_namespace(squares)
     row_norms, column_norms = _squared_norms(squares, -1), _squared_norms(squares, -2)
     factor = squares if dtype is None else xp.astype(squares, dtype)
@@ -49,19 +43,18 @@ def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) ->
 
 
 def _squared_norms(squares: Array, axis: int) -> Array:
-    xp = array_namespace(squares)
     if isinstance(squares, np.ndarray):
         norms = np.einsum("bij,bij->bi" if axis == -1 else "bij,bij->bj", squares, squares)
         return norms.astype(np.float64)
+    xp = array_namespace(squares)
     return xp.astype(xp.linalg.vector_norm(squares, axis=axis), xp.float64) ** 2
 
 
 class CrossedCosts:
     """Costs of all crossings of two squares, summed from products that they share.
 
-    A strip of rows of ``D @ D`` is the sum, over the five strips of columns, of that part of the
-    rows times the rows opposite. Both come from one of two squares, so four products for each strip
-    serve all crossings. Sums over the first two strips, and over the last three, are shared too.
+    A strip of rows of ``D @ D`` is the sum, over five strips of columns, of that part of the rows
+    times the rows opposite. Both come from one of two squares: four products a strip serve all.
     """
 
     def __init__(self, size: int, dtype: Any) -> None:

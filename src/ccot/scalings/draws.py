@@ -14,6 +14,7 @@ from array_api_compat import device as array_device
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.utils import gen_batches
+from sklearn.utils.extmath import safe_sparse_dot
 
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import Backend, choose_backend, in_parts_that_fit, one_blas_thread
@@ -93,8 +94,7 @@ class DrawPlacement(StepPlacement):
         if self.members is not None:
             points = points[:, self.members]
         points = _shifted(points, self.offset, self.scale)
-        products = points @ self.anchors.T
-        log_kernel = products.toarray() if is_sparse(products) else products
+        log_kernel = safe_sparse_dot(points, self.anchors.T, dense_output=True)
         log_kernel -= _squared_norms(self.anchors) / 2
         mass = 1 / len(self.log_anchor_scaling)
         # Terms that depend on the point alone are part of its scaling and not of the sum.
@@ -102,15 +102,13 @@ class DrawPlacement(StepPlacement):
         return scaling + _squared_norms(points) / 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class DrawSolver:
-    r"""Solves draws of one matrix.
+    r"""Solves draws of one matrix; log scalings that differ by ``resolution`` are equal.
 
-    ``products`` is the matrix, shifted and scaled, in the precision of the products, on the device.
-    A shift does not change the partitions and spares the arithmetic large numbers; a sparse matrix
-    is not shifted. The scale is such that the exponent of the kernel, the paper's
-    :math:`-\lambda M`, is minus half the squared distance: then it is the plain product of a draw
-    with itself, up to norms. Differences of log scalings up to ``resolution`` are rounding.
+    ``products`` is the matrix on the device, shifted (if not sparse), which changes no partition,
+    and scaled so that the exponent of the kernel, the paper's :math:`-\lambda M`, is the plain
+    product of a draw with itself, up to norms.
     """
 
     matrix: Matrix
@@ -140,7 +138,7 @@ class DrawSolver:
         factor = 2 / (float(settings.reg) * unit)
         scale = largest / float(np.sqrt(factor))
         spread = factor * float(np.max(highest - lowest))
-        extent = factor * float(max(np.abs(lowest).max(), np.abs(highest).max()))
+        extent = factor * float(np.abs([lowest, highest]).max())
         single = spread < _FLOAT32_RANGE and settings.tol >= _FLOAT32_TOL
         precision = "float32" if single else "float64"
         backend = choose_backend(settings.device)
@@ -148,17 +146,9 @@ class DrawSolver:
             products = matrix / scale
         else:
             products = backend.send(_shifted_in_parts(matrix, offset, scale, precision))
-        return cls(
-            matrix=matrix,
-            products=products,
-            offset=offset,
-            scale=scale,
-            precision=precision,
-            resolution=16 * float(np.finfo(precision).eps) * (1 + extent),
-            backend=backend,
-            settings=settings,
-            n_jobs=n_jobs,
-        )
+        resolution = 16 * float(np.finfo(precision).eps) * (1 + extent)
+        numbers = offset, scale, precision, resolution
+        return cls(matrix, products, *numbers, backend, settings, n_jobs)
 
     def partitions(self, draws: np.ndarray) -> DrawPartitions:
         """Solve draws by joblib's active backend, threads by default, and read their steps."""
@@ -198,15 +188,10 @@ class DrawSolver:
     def solve_task(self, chunks: list[np.ndarray]) -> DrawPartitions:
         """Solve the draws of one task and read the steps of their scalings."""
         answer = join_scalings(self._solve_chunks(chunks))
-        members = np.concatenate(chunks)
+        members, fetch = np.concatenate(chunks), self.backend.fetch
         row, column = self._steps(answer, members)
-        return DrawPartitions(
-            members=members,
-            row=row,
-            column=column,
-            n_iter=self.backend.fetch(answer.n_iter),
-            converged=self.backend.fetch(answer.error) <= self.settings.tol,
-        )
+        converged = fetch(answer.error) <= self.settings.tol
+        return DrawPartitions(members, row, column, fetch(answer.n_iter), converged)
 
     def _solve_chunks(self, chunks: list[np.ndarray]) -> list[Scalings]:
         """Solve chunks in the same memory: fresh memory costs as much time as the transport."""
@@ -247,29 +232,23 @@ class DrawSolver:
     def _scale(self, costs: SquareCosts) -> Scalings:
         """Return the scalings of rows and columns; the memory of the products is overwritten."""
         xp = array_namespace(costs.row_norms)
-        answer = sinkhorn(
-            costs.cross,
-            max_iter=self.settings.max_iter,
-            tol=self.settings.tol,
-            check_every=1 if self.backend.device is None else _CHECK_EVERY,
-            overwrite=True,
-            # The inequality of Cauchy and Schwarz bounds the products.
-            reach=math.sqrt(float(xp.max(costs.row_norms)) * float(xp.max(costs.column_norms))),
-        )
+        row_norms, column_norms = costs.row_norms, costs.column_norms
+        # The inequality of Cauchy and Schwarz bounds the products.
+        reach = math.sqrt(float(xp.max(row_norms)) * float(xp.max(column_norms)))
+        limits = {"max_iter": self.settings.max_iter, "tol": self.settings.tol, "reach": reach}
+        check_every = 1 if self.backend.device is None else _CHECK_EVERY
+        answer = sinkhorn(costs.cross, check_every=check_every, overwrite=True, **limits)
         # The norms were left out of the kernel; they are added to the scalings.
-        return replace(
-            answer,
-            log_row=answer.log_row + costs.row_norms / 2,
-            log_column=answer.log_column + costs.column_norms / 2,
-        )
+        log_row, log_column = answer.log_row + row_norms / 2, answer.log_column + column_norms / 2
+        return replace(answer, log_row=log_row, log_column=log_column)
 
     def _steps(self, answer: Scalings, members: np.ndarray) -> tuple[Steps, Steps]:
         """Return the steps of rows and of columns, computed on the device of the scalings."""
         tested = self.settings.detector == "multiscale"
         repeated = self.settings.sampling == "replacement"
-        on_host = repeated or not tested
-        fetch = self.backend.fetch if on_host else lambda array: array
-        log_row, log_column = fetch(answer.log_row), fetch(answer.log_column)
+        log_row, log_column = answer.log_row, answer.log_column
+        if repeated or not tested:
+            log_row, log_column = map(self.backend.fetch, (log_row, log_column))
         n_rows, n_columns = self.settings.n_row_clusters, self.settings.n_column_clusters
         if repeated and tested:
             row = [self._read_once(*draw) for draw in zip(log_row, members, strict=True)]
@@ -283,12 +262,9 @@ class DrawSolver:
         xp = array_namespace(log_scaling)
         order = xp.argsort(log_scaling, axis=1, stable=False)
         vector = xp.arange(order.shape[0], device=array_device(order))[:, None]
-        jumps = find_scaling_jumps(
-            log_scaling[vector, order],
-            self.settings.detector,
-            n_jumps=None if n_clusters is None else n_clusters - 1,
-            resolution=self.resolution,
-        )
+        ranked, n_jumps = log_scaling[vector, order], n_clusters and n_clusters - 1
+        detector, resolution = self.settings.detector, self.resolution
+        jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps, resolution=resolution)
         steps = label_steps(order, jumps.mask, jumps.strength)
         if isinstance(order, np.ndarray):
             return steps
@@ -328,11 +304,9 @@ def _shifted(points: Matrix, offset: float, scale: float) -> Matrix:
     return (points - offset if offset else points) / scale
 
 
-def _shifted_in_parts(
-    matrix: np.ndarray, offset: float, scale: float, precision: str
-) -> np.ndarray:
+def _shifted_in_parts(matrix: np.ndarray, offset: float, scale: float, dtype: str) -> np.ndarray:
     """Return the shifted and scaled matrix without a second copy in double precision."""
-    answer = np.empty_like(matrix, dtype=precision)
+    answer = np.empty_like(matrix, dtype=dtype)
     for part in gen_batches(len(matrix), max(1, _CELLS_AT_ONCE // matrix.shape[1])):
         answer[part] = _shifted(matrix[part], offset, scale)
     return answer
@@ -347,7 +321,6 @@ def _squared_norms(points: Matrix) -> np.ndarray:
 def _cost_range(square: Matrix) -> tuple[float, float, float]:
     """Return the typical cost of a draw and the range of its products, by some of its rows."""
     some = square[:: max(1, square.shape[0] // _ROWS_TO_LOOK_AT)]
-    cross = some @ square
-    cross = cross.toarray() if is_sparse(cross) else cross
+    cross = safe_sparse_dot(some, square, dense_output=True)
     norms = _squared_norms(some)[:, None] + _squared_norms(square.T)
     return typical_cost(norms - 2 * cross), float(cross.min()), float(cross.max())

@@ -1,8 +1,7 @@
 r"""Positions of jumps in sorted values.
 
-All detectors look for local maxima of
-:math:`F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|` on the sorted values and on
-coarser and coarser averages of them, and want a chain of such maxima from fine to coarse.
+All detectors want a chain, from fine to coarse averages of the values, of local maxima of
+:math:`F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|`.
 """
 
 from __future__ import annotations
@@ -61,24 +60,20 @@ def detect_jumps(
 
     Parameters
     ----------
-    sorted_values : array-like of shape (n_values,)
-        Values in ascending order; for scaling vectors, their logarithms.
+    sorted_values : array-like of shape (n_values,), ascending; for scalings, their logarithms
     method : {"multiscale", "authors", "paper"}, default="multiscale"
         ``"multiscale"`` accepts only jumps that stand out against the spacing of the values around
         them; it finds clusters down to a few values, at the ends too. ``"authors"`` is the paper's
         published code: no test of significance, no cuts close to the ends. ``"paper"`` is section
         3.5 to the letter, see the notes.
-    n_jumps : int, optional
-        Return exactly this many jumps, the strongest, significant or not.
+    n_jumps : int, optional, returns exactly this many jumps, the strongest, significant or not
     level : float, default=0.02
         Loose bound on the probability of a false jump in a vector without structure (multiscale).
-    return_strength : bool, default=False
-        Also return the strength of every jump.
+    return_strength : bool, default=False, returns also the strength of every jump
 
     Returns
     -------
-    positions : ndarray of int
-        Increasing; how many values lie before each jump.
+    positions : ndarray of int, increasing: how many values lie before each jump
     strength : ndarray of float, only with ``return_strength``
         Minus the decimal logarithm of the bound on a false alarm (``"multiscale"``), or the height
         relative to the range.
@@ -116,12 +111,10 @@ def detect_jumps(
     """
     values = _check_sorted(sorted_values)
     _check_request(len(values), method, n_jumps)
-    if len(values) < 2:
-        positions, strength = np.empty(0, dtype=np.int64), np.empty(0)
-    else:
+    positions, strength = np.empty(0, dtype=np.int64), np.empty(0)
+    if len(values) > 1:
         jumps = find_jumps(values, method, n_jumps=n_jumps, level=level)
-        positions = np.flatnonzero(jumps.mask) + 1
-        strength = jumps.strength[jumps.mask]
+        positions, strength = np.flatnonzero(jumps.mask) + 1, jumps.strength[jumps.mask]
     return (positions, strength) if return_strength else positions
 
 
@@ -159,10 +152,9 @@ def find_jumps(
 
 def find_scaling_jumps(sorted_log_scaling: Array, method: str, **options: Any) -> Jumps:
     """Find the jumps in sorted log scalings; only ``"multiscale"`` looks at the logarithms."""
-    values = sorted_log_scaling
     if method != "multiscale":
-        values = np.exp(values - values[..., -1:])
-    return find_jumps(values, method, **options)
+        sorted_log_scaling = np.exp(sorted_log_scaling - sorted_log_scaling[..., -1:])
+    return find_jumps(sorted_log_scaling, method, **options)
 
 
 def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
@@ -192,11 +184,11 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
     for link in range(n_links):
         if link:
             totals, sizes = _pair(totals), _pair(sizes)
-            peak = _is_peak(_cost(totals / sizes))
+            peak = xp.reshape(_is_peak(_cost(totals / sizes)), (-1,))
             # A jump at the border of two intervals is in both: one of them is enough for the chain.
-            (kept,) = xp.nonzero(
-                _pick(peak, vector, place >> link) | _pick(peak, vector, (place + 1) >> link)
-            )
+            start = vector * totals.shape[1]
+            left, right = (xp.take(peak, start + (one >> link)) for one in (place, place + 1))
+            (kept,) = xp.nonzero(left | right)
             chained, vector, place, gap = (xp.take(x, kept) for x in (chained, vector, place, gap))
         for side, log_chance in zip((-1, 1), log_chances, strict=True):
             near = vector * n_values + place + (side > 0)
@@ -214,11 +206,6 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
     evidence = xp.zeros_like(gaps)
     evidence[candidates] = xp.clip(-log_bound, 0.0, None) / math.log(10)
     return evidence
-
-
-def _pick(table: Array, row: Array, column: Array) -> Array:
-    xp = array_namespace(table)
-    return xp.take(xp.reshape(table, (-1,)), row * table.shape[1] + column)
 
 
 def _pair(totals: Array) -> Array:
@@ -264,17 +251,16 @@ def _paper(batch: np.ndarray) -> np.ndarray:
 def _authors(batch: np.ndarray) -> np.ndarray:
     mask = np.zeros((len(batch), batch.shape[-1] - 1), dtype=bool)
     for row, values in zip(mask, batch, strict=True):
-        row[_authors_positions(values) - 1] = True
+        row[_authors_jumps(values)] = True
     return mask
 
 
-def _authors_positions(values: np.ndarray) -> np.ndarray:
-    """Return the jumps of the published code, as numbers of values before the jump."""
+def _authors_jumps(values: np.ndarray) -> list[int] | np.ndarray:
+    """Return the places of the jumps of the published code among the gaps."""
     octaves = int(np.log2(len(values)))
     if octaves < 4:
         gaps = np.diff(values)
-        places = [i for i in range(3, len(values) - 3) if gaps[i] > max(gaps[i + 1 : i + 3])]
-        return np.array(places, dtype=np.int64) + 1
+        return [i for i in range(3, len(values) - 3) if gaps[i] > max(gaps[i + 1 : i + 3])]
     n_scales = 2 if octaves < 7 else 4
     coarse, scales = values, []
     for scale in range(1, n_scales + 1):
@@ -284,7 +270,7 @@ def _authors_positions(values: np.ndarray) -> np.ndarray:
     # Only the finest and the coarsest scale decide; the published code does not use the others.
     finest, coarsest = scales[0], scales[-1] * 2 ** (n_scales - 1)
     near = np.abs(finest[:, None] - coarsest[None, :]) < 2 * n_scales
-    return finest[near.any(axis=1)]
+    return finest[near.any(axis=1)] - 1
 
 
 def _authors_scale(values: np.ndarray, window: int) -> np.ndarray:

@@ -1,8 +1,4 @@
-"""Similarities of the rows, or of the columns, of a matrix: of all pairs, or to a few landmarks.
-
-With landmarks the features of a point are its similarities to these, weighted so that inner
-products of features approximate similarities (Nyström's method): everything is linear in n.
-"""
+"""Similarities of rows or of columns: of all pairs, or, in linear time, to a few landmarks."""
 
 from __future__ import annotations
 
@@ -23,6 +19,7 @@ from ccot.transport.low_rank import LowRankKernel
 from ccot.transport.sinkhorn import extend_scaling
 
 KernelSpec = str | Callable[..., Any]
+_BY_LOGARITHMS = 'loss="kl" compares similarities by their logarithms'
 
 # Eigenvalues of the landmark similarities below this times the largest are rounding errors.
 _WEAKEST = 1e-10
@@ -87,12 +84,8 @@ def own_similarity(
 def nystrom(
     points: Any, chosen: np.ndarray, kernel: KernelSpec
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return features whose inner products are about the similarities of points.
-
-    ``chosen`` are the landmarks. Returns weights, which turn similarities to landmarks into
-    features; the bandwidth, 0 if not Gaussian; and the features. See Williams and Seeger (2000),
-    Using the Nyström method to speed up kernel machines, NIPS 13.
-    """
+    """Return weights that turn similarities to landmarks into features, bandwidth and features."""
+    # Inner products of features approximate similarities: Williams and Seeger (2000), NIPS 13.
     similar, bandwidth = own_similarity(points, kernel, points[chosen])
     values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
     kept = values > _WEAKEST * values.max()
@@ -136,10 +129,8 @@ class Similarities:
     def check_logarithm(self) -> None:
         """Refuse similarities that have no logarithm."""
         if self.matrix.min() < 0:
-            raise ValueError(
-                'loss="kl" compares similarities by their logarithms, but some are negative: '
-                'use loss="square" or a non-negative kernel'
-            )
+            remedy = 'use loss="square" or a non-negative kernel'
+            raise ValueError(f"{_BY_LOGARITHMS}, but some are negative: {remedy}")
 
     def operator(self, backend: Backend, loss: str) -> Any:
         """Return the similarities as a matrix on the device, to be used in products."""
@@ -165,13 +156,9 @@ class Similarities:
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
         """Return the placement of unseen points, given the factors of the potential."""
-        return KernelPlacement(
-            similarities=self,
-            potential=potential,
-            n_points=len(self.matrix),
-            width=(self.matrix if self.points is None else self.points).shape[1],
-            **solved,
-        )
+        width = (self.matrix if self.points is None else self.points).shape[1]
+        solved |= {"n_points": len(self.matrix), "width": width}
+        return KernelPlacement(similarities=self, potential=potential, **solved)
 
     def features(self) -> np.ndarray:
         """Return what :meth:`to` gives for the points themselves."""
@@ -209,9 +196,9 @@ class LowRankSimilarities:
     def check_logarithm(self) -> None:
         """Refuse similarities whose logarithms are not known."""
         if self.landmarks.kernel != "rbf":
+            remedy = 'use that, loss="square" or kernel_rank=None'
             raise ValueError(
-                'loss="kl" compares similarities by their logarithms, which landmarks give for '
-                'kernel="rbf" only: use that, loss="square" or kernel_rank=None'
+                f'{_BY_LOGARITHMS}, which landmarks give for kernel="rbf" only: {remedy}'
             )
 
     def operator(self, backend: Backend, loss: str) -> LowRankKernel:
@@ -235,13 +222,9 @@ class LowRankSimilarities:
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
         """Return the placement of new points, which needs the landmarks alone."""
-        return KernelPlacement(
-            similarities=self.landmarks,
-            potential=(self.factor.T @ potential[0], *potential[1:]),
-            n_points=len(self.factor),
-            width=self.points.shape[1],
-            **solved,
-        )
+        potential = (self.factor.T @ potential[0], *potential[1:])
+        solved |= {"n_points": len(self.factor), "width": self.points.shape[1]}
+        return KernelPlacement(similarities=self.landmarks, potential=potential, **solved)
 
     def features(self) -> np.ndarray:
         """Return the features of the fitted points."""
@@ -295,32 +278,26 @@ def check_memory(
     shape: tuple[int, int], n_support: int | None, rank: int | None, free: int | None = None
 ) -> None:
     """Raise an error if the similarities will not fit into memory."""
-    free = free_bytes() if free is None else free
-    needed = bytes_needed(shape, n_support, rank)
+    free, needed = free or free_bytes(), bytes_needed(shape, n_support, rank)
     if free is None or needed <= free:
         return
-    way_out = "n_support=100"
-    if n_support is not None:
-        fewer = f"n_support below {n_support} or kernel_rank below {rank}"
-        way_out = 'kernel_rank="auto"' if rank is None else fewer
+    way_out = 'kernel_rank="auto"' if n_support else "n_support=100"
+    if n_support and rank:
+        way_out = f"n_support below {n_support} or kernel_rank below {rank}"
+    bytes_of = f"about {needed / 1e9:.1f} GB ({needed} bytes), and {free / 1e9:.1f} GB are free"
+    remedy = f"pass {way_out}, which makes time and memory linear in rows and columns"
     raise MemoryError(
-        f"CCOTGW on {shape[0]} rows and {shape[1]} columns needs about {needed / 1e9:.1f} GB "
-        f"({needed} bytes), and {free / 1e9:.1f} GB are free: pass {way_out}, which makes time "
-        "and memory linear in rows and columns"
+        f"CCOTGW on {shape[0]} rows and {shape[1]} columns needs {bytes_of}: {remedy}"
     )
 
 
 def bytes_needed(shape: tuple[int, int], n_support: int | None, rank: int | None) -> int:
     """Return an estimate of the memory that similarities and couplings take."""
     support = shape[0] if n_support is None else n_support
-    sides = [
-        # Similarities, and the distances they are computed from.
-        2 * size * (size if rank is None or size <= rank else rank)
-        # A coupling, its logarithm, its cost and its potential.
-        + 4 * size * support
-        for size in shape
-    ]
-    return 8 * (sum(sides) + support**2)
+    # Similarities, and the distances they are computed from.
+    similar = sum(2 * size * min(size, rank or size) for size in shape)
+    # A coupling, its logarithm, its cost and its potential.
+    return 8 * (similar + 4 * sum(shape) * support + support**2)
 
 
 def compare_points(

@@ -1,8 +1,4 @@
-"""CCOT of matrices with many rows: a pool of rows votes, the others are labelled.
-
-Rows outside the pool are labelled by the steps of the reference draw in closed form, part by part.
-The matrix is read twice and is never in memory.
-"""
+"""CCOT of matrices with many rows, read twice: a pool of rows votes, the others are labelled."""
 
 from __future__ import annotations
 
@@ -20,16 +16,19 @@ from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, Run
 from ccot.runtime.spilled import SpilledArray
 from ccot.runtime.types import Matrix
-from ccot.scalings.ccot import CCOTSettings, Prepare, fit_ccot
-from ccot.scalings.draws import DrawPlacement, DrawSolver
+from ccot.scalings.ccot import CCOTSettings, fit_ccot
+from ccot.scalings.draws import DrawPartitions, DrawSolver, solve_alone
 from ccot.scalings.sampling import pool_size
-from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, find_step
+from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, find_step, join
 from ccot.sources import RowSource
+from ccot.sources.dask_executor import DaskExecutor
 from ccot.sources.executors import Executor, ThreadExecutor, get_executor
 
 _VALUES_FOR_LAW = 2**20
 # Labelled rows are kept in pieces of about this many at most.
 _RUN_ROWS = 2**21
+# Tasks for each thread of the cluster and round of draws: several, since workers differ in speed.
+_TASKS_A_THREAD = 4
 
 
 def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclustering:
@@ -40,42 +39,26 @@ def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclus
     n_rows, n_pool = source.shape[0], pool_size(source.shape, settings.n_samplings)
     whole = n_pool == n_rows
     pool = np.arange(n_rows) if whole else np.sort(run.rng.choice(n_rows, n_pool, replace=False))
-    voted = fit_ccot(executor.gather(pool), settings, run, _draw_solver(executor))
+    here = isinstance(executor, ThreadExecutor)
+    prepare = DrawSolver.prepare if here else partial(_prepare_on_dask, executor)
+    voted = fit_ccot(executor.gather(pool), settings, run, prepare)
     if whole:
         return voted
     run.progress(f"{n_pool} of {n_rows} rows voted, the others are placed")
     with one_blas_thread():
-        row, means = _place_all_rows(source, executor, voted, pool, run.checkpoint)
-    return replace(_of_all(voted, row, pool), block_means=means)
-
-
-def _draw_solver(executor: Any) -> Prepare:
-    """Return what makes the solver of draws: on the cluster that has the rows, or here."""
-    if isinstance(executor, ThreadExecutor):
-        return DrawSolver.prepare
-    from ccot.scalings.dask_draws import prepare_on_dask
-
-    return partial(prepare_on_dask, executor)
-
-
-def _of_all(voted: StepCoclustering, row: StepSide, pool: np.ndarray) -> StepCoclustering:
-    """Return the placement of columns with row numbers of the whole matrix, not of the pool."""
-    placement = voted.column.placement
-    assert isinstance(placement, DrawPlacement)
-    assert placement.members is not None
-    placement = replace(placement, members=pool[placement.members], width=len(row.labels))
-    return replace(voted, row=row, column=replace(voted.column, placement=placement))
+        row, means = _place_all_rows(executor, voted, pool, run.checkpoint)
+    # The placement of columns gets row numbers of the whole matrix, not of the pool.
+    placement: Any = voted.column.placement
+    placement = replace(placement, members=pool[placement.members], width=n_rows)
+    column = replace(voted.column, placement=placement)
+    return replace(voted, row=row, column=column, block_means=means)
 
 
 def _place_all_rows(
-    source: RowSource,
-    executor: Executor,
-    voted: StepCoclustering,
-    pool: np.ndarray,
-    checkpoint: Checkpoint,
+    executor: Executor, voted: StepCoclustering, pool: np.ndarray, checkpoint: Checkpoint
 ) -> tuple[StepSide, np.ndarray]:
     """Return the side of all rows, and the block means."""
-    placer = RowPlacer.of(voted.row)
+    placer, source = RowPlacer.of(voted.row), executor.source
     nothing = dict.fromkeys(("confidence", "log_scaling"), np.empty(0, np.float32))
     nothing |= {"labels": np.empty(0, np.int32), "jumps": np.zeros_like(voted.row.jumps)}
 
@@ -205,7 +188,6 @@ class RowPlacer:
         scaling = self.placement.scaling(rows)
         labels = find_step(scaling, self.placement.thresholds)
         confidence = self.agreement * self.law.posterior(scaling, labels)
-        below = (scaling[:, None] <= self.placement.thresholds).sum(axis=0)
         if known is not None:
             positions, voted, share = known
             labels[positions], confidence[positions] = voted, share
@@ -214,6 +196,31 @@ class RowPlacer:
             confidence=confidence.astype(np.float32),
             log_scaling=scaling.astype(np.float32),
             sums=(np.eye(len(self.law.size))[:, labels] @ rows)[None],
-            below=below,
+            below=(scaling[:, None] <= self.placement.thresholds).sum(axis=0),
             n_outside=int(self.law.stands_on_none(scaling).sum()),
         )
+
+
+def _prepare_on_dask(
+    executor: DaskExecutor, matrix: Matrix, draws: np.ndarray, *options: Any
+) -> DaskDrawSolver:
+    """Return a solver of draws of the rows that the executor gathered last."""
+    local = DrawSolver.prepare(matrix, draws, *options)
+    # Computed again on the cluster from the rows held there: the same numbers, no transfer.
+    again = DrawSolver.prepare, executor.gathered, draws[:4], *options
+    remote = executor.client.submit(*again, pure=False)
+    return DaskDrawSolver(**vars(local), client=executor.client, remote=remote)
+
+
+@dataclass(frozen=True)
+class DaskDrawSolver(DrawSolver):
+    """A solver whose batches are solved by the workers, which hold the same solver, ``remote``."""
+
+    client: Any
+    remote: Any
+
+    def partitions(self, draws: np.ndarray) -> DrawPartitions:
+        """Solve draws on the cluster and read the steps of their scalings."""
+        n_workers = _TASKS_A_THREAD * max(1, sum(self.client.nthreads().values()))
+        submit = partial(self.client.submit, solve_alone, self.remote, pure=False)
+        return join(self.client.gather([submit(task) for task in self.tasks(draws, n_workers)]))

@@ -1,8 +1,7 @@
-"""Choice of the regularisation by the reproducibility of the partitions.
+"""Choice of the regularisation by how well halves reproduce each other's partitions.
 
-The matrix is cut into halves, once by rows and once by columns; each half is co-clustered and
-labels the points of the other half. Partitions are compared by the information they share in nats,
-corrected for chance: a single cluster scores 0; of equally reproduced ones the finer scores more.
+Partitions are compared by the information they share in nats, corrected for chance: a single
+cluster scores 0; of equally reproduced ones the finer scores more.
 """
 
 from __future__ import annotations
@@ -30,10 +29,9 @@ def choose_reg(
     """Choose a regularisation; each split halves the matrix in both directions."""
     n_rows, n_columns = matrix.shape
     if min(n_rows, n_columns) < _SMALLEST:
-        raise ValueError(
-            f'reg="cv" compares halves of the data and needs at least {_SMALLEST} rows and '
-            f"{_SMALLEST} columns, got {n_rows} x {n_columns}: set reg to a number"
-        )
+        least = f"at least {_SMALLEST} rows and {_SMALLEST} columns, got {n_rows} x {n_columns}"
+        problem = f'reg="cv" compares halves of the data and needs {least}'
+        raise ValueError(f"{problem}: set reg to a number")
     splits = [(_halves(n_rows, run.rng), _halves(n_columns, run.rng)) for _ in range(n_splits)]
     ordered = sorted(grid, reverse=True)
     tries = [(reg, split) for reg in ordered for split in splits]

@@ -1,8 +1,7 @@
-"""Which rows go into each square draw.
+"""Which rows go into each square draw; their order pairs them with columns.
 
-As many rows as there are columns are drawn repeatedly; their order pairs rows with columns. Many
-draws cost less as crossings: two squares are cut into strips of rows, a crossing takes each strip
-from one or the other, and all crossings share the products of their strips.
+Many draws cost less as crossings: two squares are cut into strips of rows, a crossing takes each
+strip from one or the other, and all crossings share the products of their strips.
 """
 
 from __future__ import annotations
@@ -32,11 +31,9 @@ def worth_crossing(shape: tuple[int, int], sampling: str, n_draws: int) -> bool:
 def draw_indices(
     n_points: int, size: int, sampling: str, rng: np.random.Generator, crossed: bool = False
 ) -> Iterator[np.ndarray]:
-    """Yield ordered draws of ``size`` of ``n_points`` points, without end.
+    """Yield ordered draws of ``size`` of ``n_points`` points, or crossings of pairs of squares.
 
-    ``"cover"`` cuts random permutations into blocks, so that every row is drawn equally often;
-    ``"uniform"`` draws are independent, without replacement. ``crossed`` yields all crossings of a
-    pair of squares, then of the next. If all points are drawn, the first draw has the given order.
+    They do not end. If all points are drawn, the first draw has the given order.
     """
     if crossed:
         for first, second in _parents(n_points, size, rng):
@@ -51,6 +48,7 @@ def draw_indices(
 
 
 def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Cut random permutations into blocks, so that every row is drawn equally often."""
     waiting = rng.permutation(n_points)
     while True:
         if len(waiting) < size:

@@ -82,8 +82,7 @@ def read_steps(
 ) -> StepSide:
     """Return the side whose clusters are the steps of one scaling vector."""
     order = np.argsort(log_scaling, kind="stable")
-    ranked = log_scaling[order]
-    n_jumps = None if n_clusters is None else n_clusters - 1
+    ranked, n_jumps = log_scaling[order], n_clusters and n_clusters - 1
     jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps, resolution=resolution)
     labels = label_steps(order[None], jumps.mask[None], jumps.strength[None]).labels[0]
     positions = np.flatnonzero(jumps.mask) + 1
@@ -131,11 +130,10 @@ def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
     vector = xp.arange(order.shape[0], device=device(order))[:, None]
     labels = xp.empty_like(sorted_labels)
     labels[vector, order] = sorted_labels
-    if not mask.shape[1]:
-        weakest = xp.full_like(sorted_labels[:, 0], xp.inf, dtype=xp.float64)
-    else:
+    weakest = xp.full_like(sorted_labels[:, 0], xp.inf, dtype=xp.float64)
+    if mask.shape[1]:
         weakest = xp.min(xp.where(mask, strength, xp.inf), axis=1)
-    return Steps(labels=labels, n_clusters=sorted_labels[:, -1] + 1, weakest=weakest)
+    return Steps(labels, sorted_labels[:, -1] + 1, weakest)
 
 
 def thresholds(sorted_values: np.ndarray, jumps: np.ndarray) -> np.ndarray:
@@ -183,12 +181,10 @@ class StepLaw:
         return density[np.arange(len(values)), labels] / density.sum(axis=1)
 
     def stands_on_none(self, values: np.ndarray) -> np.ndarray:
-        """Return which values are on no step: it ends a quarter of the way up the jump beside it.
-
-        The outermost steps reach as far outwards as inwards; a single one, as far as it is wide.
-        """
+        """Return which values are on no step; one ends a quarter of the way up a jump beside it."""
         taken = self.size > 0
         lowest, highest = self.lowest[taken], self.highest[taken]
+        # The outermost steps reach as far outwards as inwards; a single one, as far as it is wide.
         reach = (lowest[1:] - highest[:-1]) / 4
         ends = reach if len(reach) else highest - lowest
         nearest_below = np.searchsorted(lowest - np.append(ends[:1], reach), values, "right") - 1

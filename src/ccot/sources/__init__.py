@@ -1,7 +1,6 @@
 """Matrices that are read row by row, wherever they are kept.
 
-A :class:`RowSource` knows its shape and hands out rows: a part at a time, in order, or a chosen
-few. What it hands out is float64 and finite, dense or CSR; the whole matrix is never held.
+A :class:`RowSource` hands out rows, a part at a time or a chosen few, as finite float64.
 """
 
 from __future__ import annotations
@@ -16,33 +15,14 @@ import numpy as np
 from ccot.io.binary import ZarrFolder, damage_explained, map_array
 from ccot.io.matrix import InputError, check_regular
 from ccot.sources.base import ArraySource, FunctionSource, RowSource
-from ccot.sources.files import (
-    BackedSource,
-    DaskSource,
-    NpySource,
-    ParquetSource,
-    ZarrSource,
-    is_backed,
-    map_source,
-)
+from ccot.sources.files import BackedSource, DaskSource, NpySource, ParquetSource, ZarrSource
 
-__all__ = [
-    "ArraySource",
-    "BackedSource",
-    "DaskSource",
-    "FunctionSource",
-    "NpySource",
-    "ParquetSource",
-    "RowSource",
-    "ZarrSource",
-    "as_source",
-    "is_source",
-]
+__all__ = ["FunctionSource", "RowSource", "as_source", "is_source"]
 
 
 def is_source(X: Any) -> bool:
     """Tell whether a matrix is to be read row by row rather than taken as a whole."""
-    stored = is_backed(X) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
+    stored = BackedSource.takes(X) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
     return stored or isinstance(X, RowSource | np.memmap | str | os.PathLike)
 
 
@@ -75,17 +55,16 @@ def _make_source(X: Any) -> RowSource:
     if isinstance(X, RowSource):
         return X
     if isinstance(X, str | os.PathLike):
-        source = _open_path(Path(X))
-        if 0 in source.shape:
+        if 0 in (source := _open_path(Path(X))).shape:
             raise InputError(f"the matrix in {X} is empty: pass data")
         return source
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):
-        return map_source(X)
+        return NpySource.of(X)
     if _comes_from(X, "dask.array"):
         return DaskSource(X)
-    if is_backed(X):
+    if BackedSource.takes(X):
         return BackedSource.of(X)
     stored = isinstance(X, ZarrFolder) or _comes_from(X, "zarr")
     return ZarrSource(X) if stored else ArraySource(X)
@@ -105,10 +84,8 @@ def _open_path(path: Path) -> RowSource:
         return ParquetSource(path)
     if path.is_dir():
         return _make_source(ZarrFolder(path))
-    raise ValueError(
-        f"{path} is no .npy, .parquet or .zarr: read it with ccot.io.read_matrix, and pass the "
-        "matrix"
-    )
+    remedy = "read it with ccot.io.read_matrix, and pass the matrix"
+    raise ValueError(f"{path} is no .npy, .parquet or .zarr: {remedy}")
 
 
 def _comes_from(X: Any, package: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 
 from ccot.persistence.digest import digest
 from ccot.runtime.run import Progress, counted, no_progress
@@ -24,10 +25,10 @@ class RowSource(ABC):
 
     Attributes
     ----------
-    shape, parts : tuple of int; tuple of slice
-        Numbers of rows and columns; ranges of rows that are best read at once, in order all rows.
-    column_names, allow_nan : sequence of str or None; bool
-        Names of the columns, where the format has them; whether NaN may pass, as missing.
+    shape : tuple of int, numbers of rows and columns
+    parts : tuple of slice, ranges of rows that are best read at once, in order all rows
+    column_names : sequence of str, or None where the format has none
+    allow_nan : bool, whether NaN may pass, as missing
     """
 
     shape: tuple[int, int]
@@ -60,8 +61,7 @@ class RowSource(ABC):
         Parameters
         ----------
         indices : ndarray of int, ascending
-        progress : callable, optional
-            Called with a message, and how many of how many parts are read.
+        progress : callable, optional, told how many of how many parts are read
 
         Returns
         -------
@@ -77,16 +77,14 @@ class RowSource(ABC):
     def digest(self) -> str:
         """Return shape, checksums of the first and last part, and when files were written."""
         ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
-        known = [file.stat() for file in self._files]
+        known = (file.stat() for file in self._files)
         written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
         return " ".join([str(self.shape), *ends, *written])
 
     def transposed(self) -> RowSource:
         """Return the source of the columns, where they can be read as well as the rows."""
-        raise ValueError(
-            f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]}) and is read row by "
-            "row: store it transposed, and fit that"
-        )
+        wide = f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]})"
+        raise ValueError(f"{wide} and is read row by row: store it transposed, and fit that")
 
 
 def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[slice, np.ndarray]]:
@@ -101,11 +99,9 @@ def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[sli
 
 def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
     """Put blocks of rows, dense or sparse, on top of one another."""
-    if not blocks:
-        return np.empty((0, n_columns))
-    if is_sparse(blocks[0]):
+    if blocks and is_sparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
-    return np.concatenate(blocks)
+    return np.concatenate(blocks) if blocks else np.empty((0, n_columns))
 
 
 def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
@@ -120,19 +116,19 @@ def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) ->
         if sparse:
             first = int(np.searchsorted(found.indptr, first, side="right")) - 1
         name = "NaN" if np.isnan(values[bad]).any() else "infinity"
-        raise ValueError(
-            f"Input X contains {name} in row {number(first)}: drop such rows, or fill the entries "
-            "in, before the fit"
-        )
+        remedy = "drop such rows, or fill the entries in, before the fit"
+        raise ValueError(f"Input X contains {name} in row {number(first)}: {remedy}")
     return found
 
 
-def even_parts(n_rows: int, n_columns: int, multiple: int = 1) -> tuple[slice, ...]:
+def even_parts(
+    n_rows: int, n_columns: int, multiple: int = 1, most: int = PART_CELLS
+) -> tuple[slice, ...]:
     """Cut rows into parts of about ``PART_CELLS`` numbers, a multiple of so many rows each."""
-    if not n_columns:
+    if not n_rows or not n_columns:
         return ()
-    step = max(1, PART_CELLS // (n_columns * multiple)) * multiple
-    return tuple(slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
+    step = max(1, min(most, PART_CELLS // (n_columns * multiple))) * multiple
+    return tuple(gen_batches(n_rows, step))
 
 
 def stacked(heights: Sequence[int]) -> tuple[slice, ...]:
@@ -201,10 +197,7 @@ class FunctionSource(RowSource):
     """
 
     def __init__(
-        self,
-        make: Callable[[int, int], Matrix],
-        shape: tuple[int, int],
-        part_rows: int | None = None,
+        self, make: Callable[..., Matrix], shape: tuple[int, int], part_rows: int | None = None
     ) -> None:
         self.make, self.shape = make, two_axes(shape)
         step = part_rows or even_parts(*self.shape)[0].stop

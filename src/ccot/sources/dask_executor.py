@@ -1,11 +1,9 @@
-"""Rows of a Dask array, read and worked on by the workers that hold them.
-
-Every task can be run again from the blocks of the array: a lost worker costs time and nothing else.
-"""
+"""Rows of a Dask array, worked on by the workers that hold them; any task can be run again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,18 +15,13 @@ from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource
 from ccot.sources.base import checked_rows, split_by_part, stack_rows
 
-Client = Any
-Future = Any
-
 
 def get_dask_executor(source: DaskSource, progress: Progress = no_progress) -> DaskExecutor | None:
     """Return the cluster whose client is active; None: there is none."""
     from distributed import default_client
 
-    try:
+    with suppress(ValueError):
         return DaskExecutor(source, default_client(), progress)
-    except ValueError:
-        return None
 
 
 @dataclass
@@ -36,9 +29,9 @@ class DaskExecutor:
     """The workers of a ``dask.distributed`` client, which keep the rows gathered last."""
 
     source: DaskSource
-    client: Client
+    client: Any
     progress: Progress = no_progress
-    gathered: Future = None
+    gathered: Any = None  # what the cluster will hold of them
 
     def gather(self, indices: np.ndarray) -> Matrix:
         """Return the rows at ascending indices, and keep them on the cluster too."""

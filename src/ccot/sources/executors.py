@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,11 +13,7 @@ from joblib import Parallel, delayed
 from ccot.runtime.run import Progress, Run, counted
 from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource, RowSource
-
-if TYPE_CHECKING:
-    from ccot.sources.dask_executor import DaskExecutor
-
-Executor: TypeAlias = "ThreadExecutor | DaskExecutor"
+from ccot.sources.dask_executor import DaskExecutor, get_dask_executor
 
 
 @dataclass(frozen=True)
@@ -45,11 +41,12 @@ class ThreadExecutor:
         return work(self.source.read(part), extra)
 
 
+Executor: TypeAlias = ThreadExecutor | DaskExecutor
+
+
 def get_executor(source: RowSource, run: Run) -> Executor:
     """Return the workers that hold a Dask array, where a client is active; else threads."""
+    executor = None
     if isinstance(source, DaskSource) and "distributed" in sys.modules:
-        from ccot.sources.dask_executor import get_dask_executor
-
-        if (executor := get_dask_executor(source, run.progress)) is not None:
-            return executor
-    return ThreadExecutor(source, run.n_jobs, run.progress)
+        executor = get_dask_executor(source, run.progress)
+    return executor or ThreadExecutor(source, run.n_jobs, run.progress)

@@ -16,15 +16,7 @@ from ccot.io.matrix import InputError
 from ccot.io.parquet import ArrowTable, parquet_reader
 from ccot.runtime.run import Progress, no_progress
 from ccot.runtime.types import Matrix
-from ccot.sources.base import (
-    PART_CELLS,
-    ArraySource,
-    RowSource,
-    checked_rows,
-    even_parts,
-    stacked,
-    two_axes,
-)
+from ccot.sources.base import ArraySource, RowSource, checked_rows, even_parts, stacked, two_axes
 
 # Few entries or none: a part of a sparse matrix has at most so many rows.
 _MOST_ROWS = 2**15
@@ -39,6 +31,14 @@ class NpySource(RowSource):
         self.shape = two_axes(mapped.shape)
         self._row_bytes = self.shape[1] * self.dtype.itemsize
         self.parts = even_parts(*self.shape)
+
+    @classmethod
+    def of(cls, mapped: np.memmap) -> RowSource:
+        """Return the source of a memory-mapped array: its file, where that says it all."""
+        # A view of a map, or one with changes that are in no file, is read through itself.
+        plain = isinstance(mapped.base, mmap.mmap) and mapped.flags.c_contiguous
+        in_file = plain and mapped.filename is not None and mapped.mode != "c"
+        return cls(mapped) if in_file else ArraySource(mapped)
 
     def _read(self, part: slice) -> np.ndarray:
         count = (part.stop - part.start) * self.shape[1]
@@ -60,20 +60,8 @@ class NpySource(RowSource):
         return ArraySource(mapped.T)
 
 
-def map_source(mapped: np.memmap) -> RowSource:
-    """Return the source of a memory-mapped array: its file, where that says it all."""
-    # A view of a map, or one with changes that are in no file, is read through itself.
-    plain = isinstance(mapped.base, mmap.mmap) and mapped.flags.c_contiguous
-    if plain and mapped.filename is not None and mapped.mode != "c":
-        return NpySource(mapped)
-    return ArraySource(mapped)
-
-
 class ParquetSource(RowSource):
-    """Rows of a Parquet file, or of all in a folder in the order of their names.
-
-    A part is a row group, which must fit into memory; options are as in `ccot.io.read_matrix`.
-    """
+    """Rows of a Parquet file, or of all in a folder by name; a part is a row group."""
 
     def __init__(
         self, path: Path, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
@@ -119,14 +107,6 @@ class ZarrSource(RowSource):
         return np.asarray(self.array[part])
 
 
-def is_backed(X: Any) -> bool:
-    """Return True for a data set of h5py, or a sparse one of anndata."""
-    package = type(X).__module__.partition(".")[0]
-    if package == "anndata":
-        return hasattr(X, "to_memory") and hasattr(X, "format")
-    return package == "h5py" and hasattr(X, "dtype") and hasattr(X, "shape")
-
-
 class BackedSource(RowSource):
     """Rows of an ``h5py.Dataset`` or ``anndata.abc.CSRDataset`` of a file that is open."""
 
@@ -135,21 +115,23 @@ class BackedSource(RowSource):
         if not hasattr(stored, "format"):
             self.parts = even_parts(*self.shape, multiple=(stored.chunks or (1,))[0])
             return
-        # As many rows as hold about PART_CELLS entries.
         entries_of_a_row = int(stored.group["indptr"][-1]) // max(self.shape[0], 1)
-        width = max(entries_of_a_row, PART_CELLS // _MOST_ROWS)
-        self.parts = even_parts(self.shape[0], width)
+        self.parts = even_parts(self.shape[0], max(entries_of_a_row, 1), most=_MOST_ROWS)
+
+    @staticmethod
+    def takes(X: Any) -> bool:
+        """Return True for a data set of h5py, or a sparse one of anndata."""
+        known = {"anndata": ("to_memory", "format"), "h5py": ("dtype", "shape")}
+        names = known.get(type(X).__module__.partition(".")[0])
+        return names is not None and all(hasattr(X, name) for name in names)
 
     @classmethod
     def of(cls, stored: Any) -> RowSource:
         """Return the source of a matrix; one that is stored by columns is read as a whole."""
         if getattr(stored, "format", "csr") == "csr":
             return cls(stored)
-        warnings.warn(
-            "the matrix is stored by columns (CSC) and is read as a whole: write it as CSR to have "
-            "it read row by row",
-            stacklevel=2,
-        )
+        problem = "the matrix is stored by columns (CSC) and is read as a whole"
+        warnings.warn(f"{problem}: write it as CSR to have it read row by row", stacklevel=2)
         return ArraySource(stored.to_memory())
 
     def _read(self, part: slice) -> Matrix:

@@ -1,4 +1,4 @@
-"""Start the process that reads a file, ask it, and end it when it takes too much."""
+"""Start the process that reads a file, ask it in lines of JSON, end it if it takes too much."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SECONDS, _BYTES_A_SECOND = 5, 1_000_000
 # Seconds on the clock for every second of work: other programs want to run as well.
 _PATIENCE = 60
 # Bytes that reading may take beside twice what the declared shape needs.
-BESIDE = 64 << 20
+_BESIDE = 64 << 20
 # One of these is in the last message of an answer.
 _LAST = {"end", "damaged", "refused"}
 _PACKAGE = Path(__file__).parents[2]
@@ -38,10 +38,8 @@ main(*sys.argv[1:3])
 """
 # Few threads, which would reserve addresses ahead; memory is asked for from the system.
 _ENVIRONMENT = {
-    "MALLOC_ARENA_MAX": "1",
+    **dict.fromkeys(("MALLOC_ARENA_MAX", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
 }
 
 
@@ -96,10 +94,8 @@ class IsolatedReader:
         if "refused" in message:
             raise InputError(f"{path}: {message['refused']}")
         if "damaged" in message:
-            raise InputError(
-                f"{path} is no readable {self.what} ({message['damaged']}): write or download it "
-                "again"
-            )
+            damaged = f"{path} is no readable {self.what} ({message['damaged']})"
+            raise InputError(f"{damaged}: write or download it again")
 
 
 class FilledArray:
@@ -122,11 +118,9 @@ class FilledArray:
 
     def whole(self) -> np.ndarray:
         """Return the array, if all of it was put."""
-        if self._n_filled != len(self._values):
-            raise InputError(
-                f"the file announces {len(self._values)} rows and holds {self._n_filled}: download "
-                "it again"
-            )
+        if self._n_filled != (n_rows := len(self._values)):
+            rows = f"{n_rows} rows and holds {self._n_filled}"
+            raise InputError(f"the file announces {rows}: download it again")
         return self._values
 
 
@@ -155,7 +149,7 @@ class _Process:
 
     def ask(self, question: dict[str, Any], n_bytes: int) -> tuple[dict[str, Any], list]:
         """Return the first message of an answer that may take so many bytes."""
-        limits = {"seconds": seconds_of_work(n_bytes), "memory": BESIDE + 2 * n_bytes}
+        limits = {"seconds": _seconds(n_bytes), "memory": _BESIDE + 2 * n_bytes}
         stdin: Any = self._popen.stdin
         try:
             stdin.write(json.dumps(question | limits).encode() + b"\n")
@@ -167,12 +161,12 @@ class _Process:
 
     def receive(self, n_bytes: int) -> tuple[dict[str, Any], list[np.ndarray]]:
         """Return the next message, and its arrays; a worker that failed is a damaged file."""
-        patience = threading.Timer(_PATIENCE * seconds_of_work(n_bytes), self._popen.kill)
+        patience = threading.Timer(_PATIENCE * _seconds(n_bytes), self._popen.kill)
         patience.start()
         try:
             stdout: Any = self._popen.stdout
             message = json.loads(stdout.readline())
-            room = BESIDE + 2 * n_bytes
+            room = _BESIDE + 2 * n_bytes
             described = [(np.dtype(kind), shape) for kind, shape in message.pop("arrays")]
             if sum(kind.itemsize * math.prod(shape) for kind, shape in described) > room:
                 raise ValueError("more than was asked for")
@@ -191,8 +185,7 @@ class _Process:
             patience.cancel()
 
 
-def seconds_of_work(n_bytes: int) -> int:
-    """Return how many seconds of the processor a reader may take."""
+def _seconds(n_bytes: int) -> int:
     return _SECONDS + n_bytes // _BYTES_A_SECOND
 
 

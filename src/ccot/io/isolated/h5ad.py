@@ -23,9 +23,8 @@ class _Annotated:
         if isinstance(values, h5py.Group):
             kind = values.attrs.get("encoding-type", values.attrs.get("h5sparse_format"))
             if kind not in _FORMATS:
-                raise Refusal(
-                    f"{values.name} is no matrix ({str(kind)[:40]}): pass a layer that is one"
-                )
+                problem = f"{values.name} is no matrix ({str(kind)[:40]})"
+                raise Refusal(f"{problem}: pass a layer that is one")
             shape = values.attrs.get("shape", values.attrs.get("h5sparse_shape"))
             self.about = {"format": _FORMATS[kind], "shape": [int(length) for length in shape]}
             self._parts = {name: _inside(values, name) for name in _PARTS}

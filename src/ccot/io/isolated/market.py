@@ -11,7 +11,7 @@ import numpy as np
 from scipy.io import _fast_matrix_market
 
 from ccot.io.isolated.limits import LimitedStream
-from ccot.io.isolated.worker import Answer, Refusal, blocks_of
+from ccot.io.isolated.worker import BLOCK, Answer, Refusal, blocks_of
 
 # Threads would take room of their own.
 _fast_matrix_market.PARALLELISM = 1
@@ -23,9 +23,8 @@ class _Market:
         self._path, self._limit = path, text_limit
         # SciPy's header is read from the text alone: its numbers may be larger than any file.
         names = ("n_rows", "n_columns", "n_listed", "format", "field", "symmetry")
-        self.about: dict[str, Any] = dict(
-            zip(names, _fast_matrix_market.mminfo(self._open()), strict=True)
-        )
+        header = _fast_matrix_market.mminfo(self._open())
+        self.about: dict[str, Any] = dict(zip(names, header, strict=True))
         if self.about["field"] not in _FIELDS:
             raise Refusal(f"it holds {self.about['field'][:20]} values: save their real parts")
         if self.about["symmetry"] != "general" and self.about["n_rows"] != self.about["n_columns"]:
@@ -40,12 +39,12 @@ class _Market:
     def read(self) -> Iterator[Answer]:
         found = _fast_matrix_market.mmread(self._open())
         if isinstance(found, np.ndarray):
-            step = max(1, (1 << 18) // max(found.shape[1], 1))
+            step = max(1, BLOCK // max(found.shape[1], 1))
             for rows in blocks_of(found, step):
                 yield {}, [rows.astype(np.float64)]
             return
-        parts = zip(*(map(blocks_of, (*found.coords, found.data))), strict=True)
-        for rows, columns, values in parts:
+        parts = map(blocks_of, (*found.coords, found.data))
+        for rows, columns, values in zip(*parts, strict=True):
             yield {}, [rows, columns, values.astype(np.float64)]
 
 

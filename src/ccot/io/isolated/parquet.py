@@ -36,12 +36,15 @@ sys.meta_path.insert(0, _NoPandas)  # type: ignore[arg-type]
 class _Table:
     """What both formats have in common; ``names_rows`` tells whether the first column does so."""
 
-    def __init__(self, schema: Any, kinds: list[str], names_rows: bool, **more: Any) -> None:
+    def __init__(
+        self, schema: Any, kinds: list[str], plain: Any, names_rows: bool, **more: Any
+    ) -> None:
         kept = (schema.pandas_metadata or {}).get("index_columns", [])
         index = schema.names[0] if names_rows else None
         if len(kept) == 1 and kept[0] in schema.names:
             index = kept[0]
-        self.about = {"names": schema.names, "kinds": kinds, "index": index, **more}
+        shown = [str(kind)[:40] for kind in plain]
+        self.about = {"names": schema.names, "kinds": kinds, "types": shown, "index": index, **more}
 
     _batches: Callable[..., Iterator[Any]]
 
@@ -71,22 +74,15 @@ class _Parquet(_Table):
             # Arrow has no codes of texts that are stored by their lengths or beginnings.
             and not any("DELTA" in str(group.column(place).encodings) for group in groups)
         ]
-        self._file: Any = pq.ParquetFile(
-            path, metadata=about, read_dictionary=texts, buffer_size=_BUFFER
-        )
+        options = {"read_dictionary": texts, "buffer_size": _BUFFER}
+        self._file: Any = pq.ParquetFile(path, metadata=about, **options)
         schema = self._file.schema_arrow
         kinds = [_kind(kind) for kind in schema.types]
         plain = [kind.value_type if types.is_dictionary(kind) else kind for kind in schema.types]
-        super().__init__(
-            schema,
-            kinds,
-            names_rows=kinds[:1] not in ([], ["number"]),
-            types=[str(kind)[:40] for kind in plain],
-            n_rows=about.num_rows,
-            group_rows=[group.num_rows for group in groups],
-            unfolded=sum(group.total_byte_size for group in groups),
-            levels={},
-        )
+        unfolded = sum(group.total_byte_size for group in groups)
+        rows = {"n_rows": about.num_rows, "group_rows": [group.num_rows for group in groups]}
+        names_rows = kinds[:1] not in ([], ["number"])
+        super().__init__(schema, kinds, plain, names_rows, unfolded=unfolded, levels={}, **rows)
 
     def _batches(self, columns: list[str], n_rows: int, groups: Any) -> Iterator[Any]:
         return self._file.iter_batches(n_rows, groups, columns, use_threads=False)
@@ -107,16 +103,9 @@ class _Feather(_Table):
                 if getattr(column.type, "ordered", False)
             }
         kinds = [_feather_kind(kind) for kind in schema.types]
-        super().__init__(
-            schema,
-            kinds,
-            names_rows=kinds[:1] == ["text"] and _is_text(schema.types[0]),
-            types=[str(kind)[:40] for kind in schema.types],
-            n_rows=sum(group_rows),
-            group_rows=group_rows,
-            unfolded=unfolded,
-            levels=levels,
-        )
+        names_rows = kinds[:1] == ["text"] and _is_text(schema.types[0])
+        more = {"n_rows": sum(group_rows), "group_rows": group_rows, "unfolded": unfolded}
+        super().__init__(schema, kinds, schema.types, names_rows, levels=levels, **more)
 
     def _open(self, columns: Sequence[int] | None = None) -> Any:
         options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)

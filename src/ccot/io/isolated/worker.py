@@ -1,7 +1,6 @@
-"""The process that reads: it answers questions about one file after the other.
+"""The process that reads: it imports nothing of the package but the readers.
 
-To start quickly it imports nothing of the package but the readers. A reader has ``open_file``,
-whose result has ``about`` (what the file declares) and ``read`` (yields messages with arrays).
+A reader's ``open_file`` returns what has ``about``, a dict, and ``read``, which yields answers.
 """
 
 from __future__ import annotations
