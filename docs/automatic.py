@@ -16,6 +16,10 @@ NAMES = {
 }
 
 
+def _seeds(number: int) -> str:
+    return "one seed" if number == 1 else f"{number} seeds"
+
+
 def automatic() -> str:
     result = load("automatic")
     cells, facts = result["cells"], result["facts"]
@@ -27,8 +31,7 @@ def automatic() -> str:
         rows.append([NAMES[method], *scores])
     sets = {cell["kind"]: cell["sets"] for cell in cells}
     heads = ["NMI / ARI of row clusters", *(f"{kind} ({sets[kind]} sets)" for kind in kinds)]
-    n_seeds = len({trial.get("seed", 0) for trial in result["trials"]})
-    seeds = "one seed" if n_seeds == 1 else f"{n_seeds} seeds"
+    seeds = _seeds(len({trial.get("seed", 0) for trial in result["trials"]}))
     note = (
         f"Means over the sets, {seeds}. Stored in `benchmarks/results/automatic.json` by "
         f"`{facts['command']}`, {facts['date']}."
@@ -96,8 +99,8 @@ def automatic_rivals() -> str:
     limits = result["profile"]["limits"]
     absent = [rival["name"] for rival in result["rivals"] if rival["version"] is None]
     note = (
-        f"Means over sets and {result['profile']['paper_seeds']} seeds; a method that is stopped "
-        f"({limits['seconds']:g} s of processor time, {limits['gigabytes']:g} GB) or fails is "
+        f"Means over the sets, {_seeds(result['profile']['paper_seeds'])}; a method that is "
+        f"stopped ({limits['seconds']:g} s of processor time, {limits['gigabytes']:g} GB) or fails is "
         "spared the larger sets of that kind."
         + (f" Not installed: {', '.join(absent)}." if absent else "")
     )
