@@ -100,8 +100,8 @@ def automatic_rivals() -> str:
     absent = [rival["name"] for rival in result["rivals"] if rival["version"] is None]
     note = (
         f"Means over the sets, {_seeds(result['profile']['paper_seeds'])}; a method that is "
-        f"stopped ({limits['seconds']:g} s of processor time, {limits['gigabytes']:g} GB) or fails is "
-        "spared the larger sets of that kind."
+        f"stopped ({limits['seconds']:g} s of processor time, {limits['gigabytes']:g} GB) or "
+        "fails is spared the larger sets of that kind."
         + (f" Not installed: {', '.join(absent)}." if absent else "")
     )
     heads = ["NMI / AMI / ARI", *(f"{kind} ({n_sets[kind]} sets)" for kind in kinds)]

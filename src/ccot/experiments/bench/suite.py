@@ -68,7 +68,7 @@ def profiles() -> dict[str, Profile]:
 def automatic_profile(folder: Path | None) -> Profile:
     """Return the profile of methods that find their own number, on labelled matrices."""
     labelled = tuple(labelled_cases(folder))
-    return Profile("automatic", labelled, 3, 1, Limits(120, 8), automatic_rivals)
+    return Profile("automatic", labelled, 1, 1, Limits(60, 8), automatic_rivals)
 
 
 def _quick(growing: list[Case], *guests: str) -> list[Case]:
