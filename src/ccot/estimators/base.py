@@ -382,9 +382,16 @@ class BaseStepCoclustering(InductiveCoclustering):
         return lines
 
 
-NUMBER_OF_CLUSTERS = {
-    name: [Interval(Integral, 1, None, closed="left"), None]
-    for name in ("n_row_clusters", "n_column_clusters")
+_NUMBER = Interval(Integral, 1, None, closed="left")
+# Parameters that all inductive estimators have, and what they may be.
+SHARED_CONSTRAINTS: dict[str, Any] = {
+    "n_row_clusters": [_NUMBER, None],
+    "n_column_clusters": [_NUMBER, None],
+    "max_iter": [_NUMBER],
+    "device": [str, None],
+    "random_state": "no_validation",
+    "checkpoint": [str, os.PathLike, None],
+    "verbose": ["verbose", callable],
 }
 
 _FORGOTTEN = ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit",

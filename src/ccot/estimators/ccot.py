@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _is_fitted
 
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseStepCoclustering, is_read_by_row
+from ccot.estimators.base import SHARED_CONSTRAINTS, BaseStepCoclustering, is_read_by_row
 from ccot.io.frames import row_names
 from ccot.runtime.run import Progress, RandomState, Run
 from ccot.scalings.ccot import CCOTSettings, fit_ccot
@@ -26,6 +26,7 @@ from ccot.sources import RowSource, as_source
 _OUTSIDE_SHARE = 0.01
 
 
+@dataclass(eq=False, repr=False)
 class CCOT(BaseStepCoclustering):
     r"""Co-clustering through optimal transport, Algorithm 1 of the paper.
 
@@ -134,54 +135,32 @@ class CCOT(BaseStepCoclustering):
     (3, 3)
     """
 
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    _: KW_ONLY
+    reg: float | str = 0.2
+    scale_cost: str | None = "median"
+    n_samplings: int | str = "auto"
+    sampling: str = "cover"
+    detector: str = "multiscale"
+    max_iter: int = 1000
+    tol: float = 1e-6
+    n_jobs: int | None = None
+    device: str | None = None
+    random_state: RandomState = None
+    checkpoint: str | PathLike[str] | None = None
+    verbose: int | Progress = 0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NUMBER_OF_CLUSTERS,
+        **SHARED_CONSTRAINTS,
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "scale_cost": [StrOptions({"median"}), None],
         "n_samplings": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "sampling": [StrOptions(set(SAMPLINGS))],
         "detector": [StrOptions(set(DETECTORS))],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
-        "device": [str, None],
-        "random_state": "no_validation",
-        "checkpoint": [str, PathLike, None],
-        "verbose": ["verbose", callable],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int | None = None,
-        n_column_clusters: int | None = None,
-        *,
-        reg: float | str = 0.2,
-        scale_cost: str | None = "median",
-        n_samplings: int | str = "auto",
-        sampling: str = "cover",
-        detector: str = "multiscale",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        device: str | None = None,
-        random_state: RandomState = None,
-        checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Progress = 0,
-    ) -> None:
-        self.n_row_clusters = n_row_clusters
-        self.n_column_clusters = n_column_clusters
-        self.reg = reg
-        self.scale_cost = scale_cost
-        self.n_samplings = n_samplings
-        self.sampling = sampling
-        self.detector = detector
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> CCOT:
         """Co-cluster a matrix.

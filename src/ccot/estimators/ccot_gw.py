@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseStepCoclustering
+from ccot.estimators.base import SHARED_CONSTRAINTS, BaseStepCoclustering
 from ccot.runtime.run import Progress, RandomState
 from ccot.scalings.ccot_gw import CCOTGWSettings, fit_ccot_gw, fit_similarities
 from ccot.scalings.jumps import DETECTORS
@@ -20,6 +20,7 @@ from ccot.scalings.kernels import KernelSpec, Similarities, check_memory, rank_o
 from ccot.transport.gromov import LOSSES, Limits
 
 
+@dataclass(eq=False, repr=False)
 class CCOTGW(BaseStepCoclustering):
     r"""Co-clustering by Gromov-Wasserstein barycentres, Algorithm 2 of the paper.
 
@@ -126,8 +127,29 @@ class CCOTGW(BaseStepCoclustering):
     (2, 3)
     """
 
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    _: KW_ONLY
+    reg: float | str = 1.0
+    weights: tuple[float, float] = (0.5, 0.5)
+    kernel: KernelSpec = "rbf"
+    loss: str = "square"
+    n_support: int | None = None
+    kernel_rank: int | str | None = "auto"
+    exact_refinement: bool = True
+    detector: str = "multiscale"
+    max_updates: int = 10
+    max_gromov_iter: int = 100
+    max_iter: int = 100
+    tol: float = 1e-4
+    sinkhorn_tol: float = 1e-6
+    device: str | None = None
+    random_state: RandomState = None
+    checkpoint: str | PathLike[str] | None = None
+    verbose: int | Progress = 0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NUMBER_OF_CLUSTERS,
+        **SHARED_CONSTRAINTS,
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "weights": ["array-like"],
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],
@@ -138,57 +160,9 @@ class CCOTGW(BaseStepCoclustering):
         "detector": [StrOptions(set(DETECTORS))],
         "max_updates": [Interval(Integral, 1, None, closed="left")],
         "max_gromov_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "sinkhorn_tol": [Interval(Real, 0, None, closed="neither")],
-        "device": [str, None],
-        "random_state": "no_validation",
-        "checkpoint": [str, PathLike, None],
-        "verbose": ["verbose", callable],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int | None = None,
-        n_column_clusters: int | None = None,
-        *,
-        reg: float | str = 1.0,
-        weights: tuple[float, float] = (0.5, 0.5),
-        kernel: KernelSpec = "rbf",
-        loss: str = "square",
-        n_support: int | None = None,
-        kernel_rank: int | str | None = "auto",
-        exact_refinement: bool = True,
-        detector: str = "multiscale",
-        max_updates: int = 10,
-        max_gromov_iter: int = 100,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        sinkhorn_tol: float = 1e-6,
-        device: str | None = None,
-        random_state: RandomState = None,
-        checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Progress = 0,
-    ) -> None:
-        self.n_row_clusters = n_row_clusters
-        self.n_column_clusters = n_column_clusters
-        self.reg = reg
-        self.weights = weights
-        self.kernel = kernel
-        self.loss = loss
-        self.n_support = n_support
-        self.kernel_rank = kernel_rank
-        self.exact_refinement = exact_refinement
-        self.detector = detector
-        self.max_updates = max_updates
-        self.max_gromov_iter = max_gromov_iter
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sinkhorn_tol = sinkhorn_tol
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> CCOTGW:
         """Co-cluster a matrix.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
+from dataclasses import KW_ONLY, dataclass, fields
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, is_read_by_row
+from ccot.estimators.base import SHARED_CONSTRAINTS, is_read_by_row
 from ccot.estimators.shares import ClusterShares
 from ccot.estimators.tables import TableData, TableInput
 from ccot.runtime.run import Progress, RandomState, Run
@@ -32,6 +32,7 @@ from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
 
 
+@dataclass(eq=False, repr=False)
 class TransportCoclustering(ClusterShares, TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
@@ -157,8 +158,27 @@ class TransportCoclustering(ClusterShares, TableInput):
     ('gaussian', 'some values are negative')
     """
 
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    _: KW_ONLY
+    family: str = "auto"
+    scale: str = "auto"
+    center: str = "auto"
+    column_kinds: dict[str, str] | None = None
+    criterion: str = "auto"
+    balanced: bool = False
+    heteroscedastic: bool = False
+    n_init: int | None = None
+    max_iter: int = 200
+    tol: float = 1e-6
+    device: str | None = None
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    checkpoint: str | PathLike[str] | None = None
+    verbose: int | Progress = 0
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NUMBER_OF_CLUSTERS,
+        **SHARED_CONSTRAINTS,
         "family": [StrOptions({"auto", *FAMILIES})],
         "scale": [StrOptions(set(SCALES))],
         "center": [StrOptions(set(CENTERS))],
@@ -167,53 +187,9 @@ class TransportCoclustering(ClusterShares, TableInput):
         "balanced": ["boolean"],
         "heteroscedastic": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "device": [str, None],
-        "random_state": "no_validation",
         "n_jobs": [Integral, None],
-        "checkpoint": [str, PathLike, None],
-        "verbose": ["verbose", callable],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int | None = None,
-        n_column_clusters: int | None = None,
-        *,
-        family: str = "auto",
-        scale: str = "auto",
-        center: str = "auto",
-        column_kinds: dict[str, str] | None = None,
-        criterion: str = "auto",
-        balanced: bool = False,
-        heteroscedastic: bool = False,
-        n_init: int | None = None,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        device: str | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Progress = 0,
-    ) -> None:
-        self.n_row_clusters = n_row_clusters
-        self.n_column_clusters = n_column_clusters
-        self.family = family
-        self.scale = scale
-        self.center = center
-        self.column_kinds = column_kinds
-        self.criterion = criterion
-        self.balanced = balanced
-        self.heteroscedastic = heteroscedastic
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.verbose = verbose
 
     def __sklearn_tags__(self):
         """Tell scikit-learn where missing values are welcome."""
