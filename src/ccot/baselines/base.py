@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from ccot.runtime.types import Matrix, is_sparse
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
+@dataclass(eq=False, repr=False)
 class BaseBaseline(BaseCoclustering):
     """Base of the baselines; see the subclasses for parameters."""
 
@@ -40,30 +42,15 @@ class BaseBaseline(BaseCoclustering):
         "random_state": "no_validation",
     }
 
-    n_row_clusters: int
-    n_column_clusters: int
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-
-    def _set(
-        self, shape: tuple[int, int], init: str, n_init: int, max_iter: int, tol: float
-    ) -> None:
-        """Set the parameters that all baselines have and whose defaults differ."""
-        self.n_row_clusters, self.n_column_clusters = shape
-        self.init, self.n_init, self.max_iter, self.tol = init, n_init, max_iter, tol
+    n_row_clusters: int = 2
+    n_column_clusters: int = 2
+    _: KW_ONLY
+    init: str = "mixed"
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-6
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -72,7 +59,6 @@ class BaseBaseline(BaseCoclustering):
     def __sklearn_tags__(self):
         """Tell scikit-learn which matrices are welcome."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.positive_only = self._non_negative
         return tags
 

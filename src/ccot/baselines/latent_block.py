@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import IterativeBaseline
 from ccot.baselines.partitions import TwoWay, indicator, times
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
@@ -19,6 +18,7 @@ _TINY = 1e-300
 VARIANCE_FLOOR = 1e-8
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianLatentBlockModel(IterativeBaseline):
     r"""Gaussian latent block model, fitted by block EM or block classification EM.
 
@@ -76,30 +76,16 @@ class GaussianLatentBlockModel(IterativeBaseline):
     [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]
     """
 
+    assignment: str = "soft"
+    variance: str = "shared"
+    tol: float = 1e-8
+
     _larger_is_better = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **IterativeBaseline._parameter_constraints,
         "assignment": [StrOptions({"soft", "hard"})],
         "variance": [StrOptions({"shared", "block"})],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        assignment: str = "soft",
-        variance: str = "shared",
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-        self.assignment, self.variance = assignment, variance
 
     def _method(self, matrix: Matrix) -> BlockEM:
         hard, shared = self.assignment == "hard", self.variance == "shared"

@@ -17,7 +17,6 @@ from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_li
 from ccot.baselines.partitions import indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 # Share of a first membership that goes to the cluster K-means found.
@@ -30,6 +29,7 @@ _INNER_STEPS = 3
 _SPARSE_BELOW = 0.3
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ResidualBayesianCoclustering(IterativeBaseline):
     r"""Residual Bayesian co-clustering, fitted by variational inference.
 
@@ -98,6 +98,8 @@ class ResidualBayesianCoclustering(IterativeBaseline):
     True
     """
 
+    concentration: float = 0.1
+
     _larger_is_better = True
     _accept_sparse = False
     _allow_nan = True
@@ -105,23 +107,6 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         **IterativeBaseline._parameter_constraints,
         "concentration": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        concentration: float = 0.1,
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-        self.concentration = concentration
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
         """Return the expected values of entries of the fitted matrix, missing or not.

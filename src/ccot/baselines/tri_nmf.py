@@ -10,7 +10,6 @@ from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import IterativeBaseline
 from ccot.baselines.partitions import TwoWay, fill_empty, indicator, times
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
@@ -20,6 +19,7 @@ _NO_WEIGHT = 1e-100
 _OFFSET = 0.2
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TriNMF(IterativeBaseline):
     r"""Orthogonal non-negative matrix tri-factorisation.
 
@@ -86,28 +86,14 @@ class TriNMF(IterativeBaseline):
     [1.0, 1.0, 2.0, 4.0, 9.0, 9.0]
     """
 
+    rules: str = "exact"
+    max_iter: int = 500
+
     _non_negative = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **IterativeBaseline._parameter_constraints,
         "rules": [StrOptions({"exact", "multiplicative"})],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        rules: str = "exact",
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-        self.rules = rules
 
     def _method(self, matrix: Matrix) -> _Alternation:
         method = _Alternation if self.rules == "exact" else _Multiplication

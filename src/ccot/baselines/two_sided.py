@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import StrOptions
 from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import TwoWay, indicator, times
 from ccot.baselines.starts import FirstPartitions, Start, run_all
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 # Added to the indicators of the first partitions, so that no weight begins at zero.
@@ -33,23 +32,12 @@ class SideStart:
     converged: bool
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TwoSidedBaseline(BaseBaseline):
     """Base of the baselines that cluster rows and columns separately."""
 
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 10_000,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
+    max_iter: int = 10_000
+    tol: float = 1e-4
 
     def _run(self, sides: TwoWay, task: Any) -> list[SideStart]:
         """Return the results for rows and columns of the start, or starts, of one task."""

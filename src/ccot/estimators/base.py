@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from dataclasses import fields, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -45,8 +45,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn whether sparse matrices are welcome."""
+        """Tell scikit-learn whether sparse matrices and missing values are welcome."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
 
@@ -323,6 +324,11 @@ class InductiveCoclustering(BaseCoclustering):
 
         return replace(run, checkpoint=open_checkpoint(self, data, rng))
 
+    def _given(self, settings: Any, **others: Any) -> Any:
+        """Return settings that are called as the parameters are, with others that are not."""
+        names = {field.name for field in fields(settings)} - others.keys()
+        return settings(**{name: getattr(self, name) for name in names}, **others)
+
     def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
@@ -395,7 +401,7 @@ SHARED_CONSTRAINTS: dict[str, Any] = {
 }
 
 _FORGOTTEN = ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit",
-              "_file_options")  # fmt: skip
+              "_file_options", "_sparse_rows")  # fmt: skip
 _SURE = 0.9
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50

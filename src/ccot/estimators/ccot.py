@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -44,12 +44,10 @@ class CCOT(BaseStepCoclustering):
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
         Numbers of clusters, made by the strongest jumps; None: found from the data.
-    reg : float or "cv", default=0.2
-        Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost. Small
-        values tell more clusters apart and take more iterations. ``"cv"`` chooses from
-        1, .5, .2, .1 and .05 by the information that partitions of two halves of the data share.
-    scale_cost : "median" or None, default="median"
-        Unit of ``reg``: the median cost, or None for the costs as they are.
+    reg, scale_cost : float or "cv", default=0.2; "median" or None, default="median"
+        Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost (None:
+        as costs are). Small values tell more clusters apart and take more iterations. ``"cv"``
+        chooses from 1, .5, .2, .1 and .05 by the information that two halves of the data share.
     n_samplings : int or "auto", default="auto"
         Number of draws. ``"auto"`` draws everyone about 16 times, then doubles the draws until the
         vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
@@ -64,10 +62,8 @@ class CCOT(BaseStepCoclustering):
         pair its rows and columns in another order.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
-    max_iter : int, default=1000
-        Limit on the Sinkhorn iterations of each draw.
-    tol : float, default=1e-6
-        Error of the marginals at which Sinkhorn stops.
+    max_iter, tol : int, default=1000; float, default=1e-6
+        Limit on the Sinkhorn iterations of each draw; error of the marginals that stops them.
     n_jobs : int or None, default=None
         Number of threads, or of whatever workers joblib's active backend has
         (``joblib.parallel_config``); None is one, -1 all. Labels do not depend on it.
@@ -82,10 +78,8 @@ class CCOT(BaseStepCoclustering):
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column, numbered from the lowest step.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
+        Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
         Share of the draws of a row (column) that found the final number of clusters and put it
         into its final cluster. For rows outside the pool, the share of draws that found the
@@ -93,14 +87,13 @@ class CCOT(BaseStepCoclustering):
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
         Share of draws that found each number of clusters.
     row_log_scaling_, column_log_scaling_ : ndarray of float
-        Logarithms of the scalings in the draw with the clearest steps; rows that were not in it
-        are scaled in closed form.
+        Log scalings in the draw with the clearest steps; in closed form for rows not in it.
     row_jumps_, column_jumps_, row_jump_strength_, column_jump_strength_ : ndarray
         How many of the sorted scalings lie before each jump, and how strong it is.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Block membership and what was fitted, as in scikit-learn.
+        As in scikit-learn.
     n_samplings_, n_iter_ : int
         Number of draws made, and iterations of the slowest one.
     reg_, reg_path_ : float, RegPath
@@ -189,7 +182,7 @@ class CCOT(BaseStepCoclustering):
 
     def _fit(self, rows: Any, run: Run) -> StepCoclustering:
         """Fit a matrix that is small enough for all its rows to vote, or a large one."""
-        settings, (n_columns, n_rows) = self._settings(), sorted(rows.shape)
+        settings, (n_columns, n_rows) = self._given(CCOTSettings), sorted(rows.shape)
         in_memory = not isinstance(rows, RowSource)
         if in_memory and pool_size((n_rows, n_columns), self.n_samplings) == n_rows:
             return fit_ccot(rows, settings, run)
@@ -241,7 +234,3 @@ class CCOT(BaseStepCoclustering):
                 stacklevel=2,
             )
         return self._adopt(found)
-
-    def _settings(self) -> CCOTSettings:
-        names = (field.name for field in fields(CCOTSettings))
-        return CCOTSettings(**{name: getattr(self, name) for name in names})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -49,10 +49,9 @@ class CCOTGW(BaseStepCoclustering):
         Similarity. ``"rbf"`` is the Gaussian kernel whose bandwidth is the mean of all pairwise
         distances; other names are those of :func:`sklearn.metrics.pairwise.pairwise_kernels`; a
         callable takes two rows. For similarities that are already there see :meth:`fit_kernels`.
-    loss : {"square", "kl"}, default="square"
-        How similarities are compared.
-    n_support : int or None, default=None
-        Points of the barycentre, None: as many as rows; time and memory are proportional to it.
+    loss, n_support : {"square", "kl"}, default="square"; int or None, default=None
+        How similarities are compared; points of the barycentre, None: as many as rows. Time and
+        memory are proportional to it.
     kernel_rank : int, "auto" or None, default="auto"
         Rank of the similarities. None: those of all pairs, which take memory of
         :math:`n^2 + d^2`. An integer: that many landmarks, drawn from the rows and from the
@@ -81,10 +80,8 @@ class CCOTGW(BaseStepCoclustering):
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column, numbered from the lowest step.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
+        Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
         Posterior probability of the own step, were the log scalings on each step normal.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
@@ -95,10 +92,8 @@ class CCOTGW(BaseStepCoclustering):
         How many of the sorted scalings lie before each jump, and how strong it is.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; absent after :meth:`fit_kernels`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Block membership and what was fitted, as in scikit-learn.
-    n_iter_ : int
-        Updates of the barycentre.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; iterations are updates of the barycentre.
     reg_, reg_path_ : float, RegPath
         The regularisation used and, with ``reg="cv"`` only, what cross-validation saw.
 
@@ -181,7 +176,7 @@ class CCOTGW(BaseStepCoclustering):
         self._forget()
         matrix = self._check_matrix(X)
         rank = rank_of(self.kernel_rank, self.n_support, matrix.shape)
-        settings = replace(self._settings(matrix.shape[0]), kernel_rank=rank)
+        settings = self._settings(matrix.shape[0], rank)
         check_memory(matrix.shape, self.n_support, rank)
         run = self._start(matrix)
         found = run.checkpoint.fit(lambda: fit_ccot_gw(matrix, settings, run))
@@ -213,7 +208,7 @@ class CCOTGW(BaseStepCoclustering):
         sides = Similarities.given(row_kernel), Similarities.given(column_kernel)
         return self._adopt(run.checkpoint.fit(lambda: fit_similarities(*sides, settings, run)))
 
-    def _settings(self, n_rows: int) -> CCOTGWSettings:
+    def _settings(self, n_rows: int, rank: int | None = None) -> CCOTGWSettings:
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (2,) or (weights < 0).any() or not np.isclose(weights.sum(), 1):
             raise ValueError(
@@ -227,10 +222,9 @@ class CCOTGW(BaseStepCoclustering):
         # A third round without any gain is part of what the authors' program does.
         rounds = 3 if self.exact_refinement else 2
         stops = self.max_updates, self.max_gromov_iter, self.max_iter, self.tol, self.sinkhorn_tol
-        names = {field.name for field in fields(CCOTGWSettings)} - {"kernel_rank", "limits"}
-        given = {name: getattr(self, name) for name in names}
-        given["weights"] = float(weights[0]), float(weights[1])
-        return CCOTGWSettings(**given, limits=Limits(*stops, min_rounds=rounds))
+        limits = Limits(*stops, min_rounds=rounds)
+        pair = tuple(weights.tolist())
+        return self._given(CCOTGWSettings, weights=pair, kernel_rank=rank, limits=limits)
 
 
 def _check_kernel(name: str, kernel: Any) -> np.ndarray:

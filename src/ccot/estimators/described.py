@@ -104,15 +104,15 @@ class DescribedClusters:
         shape = len(self.row_labels_), len(self.column_labels_)
         if matrix.shape != shape:
             raise ValueError(f"X has shape {matrix.shape}, but the fitted matrix had {shape}")
-        if columns is None:
-            titles = getattr(self, "feature_names_in_", None)
-            numbered = (f"column {j}" for j in range(shape[1]))
-            columns = [*map(str, numbered if titles is None else titles)]
-        if names is None:
-            names = self._row_names()
+        columns = self._column_titles() if columns is None else columns
+        names = self._row_names() if names is None else names
         return portray_sides(
             matrix, self.row_labels_, self.column_labels_, columns, names, self.column_confidence_
         )
+
+    def _column_titles(self) -> list[str]:
+        numbered = [f"column {j}" for j in range(len(self.column_labels_))]
+        return [*map(str, getattr(self, "feature_names_in_", numbered))]
 
     def _row_names(self) -> Any:
         names = getattr(self, "row_names_in_", None)

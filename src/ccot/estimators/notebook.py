@@ -58,13 +58,11 @@ def _colours(means: np.ndarray) -> list[list[str]]:
     if low < 0 < high:
         high = max(-low, high)
         low, stops = -high, _SIGNED
-    position = (means - low) / ((high - low) or 1) * (len(stops) - 1)
-    return [[_mixed(stops, value) for value in row] for row in position.tolist()]
+    places = np.linspace(0, 1, len(stops))
+    position = (means - low) / ((high - low) or 1)
+    mixed = np.stack([np.interp(position, places, part) for part in zip(*stops, strict=True)], -1)
+    return [[_hex(colour) for colour in row] for row in mixed]
 
 
-def _mixed(stops: Sequence[Sequence[int]], position: float) -> str:
-    if np.isnan(position):
-        return _NONE
-    left = min(int(position), len(stops) - 2)
-    pairs = zip(stops[left], stops[left + 1], strict=True)
-    return "#" + "".join(f"{round(a + (position - left) * (b - a)):02x}" for a, b in pairs)
+def _hex(colour: np.ndarray) -> str:
+    return _NONE if np.isnan(colour).any() else "#" + bytes(colour.round().astype(np.uint8)).hex()

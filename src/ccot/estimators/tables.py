@@ -45,8 +45,8 @@ class TableData:
 
 def as_table(X: Any) -> Table | None:
     """Return a table or a data frame as a table; None for anything else."""
-    if isinstance(X, Table | np.ndarray):
-        return X if isinstance(X, Table) else None
+    if isinstance(X, Table):
+        return X
     return table_from_frame(X) if is_frame(X) else None
 
 
@@ -193,7 +193,6 @@ class TableInput(InductiveCoclustering):
         """Keep what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
             return super()._keep_portraits(matrix, columns)
-        self._forget_portraits()
         values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         rows, others = portray_sides(
@@ -204,18 +203,12 @@ class TableInput(InductiveCoclustering):
         order = np.argsort(-self.column_confidence_, kind="stable")
         leveled = {k for k, column in zip(labels, columns, strict=True) if column.kind == "level"}
         members = [names[order[self.column_labels_[order] == k]] for k in range(len(others))]
-        self._kept_portraits = (
-            rows,
-            tuple(
-                Portrait(
-                    len(own),
-                    "",
-                    () if k in leveled else others[k].traits,
-                    tuple(own[:TOP].tolist()),
-                )
-                for k, own in enumerate(members)
-            ),
+        traits = [() if k in leveled else other.traits for k, other in enumerate(others)]
+        described = (
+            Portrait(len(own), "", each, tuple(own[:TOP].tolist()))
+            for own, each in zip(members, traits, strict=True)
         )
+        self._kept_portraits = rows, tuple(described)
         return self
 
     def _check_new_rows(self, X: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -76,18 +76,14 @@ class TransportCoclustering(ClusterShares, TableInput):
         Make clusters of equal size; give every column its own noise variance (gaussian only).
     n_init : int or None, default=None
         Number of starts; None takes 24 on tiny matrices and down to 3 on large ones.
-    max_iter : int, default=200
-        Limit on the sweeps over rows and columns in the final fit.
-    tol : float, default=1e-6
-        Share of rows and columns that may still move when the sweeps stop.
+    max_iter, tol : int, default=200; float, default=1e-6
+        Limit on the sweeps of the final fit; share of points that may still move when they stop.
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double
         precision. A matrix that does not fit there is left to NumPy, with a warning. Of rows that
         are read from a source, only the sample is searched for blocks on the device.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts and of the halves.
-    n_jobs : int or None, default=None
-        Threads that work on halves of the data, as joblib counts them; the labels are the same.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None; default=None
+        Seed of the starts and halves; threads for halves, as joblib counts, with the same labels.
     checkpoint : path-like or None, default=None
         Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
@@ -95,10 +91,8 @@ class TransportCoclustering(ClusterShares, TableInput):
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
+        Cluster of each row and column; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
         How far the soft assignment of a row (column) to its cluster exceeds chance, 0 to 1; 0 for
         rows and columns that hold nothing to go by. Where ``reproducibility_`` was looked into,
@@ -125,10 +119,8 @@ class TransportCoclustering(ClusterShares, TableInput):
         were left out, whose label is -1. All 1 for a matrix.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; of a mixed table in units of the noise, signed.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Block membership and what was fitted, as in scikit-learn.
-    n_iter_ : int
-        Sweeps of the final fit.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; iterations are sweeps of the final fit.
 
     See Also
     --------
@@ -191,12 +183,6 @@ class TransportCoclustering(ClusterShares, TableInput):
         "n_jobs": [Integral, None],
     }
 
-    def __sklearn_tags__(self):
-        """Tell scikit-learn where missing values are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._allow_nan
-        return tags
-
     @property
     def _allow_nan(self) -> bool:
         return self.family in ("auto", "gaussian")
@@ -220,7 +206,6 @@ class TransportCoclustering(ClusterShares, TableInput):
         self._validate_params()
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
-        self.__dict__.pop("_sparse_rows", None)
         if is_sparse(rows):
             self._sparse_rows = True
         run = self._start(rows)
@@ -228,7 +213,7 @@ class TransportCoclustering(ClusterShares, TableInput):
         return self._adopt(found)._keep_portraits(rows)
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
-        settings = self._settings()
+        settings = self._given(BlockSettings)
         if isinstance(rows, TableData):
             return fit_table(rows.table, rows.preparation, settings, run)
         if isinstance(rows, RowSource):
@@ -251,10 +236,6 @@ class TransportCoclustering(ClusterShares, TableInput):
     def column_signs_(self) -> np.ndarray:
         """Which way each column goes within its cluster: 1 or -1, 0 for columns left out."""
         return getattr(self._fitted, "column_signs", np.ones(len(self.column_labels_)))
-
-    def _settings(self) -> BlockSettings:
-        names = (field.name for field in fields(BlockSettings))
-        return BlockSettings(**{name: getattr(self, name) for name in names})
 
     def cut(self, n_row_clusters: int, n_column_clusters: int) -> Bunch:
         """Return a coarser (or finer) co-clustering of the same hierarchy.
@@ -348,12 +329,10 @@ class TransportCoclustering(ClusterShares, TableInput):
 
     def _prepared(self) -> list[str]:
         """Say what was done to the values, and which are taken for outliers."""
-        preparation = self.preparation_
-        lines = [f"  {preparation.sentence}"] if preparation.sentence else []
-        if isinstance(preparation, TablePreparation) or preparation.limits is None:
-            return lines
-        low, high = preparation.limits
-        lines.append(f"  outliers below {low:.3g} or above {high:.3g} count as if they were there")
+        lines = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
+        if limits := getattr(self.preparation_, "limits", None):
+            outliers = "outliers below {:.3g} or above {:.3g}".format(*limits)
+            lines.append(f"  {outliers} count as if they were there")
         return lines
 
 
@@ -361,15 +340,12 @@ def _in_words(name: str, halves: Reproducibility, side: Side) -> str:
     """Say how well the clusters of one side come back."""
     if not halves.comes_back:
         return f"warning: {_nothing_comes_back(name, halves)}"
-    parts = [f"{halves.n_clusters} clusters"]
-    low, high = halves.plausible
-    if low < high:
-        parts.append(f"{low} to {high} come back as well")
-    sizes = side.sizes()
+    (low, high), sizes = halves.plausible, side.sizes()
+    others = f"; {low} to {high} come back as well" if low < high else ""
     lost = [f"{name[0].upper()}{k} ({sizes[k]} {name}s)" for k in halves.dissolved]
     verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
-    parts.append(f"{verb.format(', '.join(lost)) if lost else 'all'} come back")
-    return "; ".join(parts)
+    which = verb.format(", ".join(lost)) if lost else "all"
+    return f"{halves.n_clusters} clusters{others}; {which} come back"
 
 
 def _nothing_comes_back(name: str, halves: Reproducibility) -> str:
