@@ -49,10 +49,8 @@ class InformationTheoreticCoclustering(IterativeBaseline):
         Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Mutual information lost, in nats; the same before and after each sweep, never rising.
-    n_iter_, converged_ : int, bool
-        Sweeps of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     References
     ----------

@@ -55,10 +55,8 @@ class GaussianLatentBlockModel(IterativeBaseline):
         Most probable clusters, their numbers (EM may leave some empty) and the mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Bound or classification log-likelihood; the same before and after each sweep, never falling.
-    n_iter_, converged_ : int, bool
-        Sweeps of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     References
     ----------

@@ -69,10 +69,8 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         block over its entries that are not missing.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         The lower bound; the same before and after each sweep, never falling.
-    n_iter_, converged_ : int, bool
-        Sweeps of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     Notes
     -----
@@ -202,13 +200,7 @@ class Entries:
         values = np.where(seen, matrix, 0.0)
         powers = seen.astype(float), values, values**2
         if seen.mean() < _SPARSE_BELOW:
-            # The pattern of the seen entries, so that a value of zero still counts.
-            pattern = sp.csr_array(powers[0])
-            indices = np.repeat(np.arange(len(matrix)), np.diff(pattern.indptr)), pattern.indices
-            powers = tuple(
-                sp.csr_array((power[indices], pattern.indices, pattern.indptr), shape=matrix.shape)
-                for power in powers
-            )
+            return cls(*map(sp.csr_array, powers))
         return cls(*powers)
 
     def transposed(self) -> Entries:

@@ -51,10 +51,8 @@ class TriNMF(IterativeBaseline):
         is largest nowhere has no members); mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Squared error; the same before and after each iteration. Exact iterations never raise it.
-    n_iter_, converged_ : int, bool
-        Iterations of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Iterations of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     Notes
     -----

@@ -84,10 +84,8 @@ class TwoSidedKMeans(TwoSidedBaseline):
         Clusters, their numbers (fewer than asked for if points coincide), mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (1,)
         Sum of squares within row clusters plus that within column clusters, at the end.
-    n_iter_, converged_ : int, bool
-        Iterations of the slower side, and whether both ended before `max_iter`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Iterations of the slower side, whether both ended before `max_iter`; as in scikit-learn.
 
     Examples
     --------
@@ -150,10 +148,8 @@ class TwoSidedNMF(TwoSidedBaseline):
         Clusters, their numbers (a component that weighs most nowhere has no members), block means.
     criterion_, criterion_path_ : float, ndarray of shape (1,)
         Squared error of the factorisation for the rows plus that for the columns, at the end.
-    n_iter_, converged_ : int, bool
-        Iterations of the slower side, and whether both ended before `max_iter`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Iterations of the slower side, whether both ended before `max_iter`; as in scikit-learn.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,6 +26,8 @@ from ccot.runtime.types import Matrix, is_sparse
 from ccot.scalings.steps import StepCoclustering, StepSide
 from ccot.sources import RowSource, as_source, is_source
 
+_NUMBER = Interval(Integral, 1, None, closed="left")
+
 
 class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseEstimator):
     """Base of all co-clustering estimators, the baselines included.
@@ -37,6 +39,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     n_row_clusters: int | None
     n_column_clusters: int | None
     random_state: RandomState
+    _unit: float  # what values were divided by, if anything
     # Formats of sparse matrices that are taken as they are; False takes none.
     _accept_sparse: ClassVar[Any] = ("csr", "csc")
     _allow_nan: bool = False
@@ -131,9 +134,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         check_is_fitted(self)
         row, column = self._partition("row"), self._partition("column")
         lines = [
-            f"{type(self).__name__}: {_count(len(row.labels), 'row')} in "
-            f"{_count(row.n_clusters, 'cluster')}, {_count(len(column.labels), 'column')} in "
-            f"{_count(column.n_clusters, 'cluster')}"
+            f"{type(self).__name__}: {count(len(row.labels), 'row')} in "
+            f"{count(row.n_clusters, 'cluster')}, {count(len(column.labels), 'column')} in "
+            f"{count(column.n_clusters, 'cluster')}"
         ]
         if hasattr(self, "_unit"):
             lines.append(f"  values divided by {self._unit:.3g} first: their squares overflow")
@@ -218,16 +221,30 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
                 )
 
 
+@dataclass(eq=False, repr=False)
 class InductiveCoclustering(BaseCoclustering):
     """Base of the estimators that place unseen rows and columns.
 
     A subclass fits a :class:`~ccot.coclustering.Coclustering` and hands it to :meth:`_adopt`.
     """
 
-    checkpoint: str | os.PathLike[str] | None
-    verbose: int | Progress
-    _unit: float
-    _coclustering: Coclustering
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    _: KW_ONLY
+    device: str | None = None
+    random_state: RandomState = None
+    checkpoint: str | os.PathLike[str] | None = None
+    verbose: int | Progress = 0
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_row_clusters": [_NUMBER, None],
+        "n_column_clusters": [_NUMBER, None],
+        "max_iter": [_NUMBER],
+        "device": [str, None],
+        "random_state": "no_validation",
+        "checkpoint": [str, os.PathLike, None],
+        "verbose": ["verbose", callable],
+    }
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the row clusters of new rows, without fitting anything again.
@@ -388,18 +405,6 @@ class BaseStepCoclustering(InductiveCoclustering):
         return lines
 
 
-_NUMBER = Interval(Integral, 1, None, closed="left")
-# Parameters that all inductive estimators have, and what they may be.
-SHARED_CONSTRAINTS: dict[str, Any] = {
-    "n_row_clusters": [_NUMBER, None],
-    "n_column_clusters": [_NUMBER, None],
-    "max_iter": [_NUMBER],
-    "device": [str, None],
-    "random_state": "no_validation",
-    "checkpoint": [str, os.PathLike, None],
-    "verbose": ["verbose", callable],
-}
-
 _FORGOTTEN = ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit",
               "_file_options", "_sparse_rows")  # fmt: skip
 _SURE = 0.9
@@ -455,5 +460,6 @@ def _numbers(X: Any) -> Any:
     return X
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

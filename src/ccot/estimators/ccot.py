@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _is_fitted
 
-from ccot.estimators.base import SHARED_CONSTRAINTS, BaseStepCoclustering, is_read_by_row
+from ccot.estimators.base import BaseStepCoclustering, is_read_by_row
 from ccot.io.frames import row_names
-from ccot.runtime.run import Progress, RandomState, Run
+from ccot.runtime.run import Run
 from ccot.scalings.ccot import CCOTSettings, fit_ccot
 from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.large import add_rows, fit_large
@@ -26,7 +25,7 @@ from ccot.sources import RowSource, as_source
 _OUTSIDE_SHARE = 0.01
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CCOT(BaseStepCoclustering):
     r"""Co-clustering through optimal transport, Algorithm 1 of the paper.
 
@@ -53,20 +52,18 @@ class CCOT(BaseStepCoclustering):
         vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
         where they are wide), a random pool of that many is drawn from; see the notes.
     sampling : {"cover", "uniform", "replacement"}, default="cover"
-        ``"cover"`` draws everyone equally often, and so needs the fewest draws; from 64 times on,
-        many draws share most of their arithmetic. ``"uniform"`` makes independent draws, each
-        without replacement. ``"replacement"`` draws with replacement, as the paper's ``datasample``
-        does by default: a row that is in a draw k times has k times the mass there and k votes; the
-        detector ``"multiscale"`` looks at it once, since equal values would pass for a step, the
-        others at all copies. Of a square matrix the first draw is the matrix as it is, later ones
-        pair its rows and columns in another order.
+        ``"cover"`` draws everyone equally often and needs the fewest draws, ``"uniform"`` makes
+        independent draws without replacement. ``"replacement"`` is the default of the paper's
+        ``datasample``: a row that is in a draw k times has k times the mass there and k votes; the
+        detector ``"multiscale"`` looks at it once, since equal values would pass for a step. Of a
+        square matrix the first draw is the matrix as it is, later ones pair its rows and columns in
+        another order.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_iter, tol : int, default=1000; float, default=1e-6
         Limit on the Sinkhorn iterations of each draw; error of the marginals that stops them.
     n_jobs : int or None, default=None
-        Number of threads, or of whatever workers joblib's active backend has
-        (``joblib.parallel_config``); None is one, -1 all. Labels do not depend on it.
+        Threads, or workers of joblib's active backend; None is one, -1 all. Labels do not change.
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
@@ -81,9 +78,8 @@ class CCOT(BaseStepCoclustering):
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
         Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        Share of the draws of a row (column) that found the final number of clusters and put it
-        into its final cluster. For rows outside the pool, the share of draws that found the
-        number, times the posterior probability of the row's step.
+        Share of a row's (column's) draws that found the final number and put it into its cluster;
+        outside the pool, of draws that found the number, times the probability of the row's step.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
         Share of draws that found each number of clusters.
     row_log_scaling_, column_log_scaling_ : ndarray of float
@@ -128,9 +124,6 @@ class CCOT(BaseStepCoclustering):
     (3, 3)
     """
 
-    n_row_clusters: int | None = None
-    n_column_clusters: int | None = None
-    _: KW_ONLY
     reg: float | str = 0.2
     scale_cost: str | None = "median"
     n_samplings: int | str = "auto"
@@ -139,13 +132,9 @@ class CCOT(BaseStepCoclustering):
     max_iter: int = 1000
     tol: float = 1e-6
     n_jobs: int | None = None
-    device: str | None = None
-    random_state: RandomState = None
-    checkpoint: str | PathLike[str] | None = None
-    verbose: int | Progress = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SHARED_CONSTRAINTS,
+        **BaseStepCoclustering._parameter_constraints,
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "scale_cost": [StrOptions({"median"}), None],
         "n_samplings": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,15 +11,14 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.estimators.base import SHARED_CONSTRAINTS, BaseStepCoclustering
-from ccot.runtime.run import Progress, RandomState
+from ccot.estimators.base import BaseStepCoclustering
 from ccot.scalings.ccot_gw import CCOTGWSettings, fit_ccot_gw, fit_similarities
 from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.kernels import KernelSpec, Similarities, check_memory, rank_of
 from ccot.transport.gromov import LOSSES, Limits
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CCOTGW(BaseStepCoclustering):
     r"""Co-clustering by Gromov-Wasserstein barycentres, Algorithm 2 of the paper.
 
@@ -53,11 +51,10 @@ class CCOTGW(BaseStepCoclustering):
         How similarities are compared; points of the barycentre, None: as many as rows. Time and
         memory are proportional to it.
     kernel_rank : int, "auto" or None, default="auto"
-        Rank of the similarities. None: those of all pairs, which take memory of
-        :math:`n^2 + d^2`. An integer: that many landmarks, drawn from the rows and from the
-        columns, stand for the others (Nyström's method), and time and memory are linear in both.
-        ``"auto"`` takes 256 landmarks where ``n_support`` is given and there are more than 4096
-        rows or columns.
+        Rank of the similarities. None: those of all pairs, in memory of :math:`n^2 + d^2`. An
+        integer: that many landmarks among rows and columns stand for the others (Nyström's method),
+        and time and memory are linear in both. ``"auto"``: 256 where ``n_support`` is given and
+        there are more than 4096 rows or columns.
     exact_refinement : bool, default=True
         Refine couplings by exact transport before they update the barycentre, as the authors do.
         Left out with landmarks: it would take more than linear time.
@@ -122,9 +119,6 @@ class CCOTGW(BaseStepCoclustering):
     (2, 3)
     """
 
-    n_row_clusters: int | None = None
-    n_column_clusters: int | None = None
-    _: KW_ONLY
     reg: float | str = 1.0
     weights: tuple[float, float] = (0.5, 0.5)
     kernel: KernelSpec = "rbf"
@@ -138,13 +132,9 @@ class CCOTGW(BaseStepCoclustering):
     max_iter: int = 100
     tol: float = 1e-4
     sinkhorn_tol: float = 1e-6
-    device: str | None = None
-    random_state: RandomState = None
-    checkpoint: str | PathLike[str] | None = None
-    verbose: int | Progress = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SHARED_CONSTRAINTS,
+        **BaseStepCoclustering._parameter_constraints,
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "weights": ["array-like"],
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],

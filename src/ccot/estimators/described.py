@@ -63,11 +63,9 @@ class DescribedClusters:
             cluster that is like everything else), ``amount``, ``mean``, ``overall``, ``share`` of
             the members for which it holds. Clusters of columns are told by rows.
         """
-        check_is_fitted(self)
-        rows, others = self._portraits(X, columns)
         lines = [
             line
-            for side, found in (("row", rows), ("column", others))
+            for side, found in zip(("row", "column"), self._portraits(X, columns), strict=True)
             for k, portrait in enumerate(found)
             for line in _lines(side, k, portrait)
         ]
@@ -79,17 +77,16 @@ class DescribedClusters:
     @property
     def cluster_names_(self) -> list[str]:
         """Suggested names of the row clusters, made of what sets them apart."""
-        check_is_fitted(self)
         return [portrait.name for portrait in self._portraits()[0]]
 
     @property
     def column_cluster_names_(self) -> list[str]:
         """Suggested names of the column clusters, made of their most typical members."""
-        check_is_fitted(self)
         return [portrait.name for portrait in self._portraits()[1]]
 
     def _portraits(self, X: Any = None, columns: Any = None) -> Any:
         """Return what the row and the column clusters are."""
+        check_is_fitted(self)
         if X is not None:
             matrix = X if is_sparse(X) else np.asarray(X)
             found = self._describe_matrix(matrix, columns, row_names(X))

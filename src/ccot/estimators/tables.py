@@ -132,14 +132,15 @@ def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarr
     return np.hstack(parts), columns, np.array(origin)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableInput(InductiveCoclustering):
     """Base of estimators that take tables of mixed columns beside matrices of numbers."""
 
-    family: str
-    scale: str
-    center: str
-    column_kinds: dict[str, str] | None
-    heteroscedastic: bool
+    family: str = "auto"
+    scale: str = "auto"
+    center: str = "auto"
+    column_kinds: dict[str, str] | None = None
+    heteroscedastic: bool = False
 
     def _check_rows(self, X: Any) -> Matrix | TableData:
         """Return a matrix, or a table where columns differ in unit or kind."""

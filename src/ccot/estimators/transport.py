@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,15 +23,15 @@ from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import SHARED_CONSTRAINTS, is_read_by_row
+from ccot.estimators.base import is_read_by_row
 from ccot.estimators.shares import ClusterShares
 from ccot.estimators.tables import TableData, TableInput
-from ccot.runtime.run import Progress, RandomState, Run
+from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class TransportCoclustering(ClusterShares, TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
@@ -48,11 +47,10 @@ class TransportCoclustering(ClusterShares, TableInput):
         Numbers of clusters; None: found from the data.
     family : {"auto", "gaussian", "poisson", "bernoulli"}, default="auto"
         Law of the entries of a block. ``"gaussian"``: real values, squared loss; NaN is missing
-        and left out of every sum. ``"poisson"``: counts and amounts, corrected for the degrees of
-        rows and columns, which makes it the information-theoretic loss; sparse counts enter as
-        ``log(1 + x)``. ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values and says
-        what it chose in ``family_`` and why in ``family_reason_``. A table of mixed columns has a
-        law for every column instead.
+        and left out. ``"poisson"``: counts and amounts, corrected for the degrees of rows and
+        columns: the information-theoretic loss; sparse counts enter as ``log(1 + x)``.
+        ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values (``family_reason_`` says why
+        it chose ``family_``). A table of mixed columns has a law for every column instead.
     scale : {"auto", "none", "standard", "robust", "log"}, default="auto"
         What is done to the scale of columns. ``"auto"`` divides each column of numbers by its
         standard deviation where columns differ in unit or kind (skewed ones by way of a logarithm
@@ -68,10 +66,10 @@ class TransportCoclustering(ClusterShares, TableInput):
         ``"money"``, and ``"identifier"``, ``"text"`` or ``"constant"`` to leave one out.
     criterion : {"auto", "reproducibility", "jump", "icl"}, default="auto"
         How the numbers are found. ``"auto"``: by the integrated completed likelihood (ICL) where it
-        stops early, otherwise by reproducibility. ``"reproducibility"``: rows are clustered by
-        random halves of the columns, columns by halves of the rows, and the numbers are those that
-        come back, at a jump of the merge costs; given numbers are looked into as well. ``"jump"``:
-        as ``"auto"``, but by the jump alone, which is faster. ``"icl"``: by ICL alone.
+        stops early, otherwise by ``"reproducibility"``: rows are clustered by random halves of the
+        columns and vice versa, and the numbers are those that come back, at a jump of the merge
+        costs (given numbers are looked into as well). ``"jump"``: as ``"auto"``, but by the jump
+        alone, which is faster. ``"icl"``: by ICL alone.
     balanced, heteroscedastic : bool, default=False
         Make clusters of equal size; give every column its own noise variance (gaussian only).
     n_init : int or None, default=None
@@ -79,9 +77,8 @@ class TransportCoclustering(ClusterShares, TableInput):
     max_iter, tol : int, default=200; float, default=1e-6
         Limit on the sweeps of the final fit; share of points that may still move when they stop.
     device : str or None, default=None
-        None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double
-        precision. A matrix that does not fit there is left to NumPy, with a warning. Of rows that
-        are read from a source, only the sample is searched for blocks on the device.
+        None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. What
+        does not fit is left to NumPy, with a warning; of rows from a source, the sample goes there.
     random_state, n_jobs : int, Generator, RandomState or None; int or None; default=None
         Seed of the starts and halves; threads for halves, as joblib counts, with the same labels.
     checkpoint : path-like or None, default=None
@@ -94,20 +91,18 @@ class TransportCoclustering(ClusterShares, TableInput):
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
         Cluster of each row and column; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        How far the soft assignment of a row (column) to its cluster exceeds chance, 0 to 1; 0 for
-        rows and columns that hold nothing to go by. Where ``reproducibility_`` was looked into,
-        times the share of halves in which the row (column) stays with its cluster.
+        How far the soft assignment to the own cluster exceeds chance, 0 to 1; 0 where there is
+        nothing to go by. Where ``reproducibility_`` was looked into, times the share of halves in
+        which the row (column) stays with its cluster.
     reproducibility_ : BothSides
-        ``row`` and ``column``: for every number of clusters how well halves of the data agree on
-        them, mean and spread; for every cluster how well it comes back; for every row (column) how
-        often it stays with its cluster. None for a side where the number was given or settled by
-        ICL, unless ``criterion="reproducibility"``.
+        ``row`` and ``column``: how well halves of the data agree on every number of clusters, mean
+        and spread; how well each cluster comes back; how often each row (column) stays with its
+        own. None where the number was given or settled by ICL (see ``criterion``).
     candidates_ : tuple of Candidate
         Numbers of clusters with scores: the chosen ones, then the runners-up.
-    row_merge_costs_, column_merge_costs_ : ndarray of float
-        Information lost by merging k into k - 1 clusters, for k = 2, 3, ...
-    hierarchy_ : Hierarchy
-        All merges, from the finest clusters to a single block; see :meth:`cut`.
+    row_merge_costs_, column_merge_costs_, hierarchy_ : ndarray of float, Hierarchy
+        Information lost by merging k into k - 1 clusters, for k = 2, 3, ...; all merges, from the
+        finest clusters to a single block, see :meth:`cut`.
     icl_, bic_ : float
         Criteria of the co-clustering, up to a constant of the data; larger is better.
     family_, family_reason_ : str
@@ -115,8 +110,7 @@ class TransportCoclustering(ClusterShares, TableInput):
     preparation_ : Preparation or TablePreparation
         What was done to the values: a sentence, and numbers for every column.
     column_signs_ : ndarray of shape (n_columns,)
-        Which way a column of a mixed table goes within its cluster, 1 or -1; 0 for columns that
-        were left out, whose label is -1. All 1 for a matrix.
+        Which way a column of a mixed table goes in its cluster, 1 or -1 (0: left out, label -1).
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; of a mixed table in units of the noise, signed.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_, n_iter_
@@ -150,27 +144,15 @@ class TransportCoclustering(ClusterShares, TableInput):
     ('gaussian', 'some values are negative')
     """
 
-    n_row_clusters: int | None = None
-    n_column_clusters: int | None = None
-    _: KW_ONLY
-    family: str = "auto"
-    scale: str = "auto"
-    center: str = "auto"
-    column_kinds: dict[str, str] | None = None
     criterion: str = "auto"
     balanced: bool = False
-    heteroscedastic: bool = False
     n_init: int | None = None
     max_iter: int = 200
     tol: float = 1e-6
-    device: str | None = None
-    random_state: RandomState = None
     n_jobs: int | None = None
-    checkpoint: str | PathLike[str] | None = None
-    verbose: int | Progress = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SHARED_CONSTRAINTS,
+        **TableInput._parameter_constraints,
         "family": [StrOptions({"auto", *FAMILIES})],
         "scale": [StrOptions(set(SCALES))],
         "center": [StrOptions(set(CENTERS))],

@@ -1,13 +1,9 @@
 r"""Entropic Gromov-Wasserstein alignment and the barycentre of two similarity matrices.
 
-An alignment couples the points of a similarity ``K`` with those of a support ``S``:
-
-.. math:: \min_T \sum_{ijkl} L(K_{ij}, S_{kl}) T_{ik} T_{jl} - \lambda E(T).
-
-With :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)` each step is one entropic transport with the
-linear cost :math:`-h_1(K) T h_2(S)`. Terms that depend on one index only are left out, as the
-paper's authors do: they change the scalings, not the coupling. With entropy enough, couplings and
-costs are kept as products of thin matrices (:mod:`ccot.transport.low_rank`).
+An alignment of ``K`` with a support ``S`` minimises
+:math:`\sum_{ijkl} L(K_{ij}, S_{kl}) T_{ik} T_{jl} - \lambda E(T)`; if the loss is
+:math:`f_1(a) + f_2(b) - h_1(a) h_2(b)`, by transport with linear costs :math:`-h_1(K) T h_2(S)`.
+Terms of one index only are left out, as the paper's authors do: couplings stay as they are.
 """
 
 from __future__ import annotations
@@ -34,11 +30,10 @@ AnyMatrix = Array | LowRank
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss that splits into products; ``h1`` is the identity in both losses offered.
+    """A loss that splits into products, ``h1`` the identity; the last two are for low rank.
 
-    ``average`` maps weighted means of ``forward(K)`` to the next support, whose ``h2`` are these
-    means themselves: the best one for the square loss; for KL, as the authors have it, for the
-    divergence taken the other way round. The last two are for similarities of low rank.
+    ``average`` maps weighted means of ``forward(K)``, its ``h2``, to the best support; for KL, as
+    the authors have it, the best for the divergence taken the other way round.
     """
 
     f1: Callable[[Array], Array]
@@ -91,12 +86,10 @@ class Limits:
 @stored()
 @dataclass(frozen=True)
 class Alignment:
-    """A coupling of data points and support points, with what made it.
+    """A coupling of data and support points, ``exp(log_row + log_kernel + log_column)``.
 
-    The coupling is ``exp(log_row + log_kernel + log_column)``, where
-    ``log_kernel = (K @ potential + shift) / reg`` is linear in ``K``: new points can be scaled by
-    their similarities to the data. The potential is the coupling of the previous linearisation
-    times ``h2`` of the support; the shift is 0 if the cost is a product.
+    ``log_kernel = (K @ potential + shift) / reg`` is linear in ``K``, so that new points are scaled
+    by their similarities. The potential is the last coupling times ``h2`` of the support.
     """
 
     log_row: Array
@@ -153,9 +146,7 @@ def gromov_barycentre(
     limits: Limits | None = None,
     run: Run | None = None,
 ) -> Barycentre:
-    r"""Compute the entropic Gromov-Wasserstein barycentre of similarity matrices.
-
-    .. math:: \min_{S, T_s} \sum_s \varepsilon_s \Gamma_{S, K_s}(T_s) - \lambda E(T_s)
+    """Compute the entropic Gromov-Wasserstein barycentre of similarity matrices.
 
     Alignments with the current support alternate with the support that is best for them (Peyré,
     Cuturi and Solomon, 2016, Gromov-Wasserstein averaging of kernel and distance matrices, ICML).
