@@ -122,6 +122,5 @@ def _root_profiles(joint: Matrix) -> Matrix:
 
 def _log_profiles(table: np.ndarray) -> np.ndarray:
     """Return log p(l|k), finite where the table is zero."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_profiles = np.log(table / table.sum(axis=1, keepdims=True))
-    return np.where(table > 0, log_profiles, _LOG_ZERO)
+    profiles = table / np.maximum(table.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    return np.log(profiles, out=np.full_like(profiles, _LOG_ZERO), where=table > 0)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
+from ccot.coclustering import Coclustering
 from ccot.describe import MAX_NAMED_ROWS, Portrait, portray_sides, with_names
 from ccot.estimators.notebook import show_blocks
 from ccot.io.frames import make_frame, row_names
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
-
-if TYPE_CHECKING:
-    from ccot.coclustering import Coclustering
 
 # More clusters than this are not described in a summary.
 MANY = 12
@@ -195,16 +193,9 @@ def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:
     """Return one line for every column that sets a cluster apart, or one that there is none."""
     head = {"side": side, "cluster": cluster, "name": portrait.name, "size": portrait.size}
     lines = [
-        {
-            "column": trait.title,
-            "direction": "high" if trait.effect > 0 else "low",
-            "amount": trait.amount,
-            "mean": trait.value,
-            "overall": trait.overall,
-            "share": trait.share,
-        }
-        for trait in portrait.traits
+        (t.title, "high" if t.effect > 0 else "low", t.amount, t.value, t.overall, t.share)
+        for t in portrait.traits
     ]
-    none = {"column": "", "direction": "average", "amount": ""}
-    none |= dict.fromkeys(("mean", "overall", "share"), float("nan"))
-    return [head | line for line in lines or [none]]
+    none = "", "average", "", np.nan, np.nan, np.nan
+    keys = "column", "direction", "amount", "mean", "overall", "share"
+    return [head | dict(zip(keys, line, strict=True)) for line in lines or [none]]

@@ -27,8 +27,7 @@ class ClusterShares(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Inductive
 
         Parameters
         ----------
-        X : array-like, data frame, or whatever ``fit`` reads row by row
-            New rows, with the columns of the fitted matrix or table.
+        X : new rows, as :meth:`predict` takes them
 
         Returns
         -------
@@ -43,8 +42,7 @@ class ClusterShares(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Inductive
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, or whatever ``fit`` reads row by row
-            New rows, with the columns of the fitted matrix or table.
+        X : new rows, as :meth:`predict` takes them
 
         Returns
         -------
@@ -58,8 +56,7 @@ class ClusterShares(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Inductive
 
         Parameters
         ----------
-        X : array-like, sparse matrix, data frame, or whatever ``fit`` reads row by row
-            New rows, with the columns of the fitted matrix or table.
+        X : new rows, as :meth:`predict` takes them
 
         Returns
         -------

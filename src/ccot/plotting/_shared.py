@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccot.coclustering import Partition
+from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.base import count as count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ccot.estimators.base import BaseCoclustering
 
     # Two axes, for rows and for columns.
     Panels = Sequence[Axes] | np.ndarray
@@ -102,8 +101,3 @@ def without_frame(ax: Axes) -> None:
     """Remove frame and tick marks; labels stay."""
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-
-
-def whole_ticks(axis: Any) -> None:
-    """Put ticks at whole numbers only."""
-    axis.get_major_locator().set_params(integer=True)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.hierarchy import Merge
 from ccot.blocks.tables import TablePreparation
+from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import as_table, fitted_columns
 from ccot.io.frames import row_names
 from ccot.io.matrix import Table
@@ -35,8 +36,6 @@ from ccot.plotting.margins import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ccot.estimators.base import BaseCoclustering
 
 
 def plot_blocks(
@@ -121,8 +120,7 @@ def plot_blocks(
     shared.without_frame(panel)
     if before:
         panel.set(title="as given", xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
-        shared.whole_ticks(panel.xaxis)
-        shared.whole_ticks(panel.yaxis)
+        panel.locator_params(integer=True)
     else:
         _draw_borders(panel, sides)
         legends = [_draw_margin(panel, side, plain=not beside) for side in sides]

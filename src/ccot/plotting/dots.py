@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_ROWS, Statistics, every, row_statistics, with_names
+from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
 from ccot.plotting import _shared as shared
 from ccot.plotting.margins import add_legend, name_places, shortened, sized_label, text_width
@@ -16,8 +17,6 @@ from ccot.runtime.types import is_sparse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ccot.estimators.base import BaseCoclustering
 
 _LARGEST = 11.0  # points across, where all members agree
 

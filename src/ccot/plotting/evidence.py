@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ccot.estimators.base import BaseCoclustering
 from ccot.plotting import _shared as shared
 from ccot.plotting._shared import FAINT, INK, PALETTE, count, draw_sides
 from ccot.plotting.margins import name_places
@@ -16,7 +17,6 @@ from ccot.scalings.jumps import LEVEL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ccot.estimators.base import BaseCoclustering
     from ccot.plotting._shared import Panels
 
 # Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
@@ -161,7 +161,7 @@ def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
         if tested and len(jumps) <= 6:
             _name_jump(ax, jump - 0.5, strength)
     ax.set(title=f"{side}s: {count(len(jumps) + 1, 'step')}", xlabel=f"{side}s, sorted")
-    shared.whole_ticks(ax.xaxis)
+    ax.locator_params("x", integer=True)
     if len(jumps) == 0 and getattr(estimator, f"n_{side}_clusters") is None:
         share = getattr(estimator, f"{side}_cluster_votes_").get(1, 0.0)
         text = "no step is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
@@ -187,12 +187,11 @@ def _name_jump(ax: Axes, place: float, strength: float) -> None:
 def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show what merging clusters costs, and where the merges stopped.
 
-    A point at k is the information lost by merging k clusters into k - 1, on a logarithmic axis.
-    Filled points are merges that the chosen number (dashed line) refuses, hollow ones it grants.
-    The dotted line falls like 1 / (k - 1) from the first merge granted, about as costs do without
-    structure: what is above it on the left is the jump. The costs are those of the best start;
-    jumps are looked for in the mean over all starts, and the likelihood may have settled the number
-    instead: ``candidates_`` tells by which criterion.
+    A point at k is the information lost by merging k clusters into k - 1 in the best start, filled
+    where the chosen number (dashed line) refuses the merge. The dotted line falls like 1 / (k - 1)
+    from the first merge granted, about as costs do without structure: what is above it on the left
+    is the jump. Jumps are looked for in the mean over all starts, and the likelihood may have
+    settled the number instead: ``candidates_`` tells by which criterion.
 
     Parameters
     ----------
@@ -286,7 +285,7 @@ def _draw_reproducibility(ax: Axes, estimator: Any, side: str) -> None:
 def _mark_number(ax: Axes, side: str, number: int, place: float) -> None:
     ax.axvline(place, color=INK, linewidth=1, linestyle="--")
     ax.set_title(f"{side}s: {count(number, 'cluster')}")
-    shared.whole_ticks(ax.xaxis)
+    ax.locator_params("x", integer=True)
 
 
 def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:

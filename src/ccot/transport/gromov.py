@@ -210,12 +210,15 @@ def _align(
     zeros = xp.zeros(kernel.shape[0], dtype=column_means.dtype, device=device(column_means))
     first = LowRank((zeros + 1 / kernel.shape[0])[:, None], column_means[:, None])
 
-    def linearise(last: _Linearised) -> _Linearised:
+    def linearise(last: tuple[Alignment | None, tuple[float, ...]]) -> Any:
         before, values = last
         log_row, potential = zeros, first
         if before is not None:
             log_row, potential = before.log_row, _potential(before.coupling, side)
-        cost = _linear_cost(kernel, potential)
+        if isinstance(potential, LowRank):
+            cost = LowRank(-(kernel @ potential.left), potential.right)
+        else:
+            cost = -(kernel @ potential)
         given = cost, potential, reg, log_row, limits
         found = (_solve_product(*given) if products else None) or _solve_written(*given)
         value = constant + found.value
@@ -223,9 +226,6 @@ def _align(
 
     states = checkpoint.loop("linearisation", (None, ()), linearise)
     return next(last for last, values in states if last and _is_over(values, limits))
-
-
-_Linearised = tuple[Alignment | None, tuple[float, ...]]
 
 
 def _solve_written(
@@ -260,12 +260,6 @@ def _solve_product(
     value = cost.inner(plan.coupling) + reg * plan.negative_entropy
     scaled = plan.log_row, plan.log_column
     return Alignment(*scaled, potential, 0.0, plan.coupling, value, plan.status)
-
-
-def _linear_cost(kernel: Array | LowRankKernel, potential: AnyMatrix) -> AnyMatrix:
-    if isinstance(potential, LowRank):
-        return LowRank(-(kernel @ potential.left), potential.right)
-    return -(kernel @ potential)
 
 
 def _potential(coupling: AnyMatrix, side: AnyMatrix) -> AnyMatrix:
