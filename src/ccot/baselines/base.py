@@ -24,7 +24,7 @@ _COUNT = [Interval(Integral, 1, None, closed="left")]
 
 @dataclass(eq=False, repr=False)
 class BaseBaseline(BaseCoclustering):
-    """Base of the baselines; see the subclasses for parameters."""
+    """Base of the baselines, which step from each start through :func:`run_start`."""
 
     _larger_is_better: ClassVar[bool] = False
     _non_negative: ClassVar[bool] = False
@@ -90,9 +90,23 @@ class BaseBaseline(BaseCoclustering):
         self._keep(best, matrix)
         return self
 
+    def _method(self, matrix: Matrix) -> Method:
+        """Return the method bound to a matrix."""
+        raise NotImplementedError
+
+    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
+        """Return where the starts of a matrix come from."""
+        return FirstPartitions.of(matrix, self._shape)
+
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
         """Run all starts and keep the best."""
-        raise NotImplementedError
+        method, first = self._method(matrix), self._first_partitions(matrix)
+
+        def run(task: tuple[str, int]) -> Start:
+            state = method.start_from(*first.draw(*task))
+            return run_start(method, state, self.max_iter, self.tol)
+
+        return self._best(run_all(run, self._tasks(seeds), self.n_jobs))
 
     def _tasks(self, seeds: Sequence[int]) -> list[Any]:
         """Return the starts: the kind of partitions each begins with, and its seed."""
@@ -122,24 +136,3 @@ class BaseBaseline(BaseCoclustering):
         self.block_means_ = block_means(matrix, self._partition("row"), self._partition("column"))
         self.criterion_, self.criterion_path_ = best.criterion, best.path
         self.n_iter_, self.converged_ = best.n_iter, best.converged
-
-
-class IterativeBaseline(BaseBaseline):
-    """Base of the baselines that step through :func:`run_start`."""
-
-    def _method(self, matrix: Matrix) -> Method:
-        """Return the method bound to a matrix."""
-        raise NotImplementedError
-
-    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
-        """Return where the starts of a matrix come from."""
-        return FirstPartitions.of(matrix, self._shape)
-
-    def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        method, first = self._method(matrix), self._first_partitions(matrix)
-
-        def run(task: tuple[str, int]) -> Start:
-            state = method.start_from(*first.draw(*task))
-            return run_start(method, state, self.max_iter, self.tol)
-
-        return self._best(run_all(run, self._tasks(seeds), self.n_jobs))

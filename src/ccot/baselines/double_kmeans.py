@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ccot.baselines.alternation import NearestMeans
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.runtime.types import Matrix
 
 
-class DoubleKMeans(IterativeBaseline):
+class DoubleKMeans(BaseBaseline):
     r"""Double K-means: least squares by blocks that are constant.
 
     Partitions :math:`z` of rows and :math:`w` of columns and a table :math:`\mu` minimise [1]_

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.special import entr
 
 from ccot.baselines.alternation import Alternation, NearestMeans
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import TwoWay, cluster_sums, fill_empty
 from ccot.baselines.starts import FirstPartitions
 from ccot.runtime.types import Matrix, is_sparse
@@ -18,7 +18,7 @@ from ccot.runtime.types import Matrix, is_sparse
 _LOG_ZERO = -1e200
 
 
-class InformationTheoreticCoclustering(IterativeBaseline):
+class InformationTheoreticCoclustering(BaseBaseline):
     r"""Information-theoretic co-clustering of counts or other non-negative values.
 
     As in [1]_, the matrix, scaled to sum to one, is a joint distribution of row and column.

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import TwoWay, indicator, times
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -19,7 +19,7 @@ VARIANCE_FLOOR = 1e-8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GaussianLatentBlockModel(IterativeBaseline):
+class GaussianLatentBlockModel(BaseBaseline):
     r"""Gaussian latent block model, fitted by block EM or block classification EM.
 
     Block EM is that of [1]_, classification EM of [2]_.
@@ -80,7 +80,7 @@ class GaussianLatentBlockModel(IterativeBaseline):
 
     _larger_is_better = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeBaseline._parameter_constraints,
+        **BaseBaseline._parameter_constraints,
         "assignment": [StrOptions({"soft", "hard"})],
         "variance": [StrOptions({"shared", "block"})],
     }

@@ -12,7 +12,7 @@ from scipy.special import digamma, entr, gammaln, softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
 from ccot.baselines.partitions import indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
@@ -30,7 +30,7 @@ _SPARSE_BELOW = 0.3
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ResidualBayesianCoclustering(IterativeBaseline):
+class ResidualBayesianCoclustering(BaseBaseline):
     r"""Residual Bayesian co-clustering, fitted by variational inference.
 
     The model is that of [1]_.
@@ -102,7 +102,7 @@ class ResidualBayesianCoclustering(IterativeBaseline):
     _accept_sparse = False
     _allow_nan = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeBaseline._parameter_constraints,
+        **BaseBaseline._parameter_constraints,
         "concentration": [Interval(Real, 0, None, closed="neither")],
     }
 

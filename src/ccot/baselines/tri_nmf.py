@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import TwoWay, fill_empty, indicator, times
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -20,7 +20,7 @@ _OFFSET = 0.2
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TriNMF(IterativeBaseline):
+class TriNMF(BaseBaseline):
     r"""Orthogonal non-negative matrix tri-factorisation.
 
     .. math:: \min_{F, S, G \ge 0} \|X - F S G^\top\|^2
@@ -89,7 +89,7 @@ class TriNMF(IterativeBaseline):
 
     _non_negative = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeBaseline._parameter_constraints,
+        **BaseBaseline._parameter_constraints,
         "rules": [StrOptions({"exact", "multiplicative"})],
     }
 

@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
-from ccot.estimators.described import MANY, DescribedClusters
-from ccot.io.frames import make_frame, row_names
+from ccot.estimators.described import DescribedClusters
+from ccot.io.frames import row_names
 from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
@@ -36,10 +36,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     ``row_labels_``, ``column_labels_`` and the numbers of clusters.
     """
 
-    n_row_clusters: int | None
-    n_column_clusters: int | None
     random_state: RandomState
-    _unit: float  # what values were divided by, if anything
     # Formats of sparse matrices that are taken as they are; False takes none.
     _accept_sparse: ClassVar[Any] = ("csr", "csc")
     _allow_nan: bool = False
@@ -99,71 +96,6 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         from ccot.estimators.models import save_model
 
         return save_model(self, path)
-
-    def to_frame(self, side: str = "rows", *, names: Any = None, library: str = "pandas") -> Any:
-        """Return names, clusters and confidence as a data frame.
-
-        Parameters
-        ----------
-        side : {"rows", "columns"}, default="rows"
-        names : sequence of str, optional
-            Names of the rows or columns; by default those of the fitted frame, or else positions.
-        library : {"pandas", "polars"}, default="pandas"
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            In the order of the fitted matrix: ``name``, ``cluster`` and, if any, ``confidence``.
-        """
-        check_is_fitted(self)
-        if side not in ("rows", "columns"):
-            raise ValueError(f'side={side!r} must be "rows" or "columns"')
-        labels = self.row_labels_ if side == "rows" else self.column_labels_
-        if names is None:
-            fitted = "row_names_in_" if side == "rows" else "feature_names_in_"
-            names = getattr(self, fitted, np.arange(len(labels)))
-        if len(names) != len(labels):
-            raise ValueError(f"{len(names)} names for {len(labels)} {side}")
-        columns = {"name": names, "cluster": labels}
-        if (confidence := getattr(self, f"{side[:-1]}_confidence_", None)) is not None:
-            columns["confidence"] = confidence
-        return make_frame(columns, library)
-
-    def summary(self) -> str:
-        """Return in a few lines what was found and how sure it is."""
-        check_is_fitted(self)
-        row, column = self._partition("row"), self._partition("column")
-        lines = [
-            f"{type(self).__name__}: {count(len(row.labels), 'row')} in "
-            f"{count(row.n_clusters, 'cluster')}, {count(len(column.labels), 'column')} in "
-            f"{count(column.n_clusters, 'cluster')}"
-        ]
-        if hasattr(self, "_unit"):
-            lines.append(f"  values divided by {self._unit:.3g} first: their squares overflow")
-        lines += self._describe("row", row, self.n_row_clusters)
-        lines += self._describe("column", column, self.n_column_clusters)
-        return "\n".join(lines)
-
-    def _partition(self, side: str) -> Partition:
-        """Return the partition of one side, ``"row"`` or ``"column"``."""
-        return Partition(
-            labels=getattr(self, f"{side}_labels_"), n_clusters=getattr(self, f"n_{side}_clusters_")
-        )
-
-    def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
-        """Return the lines of the summary about one side."""
-        line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
-        confidence = getattr(self, f"{name}_confidence_", None)
-        if confidence is not None and side.n_clusters > 1:
-            # A mean near 1 says little; who is in doubt says more.
-            line += f"; confidence below {_SURE}: {int((confidence < _SURE).sum()) or 'none'}"
-        portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
-        # Numbers of columns would tell nothing.
-        named = name == "row" or hasattr(self, "feature_names_in_")
-        if not (named and 1 < len(portraits) <= MANY):
-            return [line]
-        texts = (one.sentence if name == "row" else one.listed for one in portraits)
-        return [line, *(f"    {k}: {text}" for k, text in enumerate(texts))]
 
     @property
     def _checks(self) -> dict[str, Any]:
@@ -407,7 +339,6 @@ class BaseStepCoclustering(InductiveCoclustering):
 
 _FORGOTTEN = ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit",
               "_file_options", "_sparse_rows")  # fmt: skip
-_SURE = 0.9
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50
 
@@ -458,8 +389,3 @@ def _numbers(X: Any) -> Any:
             "drop those columns or encode them first"
         )
     return X
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where needed."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
-from ccot.coclustering import Coclustering
+from ccot.coclustering import Coclustering, Partition
 from ccot.describe import MAX_NAMED_ROWS, Portrait, portray_sides, with_names
 from ccot.estimators.notebook import show_blocks
 from ccot.io.frames import make_frame, row_names
@@ -18,6 +18,7 @@ from ccot.sources import RowSource
 
 # More clusters than this are not described in a summary.
 MANY = 12
+_SURE = 0.9
 # A dense matrix with at most so many entries is copied at the fit and described when asked for.
 _COPIED = 2**20
 
@@ -25,22 +26,86 @@ _COPIED = 2**20
 class DescribedClusters:
     """Descriptions of the clusters of a fitted estimator."""
 
+    n_row_clusters: int | None
+    n_column_clusters: int | None
     row_labels_: np.ndarray
     column_labels_: np.ndarray
     column_confidence_: np.ndarray
     _coclustering: Coclustering
+    _unit: float  # what values were divided by, if anything
     _kept_portraits: tuple[tuple[Portrait, ...], tuple[Portrait, ...]]
     _to_describe: np.ndarray  # a copy of a small matrix until somebody asks for descriptions
 
     def summary(self) -> str:
-        """Return in a few lines what was found."""
-        raise NotImplementedError
+        """Return in a few lines what was found and how sure it is."""
+        check_is_fitted(self)
+        row, column = self._partition("row"), self._partition("column")
+        lines = [
+            f"{type(self).__name__}: {count(len(row.labels), 'row')} in "
+            f"{count(row.n_clusters, 'cluster')}, {count(len(column.labels), 'column')} in "
+            f"{count(column.n_clusters, 'cluster')}"
+        ]
+        if hasattr(self, "_unit"):
+            lines.append(f"  values divided by {self._unit:.3g} first: their squares overflow")
+        lines += self._describe("row", row, self.n_row_clusters)
+        lines += self._describe("column", column, self.n_column_clusters)
+        return "\n".join(lines)
+
+    def _partition(self, side: str) -> Partition:
+        """Return the partition of one side, ``"row"`` or ``"column"``."""
+        return Partition(
+            labels=getattr(self, f"{side}_labels_"), n_clusters=getattr(self, f"n_{side}_clusters_")
+        )
+
+    def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
+        """Return the lines of the summary about one side."""
+        line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
+        confidence = getattr(self, f"{name}_confidence_", None)
+        if confidence is not None and side.n_clusters > 1:
+            # A mean near 1 says little; who is in doubt says more.
+            line += f"; confidence below {_SURE}: {int((confidence < _SURE).sum()) or 'none'}"
+        portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
+        # Numbers of columns would tell nothing.
+        named = name == "row" or hasattr(self, "feature_names_in_")
+        if not (named and 1 < len(portraits) <= MANY):
+            return [line]
+        texts = (one.sentence if name == "row" else one.listed for one in portraits)
+        return [line, *(f"    {k}: {text}" for k, text in enumerate(texts))]
 
     @property
     def labels_(self) -> np.ndarray:
         """Cluster of each row, by the name that scikit-learn's clusterers have for it."""
         check_is_fitted(self)
         return self.row_labels_
+
+    def to_frame(self, side: str = "rows", *, names: Any = None, library: str = "pandas") -> Any:
+        """Return names, clusters and confidence as a data frame.
+
+        Parameters
+        ----------
+        side : {"rows", "columns"}, default="rows"
+        names : sequence of str, optional
+            Names of the rows or columns; by default those of the fitted frame, or else positions.
+        library : {"pandas", "polars"}, default="pandas"
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            In the order of the fitted matrix: ``name``, ``cluster`` and, if any, ``confidence``.
+        """
+        check_is_fitted(self)
+        if side not in ("rows", "columns"):
+            raise ValueError(f'side={side!r} must be "rows" or "columns"')
+        labels = self.row_labels_ if side == "rows" else self.column_labels_
+        if names is None:
+            fitted = "row_names_in_" if side == "rows" else "feature_names_in_"
+            names = getattr(self, fitted, np.arange(len(labels)))
+        if len(names) != len(labels):
+            raise ValueError(f"{len(names)} names for {len(labels)} {side}")
+        columns = {"name": names, "cluster": labels}
+        if (confidence := getattr(self, f"{side[:-1]}_confidence_", None)) is not None:
+            columns["confidence"] = confidence
+        return make_frame(columns, library)
 
     def describe_clusters(self, X: Any = None, *, columns: Any = None) -> Any:
         """Return what sets each cluster apart, signed and in units that people read.
@@ -199,3 +264,8 @@ def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:
     none = "", "average", "", np.nan, np.nan, np.nan
     keys = "column", "direction", "amount", "mean", "overall", "share"
     return [head | dict(zip(keys, line, strict=True)) for line in lines or [none]]
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where needed."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -219,8 +219,7 @@ class TableInput(InductiveCoclustering):
         preparation = getattr(self._coclustering.row.placement, "preparation", None)
         if not isinstance(preparation, TablePreparation):
             if isinstance(X, Table):
-                names = getattr(self, "feature_names_in_", None)
-                X = fitted_columns(X, names)
+                X = fitted_columns(X, names := getattr(self, "feature_names_in_", None))
             with warnings.catch_warnings():
                 # Scikit-learn sees names in data frames only.
                 if names is not None:

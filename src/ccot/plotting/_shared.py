@@ -10,7 +10,7 @@ import numpy as np
 
 from ccot.coclustering import Partition
 from ccot.estimators.base import BaseCoclustering
-from ccot.estimators.base import count as count
+from ccot.estimators.described import count as count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

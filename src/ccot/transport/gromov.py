@@ -131,8 +131,9 @@ class Barycentre(Update):
     def support(self) -> Array:
         """The barycentre after the last update, of shape (n_support, n_support)."""
         rule = LOSSES[self.loss]
-        mean = _weighted_mean(self.kernels, self.couplings, self.weights, rule)
-        return rule.average(mean.dense() if isinstance(mean, LowRank) else mean)
+        return rule.average(
+            _dense(_weighted_mean(self.kernels, self.couplings, self.weights, rule))
+        )
 
 
 def gromov_barycentre(
@@ -162,10 +163,9 @@ def gromov_barycentre(
         support, side = start, rule.h2(start)
         if last.couplings:
             side = _weighted_mean(kernels, last.couplings, weights, rule)
-            if not isinstance(side, LowRank):
-                support = rule.average(side)
-                side = rule.h2(support)
-        mean_f2 = _mean_f2(support, side, rule)
+            support = rule.average(_dense(side))
+            side = side if isinstance(side, LowRank) else rule.h2(support)
+        mean_f2 = _mean(rule.f2(support))
         options = reg, limits, not exact_refinement, checkpoint
         alignments = tuple(
             checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *options))
@@ -232,7 +232,7 @@ def _solve_written(
     cost: AnyMatrix, potential: AnyMatrix, reg: float, log_row: Array, limits: Limits
 ) -> Alignment:
     """Solve one linearisation with full matrices."""
-    written: Array = cost.dense() if isinstance(cost, LowRank) else cost
+    written = _dense(cost)
     xp = array_namespace(written)
     shift = float(xp.min(written))
     log_kernel = (shift - written) / reg
@@ -285,7 +285,7 @@ def refine(
     n_points, n_support = coupling.shape
     row_mass, column_mass = np.full(n_points, 1 / n_points), np.full(n_support, 1 / n_support)
     support_side = rule.h2(support)
-    constant = _mean_f1(kernel, rule) + _mean_f2(support, support_side, rule)
+    constant = _mean_f1(kernel, rule) + _mean(rule.f2(support))
 
     def linearise(last: tuple[Array, tuple[float, ...]]) -> tuple[Array, tuple[float, ...]]:
         coupling, values = last
@@ -300,16 +300,15 @@ def refine(
 
 
 def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:
-    if isinstance(kernel, LowRankKernel):
-        return rule.mean_f1(kernel)
-    return float(array_namespace(kernel).mean(rule.f1(kernel)))
+    return rule.mean_f1(kernel) if isinstance(kernel, LowRankKernel) else _mean(rule.f1(kernel))
 
 
-def _mean_f2(support: Array, side: AnyMatrix, rule: Loss) -> float:
-    """Return the mean of ``f2`` of the support, or of that whose ``h2`` are given by a product."""
-    if isinstance(side, LowRank):
-        support = rule.average(side.dense())
-    return float(array_namespace(support).mean(rule.f2(support)))
+def _mean(matrix: Array) -> float:
+    return float(array_namespace(matrix).mean(matrix))
+
+
+def _dense(matrix: AnyMatrix) -> Array:
+    return matrix.dense() if isinstance(matrix, LowRank) else matrix
 
 
 def _column_means(side: AnyMatrix) -> Array:
@@ -337,7 +336,7 @@ def _weighted_mean(
             parts.append(scale * (coupling.T @ (forward @ coupling)))
     if all(isinstance(part, LowRank) for part in parts):
         return join_low_rank(parts)
-    return sum(part.dense() if isinstance(part, LowRank) else part for part in parts)
+    return sum(map(_dense, parts))
 
 
 def _is_over(values: Sequence[float], limits: Limits) -> bool:
