@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ccot.baselines.alternation import NearestMeans
 from ccot.baselines.base import BaseBaseline
+from ccot.baselines.partitions import NearestMeans
 from ccot.runtime.types import Matrix
 
 

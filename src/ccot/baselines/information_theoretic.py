@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import entr
 
-from ccot.baselines.alternation import Alternation, NearestMeans
 from ccot.baselines.base import BaseBaseline
-from ccot.baselines.partitions import TwoWay, cluster_sums, fill_empty
+from ccot.baselines.partitions import Alternation, NearestMeans, TwoWay, cluster_sums, fill_empty
 from ccot.baselines.starts import FirstPartitions
 from ccot.runtime.types import Matrix, is_sparse
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -11,7 +12,6 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from ccot.coclustering import Coclustering, Partition
 from ccot.describe import MAX_NAMED_ROWS, Portrait, portray_sides, with_names
-from ccot.estimators.notebook import show_blocks
 from ccot.io.frames import make_frame, row_names
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
@@ -21,6 +21,11 @@ MANY = 12
 _SURE = 0.9
 # A dense matrix with at most so many entries is copied at the fit and described when asked for.
 _COPIED = 2**20
+
+# Pictures of block means: size, a colour for none, little to much, below zero and above.
+_WIDTH, _HEIGHT, _NONE = 260, 200, "#d8d8d4"
+_PLAIN = ((247, 250, 251), (33, 94, 168))
+_SIGNED = ((36, 86, 168), (248, 248, 246), (190, 82, 30))
 
 
 class DescribedClusters:
@@ -230,7 +235,7 @@ class DescribedClusters:
             (side.sizes(), [one.name for one in kept[axis]] if kept else [""] * side.n_clusters)
             for axis, side in enumerate((self._coclustering.row, self._coclustering.column))
         )
-        return text + show_blocks(means, rows, columns)
+        return text + _show_blocks(means, rows, columns)
 
     def show(self, X: Any = None, *, height: int = 900, **options: Any) -> Any:
         """Return the whole report for a notebook: interactive, in an iframe, without a server.
@@ -269,3 +274,58 @@ def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural where needed."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _show_blocks(
+    means: np.ndarray,
+    rows: tuple[np.ndarray, Sequence[str]],
+    columns: tuple[np.ndarray, Sequence[str]],
+) -> str:
+    """Return HTML: a picture of the blocks in their sizes beside a table of their means."""
+    colours = _colours(means)
+    heads = "".join(
+        f'<th title="{escape(name)}">C{k} ({size})</th>'
+        for k, (name, size) in enumerate(zip(columns[1], columns[0], strict=True))
+    )
+    lines = "".join(
+        f'<tr><th style="text-align:left">R{k} ({rows[0][k]}) {escape(rows[1][k])}</th>'
+        + "".join(f"<td>{mean:.3g}</td>" for mean in row)
+        + "</tr>"
+        for k, row in enumerate(means)
+    )
+    return (
+        '<div style="display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap">'
+        f"{_picture(colours, (rows[0], columns[0]))}<table><thead><tr><th></th>{heads}</tr></thead>"
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _picture(colours: list[list[str]], sizes: tuple[np.ndarray, np.ndarray]) -> str:
+    down, across = (
+        np.cumsum([0, *part]) / max(part.sum(), 1) * length
+        for part, length in zip(sizes, (_HEIGHT, _WIDTH), strict=True)
+    )
+    blocks = "".join(
+        f'<rect x="{across[j]:.1f}" y="{down[i]:.1f}" width="{across[j + 1] - across[j]:.1f}" '
+        f'height="{down[i + 1] - down[i]:.1f}" fill="{colour}" stroke="#fff"/>'
+        for i, row in enumerate(colours)
+        for j, colour in enumerate(row)
+    )
+    size = f'width="{_WIDTH}" height="{_HEIGHT}"'
+    return f'<svg {size} role="img" aria-label="Block means">{blocks}</svg>'
+
+
+def _colours(means: np.ndarray) -> list[list[str]]:
+    low, high = float(np.nanmin(means)), float(np.nanmax(means))
+    stops = _PLAIN
+    if low < 0 < high:
+        high = max(-low, high)
+        low, stops = -high, _SIGNED
+    places = np.linspace(0, 1, len(stops))
+    position = (means - low) / ((high - low) or 1)
+    mixed = np.stack([np.interp(position, places, part) for part in zip(*stops, strict=True)], -1)
+    return [[_hex(colour) for colour in row] for row in mixed]
+
+
+def _hex(colour: np.ndarray) -> str:
+    return _NONE if np.isnan(colour).any() else "#" + bytes(colour.round().astype(np.uint8)).hex()

@@ -8,8 +8,10 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.families import FAMILIES
@@ -24,15 +26,21 @@ from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
-from ccot.estimators.shares import ClusterShares
 from ccot.estimators.tables import TableData, TableInput
 from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
 
 
+def _takes_dense(estimator: Any) -> bool:
+    # Checks of scikit-learn take whatever has predict_proba for sparse rows for a classifier.
+    if hasattr(estimator, "_sparse_rows"):
+        raise AttributeError("the fit was to a sparse matrix: transform(X) returns the same")
+    return True
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class TransportCoclustering(ClusterShares, TableInput):
+class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     Transport and jumps, the two ideas of the paper [1]_, are used where its steps vanish. Rows and
@@ -193,6 +201,54 @@ class TransportCoclustering(ClusterShares, TableInput):
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
         return self._adopt(found)._keep_portraits(rows)
+
+    @available_if(_takes_dense)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return how probable each row cluster is for new rows, by the fitted blocks.
+
+        Parameters
+        ----------
+        X : new rows, as :meth:`predict` takes them
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_row_clusters)
+            Rows sum to 1, ``predict`` takes the largest; a row of gaps has the clusters' sizes.
+            After a fit to a sparse matrix use :meth:`transform`, which returns the same.
+        """
+        return self.transform(X)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the row clusters for new rows, for the next step.
+
+        Parameters
+        ----------
+        X : new rows, as :meth:`predict` takes them
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_row_clusters)
+            A data frame if ``set_output`` asked for one.
+        """
+        return self._say("shares", X)
+
+    def predict_confidence(self, X: Any) -> np.ndarray:
+        """Return how sure the clusters of new rows are, as ``row_confidence_`` is for fitted ones.
+
+        Parameters
+        ----------
+        X : new rows, as :meth:`predict` takes them
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Between 0 and 1; 0 for rows that hold nothing to go by.
+        """
+        return self._say("confidence", X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_row_clusters_
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
         settings = self._given(BlockSettings)
