@@ -37,10 +37,8 @@ def error_rate(true: ArrayLike, pred: ArrayLike) -> float:
 
     Examples
     --------
-    The names of the labels do not matter, and a cluster cut in two costs its smaller part:
-
     >>> from ccot.metrics import error_rate
-    >>> error_rate([0, 0, 0, 0, 1], ["b", "b", "b", "c", "a"])
+    >>> error_rate([0, 0, 0, 0, 1], ["b", "b", "b", "c", "a"])  # a cluster cut in two
     0.2
     """
     return _error_rate(_cross(true, pred))
@@ -80,10 +78,8 @@ def coclustering_error(
 
     Examples
     --------
-    One row of four and no column is wrong:
-
     >>> from ccot.metrics import coclustering_error
-    >>> coclustering_error([0, 0, 1, 1], [0, 1], [1, 1, 1, 0], [0, 1])
+    >>> coclustering_error([0, 0, 1, 1], [0, 1], [1, 1, 1, 0], [0, 1])  # one row of four is wrong
     0.25
     """
     sides = _cross_sides(row_true, column_true, row_pred, column_pred)
@@ -119,10 +115,8 @@ def normalized_classification_error(
 
     Examples
     --------
-    Rows as wrong as two clusters can be:
-
     >>> from ccot.metrics import coclustering_error, normalized_classification_error
-    >>> partitions = [0, 0, 1, 1], [0, 1], [0, 1, 0, 1], [0, 1]
+    >>> partitions = [0, 0, 1, 1], [0, 1], [0, 1, 0, 1], [0, 1]  # rows as wrong as they can be
     >>> coclustering_error(*partitions)
     0.5
     >>> normalized_classification_error(*partitions)
@@ -209,10 +203,9 @@ def coclustering_nmi(
 
     Examples
     --------
-    All that is known about the rows is lost, the columns are right:
-
     >>> from ccot.metrics import coclustering_nmi
-    >>> round(coclustering_nmi([0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1]), 3)
+    >>> all_in_one, right = [0, 0, 0, 0], [0, 0, 1, 1]
+    >>> round(coclustering_nmi(right, right, all_in_one, right), 3)
     0.5
     """
     rows, columns = _cross_sides(row_true, column_true, row_pred, column_pred)

@@ -199,9 +199,7 @@ class Entries:
         seen = ~np.isnan(matrix)
         values = np.where(seen, matrix, 0.0)
         powers = seen.astype(float), values, values**2
-        if seen.mean() < _SPARSE_BELOW:
-            return cls(*map(sp.csr_array, powers))
-        return cls(*powers)
+        return cls(*(map(sp.csr_array, powers) if seen.mean() < _SPARSE_BELOW else powers))
 
     def transposed(self) -> Entries:
         """Return the entries of the transposed matrix."""

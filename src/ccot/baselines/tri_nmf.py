@@ -15,8 +15,6 @@ from ccot.runtime.types import Matrix, is_sparse
 _TINY = 1e-300
 # Weight of a row of zeros in its cluster.
 _NO_WEIGHT = 1e-100
-# Added to the indicators of the first partitions: a zero would stay zero for ever.
-_OFFSET = 0.2
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -116,7 +114,7 @@ class _Alternation:
     matrix: TwoWay
     sum_of_squares: float
     shape: tuple[int, int]
-    _offset = 0.0
+    _offset = 0.0  # added to the indicators of the first partitions
 
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> _Factors:
         first, last = (
@@ -150,7 +148,7 @@ class _Alternation:
 class _Multiplication(_Alternation):
     """The three multiplicative rules in turn."""
 
-    _offset = _OFFSET
+    _offset = 0.2  # a zero would stay zero for ever
 
     def step(self, state: _Factors) -> _Factors:
         rows, table, columns = state.rows, state.table, state.columns

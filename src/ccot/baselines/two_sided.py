@@ -51,14 +51,9 @@ class TwoSidedBaseline(BaseBaseline):
         # The sides are independent, so each keeps its own best start.
         rows, columns = map(self._best, zip(*results, strict=True))
         criterion = rows.criterion + columns.criterion
-        return Start(
-            row_labels=rows.labels,
-            column_labels=columns.labels,
-            criterion=criterion,
-            path=np.array([criterion]),
-            n_iter=max(rows.n_iter, columns.n_iter),
-            converged=rows.converged and columns.converged,
-        )
+        n_iter, converged = max(rows.n_iter, columns.n_iter), rows.converged and columns.converged
+        path = np.array([criterion])
+        return Start(rows.labels, columns.labels, criterion, path, n_iter, converged)
 
 
 class TwoSidedKMeans(TwoSidedBaseline):

@@ -282,11 +282,10 @@ class InductiveCoclustering(BaseCoclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
         self._forget_portraits()
-        self.row_labels_, self.column_labels_ = found.row.labels, found.column.labels
-        self.n_row_clusters_ = found.row.n_clusters
-        self.n_column_clusters_ = found.column.n_clusters
-        self.row_confidence_ = found.row.confidence
-        self.column_confidence_ = found.column.confidence
+        row, column = found.row, found.column
+        self.row_labels_, self.column_labels_ = row.labels, column.labels
+        self.n_row_clusters_, self.n_column_clusters_ = row.n_clusters, column.n_clusters
+        self.row_confidence_, self.column_confidence_ = row.confidence, column.confidence
         self.n_iter_ = found.n_iter
         if found.block_means is not None:
             self.block_means_ = found.block_means * getattr(self, "_unit", 1.0)
@@ -307,13 +306,12 @@ class BaseStepCoclustering(InductiveCoclustering):
     """Base of the estimators that read clusters off the steps of scaling vectors."""
 
     def _adopt(self, found: StepCoclustering):
-        self.row_log_scaling_ = found.row.log_scaling
-        self.column_log_scaling_ = found.column.log_scaling
-        self.row_jumps_, self.column_jumps_ = found.row.jumps, found.column.jumps
-        self.row_jump_strength_ = found.row.jump_strength
-        self.column_jump_strength_ = found.column.jump_strength
-        self.row_cluster_votes_ = found.row.number_votes
-        self.column_cluster_votes_ = found.column.number_votes
+        row, column = found.row, found.column
+        self.row_log_scaling_, self.column_log_scaling_ = row.log_scaling, column.log_scaling
+        self.row_jumps_, self.column_jumps_ = row.jumps, column.jumps
+        self.row_jump_strength_ = row.jump_strength
+        self.column_jump_strength_ = column.jump_strength
+        self.row_cluster_votes_, self.column_cluster_votes_ = row.number_votes, column.number_votes
         # A minority of draws that did not converge is outvoted by those that did.
         if found.share_converged < 0.5:
             warnings.warn(

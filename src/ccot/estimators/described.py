@@ -251,8 +251,7 @@ class DescribedClusters:
 
         Returns
         -------
-        object
-            A notebook shows it.
+        object that a notebook shows
         """
         check_is_fitted(self)
         # The report is made of estimators, so it cannot be known from here at import time.

@@ -335,10 +335,8 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
 
     def _adopt(self, found: BlockCoclustering):
         self.family_, self.family_reason_ = found.family, found.family_reason
-        self.candidates_ = found.candidates
-        self.hierarchy_ = found.hierarchy
-        self.row_merge_costs_ = found.hierarchy.costs(0)
-        self.column_merge_costs_ = found.hierarchy.costs(1)
+        self.candidates_, self.hierarchy_ = found.candidates, found.hierarchy
+        self.row_merge_costs_, self.column_merge_costs_ = map(found.hierarchy.costs, (0, 1))
         self.icl_, self.bic_ = found.icl, found.bic
         self.reproducibility_ = found.reproducibility
         for name in ("row", "column"):

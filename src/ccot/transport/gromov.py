@@ -131,9 +131,8 @@ class Barycentre(Update):
     def support(self) -> Array:
         """The barycentre after the last update, of shape (n_support, n_support)."""
         rule = LOSSES[self.loss]
-        return rule.average(
-            _dense(_weighted_mean(self.kernels, self.couplings, self.weights, rule))
-        )
+        mean = _weighted_mean(self.kernels, self.couplings, self.weights, rule)
+        return rule.average(_dense(mean))
 
 
 def gromov_barycentre(
