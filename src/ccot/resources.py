@@ -28,12 +28,11 @@ _ANSWER = 4 * MEMORY_BYTES
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit will take.
+    """What a fit will take, with advice where memory or time are short.
 
-    ``memory_bytes`` beside those of Python and its libraries, the matrix included unless it is read
-    row by row; ``seconds`` on this machine as it is now, without reading from disk (half or twice
-    as much is usual, ten times happens where the data are hard); and ``advice`` where memory or
-    time are short.
+    Memory beside that of Python and its libraries, with the matrix unless it is read row by row;
+    seconds on this machine as it is now, without reading from disk (half or twice as much is usual,
+    ten times happens where the data are hard).
     """
 
     memory_bytes: int
@@ -138,9 +137,8 @@ def _ccot_gw(
     sides = list(zip(shape, ranks, strict=True))
     products = sum(2 * n * k * (support + shape[1]) + 2 * k * support**2 for n, k in sides)
     cells = support * sum(shape)
-    seconds = 0.01 + 10 * products / product_rate + 200 * cells / entry_rate
-    if exact_refinement:
-        seconds += 3000 * cells / entry_rate
+    passes = 3200 if exact_refinement else 200
+    seconds = 0.01 + 10 * products / product_rate + passes * cells / entry_rate
     # Without exact refinement most of it is in single precision; Python 3.14 takes more.
     memory = (1.0 if exact_refinement else 0.75) * bytes_needed(shape, n_support, rank)
     return memory, seconds, ""
@@ -156,10 +154,9 @@ def _transport(shape: tuple[int, int], nnz: int | None) -> _Cost:
 
 @cache
 def measure_machine() -> tuple[float, float]:
-    """Measure, once in the life of a process, what one thread does in a second.
+    """Measure once how many operations of a matrix product and exponentials a thread does a second.
 
-    Multiplications and additions in a product of matrices, and exponentials, a measure of going
-    over entries one by one.
+    Exponentials are a measure of going over entries one by one.
     """
     square = np.random.default_rng(0).normal(size=(384, 384)).astype(np.float32)
     entries = np.random.default_rng(0).normal(size=2**18)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -21,8 +22,9 @@ from ccot.runtime.types import Matrix, is_sparse
 _COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
+@dataclass(eq=False, repr=False)
 class BaseBaseline(BaseCoclustering):
-    """Base of the baselines; see the subclasses for parameters."""
+    """Base of the baselines, which step from each start through :func:`run_start`."""
 
     _larger_is_better: ClassVar[bool] = False
     _non_negative: ClassVar[bool] = False
@@ -40,30 +42,15 @@ class BaseBaseline(BaseCoclustering):
         "random_state": "no_validation",
     }
 
-    n_row_clusters: int
-    n_column_clusters: int
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-
-    def _set(
-        self, shape: tuple[int, int], init: str, n_init: int, max_iter: int, tol: float
-    ) -> None:
-        """Set the parameters that all baselines have and whose defaults differ."""
-        self.n_row_clusters, self.n_column_clusters = shape
-        self.init, self.n_init, self.max_iter, self.tol = init, n_init, max_iter, tol
+    n_row_clusters: int = 2
+    n_column_clusters: int = 2
+    _: KW_ONLY
+    init: str = "mixed"
+    n_init: int = 10
+    max_iter: int = 300
+    tol: float = 1e-6
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -72,7 +59,6 @@ class BaseBaseline(BaseCoclustering):
     def __sklearn_tags__(self):
         """Tell scikit-learn which matrices are welcome."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.positive_only = self._non_negative
         return tags
 
@@ -104,9 +90,23 @@ class BaseBaseline(BaseCoclustering):
         self._keep(best, matrix)
         return self
 
+    def _method(self, matrix: Matrix) -> Method:
+        """Return the method bound to a matrix."""
+        raise NotImplementedError
+
+    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
+        """Return where the starts of a matrix come from."""
+        return FirstPartitions.of(matrix, self._shape)
+
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
         """Run all starts and keep the best."""
-        raise NotImplementedError
+        method, first = self._method(matrix), self._first_partitions(matrix)
+
+        def run(task: tuple[str, int]) -> Start:
+            state = method.start_from(*first.draw(*task))
+            return run_start(method, state, self.max_iter, self.tol)
+
+        return self._best(run_all(run, self._tasks(seeds), self.n_jobs))
 
     def _tasks(self, seeds: Sequence[int]) -> list[Any]:
         """Return the starts: the kind of partitions each begins with, and its seed."""
@@ -136,24 +136,3 @@ class BaseBaseline(BaseCoclustering):
         self.block_means_ = block_means(matrix, self._partition("row"), self._partition("column"))
         self.criterion_, self.criterion_path_ = best.criterion, best.path
         self.n_iter_, self.converged_ = best.n_iter, best.converged
-
-
-class IterativeBaseline(BaseBaseline):
-    """Base of the baselines that step through :func:`run_start`."""
-
-    def _method(self, matrix: Matrix) -> Method:
-        """Return the method bound to a matrix."""
-        raise NotImplementedError
-
-    def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
-        """Return where the starts of a matrix come from."""
-        return FirstPartitions.of(matrix, self._shape)
-
-    def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        method, first = self._method(matrix), self._first_partitions(matrix)
-
-        def run(task: tuple[str, int]) -> Start:
-            state = method.start_from(*first.draw(*task))
-            return run_start(method, state, self.max_iter, self.tol)
-
-        return self._best(run_all(run, self._tasks(seeds), self.n_jobs))

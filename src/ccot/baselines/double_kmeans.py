@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ccot.baselines.alternation import NearestMeans
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
+from ccot.baselines.partitions import NearestMeans
 from ccot.runtime.types import Matrix
 
 
-class DoubleKMeans(IterativeBaseline):
+class DoubleKMeans(BaseBaseline):
     r"""Double K-means: least squares by blocks that are constant.
 
     Partitions :math:`z` of rows and :math:`w` of columns and a table :math:`\mu` minimise [1]_
@@ -35,10 +35,8 @@ class DoubleKMeans(IterativeBaseline):
         Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Sum of squares within blocks; the same before and after each sweep, never rising.
-    n_iter_, converged_ : int, bool
-        Sweeps of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     References
     ----------

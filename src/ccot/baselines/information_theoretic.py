@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import entr
 
-from ccot.baselines.alternation import Alternation, NearestMeans
-from ccot.baselines.base import IterativeBaseline
-from ccot.baselines.partitions import TwoWay, cluster_sums, fill_empty
+from ccot.baselines.base import BaseBaseline
+from ccot.baselines.partitions import Alternation, NearestMeans, TwoWay, cluster_sums, fill_empty
 from ccot.baselines.starts import FirstPartitions
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -18,7 +17,7 @@ from ccot.runtime.types import Matrix, is_sparse
 _LOG_ZERO = -1e200
 
 
-class InformationTheoreticCoclustering(IterativeBaseline):
+class InformationTheoreticCoclustering(BaseBaseline):
     r"""Information-theoretic co-clustering of counts or other non-negative values.
 
     As in [1]_, the matrix, scaled to sum to one, is a joint distribution of row and column.
@@ -49,10 +48,8 @@ class InformationTheoreticCoclustering(IterativeBaseline):
         Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Mutual information lost, in nats; the same before and after each sweep, never rising.
-    n_iter_, converged_ : int, bool
-        Sweeps of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     References
     ----------
@@ -124,6 +121,5 @@ def _root_profiles(joint: Matrix) -> Matrix:
 
 def _log_profiles(table: np.ndarray) -> np.ndarray:
     """Return log p(l|k), finite where the table is zero."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_profiles = np.log(table / table.sum(axis=1, keepdims=True))
-    return np.where(table > 0, log_profiles, _LOG_ZERO)
+    profiles = table / np.maximum(table.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    return np.log(profiles, out=np.full_like(profiles, _LOG_ZERO), where=table > 0)

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import TwoWay, indicator, times
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
@@ -19,7 +18,8 @@ _TINY = 1e-300
 VARIANCE_FLOOR = 1e-8
 
 
-class GaussianLatentBlockModel(IterativeBaseline):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GaussianLatentBlockModel(BaseBaseline):
     r"""Gaussian latent block model, fitted by block EM or block classification EM.
 
     Block EM is that of [1]_, classification EM of [2]_.
@@ -55,10 +55,8 @@ class GaussianLatentBlockModel(IterativeBaseline):
         Most probable clusters, their numbers (EM may leave some empty) and the mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Bound or classification log-likelihood; the same before and after each sweep, never falling.
-    n_iter_, converged_ : int, bool
-        Sweeps of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     References
     ----------
@@ -76,30 +74,16 @@ class GaussianLatentBlockModel(IterativeBaseline):
     [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]
     """
 
+    assignment: str = "soft"
+    variance: str = "shared"
+    tol: float = 1e-8
+
     _larger_is_better = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeBaseline._parameter_constraints,
+        **BaseBaseline._parameter_constraints,
         "assignment": [StrOptions({"soft", "hard"})],
         "variance": [StrOptions({"shared", "block"})],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        assignment: str = "soft",
-        variance: str = "shared",
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-8,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-        self.assignment, self.variance = assignment, variance
 
     def _method(self, matrix: Matrix) -> BlockEM:
         hard, shared = self.assignment == "hard", self.variance == "shared"

@@ -12,12 +12,11 @@ from scipy.special import digamma, entr, gammaln, softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
 from ccot.baselines.partitions import indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 # Share of a first membership that goes to the cluster K-means found.
@@ -30,7 +29,8 @@ _INNER_STEPS = 3
 _SPARSE_BELOW = 0.3
 
 
-class ResidualBayesianCoclustering(IterativeBaseline):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ResidualBayesianCoclustering(BaseBaseline):
     r"""Residual Bayesian co-clustering, fitted by variational inference.
 
     The model is that of [1]_.
@@ -69,10 +69,8 @@ class ResidualBayesianCoclustering(IterativeBaseline):
         block over its entries that are not missing.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         The lower bound; the same before and after each sweep, never falling.
-    n_iter_, converged_ : int, bool
-        Sweeps of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     Notes
     -----
@@ -98,30 +96,15 @@ class ResidualBayesianCoclustering(IterativeBaseline):
     True
     """
 
+    concentration: float = 0.1
+
     _larger_is_better = True
     _accept_sparse = False
     _allow_nan = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeBaseline._parameter_constraints,
+        **BaseBaseline._parameter_constraints,
         "concentration": [Interval(Real, 0, None, closed="neither")],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        concentration: float = 0.1,
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-        self.concentration = concentration
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
         """Return the expected values of entries of the fitted matrix, missing or not.
@@ -216,15 +199,7 @@ class Entries:
         seen = ~np.isnan(matrix)
         values = np.where(seen, matrix, 0.0)
         powers = seen.astype(float), values, values**2
-        if seen.mean() < _SPARSE_BELOW:
-            # The pattern of the seen entries, so that a value of zero still counts.
-            pattern = sp.csr_array(powers[0])
-            indices = np.repeat(np.arange(len(matrix)), np.diff(pattern.indptr)), pattern.indices
-            powers = tuple(
-                sp.csr_array((power[indices], pattern.indices, pattern.indptr), shape=matrix.shape)
-                for power in powers
-            )
-        return cls(*powers)
+        return cls(*(map(sp.csr_array, powers) if seen.mean() < _SPARSE_BELOW else powers))
 
     def transposed(self) -> Entries:
         """Return the entries of the transposed matrix."""

@@ -14,8 +14,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from ccot.baselines.alternation import NearestMeans
-from ccot.baselines.partitions import TwoWay, first_labels
+from ccot.baselines.partitions import NearestMeans, TwoWay, first_labels
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.types import Matrix
 

@@ -8,19 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import IterativeBaseline
+from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import TwoWay, fill_empty, indicator, times
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
 # Weight of a row of zeros in its cluster.
 _NO_WEIGHT = 1e-100
-# Added to the indicators of the first partitions: a zero would stay zero for ever.
-_OFFSET = 0.2
 
 
-class TriNMF(IterativeBaseline):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TriNMF(BaseBaseline):
     r"""Orthogonal non-negative matrix tri-factorisation.
 
     .. math:: \min_{F, S, G \ge 0} \|X - F S G^\top\|^2
@@ -51,10 +49,8 @@ class TriNMF(IterativeBaseline):
         is largest nowhere has no members); mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Squared error; the same before and after each iteration. Exact iterations never raise it.
-    n_iter_, converged_ : int, bool
-        Iterations of the kept start, and whether it ended by `tol`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Iterations of the kept start, whether it ended by `tol`; the others as in scikit-learn.
 
     Notes
     -----
@@ -86,28 +82,14 @@ class TriNMF(IterativeBaseline):
     [1.0, 1.0, 2.0, 4.0, 9.0, 9.0]
     """
 
+    rules: str = "exact"
+    max_iter: int = 500
+
     _non_negative = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **IterativeBaseline._parameter_constraints,
+        **BaseBaseline._parameter_constraints,
         "rules": [StrOptions({"exact", "multiplicative"})],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        rules: str = "exact",
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
-        self.rules = rules
 
     def _method(self, matrix: Matrix) -> _Alternation:
         method = _Alternation if self.rules == "exact" else _Multiplication
@@ -132,7 +114,7 @@ class _Alternation:
     matrix: TwoWay
     sum_of_squares: float
     shape: tuple[int, int]
-    _offset = 0.0
+    _offset = 0.0  # added to the indicators of the first partitions
 
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> _Factors:
         first, last = (
@@ -166,7 +148,7 @@ class _Alternation:
 class _Multiplication(_Alternation):
     """The three multiplicative rules in turn."""
 
-    _offset = _OFFSET
+    _offset = 0.2  # a zero would stay zero for ever
 
     def step(self, state: _Factors) -> _Factors:
         rows, table, columns = state.rows, state.table, state.columns

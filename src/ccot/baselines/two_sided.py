@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import StrOptions
 from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import TwoWay, indicator, times
 from ccot.baselines.starts import FirstPartitions, Start, run_all
-from ccot.runtime.run import RandomState
 from ccot.runtime.types import Matrix, is_sparse
 
 # Added to the indicators of the first partitions, so that no weight begins at zero.
@@ -33,23 +32,12 @@ class SideStart:
     converged: bool
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TwoSidedBaseline(BaseBaseline):
     """Base of the baselines that cluster rows and columns separately."""
 
-    def __init__(
-        self,
-        n_row_clusters: int = 2,
-        n_column_clusters: int = 2,
-        *,
-        init: str = "mixed",
-        n_init: int = 10,
-        max_iter: int = 10_000,
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self._set((n_row_clusters, n_column_clusters), init, n_init, max_iter, tol)
-        self.n_jobs, self.random_state = n_jobs, random_state
+    max_iter: int = 10_000
+    tol: float = 1e-4
 
     def _run(self, sides: TwoWay, task: Any) -> list[SideStart]:
         """Return the results for rows and columns of the start, or starts, of one task."""
@@ -63,14 +51,9 @@ class TwoSidedBaseline(BaseBaseline):
         # The sides are independent, so each keeps its own best start.
         rows, columns = map(self._best, zip(*results, strict=True))
         criterion = rows.criterion + columns.criterion
-        return Start(
-            row_labels=rows.labels,
-            column_labels=columns.labels,
-            criterion=criterion,
-            path=np.array([criterion]),
-            n_iter=max(rows.n_iter, columns.n_iter),
-            converged=rows.converged and columns.converged,
-        )
+        n_iter, converged = max(rows.n_iter, columns.n_iter), rows.converged and columns.converged
+        path = np.array([criterion])
+        return Start(rows.labels, columns.labels, criterion, path, n_iter, converged)
 
 
 class TwoSidedKMeans(TwoSidedBaseline):
@@ -96,10 +79,8 @@ class TwoSidedKMeans(TwoSidedBaseline):
         Clusters, their numbers (fewer than asked for if points coincide), mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (1,)
         Sum of squares within row clusters plus that within column clusters, at the end.
-    n_iter_, converged_ : int, bool
-        Iterations of the slower side, and whether both ended before `max_iter`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Iterations of the slower side, whether both ended before `max_iter`; as in scikit-learn.
 
     Examples
     --------
@@ -162,10 +143,8 @@ class TwoSidedNMF(TwoSidedBaseline):
         Clusters, their numbers (a component that weighs most nowhere has no members), block means.
     criterion_, criterion_path_ : float, ndarray of shape (1,)
         Squared error of the factorisation for the rows plus that for the columns, at the end.
-    n_iter_, converged_ : int, bool
-        Iterations of the slower side, and whether both ended before `max_iter`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        As in scikit-learn.
+    n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
+        Iterations of the slower side, whether both ended before `max_iter`; as in scikit-learn.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,14 +17,16 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
-from ccot.estimators.described import MANY, DescribedClusters
-from ccot.io.frames import make_frame, row_names
+from ccot.estimators.described import DescribedClusters
+from ccot.io.frames import row_names
 from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
 from ccot.runtime.types import Matrix, is_sparse
 from ccot.scalings.steps import StepCoclustering, StepSide
 from ccot.sources import RowSource, as_source, is_source
+
+_NUMBER = Interval(Integral, 1, None, closed="left")
 
 
 class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseEstimator):
@@ -34,8 +36,6 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     ``row_labels_``, ``column_labels_`` and the numbers of clusters.
     """
 
-    n_row_clusters: int | None
-    n_column_clusters: int | None
     random_state: RandomState
     # Formats of sparse matrices that are taken as they are; False takes none.
     _accept_sparse: ClassVar[Any] = ("csr", "csc")
@@ -45,8 +45,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn whether sparse matrices are welcome."""
+        """Tell scikit-learn whether sparse matrices and missing values are welcome."""
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
 
@@ -95,71 +96,6 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         from ccot.estimators.models import save_model
 
         return save_model(self, path)
-
-    def to_frame(self, side: str = "rows", *, names: Any = None, library: str = "pandas") -> Any:
-        """Return names, clusters and confidence as a data frame.
-
-        Parameters
-        ----------
-        side : {"rows", "columns"}, default="rows"
-        names : sequence of str, optional
-            Names of the rows or columns; by default those of the fitted frame, or else positions.
-        library : {"pandas", "polars"}, default="pandas"
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            In the order of the fitted matrix: ``name``, ``cluster`` and, if any, ``confidence``.
-        """
-        check_is_fitted(self)
-        if side not in ("rows", "columns"):
-            raise ValueError(f'side={side!r} must be "rows" or "columns"')
-        labels = self.row_labels_ if side == "rows" else self.column_labels_
-        if names is None:
-            fitted = "row_names_in_" if side == "rows" else "feature_names_in_"
-            names = getattr(self, fitted, np.arange(len(labels)))
-        if len(names) != len(labels):
-            raise ValueError(f"{len(names)} names for {len(labels)} {side}")
-        columns = {"name": names, "cluster": labels}
-        if (confidence := getattr(self, f"{side[:-1]}_confidence_", None)) is not None:
-            columns["confidence"] = confidence
-        return make_frame(columns, library)
-
-    def summary(self) -> str:
-        """Return in a few lines what was found and how sure it is."""
-        check_is_fitted(self)
-        row, column = self._partition("row"), self._partition("column")
-        lines = [
-            f"{type(self).__name__}: {_count(len(row.labels), 'row')} in "
-            f"{_count(row.n_clusters, 'cluster')}, {_count(len(column.labels), 'column')} in "
-            f"{_count(column.n_clusters, 'cluster')}"
-        ]
-        if hasattr(self, "_unit"):
-            lines.append(f"  values divided by {self._unit:.3g} first: their squares overflow")
-        lines += self._describe("row", row, self.n_row_clusters)
-        lines += self._describe("column", column, self.n_column_clusters)
-        return "\n".join(lines)
-
-    def _partition(self, side: str) -> Partition:
-        """Return the partition of one side, ``"row"`` or ``"column"``."""
-        return Partition(
-            labels=getattr(self, f"{side}_labels_"), n_clusters=getattr(self, f"n_{side}_clusters_")
-        )
-
-    def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
-        """Return the lines of the summary about one side."""
-        line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
-        confidence = getattr(self, f"{name}_confidence_", None)
-        if confidence is not None and side.n_clusters > 1:
-            # A mean near 1 says little; who is in doubt says more.
-            line += f"; confidence below {_SURE}: {int((confidence < _SURE).sum()) or 'none'}"
-        portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
-        # Numbers of columns would tell nothing.
-        named = name == "row" or hasattr(self, "feature_names_in_")
-        if not (named and 1 < len(portraits) <= MANY):
-            return [line]
-        texts = (one.sentence if name == "row" else one.listed for one in portraits)
-        return [line, *(f"    {k}: {text}" for k, text in enumerate(texts))]
 
     @property
     def _checks(self) -> dict[str, Any]:
@@ -217,16 +153,30 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
                 )
 
 
+@dataclass(eq=False, repr=False)
 class InductiveCoclustering(BaseCoclustering):
     """Base of the estimators that place unseen rows and columns.
 
     A subclass fits a :class:`~ccot.coclustering.Coclustering` and hands it to :meth:`_adopt`.
     """
 
-    checkpoint: str | os.PathLike[str] | None
-    verbose: int | Progress
-    _unit: float
-    _coclustering: Coclustering
+    n_row_clusters: int | None = None
+    n_column_clusters: int | None = None
+    _: KW_ONLY
+    device: str | None = None
+    random_state: RandomState = None
+    checkpoint: str | os.PathLike[str] | None = None
+    verbose: int | Progress = 0
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_row_clusters": [_NUMBER, None],
+        "n_column_clusters": [_NUMBER, None],
+        "max_iter": [_NUMBER],
+        "device": [str, None],
+        "random_state": "no_validation",
+        "checkpoint": [str, os.PathLike, None],
+        "verbose": ["verbose", callable],
+    }
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the row clusters of new rows, without fitting anything again.
@@ -323,15 +273,19 @@ class InductiveCoclustering(BaseCoclustering):
 
         return replace(run, checkpoint=open_checkpoint(self, data, rng))
 
+    def _given(self, settings: Any, **others: Any) -> Any:
+        """Return settings that are called as the parameters are, with others that are not."""
+        names = {field.name for field in fields(settings)} - others.keys()
+        return settings(**{name: getattr(self, name) for name in names}, **others)
+
     def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
         self._forget_portraits()
-        self.row_labels_, self.column_labels_ = found.row.labels, found.column.labels
-        self.n_row_clusters_ = found.row.n_clusters
-        self.n_column_clusters_ = found.column.n_clusters
-        self.row_confidence_ = found.row.confidence
-        self.column_confidence_ = found.column.confidence
+        row, column = found.row, found.column
+        self.row_labels_, self.column_labels_ = row.labels, column.labels
+        self.n_row_clusters_, self.n_column_clusters_ = row.n_clusters, column.n_clusters
+        self.row_confidence_, self.column_confidence_ = row.confidence, column.confidence
         self.n_iter_ = found.n_iter
         if found.block_means is not None:
             self.block_means_ = found.block_means * getattr(self, "_unit", 1.0)
@@ -352,13 +306,12 @@ class BaseStepCoclustering(InductiveCoclustering):
     """Base of the estimators that read clusters off the steps of scaling vectors."""
 
     def _adopt(self, found: StepCoclustering):
-        self.row_log_scaling_ = found.row.log_scaling
-        self.column_log_scaling_ = found.column.log_scaling
-        self.row_jumps_, self.column_jumps_ = found.row.jumps, found.column.jumps
-        self.row_jump_strength_ = found.row.jump_strength
-        self.column_jump_strength_ = found.column.jump_strength
-        self.row_cluster_votes_ = found.row.number_votes
-        self.column_cluster_votes_ = found.column.number_votes
+        row, column = found.row, found.column
+        self.row_log_scaling_, self.column_log_scaling_ = row.log_scaling, column.log_scaling
+        self.row_jumps_, self.column_jumps_ = row.jumps, column.jumps
+        self.row_jump_strength_ = row.jump_strength
+        self.column_jump_strength_ = column.jump_strength
+        self.row_cluster_votes_, self.column_cluster_votes_ = row.number_votes, column.number_votes
         # A minority of draws that did not converge is outvoted by those that did.
         if found.share_converged < 0.5:
             warnings.warn(
@@ -382,14 +335,8 @@ class BaseStepCoclustering(InductiveCoclustering):
         return lines
 
 
-NUMBER_OF_CLUSTERS = {
-    name: [Interval(Integral, 1, None, closed="left"), None]
-    for name in ("n_row_clusters", "n_column_clusters")
-}
-
 _FORGOTTEN = ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit",
-              "_file_options")  # fmt: skip
-_SURE = 0.9
+              "_file_options", "_sparse_rows")  # fmt: skip
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50
 
@@ -440,7 +387,3 @@ def _numbers(X: Any) -> Any:
             "drop those columns or encode them first"
         )
     return X
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _is_fitted
 
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseStepCoclustering, is_read_by_row
+from ccot.estimators.base import BaseStepCoclustering, is_read_by_row
 from ccot.io.frames import row_names
-from ccot.runtime.run import Progress, RandomState, Run
+from ccot.runtime.run import Run
 from ccot.scalings.ccot import CCOTSettings, fit_ccot
 from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.large import add_rows, fit_large
@@ -26,6 +25,7 @@ from ccot.sources import RowSource, as_source
 _OUTSIDE_SHARE = 0.01
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CCOT(BaseStepCoclustering):
     r"""Co-clustering through optimal transport, Algorithm 1 of the paper.
 
@@ -43,33 +43,27 @@ class CCOT(BaseStepCoclustering):
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
         Numbers of clusters, made by the strongest jumps; None: found from the data.
-    reg : float or "cv", default=0.2
-        Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost. Small
-        values tell more clusters apart and take more iterations. ``"cv"`` chooses from
-        1, .5, .2, .1 and .05 by the information that partitions of two halves of the data share.
-    scale_cost : "median" or None, default="median"
-        Unit of ``reg``: the median cost, or None for the costs as they are.
+    reg, scale_cost : float or "cv", default=0.2; "median" or None, default="median"
+        Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost (None:
+        as costs are). Small values tell more clusters apart and take more iterations. ``"cv"``
+        chooses from 1, .5, .2, .1 and .05 by the information that two halves of the data share.
     n_samplings : int or "auto", default="auto"
         Number of draws. ``"auto"`` draws everyone about 16 times, then doubles the draws until the
         vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
         where they are wide), a random pool of that many is drawn from; see the notes.
     sampling : {"cover", "uniform", "replacement"}, default="cover"
-        ``"cover"`` draws everyone equally often, and so needs the fewest draws; from 64 times on,
-        many draws share most of their arithmetic. ``"uniform"`` makes independent draws, each
-        without replacement. ``"replacement"`` draws with replacement, as the paper's ``datasample``
-        does by default: a row that is in a draw k times has k times the mass there and k votes; the
-        detector ``"multiscale"`` looks at it once, since equal values would pass for a step, the
-        others at all copies. Of a square matrix the first draw is the matrix as it is, later ones
-        pair its rows and columns in another order.
+        ``"cover"`` draws everyone equally often and needs the fewest draws, ``"uniform"`` makes
+        independent draws without replacement. ``"replacement"`` is the default of the paper's
+        ``datasample``: a row that is in a draw k times has k times the mass there and k votes; the
+        detector ``"multiscale"`` looks at it once, since equal values would pass for a step. Of a
+        square matrix the first draw is the matrix as it is, later ones pair its rows and columns in
+        another order.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
-    max_iter : int, default=1000
-        Limit on the Sinkhorn iterations of each draw.
-    tol : float, default=1e-6
-        Error of the marginals at which Sinkhorn stops.
+    max_iter, tol : int, default=1000; float, default=1e-6
+        Limit on the Sinkhorn iterations of each draw; error of the marginals that stops them.
     n_jobs : int or None, default=None
-        Number of threads, or of whatever workers joblib's active backend has
-        (``joblib.parallel_config``); None is one, -1 all. Labels do not depend on it.
+        Threads, or workers of joblib's active backend; None is one, -1 all. Labels do not change.
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
@@ -81,25 +75,21 @@ class CCOT(BaseStepCoclustering):
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column, numbered from the lowest step.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
+        Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        Share of the draws of a row (column) that found the final number of clusters and put it
-        into its final cluster. For rows outside the pool, the share of draws that found the
-        number, times the posterior probability of the row's step.
+        Share of a row's (column's) draws that found the final number and put it into its cluster;
+        outside the pool, of draws that found the number, times the probability of the row's step.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
         Share of draws that found each number of clusters.
     row_log_scaling_, column_log_scaling_ : ndarray of float
-        Logarithms of the scalings in the draw with the clearest steps; rows that were not in it
-        are scaled in closed form.
+        Log scalings in the draw with the clearest steps; in closed form for rows not in it.
     row_jumps_, column_jumps_, row_jump_strength_, column_jump_strength_ : ndarray
         How many of the sorted scalings lie before each jump, and how strong it is.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Block membership and what was fitted, as in scikit-learn.
+        As in scikit-learn.
     n_samplings_, n_iter_ : int
         Number of draws made, and iterations of the slowest one.
     reg_, reg_path_ : float, RegPath
@@ -134,54 +124,25 @@ class CCOT(BaseStepCoclustering):
     (3, 3)
     """
 
+    reg: float | str = 0.2
+    scale_cost: str | None = "median"
+    n_samplings: int | str = "auto"
+    sampling: str = "cover"
+    detector: str = "multiscale"
+    max_iter: int = 1000
+    tol: float = 1e-6
+    n_jobs: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NUMBER_OF_CLUSTERS,
+        **BaseStepCoclustering._parameter_constraints,
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "scale_cost": [StrOptions({"median"}), None],
         "n_samplings": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "sampling": [StrOptions(set(SAMPLINGS))],
         "detector": [StrOptions(set(DETECTORS))],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "n_jobs": [Integral, None],
-        "device": [str, None],
-        "random_state": "no_validation",
-        "checkpoint": [str, PathLike, None],
-        "verbose": ["verbose", callable],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int | None = None,
-        n_column_clusters: int | None = None,
-        *,
-        reg: float | str = 0.2,
-        scale_cost: str | None = "median",
-        n_samplings: int | str = "auto",
-        sampling: str = "cover",
-        detector: str = "multiscale",
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        n_jobs: int | None = None,
-        device: str | None = None,
-        random_state: RandomState = None,
-        checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Progress = 0,
-    ) -> None:
-        self.n_row_clusters = n_row_clusters
-        self.n_column_clusters = n_column_clusters
-        self.reg = reg
-        self.scale_cost = scale_cost
-        self.n_samplings = n_samplings
-        self.sampling = sampling
-        self.detector = detector
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> CCOT:
         """Co-cluster a matrix.
@@ -210,7 +171,7 @@ class CCOT(BaseStepCoclustering):
 
     def _fit(self, rows: Any, run: Run) -> StepCoclustering:
         """Fit a matrix that is small enough for all its rows to vote, or a large one."""
-        settings, (n_columns, n_rows) = self._settings(), sorted(rows.shape)
+        settings, (n_columns, n_rows) = self._given(CCOTSettings), sorted(rows.shape)
         in_memory = not isinstance(rows, RowSource)
         if in_memory and pool_size((n_rows, n_columns), self.n_samplings) == n_rows:
             return fit_ccot(rows, settings, run)
@@ -262,7 +223,3 @@ class CCOT(BaseStepCoclustering):
                 stacklevel=2,
             )
         return self._adopt(found)
-
-    def _settings(self) -> CCOTSettings:
-        names = (field.name for field in fields(CCOTSettings))
-        return CCOTSettings(**{name: getattr(self, name) for name in names})

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,14 +11,14 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, BaseStepCoclustering
-from ccot.runtime.run import Progress, RandomState
+from ccot.estimators.base import BaseStepCoclustering
 from ccot.scalings.ccot_gw import CCOTGWSettings, fit_ccot_gw, fit_similarities
 from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.kernels import KernelSpec, Similarities, check_memory, rank_of
 from ccot.transport.gromov import LOSSES, Limits
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CCOTGW(BaseStepCoclustering):
     r"""Co-clustering by Gromov-Wasserstein barycentres, Algorithm 2 of the paper.
 
@@ -48,16 +47,14 @@ class CCOTGW(BaseStepCoclustering):
         Similarity. ``"rbf"`` is the Gaussian kernel whose bandwidth is the mean of all pairwise
         distances; other names are those of :func:`sklearn.metrics.pairwise.pairwise_kernels`; a
         callable takes two rows. For similarities that are already there see :meth:`fit_kernels`.
-    loss : {"square", "kl"}, default="square"
-        How similarities are compared.
-    n_support : int or None, default=None
-        Points of the barycentre, None: as many as rows; time and memory are proportional to it.
+    loss, n_support : {"square", "kl"}, default="square"; int or None, default=None
+        How similarities are compared; points of the barycentre, None: as many as rows. Time and
+        memory are proportional to it.
     kernel_rank : int, "auto" or None, default="auto"
-        Rank of the similarities. None: those of all pairs, which take memory of
-        :math:`n^2 + d^2`. An integer: that many landmarks, drawn from the rows and from the
-        columns, stand for the others (Nyström's method), and time and memory are linear in both.
-        ``"auto"`` takes 256 landmarks where ``n_support`` is given and there are more than 4096
-        rows or columns.
+        Rank of the similarities. None: those of all pairs, in memory of :math:`n^2 + d^2`. An
+        integer: that many landmarks among rows and columns stand for the others (Nyström's method),
+        and time and memory are linear in both. ``"auto"``: 256 where ``n_support`` is given and
+        there are more than 4096 rows or columns.
     exact_refinement : bool, default=True
         Refine couplings by exact transport before they update the barycentre, as the authors do.
         Left out with landmarks: it would take more than linear time.
@@ -80,10 +77,8 @@ class CCOTGW(BaseStepCoclustering):
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column, numbered from the lowest step.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
+        Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
         Posterior probability of the own step, were the log scalings on each step normal.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
@@ -94,10 +89,8 @@ class CCOTGW(BaseStepCoclustering):
         How many of the sorted scalings lie before each jump, and how strong it is.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; absent after :meth:`fit_kernels`.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Block membership and what was fitted, as in scikit-learn.
-    n_iter_ : int
-        Updates of the barycentre.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; iterations are updates of the barycentre.
     reg_, reg_path_ : float, RegPath
         The regularisation used and, with ``reg="cv"`` only, what cross-validation saw.
 
@@ -126,8 +119,22 @@ class CCOTGW(BaseStepCoclustering):
     (2, 3)
     """
 
+    reg: float | str = 1.0
+    weights: tuple[float, float] = (0.5, 0.5)
+    kernel: KernelSpec = "rbf"
+    loss: str = "square"
+    n_support: int | None = None
+    kernel_rank: int | str | None = "auto"
+    exact_refinement: bool = True
+    detector: str = "multiscale"
+    max_updates: int = 10
+    max_gromov_iter: int = 100
+    max_iter: int = 100
+    tol: float = 1e-4
+    sinkhorn_tol: float = 1e-6
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NUMBER_OF_CLUSTERS,
+        **BaseStepCoclustering._parameter_constraints,
         "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "weights": ["array-like"],
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],
@@ -138,57 +145,9 @@ class CCOTGW(BaseStepCoclustering):
         "detector": [StrOptions(set(DETECTORS))],
         "max_updates": [Interval(Integral, 1, None, closed="left")],
         "max_gromov_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "sinkhorn_tol": [Interval(Real, 0, None, closed="neither")],
-        "device": [str, None],
-        "random_state": "no_validation",
-        "checkpoint": [str, PathLike, None],
-        "verbose": ["verbose", callable],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int | None = None,
-        n_column_clusters: int | None = None,
-        *,
-        reg: float | str = 1.0,
-        weights: tuple[float, float] = (0.5, 0.5),
-        kernel: KernelSpec = "rbf",
-        loss: str = "square",
-        n_support: int | None = None,
-        kernel_rank: int | str | None = "auto",
-        exact_refinement: bool = True,
-        detector: str = "multiscale",
-        max_updates: int = 10,
-        max_gromov_iter: int = 100,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        sinkhorn_tol: float = 1e-6,
-        device: str | None = None,
-        random_state: RandomState = None,
-        checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Progress = 0,
-    ) -> None:
-        self.n_row_clusters = n_row_clusters
-        self.n_column_clusters = n_column_clusters
-        self.reg = reg
-        self.weights = weights
-        self.kernel = kernel
-        self.loss = loss
-        self.n_support = n_support
-        self.kernel_rank = kernel_rank
-        self.exact_refinement = exact_refinement
-        self.detector = detector
-        self.max_updates = max_updates
-        self.max_gromov_iter = max_gromov_iter
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sinkhorn_tol = sinkhorn_tol
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint = checkpoint
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> CCOTGW:
         """Co-cluster a matrix.
@@ -207,7 +166,7 @@ class CCOTGW(BaseStepCoclustering):
         self._forget()
         matrix = self._check_matrix(X)
         rank = rank_of(self.kernel_rank, self.n_support, matrix.shape)
-        settings = replace(self._settings(matrix.shape[0]), kernel_rank=rank)
+        settings = self._settings(matrix.shape[0], rank)
         check_memory(matrix.shape, self.n_support, rank)
         run = self._start(matrix)
         found = run.checkpoint.fit(lambda: fit_ccot_gw(matrix, settings, run))
@@ -239,7 +198,7 @@ class CCOTGW(BaseStepCoclustering):
         sides = Similarities.given(row_kernel), Similarities.given(column_kernel)
         return self._adopt(run.checkpoint.fit(lambda: fit_similarities(*sides, settings, run)))
 
-    def _settings(self, n_rows: int) -> CCOTGWSettings:
+    def _settings(self, n_rows: int, rank: int | None = None) -> CCOTGWSettings:
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (2,) or (weights < 0).any() or not np.isclose(weights.sum(), 1):
             raise ValueError(
@@ -253,10 +212,9 @@ class CCOTGW(BaseStepCoclustering):
         # A third round without any gain is part of what the authors' program does.
         rounds = 3 if self.exact_refinement else 2
         stops = self.max_updates, self.max_gromov_iter, self.max_iter, self.tol, self.sinkhorn_tol
-        names = {field.name for field in fields(CCOTGWSettings)} - {"kernel_rank", "limits"}
-        given = {name: getattr(self, name) for name in names}
-        given["weights"] = float(weights[0]), float(weights[1])
-        return CCOTGWSettings(**given, limits=Limits(*stops, min_rounds=rounds))
+        limits = Limits(*stops, min_rounds=rounds)
+        pair = tuple(weights.tolist())
+        return self._given(CCOTGWSettings, weights=pair, kernel_rank=rank, limits=limits)
 
 
 def _check_kernel(name: str, kernel: Any) -> np.ndarray:

@@ -2,47 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
+from ccot.coclustering import Coclustering, Partition
 from ccot.describe import MAX_NAMED_ROWS, Portrait, portray_sides, with_names
-from ccot.estimators.notebook import show_blocks
 from ccot.io.frames import make_frame, row_names
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
 
-if TYPE_CHECKING:
-    from ccot.coclustering import Coclustering
-
 # More clusters than this are not described in a summary.
 MANY = 12
+_SURE = 0.9
 # A dense matrix with at most so many entries is copied at the fit and described when asked for.
 _COPIED = 2**20
+
+# Pictures of block means: size, a colour for none, little to much, below zero and above.
+_WIDTH, _HEIGHT, _NONE = 260, 200, "#d8d8d4"
+_PLAIN = ((247, 250, 251), (33, 94, 168))
+_SIGNED = ((36, 86, 168), (248, 248, 246), (190, 82, 30))
 
 
 class DescribedClusters:
     """Descriptions of the clusters of a fitted estimator."""
 
+    n_row_clusters: int | None
+    n_column_clusters: int | None
     row_labels_: np.ndarray
     column_labels_: np.ndarray
     column_confidence_: np.ndarray
     _coclustering: Coclustering
+    _unit: float  # what values were divided by, if anything
     _kept_portraits: tuple[tuple[Portrait, ...], tuple[Portrait, ...]]
     _to_describe: np.ndarray  # a copy of a small matrix until somebody asks for descriptions
 
     def summary(self) -> str:
-        """Return in a few lines what was found."""
-        raise NotImplementedError
+        """Return in a few lines what was found and how sure it is."""
+        check_is_fitted(self)
+        row, column = self._partition("row"), self._partition("column")
+        lines = [
+            f"{type(self).__name__}: {count(len(row.labels), 'row')} in "
+            f"{count(row.n_clusters, 'cluster')}, {count(len(column.labels), 'column')} in "
+            f"{count(column.n_clusters, 'cluster')}"
+        ]
+        if hasattr(self, "_unit"):
+            lines.append(f"  values divided by {self._unit:.3g} first: their squares overflow")
+        lines += self._describe("row", row, self.n_row_clusters)
+        lines += self._describe("column", column, self.n_column_clusters)
+        return "\n".join(lines)
+
+    def _partition(self, side: str) -> Partition:
+        """Return the partition of one side, ``"row"`` or ``"column"``."""
+        return Partition(
+            labels=getattr(self, f"{side}_labels_"), n_clusters=getattr(self, f"n_{side}_clusters_")
+        )
+
+    def _describe(self, name: str, side: Partition, asked: int | None) -> list[str]:
+        """Return the lines of the summary about one side."""
+        line = f"  {name} clusters: sizes {', '.join(map(str, side.sizes()))}"
+        confidence = getattr(self, f"{name}_confidence_", None)
+        if confidence is not None and side.n_clusters > 1:
+            # A mean near 1 says little; who is in doubt says more.
+            line += f"; confidence below {_SURE}: {int((confidence < _SURE).sum()) or 'none'}"
+        portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
+        # Numbers of columns would tell nothing.
+        named = name == "row" or hasattr(self, "feature_names_in_")
+        if not (named and 1 < len(portraits) <= MANY):
+            return [line]
+        texts = (one.sentence if name == "row" else one.listed for one in portraits)
+        return [line, *(f"    {k}: {text}" for k, text in enumerate(texts))]
 
     @property
     def labels_(self) -> np.ndarray:
         """Cluster of each row, by the name that scikit-learn's clusterers have for it."""
         check_is_fitted(self)
         return self.row_labels_
+
+    def to_frame(self, side: str = "rows", *, names: Any = None, library: str = "pandas") -> Any:
+        """Return names, clusters and confidence as a data frame.
+
+        Parameters
+        ----------
+        side : {"rows", "columns"}, default="rows"
+        names : sequence of str, optional
+            Names of the rows or columns; by default those of the fitted frame, or else positions.
+        library : {"pandas", "polars"}, default="pandas"
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            In the order of the fitted matrix: ``name``, ``cluster`` and, if any, ``confidence``.
+        """
+        check_is_fitted(self)
+        if side not in ("rows", "columns"):
+            raise ValueError(f'side={side!r} must be "rows" or "columns"')
+        labels = self.row_labels_ if side == "rows" else self.column_labels_
+        if names is None:
+            fitted = "row_names_in_" if side == "rows" else "feature_names_in_"
+            names = getattr(self, fitted, np.arange(len(labels)))
+        if len(names) != len(labels):
+            raise ValueError(f"{len(names)} names for {len(labels)} {side}")
+        columns = {"name": names, "cluster": labels}
+        if (confidence := getattr(self, f"{side[:-1]}_confidence_", None)) is not None:
+            columns["confidence"] = confidence
+        return make_frame(columns, library)
 
     def describe_clusters(self, X: Any = None, *, columns: Any = None) -> Any:
         """Return what sets each cluster apart, signed and in units that people read.
@@ -63,11 +131,9 @@ class DescribedClusters:
             cluster that is like everything else), ``amount``, ``mean``, ``overall``, ``share`` of
             the members for which it holds. Clusters of columns are told by rows.
         """
-        check_is_fitted(self)
-        rows, others = self._portraits(X, columns)
         lines = [
             line
-            for side, found in (("row", rows), ("column", others))
+            for side, found in zip(("row", "column"), self._portraits(X, columns), strict=True)
             for k, portrait in enumerate(found)
             for line in _lines(side, k, portrait)
         ]
@@ -79,17 +145,16 @@ class DescribedClusters:
     @property
     def cluster_names_(self) -> list[str]:
         """Suggested names of the row clusters, made of what sets them apart."""
-        check_is_fitted(self)
         return [portrait.name for portrait in self._portraits()[0]]
 
     @property
     def column_cluster_names_(self) -> list[str]:
         """Suggested names of the column clusters, made of their most typical members."""
-        check_is_fitted(self)
         return [portrait.name for portrait in self._portraits()[1]]
 
     def _portraits(self, X: Any = None, columns: Any = None) -> Any:
         """Return what the row and the column clusters are."""
+        check_is_fitted(self)
         if X is not None:
             matrix = X if is_sparse(X) else np.asarray(X)
             found = self._describe_matrix(matrix, columns, row_names(X))
@@ -104,15 +169,15 @@ class DescribedClusters:
         shape = len(self.row_labels_), len(self.column_labels_)
         if matrix.shape != shape:
             raise ValueError(f"X has shape {matrix.shape}, but the fitted matrix had {shape}")
-        if columns is None:
-            titles = getattr(self, "feature_names_in_", None)
-            numbered = (f"column {j}" for j in range(shape[1]))
-            columns = [*map(str, numbered if titles is None else titles)]
-        if names is None:
-            names = self._row_names()
+        columns = self._column_titles() if columns is None else columns
+        names = self._row_names() if names is None else names
         return portray_sides(
             matrix, self.row_labels_, self.column_labels_, columns, names, self.column_confidence_
         )
+
+    def _column_titles(self) -> list[str]:
+        numbered = [f"column {j}" for j in range(len(self.column_labels_))]
+        return [*map(str, getattr(self, "feature_names_in_", numbered))]
 
     def _row_names(self) -> Any:
         names = getattr(self, "row_names_in_", None)
@@ -170,7 +235,7 @@ class DescribedClusters:
             (side.sizes(), [one.name for one in kept[axis]] if kept else [""] * side.n_clusters)
             for axis, side in enumerate((self._coclustering.row, self._coclustering.column))
         )
-        return text + show_blocks(means, rows, columns)
+        return text + _show_blocks(means, rows, columns)
 
     def show(self, X: Any = None, *, height: int = 900, **options: Any) -> Any:
         """Return the whole report for a notebook: interactive, in an iframe, without a server.
@@ -186,8 +251,7 @@ class DescribedClusters:
 
         Returns
         -------
-        object
-            A notebook shows it.
+        object that a notebook shows
         """
         check_is_fitted(self)
         # The report is made of estimators, so it cannot be known from here at import time.
@@ -198,16 +262,69 @@ def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:
     """Return one line for every column that sets a cluster apart, or one that there is none."""
     head = {"side": side, "cluster": cluster, "name": portrait.name, "size": portrait.size}
     lines = [
-        {
-            "column": trait.title,
-            "direction": "high" if trait.effect > 0 else "low",
-            "amount": trait.amount,
-            "mean": trait.value,
-            "overall": trait.overall,
-            "share": trait.share,
-        }
-        for trait in portrait.traits
+        (t.title, "high" if t.effect > 0 else "low", t.amount, t.value, t.overall, t.share)
+        for t in portrait.traits
     ]
-    none = {"column": "", "direction": "average", "amount": ""}
-    none |= dict.fromkeys(("mean", "overall", "share"), float("nan"))
-    return [head | line for line in lines or [none]]
+    none = "", "average", "", np.nan, np.nan, np.nan
+    keys = "column", "direction", "amount", "mean", "overall", "share"
+    return [head | dict(zip(keys, line, strict=True)) for line in lines or [none]]
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where needed."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _show_blocks(
+    means: np.ndarray,
+    rows: tuple[np.ndarray, Sequence[str]],
+    columns: tuple[np.ndarray, Sequence[str]],
+) -> str:
+    """Return HTML: a picture of the blocks in their sizes beside a table of their means."""
+    colours = _colours(means)
+    heads = "".join(
+        f'<th title="{escape(name)}">C{k} ({size})</th>'
+        for k, (name, size) in enumerate(zip(columns[1], columns[0], strict=True))
+    )
+    lines = "".join(
+        f'<tr><th style="text-align:left">R{k} ({rows[0][k]}) {escape(rows[1][k])}</th>'
+        + "".join(f"<td>{mean:.3g}</td>" for mean in row)
+        + "</tr>"
+        for k, row in enumerate(means)
+    )
+    return (
+        '<div style="display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap">'
+        f"{_picture(colours, (rows[0], columns[0]))}<table><thead><tr><th></th>{heads}</tr></thead>"
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _picture(colours: list[list[str]], sizes: tuple[np.ndarray, np.ndarray]) -> str:
+    down, across = (
+        np.cumsum([0, *part]) / max(part.sum(), 1) * length
+        for part, length in zip(sizes, (_HEIGHT, _WIDTH), strict=True)
+    )
+    blocks = "".join(
+        f'<rect x="{across[j]:.1f}" y="{down[i]:.1f}" width="{across[j + 1] - across[j]:.1f}" '
+        f'height="{down[i + 1] - down[i]:.1f}" fill="{colour}" stroke="#fff"/>'
+        for i, row in enumerate(colours)
+        for j, colour in enumerate(row)
+    )
+    size = f'width="{_WIDTH}" height="{_HEIGHT}"'
+    return f'<svg {size} role="img" aria-label="Block means">{blocks}</svg>'
+
+
+def _colours(means: np.ndarray) -> list[list[str]]:
+    low, high = float(np.nanmin(means)), float(np.nanmax(means))
+    stops = _PLAIN
+    if low < 0 < high:
+        high = max(-low, high)
+        low, stops = -high, _SIGNED
+    places = np.linspace(0, 1, len(stops))
+    position = (means - low) / ((high - low) or 1)
+    mixed = np.stack([np.interp(position, places, part) for part in zip(*stops, strict=True)], -1)
+    return [[_hex(colour) for colour in row] for row in mixed]
+
+
+def _hex(colour: np.ndarray) -> str:
+    return _NONE if np.isnan(colour).any() else "#" + bytes(colour.round().astype(np.uint8)).hex()

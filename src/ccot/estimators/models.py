@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ccot._version import __version__
-from ccot.estimators.base import BaseCoclustering
+from ccot.estimators.base import BaseCoclustering, InductiveCoclustering
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
 from ccot.persistence.model_schema import check_fitted
 from ccot.persistence.registry import stored_types
@@ -110,15 +110,13 @@ def _try(estimator: Any) -> None:
     """Place one row and one column: parts of a model that do not go together fail here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if hasattr(estimator, "predict"):
+        if isinstance(estimator, InductiveCoclustering):
             estimator.predict(np.ones((1, estimator.n_features_in_)))
-        if hasattr(estimator, "predict_columns"):
             width = estimator._coclustering.column.placement.width
             estimator.predict_columns(np.ones((1, width)))
         if hasattr(estimator, "cut"):
             estimator.cut(1, 1)
-        if hasattr(estimator, "summary"):
-            estimator.summary()
+        estimator.summary()
 
 
 def _may_be_fitted(kind: type, key: Any) -> bool:
@@ -130,11 +128,10 @@ def _may_be_fitted(kind: type, key: Any) -> bool:
 def _plain(estimator: str, name: str, value: Any) -> Any:
     """Return a parameter as a file can hold it."""
     # A generator has moved on since the fit: there is no seed left to write down.
-    spent = name == "random_state" and not isinstance(value, int | None)
-    if spent or name == "checkpoint":
+    if name == "random_state" and not isinstance(value, int | None):
         return None
-    if name == "verbose" and callable(value):
-        return 0
+    if name == "checkpoint" or (name == "verbose" and callable(value)):
+        return _HARMLESS[name]
     if callable(value):
         raise ModelFileError(
             f"{estimator} with {name}={value!r} cannot be saved, since a model file holds no "

@@ -45,8 +45,8 @@ class TableData:
 
 def as_table(X: Any) -> Table | None:
     """Return a table or a data frame as a table; None for anything else."""
-    if isinstance(X, Table | np.ndarray):
-        return X if isinstance(X, Table) else None
+    if isinstance(X, Table):
+        return X
     return table_from_frame(X) if is_frame(X) else None
 
 
@@ -132,14 +132,15 @@ def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarr
     return np.hstack(parts), columns, np.array(origin)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableInput(InductiveCoclustering):
     """Base of estimators that take tables of mixed columns beside matrices of numbers."""
 
-    family: str
-    scale: str
-    center: str
-    column_kinds: dict[str, str] | None
-    heteroscedastic: bool
+    family: str = "auto"
+    scale: str = "auto"
+    center: str = "auto"
+    column_kinds: dict[str, str] | None = None
+    heteroscedastic: bool = False
 
     def _check_rows(self, X: Any) -> Matrix | TableData:
         """Return a matrix, or a table where columns differ in unit or kind."""
@@ -193,7 +194,6 @@ class TableInput(InductiveCoclustering):
         """Keep what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
             return super()._keep_portraits(matrix, columns)
-        self._forget_portraits()
         values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         rows, others = portray_sides(
@@ -204,18 +204,12 @@ class TableInput(InductiveCoclustering):
         order = np.argsort(-self.column_confidence_, kind="stable")
         leveled = {k for k, column in zip(labels, columns, strict=True) if column.kind == "level"}
         members = [names[order[self.column_labels_[order] == k]] for k in range(len(others))]
-        self._kept_portraits = (
-            rows,
-            tuple(
-                Portrait(
-                    len(own),
-                    "",
-                    () if k in leveled else others[k].traits,
-                    tuple(own[:TOP].tolist()),
-                )
-                for k, own in enumerate(members)
-            ),
+        traits = [() if k in leveled else other.traits for k, other in enumerate(others)]
+        described = (
+            Portrait(len(own), "", each, tuple(own[:TOP].tolist()))
+            for own, each in zip(members, traits, strict=True)
         )
+        self._kept_portraits = rows, tuple(described)
         return self
 
     def _check_new_rows(self, X: Any) -> Any:
@@ -225,8 +219,7 @@ class TableInput(InductiveCoclustering):
         preparation = getattr(self._coclustering.row.placement, "preparation", None)
         if not isinstance(preparation, TablePreparation):
             if isinstance(X, Table):
-                names = getattr(self, "feature_names_in_", None)
-                X = fitted_columns(X, names)
+                X = fitted_columns(X, names := getattr(self, "feature_names_in_", None))
             with warnings.catch_warnings():
                 # Scikit-learn sees names in data frames only.
                 if names is not None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
+from dataclasses import dataclass
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.families import FAMILIES
@@ -24,15 +25,22 @@ from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import NUMBER_OF_CLUSTERS, is_read_by_row
-from ccot.estimators.shares import ClusterShares
+from ccot.estimators.base import is_read_by_row
 from ccot.estimators.tables import TableData, TableInput
-from ccot.runtime.run import Progress, RandomState, Run
+from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
 
 
-class TransportCoclustering(ClusterShares, TableInput):
+def _takes_dense(estimator: Any) -> bool:
+    # Checks of scikit-learn take whatever has predict_proba for sparse rows for a classifier.
+    if hasattr(estimator, "_sparse_rows"):
+        raise AttributeError("the fit was to a sparse matrix: transform(X) returns the same")
+    return True
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
     Transport and jumps, the two ideas of the paper [1]_, are used where its steps vanish. Rows and
@@ -47,11 +55,10 @@ class TransportCoclustering(ClusterShares, TableInput):
         Numbers of clusters; None: found from the data.
     family : {"auto", "gaussian", "poisson", "bernoulli"}, default="auto"
         Law of the entries of a block. ``"gaussian"``: real values, squared loss; NaN is missing
-        and left out of every sum. ``"poisson"``: counts and amounts, corrected for the degrees of
-        rows and columns, which makes it the information-theoretic loss; sparse counts enter as
-        ``log(1 + x)``. ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values and says
-        what it chose in ``family_`` and why in ``family_reason_``. A table of mixed columns has a
-        law for every column instead.
+        and left out. ``"poisson"``: counts and amounts, corrected for the degrees of rows and
+        columns: the information-theoretic loss; sparse counts enter as ``log(1 + x)``.
+        ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values (``family_reason_`` says why
+        it chose ``family_``). A table of mixed columns has a law for every column instead.
     scale : {"auto", "none", "standard", "robust", "log"}, default="auto"
         What is done to the scale of columns. ``"auto"`` divides each column of numbers by its
         standard deviation where columns differ in unit or kind (skewed ones by way of a logarithm
@@ -67,26 +74,21 @@ class TransportCoclustering(ClusterShares, TableInput):
         ``"money"``, and ``"identifier"``, ``"text"`` or ``"constant"`` to leave one out.
     criterion : {"auto", "reproducibility", "jump", "icl"}, default="auto"
         How the numbers are found. ``"auto"``: by the integrated completed likelihood (ICL) where it
-        stops early, otherwise by reproducibility. ``"reproducibility"``: rows are clustered by
-        random halves of the columns, columns by halves of the rows, and the numbers are those that
-        come back, at a jump of the merge costs; given numbers are looked into as well. ``"jump"``:
-        as ``"auto"``, but by the jump alone, which is faster. ``"icl"``: by ICL alone.
+        stops early, otherwise by ``"reproducibility"``: rows are clustered by random halves of the
+        columns and vice versa, and the numbers are those that come back, at a jump of the merge
+        costs (given numbers are looked into as well). ``"jump"``: as ``"auto"``, but by the jump
+        alone, which is faster. ``"icl"``: by ICL alone.
     balanced, heteroscedastic : bool, default=False
         Make clusters of equal size; give every column its own noise variance (gaussian only).
     n_init : int or None, default=None
         Number of starts; None takes 24 on tiny matrices and down to 3 on large ones.
-    max_iter : int, default=200
-        Limit on the sweeps over rows and columns in the final fit.
-    tol : float, default=1e-6
-        Share of rows and columns that may still move when the sweeps stop.
+    max_iter, tol : int, default=200; float, default=1e-6
+        Limit on the sweeps of the final fit; share of points that may still move when they stop.
     device : str or None, default=None
-        None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double
-        precision. A matrix that does not fit there is left to NumPy, with a warning. Of rows that
-        are read from a source, only the sample is searched for blocks on the device.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts and of the halves.
-    n_jobs : int or None, default=None
-        Threads that work on halves of the data, as joblib counts them; the labels are the same.
+        None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. What
+        does not fit is left to NumPy, with a warning; of rows from a source, the sample goes there.
+    random_state, n_jobs : int, Generator, RandomState or None; int or None; default=None
+        Seed of the starts and halves; threads for halves, as joblib counts, with the same labels.
     checkpoint : path-like or None, default=None
         Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
@@ -94,25 +96,21 @@ class TransportCoclustering(ClusterShares, TableInput):
 
     Attributes
     ----------
-    row_labels_, column_labels_ : ndarray of int
-        Cluster of each row and column.
-    n_row_clusters_, n_column_clusters_ : int
-        Numbers of clusters.
+    row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
+        Cluster of each row and column; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        How far the soft assignment of a row (column) to its cluster exceeds chance, 0 to 1; 0 for
-        rows and columns that hold nothing to go by. Where ``reproducibility_`` was looked into,
-        times the share of halves in which the row (column) stays with its cluster.
+        How far the soft assignment to the own cluster exceeds chance, 0 to 1; 0 where there is
+        nothing to go by. Where ``reproducibility_`` was looked into, times the share of halves in
+        which the row (column) stays with its cluster.
     reproducibility_ : BothSides
-        ``row`` and ``column``: for every number of clusters how well halves of the data agree on
-        them, mean and spread; for every cluster how well it comes back; for every row (column) how
-        often it stays with its cluster. None for a side where the number was given or settled by
-        ICL, unless ``criterion="reproducibility"``.
+        ``row`` and ``column``: how well halves of the data agree on every number of clusters, mean
+        and spread; how well each cluster comes back; how often each row (column) stays with its
+        own. None where the number was given or settled by ICL (see ``criterion``).
     candidates_ : tuple of Candidate
         Numbers of clusters with scores: the chosen ones, then the runners-up.
-    row_merge_costs_, column_merge_costs_ : ndarray of float
-        Information lost by merging k into k - 1 clusters, for k = 2, 3, ...
-    hierarchy_ : Hierarchy
-        All merges, from the finest clusters to a single block; see :meth:`cut`.
+    row_merge_costs_, column_merge_costs_, hierarchy_ : ndarray of float, Hierarchy
+        Information lost by merging k into k - 1 clusters, for k = 2, 3, ...; all merges, from the
+        finest clusters to a single block, see :meth:`cut`.
     icl_, bic_ : float
         Criteria of the co-clustering, up to a constant of the data; larger is better.
     family_, family_reason_ : str
@@ -120,14 +118,11 @@ class TransportCoclustering(ClusterShares, TableInput):
     preparation_ : Preparation or TablePreparation
         What was done to the values: a sentence, and numbers for every column.
     column_signs_ : ndarray of shape (n_columns,)
-        Which way a column of a mixed table goes within its cluster, 1 or -1; 0 for columns that
-        were left out, whose label is -1. All 1 for a matrix.
+        Which way a column of a mixed table goes in its cluster, 1 or -1 (0: left out, label -1).
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; of a mixed table in units of the noise, signed.
-    rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Block membership and what was fitted, as in scikit-learn.
-    n_iter_ : int
-        Sweeps of the final fit.
+    rows_, columns_, biclusters_, n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; iterations are sweeps of the final fit.
 
     See Also
     --------
@@ -157,8 +152,15 @@ class TransportCoclustering(ClusterShares, TableInput):
     ('gaussian', 'some values are negative')
     """
 
+    criterion: str = "auto"
+    balanced: bool = False
+    n_init: int | None = None
+    max_iter: int = 200
+    tol: float = 1e-6
+    n_jobs: int | None = None
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **NUMBER_OF_CLUSTERS,
+        **TableInput._parameter_constraints,
         "family": [StrOptions({"auto", *FAMILIES})],
         "scale": [StrOptions(set(SCALES))],
         "center": [StrOptions(set(CENTERS))],
@@ -167,59 +169,9 @@ class TransportCoclustering(ClusterShares, TableInput):
         "balanced": ["boolean"],
         "heteroscedastic": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "device": [str, None],
-        "random_state": "no_validation",
         "n_jobs": [Integral, None],
-        "checkpoint": [str, PathLike, None],
-        "verbose": ["verbose", callable],
     }
-
-    def __init__(
-        self,
-        n_row_clusters: int | None = None,
-        n_column_clusters: int | None = None,
-        *,
-        family: str = "auto",
-        scale: str = "auto",
-        center: str = "auto",
-        column_kinds: dict[str, str] | None = None,
-        criterion: str = "auto",
-        balanced: bool = False,
-        heteroscedastic: bool = False,
-        n_init: int | None = None,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        device: str | None = None,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-        verbose: int | Progress = 0,
-    ) -> None:
-        self.n_row_clusters = n_row_clusters
-        self.n_column_clusters = n_column_clusters
-        self.family = family
-        self.scale = scale
-        self.center = center
-        self.column_kinds = column_kinds
-        self.criterion = criterion
-        self.balanced = balanced
-        self.heteroscedastic = heteroscedastic
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.verbose = verbose
-
-    def __sklearn_tags__(self):
-        """Tell scikit-learn where missing values are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._allow_nan
-        return tags
 
     @property
     def _allow_nan(self) -> bool:
@@ -244,15 +196,62 @@ class TransportCoclustering(ClusterShares, TableInput):
         self._validate_params()
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
-        self.__dict__.pop("_sparse_rows", None)
         if is_sparse(rows):
             self._sparse_rows = True
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
         return self._adopt(found)._keep_portraits(rows)
 
+    @available_if(_takes_dense)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return how probable each row cluster is for new rows, by the fitted blocks.
+
+        Parameters
+        ----------
+        X : new rows, as :meth:`predict` takes them
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_row_clusters)
+            Rows sum to 1, ``predict`` takes the largest; a row of gaps has the clusters' sizes.
+            After a fit to a sparse matrix use :meth:`transform`, which returns the same.
+        """
+        return self.transform(X)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the row clusters for new rows, for the next step.
+
+        Parameters
+        ----------
+        X : new rows, as :meth:`predict` takes them
+
+        Returns
+        -------
+        ndarray of shape (n_new, n_row_clusters)
+            A data frame if ``set_output`` asked for one.
+        """
+        return self._say("shares", X)
+
+    def predict_confidence(self, X: Any) -> np.ndarray:
+        """Return how sure the clusters of new rows are, as ``row_confidence_`` is for fitted ones.
+
+        Parameters
+        ----------
+        X : new rows, as :meth:`predict` takes them
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Between 0 and 1; 0 for rows that hold nothing to go by.
+        """
+        return self._say("confidence", X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_row_clusters_
+
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
-        settings = self._settings()
+        settings = self._given(BlockSettings)
         if isinstance(rows, TableData):
             return fit_table(rows.table, rows.preparation, settings, run)
         if isinstance(rows, RowSource):
@@ -275,10 +274,6 @@ class TransportCoclustering(ClusterShares, TableInput):
     def column_signs_(self) -> np.ndarray:
         """Which way each column goes within its cluster: 1 or -1, 0 for columns left out."""
         return getattr(self._fitted, "column_signs", np.ones(len(self.column_labels_)))
-
-    def _settings(self) -> BlockSettings:
-        names = (field.name for field in fields(BlockSettings))
-        return BlockSettings(**{name: getattr(self, name) for name in names})
 
     def cut(self, n_row_clusters: int, n_column_clusters: int) -> Bunch:
         """Return a coarser (or finer) co-clustering of the same hierarchy.
@@ -340,10 +335,8 @@ class TransportCoclustering(ClusterShares, TableInput):
 
     def _adopt(self, found: BlockCoclustering):
         self.family_, self.family_reason_ = found.family, found.family_reason
-        self.candidates_ = found.candidates
-        self.hierarchy_ = found.hierarchy
-        self.row_merge_costs_ = found.hierarchy.costs(0)
-        self.column_merge_costs_ = found.hierarchy.costs(1)
+        self.candidates_, self.hierarchy_ = found.candidates, found.hierarchy
+        self.row_merge_costs_, self.column_merge_costs_ = map(found.hierarchy.costs, (0, 1))
         self.icl_, self.bic_ = found.icl, found.bic
         self.reproducibility_ = found.reproducibility
         for name in ("row", "column"):
@@ -372,12 +365,10 @@ class TransportCoclustering(ClusterShares, TableInput):
 
     def _prepared(self) -> list[str]:
         """Say what was done to the values, and which are taken for outliers."""
-        preparation = self.preparation_
-        lines = [f"  {preparation.sentence}"] if preparation.sentence else []
-        if isinstance(preparation, TablePreparation) or preparation.limits is None:
-            return lines
-        low, high = preparation.limits
-        lines.append(f"  outliers below {low:.3g} or above {high:.3g} count as if they were there")
+        lines = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
+        if limits := getattr(self.preparation_, "limits", None):
+            outliers = "outliers below {:.3g} or above {:.3g}".format(*limits)
+            lines.append(f"  {outliers} count as if they were there")
         return lines
 
 
@@ -385,15 +376,12 @@ def _in_words(name: str, halves: Reproducibility, side: Side) -> str:
     """Say how well the clusters of one side come back."""
     if not halves.comes_back:
         return f"warning: {_nothing_comes_back(name, halves)}"
-    parts = [f"{halves.n_clusters} clusters"]
-    low, high = halves.plausible
-    if low < high:
-        parts.append(f"{low} to {high} come back as well")
-    sizes = side.sizes()
+    (low, high), sizes = halves.plausible, side.sizes()
+    others = f"; {low} to {high} come back as well" if low < high else ""
     lost = [f"{name[0].upper()}{k} ({sizes[k]} {name}s)" for k in halves.dissolved]
     verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
-    parts.append(f"{verb.format(', '.join(lost)) if lost else 'all'} come back")
-    return "; ".join(parts)
+    which = verb.format(", ".join(lost)) if lost else "all"
+    return f"{halves.n_clusters} clusters{others}; {which} come back"
 
 
 def _nothing_comes_back(name: str, halves: Reproducibility) -> str:

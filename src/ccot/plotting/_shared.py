@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ccot.coclustering import Partition
+from ccot.estimators.base import BaseCoclustering
+from ccot.estimators.described import count as count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from ccot.estimators.base import BaseCoclustering
 
     # Two axes, for rows and for columns.
     Panels = Sequence[Axes] | np.ndarray
@@ -75,7 +75,7 @@ def draw_sides(
         raise ValueError(f"ax must hold two axes, for rows and for columns, not {len(panels)}")
     for panel, side in zip(panels, SIDES, strict=True):
         draw(panel, estimator, side)
-        open_frame(panel)
+        panel.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel(ylabel)
     return panels
 
@@ -100,20 +100,4 @@ def colour_of(cluster: int) -> str:
 def without_frame(ax: Axes) -> None:
     """Remove frame and tick marks; labels stay."""
     ax.tick_params(length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-
-
-def open_frame(ax: Axes) -> None:
-    """Remove the frame's upper and right edge."""
-    ax.spines[["top", "right"]].set_visible(False)
-
-
-def whole_ticks(axis: Any) -> None:
-    """Put ticks at whole numbers only."""
-    axis.get_major_locator().set_params(integer=True)
-
-
-def count(number: int, what: str) -> str:
-    """Return a number with its noun, in the plural where needed."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    ax.spines[:].set_visible(False)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.hierarchy import Merge
 from ccot.blocks.tables import TablePreparation
+from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import as_table, fitted_columns
 from ccot.io.frames import row_names
 from ccot.io.matrix import Table
@@ -29,14 +30,12 @@ from ccot.plotting.margins import (
     leaf_order,
     merge_tree,
     name_places,
-    shortened,
-    stretch,
+    sized_label,
+    text_width,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ccot.estimators.base import BaseCoclustering
 
 
 def plot_blocks(
@@ -106,32 +105,25 @@ def plot_blocks(
             f"X has shape {matrix.shape}, but the estimator was fitted to a matrix of shape "
             f"{shape}: pass the matrix that was fitted"
         )
-    given = row_colors, column_colors
-    tracks = [as_tracks(*each) for each in zip(given, shape, SIDES, strict=True)]
-    sides = [_ordered(estimator, side, axis, dendrograms) for axis, side in enumerate(SIDES)]
-    rows, columns = (
-        np.arange(n) if before else side.order for n, side in zip(shape, sides, strict=True)
-    )
     called = _names(estimator, X) if names else ([], [])
-    labels = [_cluster_labels(estimator, side, names) for side in sides]
-    beside = 2.0 if dendrograms or any(tracks) or names else 0.0
-    panel: Axes = shared.new_axes(1, _size(labels, called, beside)) if ax is None else ax
+    known = row_colors, column_colors
+    sides = [_side(estimator, axis, dendrograms, names, called, known) for axis in (0, 1)]
+    beside = 2.0 if dendrograms or names or any(side.tracks for side in sides) else 0.0
+    panel: Axes = shared.new_axes(1, _size(sides, beside)) if ax is None else ax
+    rows, columns = map(np.arange, shape) if before else (side.order for side in sides)
     image = _shrink(matrix, rows, columns, max_pixels)
     low, high = _limits(image)
     extent = (0, len(columns), len(rows), 0)
     shown = panel.imshow(
-        image, cmap, aspect="auto", interpolation="nearest", vmin=low, vmax=high, extent=extent
+        image, cmap, aspect="auto", interpolation="nearest", clim=(low, high), extent=extent
     )
     shared.without_frame(panel)
     if before:
-        panel.set_title("as given")
-        panel.set(xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
-        shared.whole_ticks(panel.xaxis)
-        shared.whole_ticks(panel.yaxis)
+        panel.set(title="as given", xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
+        panel.locator_params(integer=True)
     else:
         _draw_borders(panel, sides)
-        margins = zip(sides, tracks, labels, called, strict=True)
-        legends = [_draw_margin(panel, *margin, plain=not beside) for margin in margins]
+        legends = [_draw_margin(panel, side, plain=not beside) for side in sides]
         add_colour_legends(panel, [*legends[0], *legends[1]])
         panel.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
     if colorbar:
@@ -156,23 +148,33 @@ class _Side:
     clusters: np.ndarray
     sizes: np.ndarray
     merges: Sequence[Merge]
+    labels: Sequence[str]  # of the clusters
+    names: list[str]  # of the points
+    tracks: Mapping[str, Sequence[Any]]
 
     @property
     def middles(self) -> np.ndarray:
         return np.cumsum(self.sizes) - self.sizes / 2
 
 
-def _ordered(estimator: BaseCoclustering, side: str, axis: int, dendrograms: bool) -> _Side:
-    """Return the order by cluster and, within a cluster, by scaling or falling confidence."""
-    sizes = sizes_of(estimator, side)
+def _side(
+    estimator: Any, axis: int, dendrograms: bool, named: bool, names: Any, known: Any
+) -> _Side:
+    """Return a side ordered by cluster and, within a cluster, by scaling or falling confidence."""
+    side, labels = SIDES[axis], (estimator.row_labels_, estimator.column_labels_)[axis]
+    tracks, sizes = as_tracks(known[axis], len(labels), side), sizes_of(estimator, side)
     merges = merge_tree(estimator, axis) if dendrograms else []
     clusters = leaf_order(merges, len(sizes))
     scaling = getattr(estimator, f"{side}_log_scaling_", None)
     within = -getattr(estimator, f"{side}_confidence_") if scaling is None else scaling
-    labels = getattr(estimator, f"{side}_labels_")
     order = np.lexsort((within, np.argsort(clusters)[labels]))
     # Columns that were left out of a table are in no block.
-    return _Side(side, order[labels[order] >= 0], clusters, sizes[clusters], merges)
+    order, called = order[labels[order] >= 0], range(len(sizes))
+    if named:
+        with contextlib.suppress(ValueError):  # what is read row by row may not be described
+            called = getattr(estimator, ("cluster_names_", "column_cluster_names_")[axis])
+    texts = [sized_label(called[k], int(sizes[k])) for k in clusters]
+    return _Side(side, order, clusters, sizes[clusters], merges, texts, names[axis], tracks)
 
 
 def _values(estimator: Any, X: Any, scale: str) -> tuple[Any, bool]:
@@ -201,31 +203,15 @@ def _names(estimator: Any, X: Any) -> tuple[list[str], list[str]]:
     return [*map(str, rows)], [*map(str, getattr(estimator, "feature_names_in_", ()))]
 
 
-def _size(
-    labels: Sequence[Sequence[str]], names: Sequence[Sequence[str]], beside: float
-) -> tuple[float, float]:
+def _size(sides: Sequence[_Side], beside: float) -> tuple[float, float]:
     """Return width and height of a new figure, with room for names and what else is beside."""
     rows, columns = (
-        max(0.22 * len(called), 0.14 * len(each) if len(each) <= 120 else 0.0)
-        for called, each in zip(labels, names, strict=True)
+        max(0.22 * len(side.labels), 0.14 * len(side.names) if len(side.names) <= 120 else 0.0)
+        for side in sides
     )
-    room = [
-        sum(0.065 * max(map(len, texts), default=0) for texts in pair)
-        for pair in zip(labels, names, strict=True)
-    ]
+    room = [text_width(side.labels) + text_width(side.names) for side in sides]
     width, height = max(columns, 4.4) + room[0] + 1.4 + beside, max(rows, 4.0) + 1.0
     return width, height + (0.75 if columns > 5 or beside else 0.0) * (room[1] + beside)
-
-
-def _cluster_labels(estimator: Any, side: _Side, names: bool) -> list[str]:
-    """Return what the clusters of one side are called, in the order in which they stand."""
-    called = np.arange(len(side.sizes)).astype(str).tolist()
-    if names:
-        with contextlib.suppress(ValueError):  # what is read row by row may not be described
-            called = getattr(estimator, f"{'' if side.name == 'row' else 'column_'}cluster_names_")
-    return [
-        f"{shortened(called[k], 34)} ({n})" for k, n in zip(side.clusters, side.sizes, strict=True)
-    ]
 
 
 def _shrink(
@@ -264,24 +250,14 @@ def _limits(image: np.ndarray) -> tuple[float, float]:
 
 
 def _draw_borders(ax: Axes, sides: Sequence[_Side]) -> None:
-    rows, columns = sides
     # White on a dark rim: seen on every colour of the map.
     for colour, width in (("black", 2.4), ("white", 1.2)):
-        for side, line in ((rows, ax.axhline), (columns, ax.axvline)):
+        for side, line in zip(sides, (ax.axhline, ax.axvline), strict=True):
             for border in np.cumsum(side.sizes)[:-1]:
                 line(border, color=colour, linewidth=width)
-    ax.set(xlim=(0, columns.sizes.sum()), ylim=(rows.sizes.sum(), 0))
 
 
-def _draw_margin(
-    ax: Axes,
-    side: _Side,
-    tracks: Mapping[str, Sequence[Any]],
-    labels: Sequence[str],
-    names: list[str],
-    *,
-    plain: bool,
-) -> list[tuple[str, dict[str, Any]]]:
+def _draw_margin(ax: Axes, side: _Side, *, plain: bool) -> list[tuple[str, dict[str, Any]]]:
     """Draw what stands beside one side of the matrix; return the legends of its colours."""
     is_row, legends, reach = side.name == "row", [], 0.05
 
@@ -289,37 +265,35 @@ def _draw_margin(
         nonlocal reach
         start, reach = reach, reach + inches + 0.03
         start, edge = (-start - inches, 0) if is_row or plain else (start, 1)
-        return inset(ax, (start, inches), side.name, edge)
+        return inset(ax, (start, inches), side.name, edge, len(side.order))
 
     outermost = beside(0.08)
+    bar = outermost.axhspan if is_row else outermost.axvspan
     for k, ends in zip(side.clusters.tolist(), shared.spans(side.sizes), strict=True):
-        bar = outermost.axhspan if is_row else outermost.axvspan
         bar(*ends, color=shared.colour_of(k), linewidth=0)
-    stretch(outermost, side.name, side.sizes.sum())
-    for title, values in tracks.items():
+    for title, values in side.tracks.items():
         colours, legend = colours_of(values)
         legends.append((title, legend))
         outermost = beside(0.13)
         draw_track(outermost, colours[side.order], side.name, title)
-    if len(side.merges):
+    if side.merges:
         outermost = beside(0.7)
         middles = dict(zip(side.clusters.tolist(), side.middles.tolist(), strict=True))
         draw_tree(outermost, side.merges, middles, side.name)
-        stretch(outermost, side.name, side.sizes.sum())
-    outermost = ax if plain else outermost
-    axis: Any = outermost.yaxis if is_row else outermost.xaxis
-    name_places(axis, side.middles, labels, side.sizes)
+    outermost, which = ax if plain else outermost, "yaxis" if is_row else "xaxis"
+    axis, points = getattr(outermost, which), getattr(ax, which)
+    name_places(axis, side.middles, side.labels, side.sizes)
     axis.set_label_text(f"{side.name} cluster (size)")
     if plain:
         axis.set_tick_params(pad=12)
         return legends
-    points: Any = ax.yaxis if is_row else ax.xaxis
     points.set_ticks([])
     if is_row:
         points.tick_right()
     else:
         axis.tick_top()
         axis.set_label_position("top")
-    if names:
-        name_places(points, np.arange(len(side.order)) + 0.5, [names[i] for i in side.order])
+    if side.names:
+        places = np.arange(len(side.order)) + 0.5
+        name_places(points, places, [side.names[i] for i in side.order.tolist()])
     return legends

@@ -9,15 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_ROWS, Statistics, every, row_statistics, with_names
+from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
 from ccot.plotting import _shared as shared
-from ccot.plotting.margins import add_legend, name_places, shortened
+from ccot.plotting.margins import add_legend, name_places, shortened, sized_label, text_width
 from ccot.runtime.types import is_sparse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from ccot.estimators.base import BaseCoclustering
 
 _LARGEST = 11.0  # points across, where all members agree
 
@@ -63,22 +62,20 @@ def plot_dots(
     'what sets 4 clusters apart'
     """
     check_is_fitted(estimator)
-    told = _statistics(estimator, X)
-    groups = range(len(told.sizes))
-    tops = [trait.index for k in groups for trait in told.traits([k], n_columns)]
+    sums = _statistics(estimator, X)
+    groups = range(len(sums.sizes))
+    tops = [trait.index for k in groups for trait in sums.traits([k], n_columns)]
     columns = np.array([*dict.fromkeys(tops)] or [0])
-    observed = np.maximum(told.observed[:, columns], 1)
-    spread = np.where(told.deviation > 0, told.deviation, 1.0)[columns]
-    means = (told.totals[:, columns] / observed - told.mean[columns]) / spread
-    above = told.above[:, columns] / observed
-    share = np.where((means > 0) | (told.kinds[columns] != "number"), above, 1 - above)
-    called = [one.name for one in with_names(told.portraits())] if names else [*map(str, groups)]
-    labels = [
-        f"{shortened(name, 34)} ({n:.0f})" for name, n in zip(called, told.sizes, strict=True)
-    ]
-    titles = [shortened(told.feature(int(j)).title) for j in columns]
-    room = [0.065 * max(map(len, texts)) for texts in (labels, titles)]
-    size = 2.4 + room[0] + 0.24 * len(columns), max(1.2 + 0.26 * len(groups), 2.6) + room[1]
+    observed = np.maximum(sums.observed[:, columns], 1)
+    spread = np.where(sums.deviation > 0, sums.deviation, 1.0)[columns]
+    means = (sums.totals[:, columns] / observed - sums.mean[columns]) / spread
+    above = sums.above[:, columns] / observed
+    share = np.where((means > 0) | (sums.kinds[columns] != "number"), above, 1 - above)
+    called = [one.name for one in with_names(sums.portraits())] if names else groups
+    labels = [*map(sized_label, called, sums.sizes)]
+    titles = [shortened(sums.feature(int(j)).title) for j in columns]
+    width = 2.4 + text_width(labels) + 0.24 * len(columns)
+    size = width, max(1.2 + 0.26 * len(groups), 2.6) + text_width(titles)
     panel: Axes = shared.new_axes(1, size) if ax is None else ax
     most = max(float(np.abs(means).max()), 1e-9)
     across, down = np.meshgrid(np.arange(len(columns)), groups)
@@ -88,7 +85,7 @@ def plot_dots(
     )  # fmt: skip
     panel.set(xlim=(-0.6, len(columns) - 0.4), ylim=(len(groups) - 0.4, -0.6))
     name_places(panel.xaxis, np.arange(len(columns)), titles)
-    name_places(panel.yaxis, np.arange(len(groups)), labels, told.sizes)
+    name_places(panel.yaxis, np.arange(len(groups)), labels, sums.sizes)
     panel.set_title(f"what sets {shared.count(len(groups), 'cluster')} apart")
     shared.without_frame(panel)
     bar = panel.figure.colorbar(dots, ax=panel, aspect=20)
@@ -105,15 +102,12 @@ def plot_dots(
 def _statistics(estimator: Any, X: Any) -> Statistics:
     """Return sums over the row clusters, for the columns as people know them."""
     preparation, labels = getattr(estimator, "preparation_", None), estimator.row_labels_
-    names = getattr(estimator, "feature_names_in_", None)
     if isinstance(preparation, TablePreparation):
         table = as_table(X) or named_columns(np.asarray(X), preparation.names)
         matrix, columns, _ = described_cells(TableData(table, preparation))
     else:
         matrix = X if is_sparse(X) else np.asarray(X)
-        columns = (
-            [f"column {j}" for j in range(matrix.shape[1])] if names is None else [*map(str, names)]
-        )
+        columns = estimator._column_titles()
     if matrix.shape[0] != len(labels):
         raise ValueError(f"X has {matrix.shape[0]} rows, but {len(labels)} were fitted")
     some = every(len(labels), MAX_ROWS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ccot.estimators.base import BaseCoclustering
 from ccot.plotting import _shared as shared
 from ccot.plotting._shared import FAINT, INK, PALETTE, count, draw_sides
 from ccot.plotting.margins import name_places
@@ -16,7 +17,6 @@ from ccot.scalings.jumps import LEVEL
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ccot.estimators.base import BaseCoclustering
     from ccot.plotting._shared import Panels
 
 # Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
@@ -57,19 +57,17 @@ def plot_block_means(
     # Numbers that would run into each other are left to the colours.
     cell = np.array([panel.bbox.width, panel.bbox.height]) / means.shape[::-1] / panel.figure.dpi
     if (cell > (0.45, 0.2)).all():
-        for (row, column), mean in np.ndenumerate(means):
-            if not np.isfinite(mean):
-                continue
-            red, green, blue, _ = shown.to_rgba(np.array([mean]))[0]
-            colour = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.55 else "white"
-            panel.text(column, row, f"{mean:.3g}", ha="center", va="center", color=colour)
+        light = shown.to_rgba(means)[..., :3] @ (0.3, 0.59, 0.11) > 0.55
+        for row, column in np.argwhere(np.isfinite(means)).tolist():
+            colour, text = "black" if light[row, column] else "white", f"{means[row, column]:.3g}"
+            panel.text(column, row, text, ha="center", va="center", color=colour)
     else:
         panel.figure.colorbar(shown, ax=panel, aspect=30)
     for axis, side in ((panel.yaxis, "row"), (panel.xaxis, "column")):
         sizes = shared.sizes_of(estimator, side)
         labels = [f"{k} ({size})" for k, size in enumerate(sizes)]
         name_places(axis, np.arange(len(sizes)), labels, sizes)
-    panel.set(xlabel="column cluster (size)", ylabel="row cluster (size)")
+        axis.set_label_text(f"{side} cluster (size)")
     panel.set_title(f"means of {means.shape[0]} x {means.shape[1]} blocks")
     shared.without_frame(panel)
     return panel
@@ -155,16 +153,15 @@ def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
     for k in range(getattr(estimator, f"n_{side}_clusters_")):
         members = np.flatnonzero(labels[order] == k)
         ax.plot(members, ranked[members], ".", color=shared.colour_of(k), markersize=6)
+    ax.margins(x=0.02, y=0.08)
     tested = is_tested(estimator)
     for jump, strength in zip(jumps.tolist(), strengths.tolist(), strict=True):
         sure = not tested or strength >= SIGNIFICANT
         ax.axvline(jump - 0.5, color=INK, linewidth=1, linestyle="--" if sure else ":")
-    ax.margins(x=0.02, y=0.08)
-    if tested and len(jumps) <= 6:
-        _name_jumps(ax, jumps, strengths)
-    ax.set_title(f"{side}s: {count(len(jumps) + 1, 'step')}")
-    ax.set_xlabel(f"{side}s, sorted")
-    shared.whole_ticks(ax.xaxis)
+        if tested and len(jumps) <= 6:
+            _name_jump(ax, jump - 0.5, strength)
+    ax.set(title=f"{side}s: {count(len(jumps) + 1, 'step')}", xlabel=f"{side}s, sorted")
+    ax.locator_params("x", integer=True)
     if len(jumps) == 0 and getattr(estimator, f"n_{side}_clusters") is None:
         share = getattr(estimator, f"{side}_cluster_votes_").get(1, 0.0)
         text = "no step is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
@@ -176,27 +173,25 @@ def is_tested(model: Any) -> bool:
     return getattr(model, "detector", "multiscale") == "multiscale"
 
 
-def _name_jumps(ax: Axes, jumps: np.ndarray, strengths: np.ndarray) -> None:
-    """Write the evidence for each jump where the sorted curve never is: low right, high left."""
-    for jump, strength in zip(jumps.tolist(), strengths.tolist(), strict=True):
-        exponent = int(min(strength, 999))
-        text = rf"$p < 10^{{-{exponent}}}$" if strength >= SIGNIFICANT else "not significant"
-        right = jump - 0.5 < 0.75 * ax.get_xlim()[1]
-        end, shift, align = (0.03, 3, "left") if right else (0.93, -3, "right")
-        place, axes = (jump - 0.5, end), ("data", "axes fraction")
-        style: dict[str, Any] = {"ha": align, "fontsize": "small", "color": INK}
-        ax.annotate(text, place, (shift, 0), axes, "offset points", **style)
+def _name_jump(ax: Axes, place: float, strength: float) -> None:
+    """Write the evidence for a jump where the sorted curve never is: low right, high left."""
+    exponent = int(min(strength, 999))
+    text = rf"$p < 10^{{-{exponent}}}$" if strength >= SIGNIFICANT else "not significant"
+    right = place < 0.75 * ax.get_xlim()[1]
+    end, shift, align = (0.03, 3, "left") if right else (0.93, -3, "right")
+    style: dict[str, Any] = {"ha": align, "fontsize": "small", "color": INK}
+    axes = ("data", "axes fraction")
+    ax.annotate(text, (place, end), (shift, 0), axes, "offset points", **style)
 
 
 def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show what merging clusters costs, and where the merges stopped.
 
-    A point at k is the information lost by merging k clusters into k - 1, on a logarithmic axis.
-    Filled points are merges that the chosen number (dashed line) refuses, hollow ones it grants.
-    The dotted line falls like 1 / (k - 1) from the first merge granted, about as costs do without
-    structure: what is above it on the left is the jump. The costs are those of the best start;
-    jumps are looked for in the mean over all starts, and the likelihood may have settled the number
-    instead: ``candidates_`` tells by which criterion.
+    A point at k is the information lost by merging k clusters into k - 1 in the best start, filled
+    where the chosen number (dashed line) refuses the merge. The dotted line falls like 1 / (k - 1)
+    from the first merge granted, about as costs do without structure: what is above it on the left
+    is the jump. Jumps are looked for in the mean over all starts, and the likelihood may have
+    settled the number instead: ``candidates_`` tells by which criterion.
 
     Parameters
     ----------
@@ -290,7 +285,7 @@ def _draw_reproducibility(ax: Axes, estimator: Any, side: str) -> None:
 def _mark_number(ax: Axes, side: str, number: int, place: float) -> None:
     ax.axvline(place, color=INK, linewidth=1, linestyle="--")
     ax.set_title(f"{side}s: {count(number, 'cluster')}")
-    shared.whole_ticks(ax.xaxis)
+    ax.locator_params("x", integer=True)
 
 
 def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
@@ -327,11 +322,10 @@ def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     panel.plot(regs, means, "o-", color=PALETTE[0], markersize=5, label="mean")
     best, ring = means[path.reg.index(path.best)], {"mfc": "none", "mec": PALETTE[5], "mew": 2}
     panel.plot(path.best, best, "o", markersize=13, label=f"chosen: {path.best:g}", **ring)
-    panel.set_xscale("log")
+    panel.set(xscale="log", xlabel="reg", ylabel="information shared by halves (nats)")
     panel.set_xticks(regs, [f"{reg:g}" for reg in regs])
     panel.minorticks_off()
-    panel.set(xlabel="reg", ylabel="information shared by halves (nats)")
     panel.set_title("reproducibility of the partition")
     panel.legend(frameon=False)
-    shared.open_frame(panel)
+    panel.spines[["top", "right"]].set_visible(False)
     return panel

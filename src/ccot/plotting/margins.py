@@ -43,22 +43,18 @@ def leaf_order(merges: Sequence[Merge], n_clusters: int) -> np.ndarray:
     return np.concatenate([*groups.values()])
 
 
-def inset(ax: Axes, inches: tuple[float, float], side: str, edge: int) -> Axes:
-    """Return axes beside one edge of others, which begin and are as wide as said."""
-    transforms, figure = matplotlib_module("transforms"), ax.figure
+def inset(ax: Axes, inches: tuple[float, float], side: str, edge: int, number: int) -> Axes:
+    """Return bare axes for so many points beside an edge of others: where, and how wide."""
+    transforms, (start, width) = matplotlib_module("transforms"), inches
     shift = transforms.ScaledTranslation(edge, edge, ax.transAxes)
-    across = figure.dpi_scale_trans + shift
+    across = ax.figure.dpi_scale_trans + shift
     both = (across, ax.transAxes) if side == "row" else (ax.transAxes, across)
-    (start, width), place = inches, transforms.blended_transform_factory(*both)
     bounds = (start, 0, width, 1) if side == "row" else (0, start, 1, width)
-    return ax.inset_axes(bounds, transform=place)
-
-
-def stretch(ax: Axes, side: str, number: int) -> None:
-    """Give bare axes beside the matrix its length."""
-    ax.set(xticks=[], yticks=[])
-    without_frame(ax)
-    _ = ax.set_ylim(number, 0) if side == "row" else ax.set_xlim(0, number)
+    beside = ax.inset_axes(bounds, transform=transforms.blended_transform_factory(*both))
+    beside.set(xticks=[], yticks=[])
+    without_frame(beside)
+    _ = beside.set_ylim(number, 0) if side == "row" else beside.set_xlim(0, number)
+    return beside
 
 
 def draw_tree(ax: Axes, merges: Sequence[Merge], middles: Mapping[int, float], side: str) -> None:
@@ -115,13 +111,11 @@ def _text(value: Any) -> str:
 
 def draw_track(ax: Axes, colours: np.ndarray, side: str, title: str = "") -> None:
     """Draw one colour for every point beside the matrix."""
-    n_points = len(colours)
-    shape, extent = (
-        ((-1, 1), (0, 1, n_points, 0)) if side == "row" else ((1, -1), (0, n_points, 1, 0))
-    )
-    ax.imshow(colours.reshape(*shape, 4), aspect="auto", interpolation="nearest", extent=extent)
-    stretch(ax, side, n_points)
-    if side == "row":
+    number, is_row = len(colours), side == "row"
+    image, extent = colours[:, None] if is_row else colours[None], (0, 1, number, 0)
+    extent = extent if is_row else (0, number, 1, 0)
+    ax.imshow(image, aspect="auto", interpolation="nearest", extent=extent)
+    if is_row:
         ax.set_xlabel(title, fontsize=LETTERS, rotation=90)
     else:
         ax.set_ylabel(title, fontsize=LETTERS, rotation=0, ha="right", va="center")
@@ -149,13 +143,11 @@ def add_legend(ax: Axes, entries: Sequence[Any], **style: Any) -> None:
 def name_places(
     axis: Any, places: np.ndarray, names: Sequence[str], weights: np.ndarray | None = None
 ) -> None:
-    """Write names beside an axis as far as they fit, the heaviest first, at any size of figure.
-
-    Without weights the names that are written are evenly spread.
-    """
+    """Write names beside an axis as far as they fit, the heaviest first, at any size of figure."""
     step = 1 if weights is not None else max(-(-len(places) // _MOST_NAMES), 1)
     places = np.asarray(places, dtype=float)[::step]
     texts = [shortened(name) for name in names[::step]]
+    order = range(len(texts)) if weights is None else np.argsort(-weights, kind="stable").tolist()
     is_row, figure = axis.axis_name == "y", axis.axes.figure
     lengths = np.array([_WIDE * LETTERS * (len(text) + 2) for text in texts])
     turned = not is_row and lengths.sum() > 0.45 * 72 * figure.get_figwidth()
@@ -164,12 +156,10 @@ def name_places(
     def written(_: Any) -> list[str]:
         low, high = sorted(axis.get_view_interval())
         length = axis.axes.bbox.height if is_row else axis.axes.bbox.width
-        at = (places - low) / (high - low) * length * 72 / figure.dpi
-        if weights is None:
-            spacing = np.abs(at[-1] - at[0]) / max(len(at) - 1, 1)
-            kept = set(range(0, len(at), int(np.ceil(room.max() / max(spacing, 1e-9)))))
-        else:
-            kept = _fitting(at, room, np.argsort(-weights[: len(at)], kind="stable"))
+        at, kept = (places - low) / (high - low) * length * 72 / figure.dpi, []
+        for k in order:
+            if all(abs(at[k] - at[other]) >= (room[k] + room[other]) / 2 for other in kept):
+                kept.append(k)
         return [text if k in kept else "" for k, text in enumerate(texts)]
 
     axis.set_ticks(places)
@@ -179,15 +169,16 @@ def name_places(
     axis.set_tick_params(labelsize=LETTERS, labelrotation=90 if turned else 0, length=0)
 
 
+def sized_label(name: Any, size: float) -> str:
+    """Return the name of a cluster with its size."""
+    return f"{shortened(str(name), 34)} ({size:.0f})"
+
+
 def shortened(name: str, longest: int = _LONGEST) -> str:
     """Return a name that is not too long for a figure."""
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
-def _fitting(at: np.ndarray, room: np.ndarray, order: np.ndarray) -> set[int]:
-    """Return which texts can be written without running into one another."""
-    kept: list[int] = []
-    for k in order.tolist():
-        if all(abs(at[k] - at[other]) >= (room[k] + room[other]) / 2 for other in kept):
-            kept.append(k)
-    return set(kept)
+def text_width(texts: Sequence[str]) -> float:
+    """Return about how many inches the longest text is wide."""
+    return 0.065 * max(map(len, texts), default=0)

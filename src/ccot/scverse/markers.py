@@ -14,51 +14,38 @@ from ccot.scverse.counts import Counts
 
 
 @dataclass(frozen=True)
-class GroupSums:
-    """Sums over the cells of each group, one line a group and one column a gene."""
+class Expression:
+    """How groups of cells express genes: tables of one line a group and one column a gene."""
 
-    n_cells: np.ndarray
-    total: np.ndarray
-    squares: np.ndarray
-    expressed: np.ndarray
+    means: np.ndarray
+    variances: np.ndarray  # of the means; a single cell has none
+    shares: np.ndarray  # of cells that have the gene
 
-    def rest(self) -> GroupSums:
-        """Return the sums over all other cells."""
-        sums = (self.n_cells, self.total, self.squares, self.expressed)
-        return GroupSums(*(table.sum(axis=0) - table for table in sums))
-
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return means and their variances; a single cell has no variance."""
-        n_cells = self.n_cells[:, None]
-        means = self.total / n_cells
+    @classmethod
+    def of(cls, n_cells: Any, total: Any, squares: Any, expressed: Any) -> Expression:
+        """Take sums over the cells of each group."""
+        means = total / n_cells
         with np.errstate(divide="ignore", invalid="ignore"):
-            variances = (self.squares / n_cells - means**2) / (n_cells - 1)
-        return means, np.maximum(variances, 0)
-
-    def shares(self) -> np.ndarray:
-        """Return shares of cells that have the gene."""
-        return self.expressed / self.n_cells[:, None]
+            variances = (squares / n_cells - means**2) / (n_cells - 1)
+        return cls(means, np.maximum(variances, 0), expressed / n_cells)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Each group beside all other cells: tables of one line a group and one column a gene."""
+    """Each group beside all other cells."""
 
     groups: list[str]
     genes: pd.Index
-    sums: GroupSums
+    inside: Expression
+    outside: Expression
     where: str
 
     def scores(self) -> np.ndarray:
         """Return Welch's t; 0 where nothing varies."""
-        (inside, error), (outside, other) = self.sums.moments(), self.sums.rest().moments()
+        error = np.sqrt(self.inside.variances + self.outside.variances)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scores = (inside - outside) / np.sqrt(error + other)
+            scores = (self.inside.means - self.outside.means) / error
         return np.where(np.isfinite(scores), scores, 0)
-
-    def effects(self) -> np.ndarray:
-        """Return log2 fold changes."""
-        return fold_change(self.sums.moments()[0], self.sums.rest().moments()[0])
 
     def as_stored(self, key: str, n_genes: int | None) -> dict[str, Any]:
         """Return what ``scanpy.tl.rank_genes_groups`` would have stored."""
@@ -71,8 +58,8 @@ class Comparison:
         return {
             "params": {"groupby": key, "reference": "rest", "method": "t-test", **places},
             **{name: self._records(ranked[name].to_numpy(), kind) for name, kind in kinds.items()},
-            "pts": self._by_gene(self.sums.shares()),
-            "pts_rest": self._by_gene(self.sums.rest().shares()),
+            "pts": self._by_gene(self.inside.shares),
+            "pts_rest": self._by_gene(self.outside.shares),
         }
 
     def as_frame(self, gene_clusters: pd.Series | None, n_genes: int | None) -> pd.DataFrame:
@@ -86,9 +73,9 @@ class Comparison:
             "group": pd.Categorical(np.repeat(self.groups, order.shape[1]), self.groups),
             "names": self.genes.to_numpy()[order].ravel(),
             "scores": ranked(self.scores()),
-            "logfoldchanges": ranked(self.effects()),
-            "pct_nz_group": ranked(self.sums.shares()),
-            "pct_nz_reference": ranked(self.sums.rest().shares()),
+            "logfoldchanges": ranked(fold_change(self.inside.means, self.outside.means)),
+            "pct_nz_group": ranked(self.inside.shares),
+            "pct_nz_reference": ranked(self.outside.shares),
         }
         if gene_clusters is not None:
             columns["gene_cluster"] = gene_clusters.array[order.ravel()]
@@ -102,14 +89,14 @@ class Comparison:
         def averaged(table: np.ndarray) -> np.ndarray:
             return (table @ np.eye(len(names))[codes] / sizes).ravel()
 
-        inside, outside = self.sums.moments()[0], self.sums.rest().moments()[0]
+        inside, outside = averaged(self.inside.means), averaged(self.outside.means)
         columns = {
             "group": np.repeat(self.groups, len(names)),
             "names": np.tile(names.astype(str), len(self.groups)),
             "n_genes": np.tile(sizes, len(self.groups)),
-            "logfoldchanges": fold_change(averaged(inside), averaged(outside)),
-            "pct_nz_group": averaged(self.sums.shares()),
-            "pct_nz_reference": averaged(self.sums.rest().shares()),
+            "logfoldchanges": fold_change(inside, outside),
+            "pct_nz_group": averaged(self.inside.shares),
+            "pct_nz_reference": averaged(self.outside.shares),
         }
         group = np.repeat(np.arange(len(self.groups)), len(names))
         order = np.lexsort((-columns["logfoldchanges"], group))
@@ -137,9 +124,11 @@ def compare_groups(counts: Counts, groups: pd.Series) -> Comparison:
             sums = members @ values
             table += sums.toarray() if is_sparse(sums) else sums
     n_cells = np.bincount(codes[codes >= 0], minlength=n_groups).astype(float)
+    sums = n_cells[:, None], total, squares, expressed
+    rest = (table.sum(axis=0) - table for table in sums)
     names = [str(group) for group in groups.cat.categories]
-    sums = GroupSums(n_cells, total, squares, expressed)
-    return Comparison(names, counts.genes, sums, counts.where)
+    tables = Expression.of(*sums), Expression.of(*rest)
+    return Comparison(names, counts.genes, *tables, counts.where)
 
 
 def fold_change(inside: np.ndarray, outside: np.ndarray) -> np.ndarray:

@@ -26,10 +26,8 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
 
     Parameters
     ----------
-    adata : anndata.AnnData
+    adata, key : anndata.AnnData; str, default="ccot"
         As :func:`ccot.scverse.tl.cocluster` left it, with this ``key_added``.
-    key : str, default="ccot"
-        Clusters.
     layer : str, optional
         By default what was clustered. Counts are shown as logarithms, cells scaled to the same sum.
         Of more than 10,000 cells, as many are shown.
@@ -39,7 +37,6 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
     Returns
     -------
     matplotlib.axes.Axes
-        The axes drawn into.
     """
     if f"{key}_genes" not in adata.var:
         raise ValueError(f"there are no clusters {key!r} of genes: call tl.cocluster first")
@@ -98,10 +95,8 @@ def top_genes(
 
     Parameters
     ----------
-    adata : anndata.AnnData
-        As :func:`ccot.scverse.tl.marker_genes` left it.
-    key : str, default="ccot"
-        Clusters of cells.
+    adata, key : anndata.AnnData; str, default="ccot"
+        As :func:`ccot.scverse.tl.marker_genes` left it; clusters of cells.
     n_genes : int, default=4
         Genes of each cluster.
     markers : str, optional

@@ -41,22 +41,19 @@ def cocluster(
     ----------
     adata : anndata.AnnData
         Cells x genes, in memory or backed; a backed matrix is read row by row.
-    layer : str, optional
-        Name of a layer, or ``"X"`` or ``"raw"``. By default ``layers["counts"]`` or else, of
+    layer, key_added : str, optional; str, default="ccot"
+        Name of a layer, or ``"X"`` or ``"raw"``, by default ``layers["counts"]`` or else, of
         ``raw`` (the genes that ``adata`` has) and ``X``, the first with counts, with no negative
-        values, or ``X``. One line says which.
-    key_added : str, default="ccot"
-        Name of what is added.
+        values, or ``X``; one line says which. Name of what is added.
     copy, return_model : bool, default=False
         Return a copy with the additions and leave ``adata`` as it is, or return the fitted
         estimator, for :func:`predict`.
     random_state, rng : int, Generator, RandomState or None, default=0
         Seed of the starts, by either name.
-    **parameters
-        Of :class:`ccot.TransportCoclustering`: ``n_row_clusters`` is the number of clusters of
-        cells, ``n_column_clusters`` that of genes.
     quiet : bool, default=False
         Do not print where the counts are from.
+    **parameters
+        Of :class:`ccot.TransportCoclustering`; rows are cells, columns are genes.
 
     Returns
     -------
@@ -181,10 +178,8 @@ def marker_genes(
         Cells with their clusters.
     key : str, default="ccot"
         Categorical column of ``obs``: that of :func:`cocluster`, or any other.
-    layer : str, optional
-        As in :func:`cocluster`; by default what was clustered.
-    key_added : str, optional
-        Name in ``uns``; by default ``key + "_markers"``.
+    layer, key_added : str, optional
+        As in :func:`cocluster`, by default what was clustered and ``key + "_markers"``.
     n_genes : int, optional
         Genes to keep for each cluster; all by default.
 

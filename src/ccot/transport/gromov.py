@@ -1,13 +1,9 @@
 r"""Entropic Gromov-Wasserstein alignment and the barycentre of two similarity matrices.
 
-An alignment couples the points of a similarity ``K`` with those of a support ``S``:
-
-.. math:: \min_T \sum_{ijkl} L(K_{ij}, S_{kl}) T_{ik} T_{jl} - \lambda E(T).
-
-With :math:`L(a, b) = f_1(a) + f_2(b) - h_1(a) h_2(b)` each step is one entropic transport with the
-linear cost :math:`-h_1(K) T h_2(S)`. Terms that depend on one index only are left out, as the
-paper's authors do: they change the scalings, not the coupling. With entropy enough, couplings and
-costs are kept as products of thin matrices (:mod:`ccot.transport.low_rank`).
+An alignment of ``K`` with a support ``S`` minimises
+:math:`\sum_{ijkl} L(K_{ij}, S_{kl}) T_{ik} T_{jl} - \lambda E(T)`; if the loss is
+:math:`f_1(a) + f_2(b) - h_1(a) h_2(b)`, by transport with linear costs :math:`-h_1(K) T h_2(S)`.
+Terms of one index only are left out, as the paper's authors do: couplings stay as they are.
 """
 
 from __future__ import annotations
@@ -34,11 +30,10 @@ AnyMatrix = Array | LowRank
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss that splits into products; ``h1`` is the identity in both losses offered.
+    """A loss that splits into products, ``h1`` the identity; the last two are for low rank.
 
-    ``average`` maps weighted means of ``forward(K)`` to the next support, whose ``h2`` are these
-    means themselves: the best one for the square loss; for KL, as the authors have it, for the
-    divergence taken the other way round. The last two are for similarities of low rank.
+    ``average`` maps weighted means of ``forward(K)``, its ``h2``, to the best support; for KL, as
+    the authors have it, the best for the divergence taken the other way round.
     """
 
     f1: Callable[[Array], Array]
@@ -91,12 +86,10 @@ class Limits:
 @stored()
 @dataclass(frozen=True)
 class Alignment:
-    """A coupling of data points and support points, with what made it.
+    """A coupling of data and support points, ``exp(log_row + log_kernel + log_column)``.
 
-    The coupling is ``exp(log_row + log_kernel + log_column)``, where
-    ``log_kernel = (K @ potential + shift) / reg`` is linear in ``K``: new points can be scaled by
-    their similarities to the data. The potential is the coupling of the previous linearisation
-    times ``h2`` of the support; the shift is 0 if the cost is a product.
+    ``log_kernel = (K @ potential + shift) / reg`` is linear in ``K``, so that new points are scaled
+    by their similarities. The potential is the last coupling times ``h2`` of the support.
     """
 
     log_row: Array
@@ -139,7 +132,7 @@ class Barycentre(Update):
         """The barycentre after the last update, of shape (n_support, n_support)."""
         rule = LOSSES[self.loss]
         mean = _weighted_mean(self.kernels, self.couplings, self.weights, rule)
-        return rule.average(mean.dense() if isinstance(mean, LowRank) else mean)
+        return rule.average(_dense(mean))
 
 
 def gromov_barycentre(
@@ -153,9 +146,7 @@ def gromov_barycentre(
     limits: Limits | None = None,
     run: Run | None = None,
 ) -> Barycentre:
-    r"""Compute the entropic Gromov-Wasserstein barycentre of similarity matrices.
-
-    .. math:: \min_{S, T_s} \sum_s \varepsilon_s \Gamma_{S, K_s}(T_s) - \lambda E(T_s)
+    """Compute the entropic Gromov-Wasserstein barycentre of similarity matrices.
 
     Alignments with the current support alternate with the support that is best for them (Peyré,
     Cuturi and Solomon, 2016, Gromov-Wasserstein averaging of kernel and distance matrices, ICML).
@@ -171,10 +162,9 @@ def gromov_barycentre(
         support, side = start, rule.h2(start)
         if last.couplings:
             side = _weighted_mean(kernels, last.couplings, weights, rule)
-            if not isinstance(side, LowRank):
-                support = rule.average(side)
-                side = rule.h2(support)
-        mean_f2 = _mean_f2(support, side, rule)
+            support = rule.average(_dense(side))
+            side = side if isinstance(side, LowRank) else rule.h2(support)
+        mean_f2 = _mean(rule.f2(support))
         options = reg, limits, not exact_refinement, checkpoint
         alignments = tuple(
             checkpoint.piece("alignment", partial(_align, kernel, side, c + mean_f2, *options))
@@ -219,12 +209,15 @@ def _align(
     zeros = xp.zeros(kernel.shape[0], dtype=column_means.dtype, device=device(column_means))
     first = LowRank((zeros + 1 / kernel.shape[0])[:, None], column_means[:, None])
 
-    def linearise(last: _Linearised) -> _Linearised:
+    def linearise(last: tuple[Alignment | None, tuple[float, ...]]) -> Any:
         before, values = last
         log_row, potential = zeros, first
         if before is not None:
             log_row, potential = before.log_row, _potential(before.coupling, side)
-        cost = _linear_cost(kernel, potential)
+        if isinstance(potential, LowRank):
+            cost = LowRank(-(kernel @ potential.left), potential.right)
+        else:
+            cost = -(kernel @ potential)
         given = cost, potential, reg, log_row, limits
         found = (_solve_product(*given) if products else None) or _solve_written(*given)
         value = constant + found.value
@@ -234,14 +227,11 @@ def _align(
     return next(last for last, values in states if last and _is_over(values, limits))
 
 
-_Linearised = tuple[Alignment | None, tuple[float, ...]]
-
-
 def _solve_written(
     cost: AnyMatrix, potential: AnyMatrix, reg: float, log_row: Array, limits: Limits
 ) -> Alignment:
     """Solve one linearisation with full matrices."""
-    written: Array = cost.dense() if isinstance(cost, LowRank) else cost
+    written = _dense(cost)
     xp = array_namespace(written)
     shift = float(xp.min(written))
     log_kernel = (shift - written) / reg
@@ -271,12 +261,6 @@ def _solve_product(
     return Alignment(*scaled, potential, 0.0, plan.coupling, value, plan.status)
 
 
-def _linear_cost(kernel: Array | LowRankKernel, potential: AnyMatrix) -> AnyMatrix:
-    if isinstance(potential, LowRank):
-        return LowRank(-(kernel @ potential.left), potential.right)
-    return -(kernel @ potential)
-
-
 def _potential(coupling: AnyMatrix, side: AnyMatrix) -> AnyMatrix:
     if isinstance(coupling, LowRank):
         return LowRank(coupling.left, side @ coupling.right)
@@ -300,7 +284,7 @@ def refine(
     n_points, n_support = coupling.shape
     row_mass, column_mass = np.full(n_points, 1 / n_points), np.full(n_support, 1 / n_support)
     support_side = rule.h2(support)
-    constant = _mean_f1(kernel, rule) + _mean_f2(support, support_side, rule)
+    constant = _mean_f1(kernel, rule) + _mean(rule.f2(support))
 
     def linearise(last: tuple[Array, tuple[float, ...]]) -> tuple[Array, tuple[float, ...]]:
         coupling, values = last
@@ -315,16 +299,15 @@ def refine(
 
 
 def _mean_f1(kernel: Array | LowRankKernel, rule: Loss) -> float:
-    if isinstance(kernel, LowRankKernel):
-        return rule.mean_f1(kernel)
-    return float(array_namespace(kernel).mean(rule.f1(kernel)))
+    return rule.mean_f1(kernel) if isinstance(kernel, LowRankKernel) else _mean(rule.f1(kernel))
 
 
-def _mean_f2(support: Array, side: AnyMatrix, rule: Loss) -> float:
-    """Return the mean of ``f2`` of the support, or of that whose ``h2`` are given by a product."""
-    if isinstance(side, LowRank):
-        support = rule.average(side.dense())
-    return float(array_namespace(support).mean(rule.f2(support)))
+def _mean(matrix: Array) -> float:
+    return float(array_namespace(matrix).mean(matrix))
+
+
+def _dense(matrix: AnyMatrix) -> Array:
+    return matrix.dense() if isinstance(matrix, LowRank) else matrix
 
 
 def _column_means(side: AnyMatrix) -> Array:
@@ -352,7 +335,7 @@ def _weighted_mean(
             parts.append(scale * (coupling.T @ (forward @ coupling)))
     if all(isinstance(part, LowRank) for part in parts):
         return join_low_rank(parts)
-    return sum(part.dense() if isinstance(part, LowRank) else part for part in parts)
+    return sum(map(_dense, parts))
 
 
 def _is_over(values: Sequence[float], limits: Limits) -> bool:

@@ -1,8 +1,7 @@
 r"""Matrices kept as products of thin ones: couplings, costs and similarities of low rank.
 
-With much entropy the exponent of a Gibbs kernel varies little once whatever depends on one index
-only has been taken out, and :math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` needs few
-terms. A step costs O(n^2 r) instead of O(n^3), and O(n r) if similarities are of low rank too.
+With much entropy the exponent of a Gibbs kernel, less what depends on one index, varies little, and
+:math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` needs few terms.
 """
 
 from __future__ import annotations

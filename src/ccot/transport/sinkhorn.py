@@ -1,8 +1,5 @@
 """Entropic optimal transport by Sinkhorn's iteration, for batches of full kernels.
 
-The problem is ``min <M, P> - (1 / lambda) E(P)`` over couplings ``P`` of two given marginals; its
-solution is ``P = diag(alpha) exp(-lambda M) diag(beta)``. The input is ``log_kernel = -lambda M``.
-
 An iteration is two products with a kernel into which potentials have been absorbed. If a factor
 might overflow or underflow, the iteration is made in the log domain and potentials are absorbed.
 """
@@ -164,12 +161,10 @@ def sinkhorn(
 ) -> Scalings:
     """Scale a batch of Gibbs kernels of shape (..., n, m) to given marginals, or to uniform ones.
 
-    Finds ``alpha, beta`` such that ``diag(alpha) exp(log_kernel) diag(beta)`` has the given row
-    and column sums: each iteration sets the columns right, then the rows. Products have the
-    precision of the kernel, vectors are in float64. Errors are looked at every ``check_every``
-    iterations, since on a GPU that costs more than an iteration. ``overwrite`` lets the memory
-    of the kernel be used; ``reach`` is a known bound on the magnitude of its logarithms. See Cuturi
-    (2013), Sinkhorn distances: lightspeed computation of optimal transport, NIPS 26.
+    ``diag(alpha) exp(log_kernel) diag(beta)`` gets the given row and column sums (Cuturi, 2013,
+    Sinkhorn distances, NIPS 26). Products have the precision of the kernel, vectors are in float64.
+    Errors are looked at every ``check_every`` iterations, since on a GPU that costs more than one.
+    ``overwrite`` lets the kernel's memory be used; ``reach`` bounds the size of its logarithms.
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
     log_masses, (n_rows, n_columns) = (log_row_mass, log_column_mass), log_kernel.shape[-2:]
@@ -192,10 +187,9 @@ def scale(
     check_every: int = 1,
     log_masses: tuple[Array | None, Array | None] = (None, None),
 ) -> tuple[Array, Array, Array, Array, Status]:
-    """Return the factors that scale a kernel: columns, then rows, until both marginals hold.
+    """Scale columns, then rows, until both marginals hold, each problem of the batch for itself.
 
-    Factors are as the kernel keeps them, of every problem of the batch those at which it converged;
-    then come iterations, errors and status.
+    Returns factors as the kernel keeps them, iterations, errors and status.
     """
     xp, (row_mass, column_mass) = kernel.xp, masses
     kept, running = None, True
