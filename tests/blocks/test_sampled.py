@@ -42,10 +42,10 @@ def test_counts_are_placed_too(few_are_many):
 
 
 def test_others_are_searched_whole(few_are_many):
-    settings = TransportCoclustering()._settings()
+    settings = TransportCoclustering()._given(sampled.BlockSettings)
     assert sampled.is_lopsided(np.ones((2000, 5)), settings)
     assert not sampled.is_lopsided(np.ones((900, 5)), settings)
     assert not sampled.is_lopsided(np.ones((1100, 300)), settings)
     assert not sampled.is_lopsided(
-        np.ones((2000, 5)), TransportCoclustering(balanced=True)._settings()
+        np.ones((2000, 5)), TransportCoclustering(balanced=True)._given(sampled.BlockSettings)
     )

@@ -119,7 +119,7 @@ def test_axe_finds_nothing_on_the_service(address, opened, scheme):
 def test_axe_finds_nothing_on_other_pages(opened, options, tmp_path):
     values = np.random.default_rng(0).normal(size=(20, 10))
     model = TransportCoclustering(2, 2, n_init=1, random_state=0).fit(values)
-    section = demo.Section("a", "Set A", "About it.", "Found.", {"m": model}, values)
+    section = demo.Section("zoo", "Found.", {"m": model}, values)
     path = tmp_path / "index.html"
     path.write_text(demo._page([section, section]), encoding="utf-8")
     for one in (path, paper_page(tmp_path)):

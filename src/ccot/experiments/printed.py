@@ -8,7 +8,7 @@ import numpy as np
 
 from ccot.estimators.ccot import CCOT
 from ccot.runtime.run import Run
-from ccot.scalings.ccot import fit_ccot
+from ccot.scalings.ccot import CCOTSettings, fit_ccot
 from ccot.scalings.draws import DrawPartitions, DrawSolver
 from ccot.scalings.steps import StepCoclustering
 
@@ -38,7 +38,7 @@ class PrintedVote(CCOT):
         def prepare(*arguments: Any, **options: Any) -> Any:
             return _Recorded(DrawSolver.prepare(*arguments, **options), self._found)
 
-        return fit_ccot(rows, self._settings(), run, prepare)
+        return fit_ccot(rows, self._given(CCOTSettings), run, prepare)
 
 
 class _Recorded:
