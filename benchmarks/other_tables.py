@@ -44,6 +44,7 @@ def read(name: str) -> LabelledTable:
 
 
 def main() -> None:
+    # The rivals warn of constant columns and of fits that did not converge; scores show both.
     warnings.filterwarnings("ignore")
     methods = [method for method in METHODS if method not in LEFT_OUT]
     trials = []

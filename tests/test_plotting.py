@@ -505,3 +505,15 @@ def test_dots_show_means_and_shares(zoo):
 def test_dots_of_counts_and_of_estimators_with_steps(model, blocks):
     assert plot_dots(model, blocks.data).get_title() == "what sets 2 clusters apart"
     assert len(plot_dots(model, sp.csr_array(blocks.data)).collections[0].get_sizes())
+
+
+def test_dots_of_dates_are_large_where_all_members_are_early():
+    days = np.repeat(["2001-01-01", "2021-01-01"], 30)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"day": pd.to_datetime(days), "place": np.repeat(["x", "y"], 30)})
+    frame["size"] = rng.normal(size=60) + np.repeat([0.0, 9.0], 30)
+    model = TransportCoclustering(2, 2, random_state=0).fit(frame)
+    ax = plot_dots(model, frame, ax=new_figure()[1])
+    titles = [tick.get_text() for tick in ax.get_xticklabels()]
+    dots = ax.collections[0].get_sizes().reshape(2, -1)
+    assert dots[:, titles.index("day")] == pytest.approx(dots.max())

@@ -18,10 +18,10 @@ from ccot.describe.statistics import (
     row_statistics,
     typical_order,
 )
-from ccot.describe.words import Portrait, Trait
+from ccot.describe.words import BY_SPREAD, Portrait, Trait
 
 __all__ = [
-    "MAX_NAMED_ROWS", "MAX_ROWS", "TOP", "Column", "Portrait", "Statistics", "Trait",
+    "BY_SPREAD", "MAX_NAMED_ROWS", "MAX_ROWS", "TOP", "Column", "Portrait", "Statistics", "Trait",
     "column_statistics", "describe_sides", "every", "members_of", "portray_sides",
     "row_statistics", "typical_order", "with_names",
 ]  # fmt: skip

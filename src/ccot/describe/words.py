@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ccot.persistence.registry import stored
 
 # Kinds of columns whose means are compared in standard deviations.
-_BY_SPREAD = ("number", "rank")
+BY_SPREAD = ("number", "rank")
 
 
 @stored()
@@ -38,7 +38,7 @@ class Trait:
     @property
     def amount(self) -> str:
         """Signed difference, in the unit of the column."""
-        if self.kind in _BY_SPREAD:
+        if self.kind in BY_SPREAD:
             return f"{(self.value - self.overall) / self.deviation:+.1f} sd".replace("-", "-")
         if self.kind == "amount":
             return f"× {_digits(self.value / self.overall)}" if self.value else "none"
@@ -56,7 +56,7 @@ class Trait:
     def phrase(self) -> str:
         """Two words that are true of the cluster."""
         high = self.effect > 0
-        if self.kind in _BY_SPREAD:
+        if self.kind in BY_SPREAD:
             return f"{'high' if high else 'low'} {self.title}"
         if self.kind == "amount":
             return self.title if high else f"{'little' if self.value else 'no'} {self.title}"

@@ -183,17 +183,17 @@ class DescribedClusters:
         names = getattr(self, "row_names_in_", None)
         return [f"row {i}" for i in range(len(self.row_labels_))] if names is None else names
 
-    def _keep_portraits(self, matrix: Any, columns: Any = None):
+    def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
         self._forget_portraits()
         if isinstance(matrix, RowSource):
             if matrix.shape[0] > MAX_NAMED_ROWS:
                 return self
             matrix = matrix.rows(np.arange(matrix.shape[0]))
-        if not is_sparse(matrix) and matrix.size <= _COPIED and columns is None:
+        if not is_sparse(matrix) and matrix.size <= _COPIED:
             self._to_describe = matrix.copy()
         else:
-            self._kept_portraits = self._describe_matrix(matrix, columns)
+            self._kept_portraits = self._describe_matrix(matrix)
         return self
 
     def _made_portraits(self) -> Any:
@@ -210,6 +210,7 @@ class DescribedClusters:
     def __getstate__(self) -> Any:
         """Return what pickles and copies hold: descriptions rather than the matrix."""
         self._made_portraits()
+        # The class beside this one in every estimator, scikit-learn's BaseEstimator, has it.
         return super().__getstate__()  # type: ignore[misc]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:

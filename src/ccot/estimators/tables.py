@@ -190,10 +190,10 @@ class TableInput(InductiveCoclustering):
         if rows is not None:
             self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
 
-    def _keep_portraits(self, matrix: Any, columns: Any = None):
+    def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
-            return super()._keep_portraits(matrix, columns)
+            return super()._keep_portraits(matrix)
         values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         rows, others = portray_sides(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.tables import TablePreparation
-from ccot.describe import MAX_ROWS, Statistics, every, row_statistics, with_names
+from ccot.describe import BY_SPREAD, MAX_ROWS, Statistics, every, row_statistics, with_names
 from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
 from ccot.plotting import _shared as shared
@@ -70,7 +70,8 @@ def plot_dots(
     spread = np.where(sums.deviation > 0, sums.deviation, 1.0)[columns]
     means = (sums.totals[:, columns] / observed - sums.mean[columns]) / spread
     above = sums.above[:, columns] / observed
-    share = np.where((means > 0) | (sums.kinds[columns] != "number"), above, 1 - above)
+    by_spread = np.isin(sums.kinds[columns], BY_SPREAD)
+    share = np.where((means > 0) | ~by_spread, above, 1 - above)
     called = [one.name for one in with_names(sums.portraits())] if names else groups
     labels = [*map(sized_label, called, sums.sizes)]
     titles = [shortened(sums.feature(int(j)).title) for j in columns]

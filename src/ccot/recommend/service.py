@@ -120,6 +120,22 @@ def make_app(
         """Return the predicted rating of an item and where it comes from."""
         return messages.AsciiResponse(await answers.explain(asked))
 
+    _add_search(app, answers)
+    _add_monitoring(app, answers, counts)
+    app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
+    # The last one added is the first to see a request.
+    app.add_middleware(LimitBody)  # type: ignore[arg-type]
+    if token is not None:
+        app.add_middleware(RequireToken, token=token)  # type: ignore[arg-type]
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    paths = frozenset(getattr(route, "path", "") for route in app.routes)
+    app.add_middleware(CountRequests, paths=paths, counts=counts)  # type: ignore[arg-type]
+    return app
+
+
+def _add_search(app: FastAPI, answers: _Answers) -> None:
+    """Add what finds users and items by a part of their names."""
+
     @app.get("/users", response_model=messages.Names, responses=messages.ERRORS)
     async def users(text: messages.Part = "") -> Any:
         """Return users whose name holds the text: `users?text=ann`."""
@@ -131,17 +147,6 @@ def make_app(
         """Return items whose name holds the text: `items?text=star`."""
         found = await run_in_threadpool(answers.items.search, text, _MOST_FOUND)
         return messages.AsciiResponse({"names": found})
-
-    _add_monitoring(app, answers, counts)
-    app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
-    # The last one added is the first to see a request.
-    app.add_middleware(LimitBody)  # type: ignore[arg-type]
-    if token is not None:
-        app.add_middleware(RequireToken, token=token)  # type: ignore[arg-type]
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    paths = frozenset(getattr(route, "path", "") for route in app.routes)
-    app.add_middleware(CountRequests, paths=paths, counts=counts)  # type: ignore[arg-type]
-    return app
 
 
 def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> None:

@@ -26,6 +26,7 @@ from ccot.datasets import load_votes, load_zoo
 from ccot.experiments.bench.cases import Case, Planted
 from ccot.experiments.bench.rivals import Job, Rival, fit_transport, without_negative
 
+# Libraries of rivals are imported where they are used: types are checked without them, too.
 _NUMBERS = range(2, 21)
 _N_VECTORS, _SILHOUETTE_ROWS = 50, 2000
 _TAU_STARTS, _TAU_SWEEPS = 10, 100
