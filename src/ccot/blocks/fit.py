@@ -177,7 +177,7 @@ def _begin(
     are taken out, as the poisson family always does with its degrees.
     """
     # The same labels as NumPy's need its precision.
-    backend = choose_backend(settings.device, "float64")
+    backend = choose_backend(settings.device, "float64", run.n_jobs)
 
     def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
         problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
@@ -250,10 +250,10 @@ def _fit_by_icl(
     best_first = ranked(leaders.values(), criterion)[:4]
     free = given[0] is None, given[1] is None
     options = criterion, move, free, run.checkpoint
-    refined = [
-        keep("refined", partial(refine, problem, match_counts(problem, blocks, given), *options))
-        for blocks in counted(best_first, "candidates refined", run.progress)
-    ]
+    refined: list[Blocks] = []
+    for blocks in counted(best_first, "candidates refined", run.progress):
+        matched = match_counts(problem, blocks, given)
+        refined.append(keep("refined", partial(refine, problem, matched, *options, refined)))
     best = match_counts(problem, ranked(refined, criterion)[0], given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
     settled = keep("settled", partial(move, best, max_iter=settings.max_iter, tol=settings.tol))

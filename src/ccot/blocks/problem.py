@@ -142,12 +142,24 @@ class Blocks:
 
 
 def make_blocks(
-    problem: BlockProblem, row_labels: np.ndarray, column_labels: np.ndarray, n_sweeps: int = 0
+    problem: BlockProblem,
+    row_labels: np.ndarray,
+    column_labels: np.ndarray,
+    n_sweeps: int = 0,
+    seen: Profiles | None = None,
 ) -> Blocks:
-    """Number the clusters without gaps, in the order they had, and collect the statistics."""
+    """Number the clusters without gaps, in the order they had, and collect the statistics.
+
+    ``seen`` are profiles of rows over similar clusters of columns.
+    """
     labels = compact(row_labels), compact(column_labels)
     shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
-    total, exposure = problem.table(*labels, shape)
+    total, exposure = (
+        problem.axes[0].profiles(labels[1], shape[1], seen).blocks(labels[0], shape[0])
+    )
+    if problem.family != "gaussian":
+        # What has moved away may leave less than nothing behind, by rounding.
+        total = np.maximum(total, 0.0)
     return Blocks(labels, total, exposure, n_sweeps)
 
 

@@ -231,23 +231,25 @@ def _sparse_sums(matrix: sp.csr_array, groups: sp.csr_array) -> dict[str, Any]:
     n_points, n_features = matrix.shape
     sizes = groups.sum(axis=1)
     mean = matrix.sum(axis=0) / max(n_points, 1)
-    above = matrix.copy()
-    above.data = (matrix.data > mean[matrix.indices]).astype(float)
+    group = np.repeat(groups.tocsc().indices.astype(np.intp), np.diff(matrix.indptr))
+    cell = group * n_features + matrix.indices
+
+    def count(weights: Any = None) -> np.ndarray:
+        """Sum over the entries of every group and feature."""
+        return np.bincount(cell, weights, len(sizes) * n_features).reshape(-1, n_features)
+
     # Where the mean is below zero, entries that are not stored lie above it.
-    stored_entries = matrix.copy()
-    stored_entries.data = np.ones_like(matrix.data)
-    absent = (sizes[:, None] - (groups @ stored_entries).toarray()) * (mean < 0)
-    variance = matrix.multiply(matrix).sum(axis=0) / max(n_points, 1) - mean**2
-    other = sp.csr_array(matrix != stored_entries)
-    other.eliminate_zeros()
+    absent = (sizes[:, None] - count()) * (mean < 0)
+    squares = np.bincount(matrix.indices, matrix.data**2, n_features)
+    variance = squares / max(n_points, 1) - mean**2
     return {
         "sizes": sizes,
         "observed": np.broadcast_to(sizes[:, None], (len(sizes), n_features)),
-        "totals": (groups @ matrix).toarray(),
-        "above": (groups @ above).toarray() + absent,
+        "totals": count(matrix.data),
+        "above": count(matrix.data > mean.take(matrix.indices)) + absent,
         "mean": mean,
         "deviation": np.sqrt(np.maximum(variance, 0)),
-        "binary": np.bincount(other.indices, minlength=n_features) == 0,
+        "binary": np.bincount(matrix.indices[matrix.data != 1], minlength=n_features) == 0,
         "negative": np.bincount(
             matrix.indices[matrix.data < 0], minlength=n_features
         ) > 0,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -29,12 +32,20 @@ _GPU_SHARE = 6
 class Backend:
     """Where the arithmetic happens: NumPy (``device`` is None), or PyTorch on some device.
 
-    ``xp`` is the array library, ``chunk_bytes`` how much memory a batch of kernels may take.
+    ``xp`` is the array library, ``chunk_bytes`` how much memory a batch of kernels may take, and
+    ``n_jobs`` counts the threads of :meth:`map`.
     """
 
     xp: Any
     device: str | None
     chunk_bytes: int
+    n_jobs: int = 1
+
+    def map(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Do some work on every item, on several threads where there are; results in order."""
+        if self.n_jobs == 1 or len(items) < 2:
+            return [work(item) for item in items]
+        return list(_threads(self.n_jobs, os.getpid()).map(work, items))
 
     def send(self, array: Any) -> Any:
         """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""
@@ -98,10 +109,18 @@ def to_numpy(array: Any) -> np.ndarray:
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
-def choose_backend(device: str | None, dtype: str = "float32") -> Backend:
+@cache
+def _threads(n_threads: int, process: int) -> ThreadPoolExecutor:
+    """Return threads to share: starting them takes as long as a small product."""
+    return ThreadPoolExecutor(n_threads)
+
+
+def choose_backend(
+    device: str | None, dtype: str = "float32", n_jobs: int | None = None
+) -> Backend:
     """Return the backend for a device."""
     if device is None:
-        return NUMPY
+        return replace(NUMPY, n_jobs=effective_n_jobs(n_jobs))
     try:
         torch: Any = importlib.import_module("array_api_compat.torch")
     except ImportError as error:
