@@ -21,7 +21,7 @@ from ccot.runtime.types import Array, Matrix, is_sparse
 _PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
 _CACHE_BYTES = 2**22
 # Shares that differ by less are the same.
-_UNMOVED = 1e-12
+_UNMOVED = 1e-9
 # What a device keeps of a row or column: profiles and plans over the finest clusters.
 _POINT_BYTES = 2**11
 

@@ -231,22 +231,21 @@ def _sparse_sums(matrix: sp.csr_array, groups: sp.csr_array) -> dict[str, Any]:
     n_points, n_features = matrix.shape
     sizes = groups.sum(axis=1)
     mean = matrix.sum(axis=0) / max(n_points, 1)
-    group = np.repeat(groups.tocsc().indices.astype(np.intp), np.diff(matrix.indptr))
-    cell = group * n_features + matrix.indices
-
-    def count(weights: Any = None) -> np.ndarray:
-        """Sum over the entries of every group and feature."""
-        return np.bincount(cell, weights, len(sizes) * n_features).reshape(-1, n_features)
-
-    # Where the mean is below zero, entries that are not stored lie above it.
-    absent = (sizes[:, None] - count()) * (mean < 0)
+    above = sp.csr_array(matrix, copy=False)
+    above.data = (matrix.data > mean.take(matrix.indices)).astype(np.float64)
+    above = (groups @ above).toarray()
+    if (mean < 0).any():
+        # Where the mean is below zero, entries that are not stored lie above it.
+        stored_entries = sp.csr_array(matrix, copy=False)
+        stored_entries.data = np.ones(matrix.nnz)
+        above += (sizes[:, None] - (groups @ stored_entries).toarray()) * (mean < 0)
     squares = np.bincount(matrix.indices, matrix.data**2, n_features)
     variance = squares / max(n_points, 1) - mean**2
     return {
         "sizes": sizes,
         "observed": np.broadcast_to(sizes[:, None], (len(sizes), n_features)),
-        "totals": count(matrix.data),
-        "above": count(matrix.data > mean.take(matrix.indices)) + absent,
+        "totals": (groups @ matrix).toarray(),
+        "above": above,
         "mean": mean,
         "deviation": np.sqrt(np.maximum(variance, 0)),
         "binary": np.bincount(matrix.indices[matrix.data != 1], minlength=n_features) == 0,
