@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from ccot.blocks.families import Terms
 from ccot.blocks.products import multiply, multiply_transposed, row_parts, rows_of, transpose
 from ccot.runtime.backends import NUMPY, Backend, fall_back
+from ccot.runtime.device_csr import is_device_csr
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together where something is kept of each, and where it should stay in a cache.
@@ -208,7 +209,8 @@ def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisVie
     sparse = is_sparse(axis_view.values)
     if sparse:
         axis_view = replace(axis_view, transposed_values=other.values)
-    backend = _with_room(axis_view, backend)
+    if backend.device is not None and not has_room(axis_view.values, backend):
+        backend = NUMPY
     if backend.device is None:
         return replace(axis_view, backend=backend), replace(other, backend=backend)
     copy = axis_view.sent(backend)
@@ -216,18 +218,22 @@ def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisVie
     return replace(axis_view, copy=copy), replace(other, copy=other_copy)
 
 
-def _with_room(axis_view: AxisView, backend: Backend) -> Backend:
-    """Return the backend, or NumPy where a matrix and what is made of it would not fit."""
-    free, values = backend.free_bytes(), axis_view.values
-    arrays = (values.data, values.indices, values.indptr) if is_sparse(values) else (values,)
+def has_room(values: Matrix, backend: Backend) -> bool:
+    """Tell, with a warning if not, whether a matrix and what is made of it fit a device."""
+    free, arrays = backend.free_bytes(), (values,)
+    if is_device_csr(values):
+        arrays = values.values(), values.col_indices(), values.crow_indices()
+    elif is_sparse(values):
+        arrays = values.data, values.indices, values.indptr
     # Both sides of a sparse matrix, or the gaps of a dense one, and as much again to work with.
     needed = 4 * sum(array.nbytes for array in arrays) + _POINT_BYTES * sum(values.shape)
     if free is None or needed <= free:
-        return backend
-    return fall_back(
+        return True
+    fall_back(
         f"the fit needs about {needed / 1e9:.1f} GB on device={backend.device!r}, where "
         f"{free / 1e9:.1f} GB are free"
     )
+    return False
 
 
 def _shares(backend: Backend, labels: Array, n_clusters: int) -> Array:

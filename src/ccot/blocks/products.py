@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.runtime.backends import NUMPY, Backend
+from ccot.runtime.device_csr import is_device_csr, n_stored
 from ccot.runtime.types import Matrix
 
 # Entries of a part, and the parts whose sums may have to be held at once.
@@ -41,7 +42,9 @@ def row_parts(matrix: Matrix, size: int) -> list[slice]:
 
 
 def n_entries(matrix: Matrix) -> int:
-    """Return how many entries a matrix in NumPy stores."""
+    """Return how many entries a matrix stores."""
+    if is_device_csr(matrix):
+        return n_stored(matrix)
     return matrix.nnz if sp.issparse(matrix) else matrix.size
 
 

@@ -23,6 +23,7 @@ from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread, to_numpy
+from ccot.runtime.device_csr import is_device_csr, take_rows, transposed
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -241,6 +242,10 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
     Values stay as prepared; degrees and effects are those of the half alone.
     """
     rows = problem.axes[0]
+    if is_device_csr(rows.values):
+        half = take_rows(problem.axes[1 - axis].values, problem.backend.send(members))
+        half = half if axis else transposed(half)
+        return make_problem(half, problem.family, backend=problem.backend)
     weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
     values = problem.axes[1 - axis].values[members]
     if axis == 0:
@@ -280,13 +285,13 @@ def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
     view = problem.axes[0]
     size = max(pearson_dispersion(problem), 1e-300)
     row, column = view.exposure / view.exposure.sum(), view.partner_exposure
-    n_drawn = rng.poisson(float(view.values.sum()) / size)
+    n_drawn = rng.poisson(float(view.exposure.sum() * view.partner_exposure.sum()) / size)
     drawn = (
         rng.choice(len(row), n_drawn, p=row),
         rng.choice(len(column), n_drawn, p=column / column.sum()),
     )
     counts = sp.csr_array(sp.coo_array((np.full(n_drawn, size), drawn), shape=problem.shape))
-    return counts if is_sparse(view.values) else counts.toarray()
+    return counts.toarray() if isinstance(view.values, np.ndarray) else counts
 
 
 def _cluster_by_half(

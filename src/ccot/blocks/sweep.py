@@ -84,7 +84,8 @@ def log_marginal(assignment: Array, n_clusters: int) -> np.ndarray:
     if assignment.ndim == 2:
         mass = to_numpy(assignment.sum(axis=0))
     else:
-        mass = np.bincount(to_numpy(assignment), minlength=n_clusters).astype(np.float64)
+        counts = namespace(assignment).bincount(assignment, minlength=n_clusters)
+        mass = to_numpy(counts).astype(np.float64)
     return np.log(np.maximum(mass / mass.sum(), 1e-300))
 
 
@@ -129,7 +130,7 @@ def assign(
     profiles = problem.axes[axis].profiles(held[1 - axis], blocks.shape[1 - axis])
     plan = to_numpy(_transport(problem, profiles, held[axis], blocks.shape[axis], 1.0))
     labels = plan.argmax(axis=1)
-    if balanced or len(np.unique(labels)) < blocks.shape[axis]:
+    if balanced or not np.bincount(labels, minlength=blocks.shape[axis]).all():
         labels = own
     # Where sweeps ended soft the plan is there, and knows more than one made of its blocks alone.
     plan = to_numpy(held[axis]) if held[axis].ndim == 2 else plan

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.families import FAMILIES
-from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_matrix
+from ccot.blocks.fit import BlockCoclustering, BlockSettings, counts_on_device, fit_matrix
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.preparation import Preparation
@@ -242,6 +242,8 @@ class TransportCoclustering(TableInput):
         self._validate_params()
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
+        if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
+            rows = counts_on_device(rows, self.family, self._settings())
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
         return self._adopt(found)._keep_portraits(rows)

@@ -1,4 +1,4 @@
-"""Where arrays live and in what chunks they travel; the one place that knows PyTorch."""
+"""Where arrays live and in what chunks they travel; with ``device_csr``, what knows PyTorch."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from ccot.runtime.device_csr import is_device_csr, make_csr, with_values
 
 T = TypeVar("T")
 
@@ -52,8 +54,10 @@ class Backend:
         if self.device is None:
             return array
         if sp.issparse(array):
-            starts, columns, values = map(self.send, (array.indptr, array.indices, array.data))
-            return self._sparse(starts, columns, values, array.shape)
+            parts = map(self.send, (array.indptr, array.indices, array.data))
+            return make_csr(*parts, array.shape)
+        if is_device_csr(array):
+            return array
         if isinstance(array, np.ndarray) and not _is_plain(array):
             array = array.copy()
         return self.xp.asarray(array, device=self.device)
@@ -65,14 +69,7 @@ class Backend:
             return sp.csr_array(parts, shape=matrix.shape)
         if self.device is None or not matrix.is_sparse_csr:
             return matrix**2
-        places = matrix.crow_indices(), matrix.col_indices()
-        return self._sparse(*places, matrix.values() ** 2, matrix.shape)
-
-    def _sparse(self, starts: Any, columns: Any, values: Any, shape: Any) -> Any:
-        with warnings.catch_warnings():
-            # PyTorch tells everyone that its sparse matrices are young.
-            warnings.simplefilter("ignore", UserWarning)
-            return self.xp.sparse_csr_tensor(starts, columns, values, size=shape)
+        return with_values(matrix, matrix.values() ** 2)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Bring an array back to NumPy."""
