@@ -272,8 +272,9 @@ def main() -> None:
         fitting.HERE_ENTRIES = start.HERE_ENTRIES = 0
 
     def keep(part: dict) -> None:
+        shown = part | {"cells": part["cells"][-1:]} if "cells" in part else part
         result.update(part)
-        print(json.dumps(part, indent=1), flush=True)
+        print(json.dumps(shown, indent=1), flush=True)
         print(f"--- {time.perf_counter() - begun:.1f} s", flush=True)
         write(asked.out, result, command)
 

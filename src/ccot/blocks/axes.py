@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
-from ccot.blocks.products import multiply, multiply_transposed, row_parts, rows_of, transpose
+from ccot.blocks.products import multiply, multiply_transposed, row_parts, rows_of
 from ccot.runtime.backends import NUMPY, Backend, fall_back
 from ccot.runtime.device_csr import is_device_csr
 from ccot.runtime.types import Array, Matrix, is_sparse
@@ -66,10 +66,10 @@ class Profiles:
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
     def parts(self, n_clusters: int) -> list[Profiles]:
-        """Cut the points into parts whose gains over so many clusters fit a device at once."""
+        """Cut the points into parts whose gains over so many clusters fit a cache or a device."""
         n_points = self.total.shape[0]
         step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
-        if self.backend.device is None or n_points <= step:
+        if n_points <= step:
             return [self]
         return [self.take(slice(first, first + step)) for first in range(0, n_points, step)]
 
@@ -138,12 +138,15 @@ class AxisView:
         moved, change = _moves(last.partner, partner, n_partners)
         starts = self.transposed_values.indptr
         n_moved = int((starts[moved + 1] - starts[moved]).sum())
-        # An entry that moves costs more than one that is summed: it has to be found.
-        if n_moved * (n_partners + 6) > self.values.nnz * (4 if partner.ndim == 1 else n_partners):
+        # An entry that moves costs several times as much as one that is summed: it is searched for.
+        if n_moved * (n_partners + 40) > self.values.nnz * (8 if partner.ndim == 1 else 12):
             return None
-        total = np.pad(last.total, ((0, 0), (0, n_partners - n_before)))
+        total = last.total
+        if n_partners > n_before:
+            total = np.pad(total, ((0, 0), (0, n_partners - n_before)))
         if len(moved):
-            total += transpose(self.transposed_values[moved]) @ change
+            change = multiply_transposed(self.transposed_values[moved], change, self.backend)
+            total = np.add(total, change, out=change)
         return total
 
     def transposed(self) -> AxisView:

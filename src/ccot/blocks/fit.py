@@ -35,7 +35,7 @@ from ccot.coclustering import Coclustering, Side, block_means
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, choose_backend
 from ccot.runtime.device_csr import is_device_csr, to_scipy, with_values
-from ccot.runtime.run import Run, counted
+from ccot.runtime.run import Run, counted, in_threads
 from ccot.runtime.types import Matrix, is_sparse
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
@@ -205,7 +205,8 @@ def _begin(
         problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
         make = partial(over_segment, problem, settings.n_init or _default_n_init(X), run)
         fine = ranked(run.checkpoint.piece("starts", make), partial(information, problem))
-        starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
+        merged = in_threads(partial(build_hierarchy, problem), fine, run.n_jobs)
+        starts = [Start(*both) for both in zip(fine, merged, strict=True)]
         return preparation, problem, starts
 
     plain = prepare.choose_preparation(X, family, settings.scale)
@@ -261,14 +262,16 @@ def _fit_by_icl(
 
     given, keep = settings.given, run.checkpoint.piece
     leaders: dict[tuple[int, int], Blocks] = {}
-    for start in counted(starts, "starts cut", run.progress):
-        cuts = criteria.best_cuts(problem, start.fine, start.hierarchy, given)
-        best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
-        for cut in best:
-            settled = keep("cut", partial(move, start.cut(cut.numbers)))
-            rival = leaders.get(settled.shape)
-            best_so_far = settled if rival is None else ranked((rival, settled), criterion)[0]
-            leaders[settled.shape] = best_so_far
+    cuts: list[Blocks] = []
+    for start in starts:
+        best = criteria.best_cuts(problem, start.fine, start.hierarchy, given)
+        best = best[:3] if problem.family != "gaussian" else best[:2] + crossed(best[2:])
+        cuts += [start.cut(cut.numbers) for cut in best]
+    made = run.each("cut", move, cuts)
+    for settled in counted(made, "cuts settled", run.progress, len(cuts)):
+        rival = leaders.get(settled.shape)
+        best_so_far = settled if rival is None else ranked((rival, settled), criterion)[0]
+        leaders[settled.shape] = best_so_far
     best_first = ranked(leaders.values(), criterion)[:4]
     free = given[0] is None, given[1] is None
     options = criterion, move, free, run.checkpoint
@@ -293,10 +296,7 @@ def _fit_by_cut(
     for axis in counted((0, 1), "sides cut", run.progress):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
         cuts = ranked((start.cut(target) for start in starts), informed)
-        moved = [
-            run.checkpoint.piece("cut", partial(move, cut))
-            for cut in cuts[: max(2 - axis, len(cuts) // 2 - 1)]
-        ]
+        moved = run.each("cut", move, cuts[: max(2 - axis, len(cuts) // 2 - 1)])
         best = ranked(moved, informed)[0]
         reached = match_counts(problem, best, target)
         if balanced and reached is not best:

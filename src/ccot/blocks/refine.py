@@ -16,7 +16,7 @@ from ccot.blocks.reproducibility import adjusted_rand
 from ccot.blocks.spectrum import thin_svd
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
-from ccot.runtime.run import NO_CHECKPOINT, Checkpoint
+from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, in_threads
 from ccot.runtime.types import Array
 
 _MAX_MOVES = 30
@@ -56,7 +56,10 @@ def refine(
         labels, shape = last.blocks.labels, last.blocks.shape
         seen = [problem.axes[axis].profiles(labels[1 - axis], shape[1 - axis]) for axis in (0, 1)]
         proposals = ranked(_moves(problem, last.blocks, free, seen), criterion)
-        settled = ranked((settle(one, seen=seen) for one in proposals[:_N_TRIED]), criterion)
+        settled = in_threads(
+            partial(settle, seen=seen), proposals[:_N_TRIED], problem.backend.n_jobs
+        )
+        settled = ranked(settled, criterion)
         best = settled[0] if settled else last.blocks
         score = criterion(best)
         if not score > last.score + 1e-9 * abs(last.score):

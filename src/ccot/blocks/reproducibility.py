@@ -7,13 +7,12 @@ partitions is the adjusted Rand index, 0 on average where they have nothing to d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 
 from ccot.blocks.axes import stack
 from ccot.blocks.hierarchy import build_hierarchy
@@ -155,14 +154,10 @@ def fit_halves(
     seeds = run.rng.integers(2**31, size=len(halves))
     asked = np.unique(numbers)
     cluster = partial(_cluster_by_half, problem, axis, asked)
-
-    def rest(n_kept: int) -> Iterator[np.ndarray]:
-        tasks = (delayed(cluster)(*task) for task in list(zip(halves, seeds, strict=True))[n_kept:])
-        return Parallel(run.n_jobs, require="sharedmem", return_as="generator")(tasks)
-
+    tasks = list(zip(halves, seeds, strict=True))
     # One thread each, whatever the number of workers: all do the same arithmetic.
     with one_blas_thread():
-        labels = np.stack(list(run.checkpoint.series("half", len(halves), rest)))
+        labels = np.stack(list(run.each("half", cluster, tasks)))
     reached = labels.max(axis=2).min(axis=0) + 1 >= asked
     asked, labels = asked[reached], labels[:, reached]
     agreement = [
@@ -295,9 +290,10 @@ def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
 
 
 def _cluster_by_half(
-    problem: BlockProblem, axis: int, numbers: np.ndarray, members: np.ndarray, seed: int
+    problem: BlockProblem, axis: int, numbers: np.ndarray, task: tuple[np.ndarray, int]
 ) -> np.ndarray:
     """Return the clusters of the points by one half, a row for every number of clusters."""
+    members, seed = task
     half = half_problem(problem, axis, members)
     fine = over_segment(half, 1, Run(np.random.default_rng(seed)), _SWEEPS)[0]
     hierarchy = build_hierarchy(half, fine, (axis,))

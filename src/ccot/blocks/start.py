@@ -50,10 +50,8 @@ def over_segment(
         return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
     partitions = [keep("segments", segments) for _ in range(n_init)]
-    return [
-        keep("start", partial(start, partition))
-        for partition in counted(partitions, "starts", run.progress)
-    ]
+    made = run.each("start", start, partitions)
+    return list(counted(made, "starts", run.progress, n_init))
 
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:

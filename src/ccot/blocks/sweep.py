@@ -161,10 +161,12 @@ def _transport(
         plan = balanced_plan(gains(problem, profiles, table, marginal), temperature or 1.0)
         return plan if temperature else profiles.backend.send(share_out(to_numpy(plan)))
     xp = profiles.backend.xp
-    moved = []
-    for part in profiles.parts(n_clusters):
+
+    def move(part: Profiles) -> Array:
         gain = gains(problem, part, table, marginal)
-        moved.append(soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1))
+        return soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1)
+
+    moved = profiles.backend.map(move, profiles.parts(n_clusters))
     return moved[0] if len(moved) == 1 else xp.concat(moved)
 
 
