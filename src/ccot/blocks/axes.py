@@ -129,23 +129,22 @@ class AxisView:
 
     def _updated(self, last: Profiles, partner: Array, n_partners: int) -> Array | None:
         """Return the totals of the last profiles with what has moved; None if that is much."""
-        small = self.transposed_values is None or self.values.nnz <= _CACHE_ENTRIES
-        if small or last.partner is None:
+        values, other, n_before = self.values, self.transposed_values, last.total.shape[1]
+        if not is_sparse(values) or not is_sparse(other) or last.partner is None:
             return None
-        n_before = last.total.shape[1]
-        if n_before > n_partners:
+        if values.nnz <= _CACHE_ENTRIES or n_before > n_partners:
             return None
         moved, change = _moves(last.partner, partner, n_partners)
-        starts = self.transposed_values.indptr
+        starts = other.indptr
         n_moved = int((starts[moved + 1] - starts[moved]).sum())
         # An entry that moves costs several times as much as one that is summed: it is searched for.
-        if n_moved * (n_partners + 40) > self.values.nnz * (8 if partner.ndim == 1 else 12):
+        if n_moved * (n_partners + 40) > values.nnz * (8 if partner.ndim == 1 else 12):
             return None
         total = last.total
         if n_partners > n_before:
             total = np.pad(total, ((0, 0), (0, n_partners - n_before)))
         if len(moved):
-            change = multiply_transposed(self.transposed_values[moved], change, self.backend)
+            change = multiply_transposed(other[moved], change, self.backend)
             total = np.add(total, change, out=change)
         return total
 

@@ -5,6 +5,7 @@ Parts do not depend on the number of threads, so neither do sums.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 
 from ccot.runtime.backends import NUMPY, Backend
 from ccot.runtime.device_csr import is_device_csr, n_stored
-from ccot.runtime.types import Matrix
+from ccot.runtime.types import Matrix, is_sparse
 
 # Entries of a part, and the parts whose sums may have to be held at once.
 _ENTRIES, _MOST_PARTS = 2**20, 16
@@ -20,7 +21,7 @@ _ENTRIES, _MOST_PARTS = 2**20, 16
 
 def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
     """Return the product of a matrix and a dense one."""
-    if backend.n_jobs == 1 or not sp.issparse(matrix):
+    if backend.n_jobs == 1 or not is_sparse(matrix):
         return matrix @ dense
     parts = row_parts(matrix, _ENTRIES)
     return np.concatenate(backend.map(lambda part: rows_of(matrix, part) @ dense, parts))
@@ -28,10 +29,11 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
 
 def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
     """Return the product of a transposed matrix and a dense one."""
-    if not sp.issparse(matrix) or matrix.nnz <= _ENTRIES:
+    if not is_sparse(matrix) or matrix.nnz <= _ENTRIES:
         return matrix.T @ dense
     parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
-    return sum(backend.map(lambda part: transpose(rows_of(matrix, part)) @ dense[part], parts))
+    sums = backend.map(lambda part: transpose(rows_of(matrix, part)) @ dense[part], parts)
+    return reduce(np.add, sums)
 
 
 def row_parts(matrix: Matrix, size: int) -> list[slice]:
@@ -45,7 +47,7 @@ def n_entries(matrix: Matrix) -> int:
     """Return how many entries a matrix stores."""
     if is_device_csr(matrix):
         return n_stored(matrix)
-    return matrix.nnz if sp.issparse(matrix) else matrix.size
+    return matrix.nnz if is_sparse(matrix) else matrix.size
 
 
 def rows_of(

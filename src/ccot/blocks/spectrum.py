@@ -48,7 +48,8 @@ def leading_vectors(
         back = partial(multiply, transposed, backend=backend)
     if matrix.shape[0] >= matrix.shape[1]:
         return _search(forth, back, start, rank)
-    return _search(back, forth, start, rank)[::-1]
+    right, values, left = _search(back, forth, start, rank)
+    return left, values, right
 
 
 def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray, Array]:

@@ -93,8 +93,8 @@ def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
     xp = namespace(gain)
     # Gains may be large beside their differences: shares are made to sum to one at the end.
-    plan = (gain - xp.max(gain, axis=1, keepdims=True)) / temperature
-    plan = xp.exp(plan)
+    plan = gain - xp.max(gain, axis=1, keepdims=True)
+    plan = xp.exp(plan if temperature == 1 else plan / temperature)
     plan /= xp.sum(plan, axis=1, keepdims=True)
     return plan
 

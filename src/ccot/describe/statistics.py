@@ -138,15 +138,14 @@ def portray_sides(
     row_labels: np.ndarray,
     column_labels: np.ndarray,
     columns: Sequence[Column | str],
-    row_names: Sequence[str],
+    row_names: Sequence[str] | range,
     column_confidence: np.ndarray | None = None,
 ) -> tuple[tuple[Portrait, ...], tuple[Portrait, ...]]:
     """Return what every row cluster and every column cluster is, without names."""
     some = every(len(row_labels), MAX_ROWS)
     rows = row_statistics(_take(matrix, some), row_labels[some], columns)
     some = every(len(row_labels), MAX_NAMED_ROWS)
-    names = row_names[some]
-    names = [f"row {i}" for i in names] if isinstance(names, range) else names
+    names = [name if isinstance(name, str) else f"row {name}" for name in row_names[some]]
     others = column_statistics(_take(matrix, some), column_labels, rows, names)
     order = typical_order(rows, column_confidence)
     members = [members_of(rows, order, column_labels == k) for k in range(len(others.sizes))]

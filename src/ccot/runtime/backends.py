@@ -54,8 +54,8 @@ class Backend:
         if self.device is None:
             return array
         if sp.issparse(array):
-            parts = map(self.send, (array.indptr, array.indices, array.data))
-            return make_csr(*parts, array.shape)
+            starts, columns, values = map(self.send, (array.indptr, array.indices, array.data))
+            return make_csr(starts, columns, values, array.shape)
         if is_device_csr(array):
             return array
         if isinstance(array, np.ndarray) and not _is_plain(array):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ccot.runtime.types import Array
 
 
-def is_device_csr(X: Any) -> bool:
+def is_device_csr(X: Any) -> TypeGuard[Any]:
     """Tell whether something is a CSR tensor of PyTorch."""
     return bool(getattr(X, "is_sparse_csr", False))
 
@@ -25,8 +25,8 @@ def as_device_csr(X: Any) -> Any | None:
         return None
     torch: Any = importlib.import_module("torch")
     rows = X.tocsr()
-    parts = [torch.from_dlpack(part) for part in (rows.indptr, rows.indices, rows.data)]
-    return make_csr(*parts, rows.shape)
+    starts, columns, values = map(torch.from_dlpack, (rows.indptr, rows.indices, rows.data))
+    return make_csr(starts, columns, values, rows.shape)
 
 
 def make_csr(starts: Array, columns: Array, values: Array, shape: Any) -> Any:
