@@ -80,11 +80,13 @@ class TransportCoclustering(TableInput):
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double
         precision. A matrix that does not fit there is left to NumPy, with a warning. Of rows that
-        are read from a source, only the sample is searched for blocks on the device.
+        are read from a source, only the sample is searched for blocks on the device. A CSR matrix
+        that is on a device already, of PyTorch or CuPy, is used where it is.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the starts and of the halves.
     n_jobs : int or None, default=None
-        Threads that work on halves of the data, as joblib counts them; the labels are the same.
+        Threads that share starts, cuts, splits, halves of the data and parts of the rows, as joblib
+        counts them; the labels are the same.
     checkpoint : path-like or None, default=None
         Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
