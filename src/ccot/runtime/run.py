@@ -89,7 +89,7 @@ NO_CHECKPOINT = Checkpoint()
 
 def in_threads(work: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None) -> Iterable[T]:
     """Yield what some work makes of every item, in order, on so many threads."""
-    tasks = (delayed(work)(item) for item in items)
+    tasks = (delayed(lambda item: work(item))(item) for item in items)
     return Parallel(n_jobs, require="sharedmem", return_as="generator")(tasks)
 
 
