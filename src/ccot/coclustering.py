@@ -71,7 +71,7 @@ def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray
         observed = ~np.isnan(matrix)
         sizes = by_row.T @ (observed @ by_column)
         matrix = np.where(observed, matrix, 0.0)
-    if is_device_csr(matrix):
+    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
         sums = sum_blocks(matrix, by_row, by_column)
     else:
         sums = by_row.T @ (matrix @ by_column)

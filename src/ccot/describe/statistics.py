@@ -99,7 +99,7 @@ class Statistics:
 
 def row_statistics(matrix: Any, labels: np.ndarray, columns: Sequence[Column | str]) -> Statistics:
     """Return sums over groups of rows."""
-    if is_device_csr(matrix):
+    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
         return _with_kinds(_device_sums(matrix, labels), columns, True)
     groups = _memberships(labels)
     if sp.issparse(matrix):
@@ -118,7 +118,7 @@ def column_statistics(
     # Numbers have units of their own.
     alike = rows.kinds[0] if (rows.kinds == rows.kinds[0]).all() else "number"
     kinds = np.full(matrix.shape[0], alike)
-    if is_device_csr(matrix):
+    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
         sums = _device_sums(transposed(matrix), labels)
         return Statistics(**_facts(sums), kinds=kinds, features=names)
     if sp.issparse(matrix):
@@ -157,7 +157,7 @@ def portray_sides(
 
 
 def _take(matrix: Any, some: slice) -> Any:
-    if not is_device_csr(matrix):
+    if isinstance(matrix, np.ndarray) or not is_device_csr(matrix):
         return matrix[some]
     members = matrix.col_indices().new_tensor(np.arange(matrix.shape[0])[some])
     return matrix if len(members) == matrix.shape[0] else take_rows(matrix, members)
