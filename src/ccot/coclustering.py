@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from ccot.persistence.registry import stored
+from ccot.runtime.device_csr import is_device_csr, sum_blocks
 from ccot.runtime.types import Matrix
 
 
@@ -70,5 +71,8 @@ def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray
         observed = ~np.isnan(matrix)
         sizes = by_row.T @ (observed @ by_column)
         matrix = np.where(observed, matrix, 0.0)
-    sums = by_row.T @ (matrix @ by_column)
+    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
+        sums = sum_blocks(matrix, by_row, by_column)
+    else:
+        sums = by_row.T @ (matrix @ by_column)
     return np.divide(sums, sizes, out=np.full(sums.shape, np.nan), where=sizes > 0)

@@ -13,6 +13,7 @@ from ccot.blocks.problem import (
     pearson_dispersion,
     relabel_side,
 )
+from ccot.blocks.products import row_parts
 from tests.blocks.matrices import sum_blocks
 
 
@@ -335,7 +336,7 @@ def test_rows_are_stacked_into_an_array(make):
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_rows_are_cut_into_parts_of_some_entries(make):
     X = make(np.ones((10, 6)))
-    sizes = [[part.stop - part.start for part in problems._parts(X, size)] for size in (24, 3, 99)]
+    sizes = [[part.stop - part.start for part in row_parts(X, size)] for size in (24, 3, 99)]
     assert sizes == [[4, 4, 2], [1] * 10, [10]]
 
 

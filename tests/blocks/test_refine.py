@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ def refined(problem, blocks, free=(True, True)):
         problem,
         blocks,
         lambda blocks: icl(problem, blocks),
-        lambda blocks: sweep(problem, blocks),
+        partial(sweep, problem),
         free,
     )
 
@@ -76,7 +78,9 @@ def test_moves_are_limited(planted, family, most, monkeypatch):
     problem = make_problem(X, family)
     fine = make_blocks(problem, 3 * rows + np.arange(40) % 3, 2 * columns + np.arange(30) % 2)
     monkeypatch.setattr(refinement, "_MAX_MOVES", most)
-    found = refine(problem, fine, lambda blocks: icl(problem, blocks), lambda b: b, (True, True))
+    found = refine(
+        problem, fine, lambda blocks: icl(problem, blocks), lambda b, seen: b, (True, True)
+    )
     assert sum(found.shape) == 6 + 6 - most
 
 
@@ -90,7 +94,7 @@ def test_clusters_of_two_are_split_and_single_points_are_not(family):
     X = np.array([[9.0, 1.0, 9.0, 1.0], [1.0, 9.0, 1.0, 9.0], [9.0, 9.0, 1.0, 1.0]])
     problem = make_problem((X > 5) * 1.0 if family == "bernoulli" else X, family)
     blocks = make_blocks(problem, np.array([0, 0, 1]), np.arange(4))
-    (split,) = _splits(problem, blocks, 0)
+    (split,) = _splits(problem, blocks, 0, problem.axes[0].profiles(np.arange(4), 4))
     assert len(np.unique(split.labels[0])) == 3
 
 

@@ -207,7 +207,7 @@ def test_balanced_transport_shares_out_by_gains(planted, family, temperature):
     profiles = problem.axes[0].profiles(labels[1], 2)
     gain = gains(problem, profiles, profiles.blocks(labels[0], 7), np.zeros(7))
     expected = balanced_plan(gain, temperature or 1.0)
-    plan = _transport(problem, 0, labels, (7, 2), temperature, balanced=True)
+    plan = _transport(problem, profiles, labels[0], 7, temperature, balanced=True)
     np.testing.assert_array_equal(plan, expected if temperature else share_out(expected))
 
 

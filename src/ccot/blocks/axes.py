@@ -13,12 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
+from ccot.blocks.products import multiply, multiply_transposed, row_parts, rows_of
 from ccot.runtime.backends import NUMPY, Backend, fall_back
+from ccot.runtime.device_csr import is_device_csr
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together where something is kept of each, and where it should stay in a cache.
 _PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
 _CACHE_BYTES = 2**22
+# Shares that differ by less are the same.
+_UNMOVED = 1e-9
 # What a device keeps of a row or column: profiles and plans over the finest clusters.
 _POINT_BYTES = 2**11
 
@@ -35,6 +39,7 @@ class Profiles:
     exposure: Array  # of shape (n, m), or (n,): the points' factor where ``pooled`` has the other
     pooled: np.ndarray | None
     backend: Backend = NUMPY
+    partner: Array | None = None  # the assignment of the other side
 
     def blocks(self, assignment: Array, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
@@ -50,8 +55,10 @@ class Profiles:
         send = self.backend.send
         gain = self.total @ send(natural.T)
         if self.pooled is None:
-            return gain - self.exposure @ send(cumulant.T)
-        return gain - self.exposure[:, None] * send(cumulant @ self.pooled)
+            gain -= self.exposure @ send(cumulant.T)
+        else:
+            gain -= self.exposure[:, None] * send(cumulant @ self.pooled)
+        return gain
 
     def take(self, members: np.ndarray | slice) -> Profiles:
         """Return the profiles of some of the points."""
@@ -59,10 +66,10 @@ class Profiles:
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
     def parts(self, n_clusters: int) -> list[Profiles]:
-        """Cut the points into parts whose gains over so many clusters fit a device at once."""
+        """Cut the points into parts whose gains over so many clusters fit a cache or a device."""
         n_points = self.total.shape[0]
         step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
-        if self.backend.device is None or n_points <= step:
+        if n_points <= step:
             return [self]
         return [self.take(slice(first, first + step)) for first in range(0, n_points, step)]
 
@@ -96,21 +103,50 @@ class AxisView:
         """Where profiles are made: the copy on a device, if there is one."""
         return self if self.copy is None else self.copy
 
-    def profiles(self, partner: Array, n_partners: int) -> Profiles:
-        """Collapse the other side to its clusters, given by labels or by soft assignments."""
+    def profiles(self, partner: Array, n_partners: int, last: Profiles | None = None) -> Profiles:
+        """Collapse the other side to its clusters, given by labels or by soft assignments.
+
+        Where few of them differ from those of the last profiles, only what differs is summed.
+        """
         if self.copy is not None:
             return self.copy.profiles(partner, n_partners)
         partner = _bring(self.backend, partner, n_partners)
-        values, is_wide = self.values, partner.ndim == 2 and partner.nbytes > _CACHE_BYTES
-        if self.transposed_values is not None and is_wide and len(partner) > len(self):
-            # Where plans do not fit into a cache, the shorter of both tables is the one to jump in.
-            values = self.transposed_values.T
-        total = _collapse(values, partner, n_partners)
+        total = None if last is None else self._updated(last, partner, n_partners)
+        if total is None:
+            total = self._total(partner, n_partners)
         if self.observed is not None:
-            seen = _collapse(self.observed, partner, n_partners)
+            seen = _collapse(self.observed, partner, n_partners, self.backend)
             return Profiles(total, seen, None, self.backend)
         pooled = self.backend.fetch(_pool(self.partner_exposure, partner, n_partners))
-        return Profiles(total, self.exposure, pooled, self.backend)
+        return Profiles(total, self.exposure, pooled, self.backend, partner)
+
+    def _total(self, partner: Array, n_partners: int) -> Array:
+        is_wide = partner.ndim == 2 and partner.nbytes > _CACHE_BYTES
+        if self.transposed_values is not None and is_wide and len(partner) > len(self):
+            # Where plans do not fit into a cache, the shorter of both tables is the one to jump in.
+            return multiply_transposed(self.transposed_values, partner, self.backend)
+        return _collapse(self.values, partner, n_partners, self.backend)
+
+    def _updated(self, last: Profiles, partner: Array, n_partners: int) -> Array | None:
+        """Return the totals of the last profiles with what has moved; None if that is much."""
+        values, other, n_before = self.values, self.transposed_values, last.total.shape[1]
+        if not is_sparse(values) or not is_sparse(other) or last.partner is None:
+            return None
+        if values.nnz <= _CACHE_ENTRIES or n_before > n_partners:
+            return None
+        moved, change = _moves(last.partner, partner, n_partners)
+        starts = other.indptr
+        n_moved = int((starts[moved + 1] - starts[moved]).sum())
+        # An entry that moves costs several times as much as one that is summed: it is searched for.
+        if n_moved * (n_partners + 40) > values.nnz * (8 if partner.ndim == 1 else 12):
+            return None
+        total = last.total
+        if n_partners > n_before:
+            total = np.pad(total, ((0, 0), (0, n_partners - n_before)))
+        if len(moved):
+            change = multiply_transposed(other[moved], change, self.backend)
+            total = np.add(total, change, out=change)
+        return total
 
     def transposed(self) -> AxisView:
         """Return the view of the other side; dense arrays are shared with it."""
@@ -138,20 +174,29 @@ class AxisView:
         """Return the squares of the values over their exposures, summed within blocks."""
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
-        whole = [slice(0, len(self))]
-        parts = _parts(self.values, _PART_ENTRIES) if self.backend is NUMPY else whole
+        own_scale, partner_scale = (
+            self._inverse(self.exposure),
+            self._inverse(self.partner_exposure),
+        )
         backend, table = self.backend, np.zeros(shape)
-        columns = _shares(backend, partner, shape[1]) * self._inverse(self.partner_exposure)
-        for part in parts:
-            values = self.values if len(parts) == 1 else self.values[part]
-            rows = _shares(backend, own[part], shape[0]) * self._inverse(self.exposure[part])
-            table += backend.fetch(rows.T @ (backend.squared(values) @ columns))
+        if backend.device is not None:
+            columns = _shares(backend, partner, shape[1]) * partner_scale[:, None]
+            rows = _shares(backend, own, shape[0]) * own_scale[:, None]
+            return backend.fetch(rows.T @ (backend.squared(self.values) @ columns))
+        for part in row_parts(self.values, _PART_ENTRIES):
+            if is_sparse(self.values):
+                values = rows_of(self.values, part)
+                values.data = values.data**2 * partner_scale.take(values.indices)
+            else:
+                values = self.values[part] ** 2 * partner_scale
+            total = _collapse(values, partner, shape[1], backend) * own_scale[part, None]
+            table += stack(total, own[part], shape[0])
         return table
 
     def _inverse(self, exposure: Array) -> Array:
-        """Return one over exposures as a column; 0 for those of points that hold nothing."""
+        """Return one over exposures; 0 for those of points that hold nothing."""
         xp = self.backend.xp
-        return xp.where(exposure > 0, 1 / xp.where(exposure > 0, exposure, 1.0), 0.0)[:, None]
+        return xp.where(exposure > 0, 1 / xp.where(exposure > 0, exposure, 1.0), 0.0)
 
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""
@@ -166,38 +211,31 @@ def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisVie
     sparse = is_sparse(axis_view.values)
     if sparse:
         axis_view = replace(axis_view, transposed_values=other.values)
-    backend = _with_room(axis_view, backend)
+    if backend.device is not None and not has_room(axis_view.values, backend):
+        backend = NUMPY
     if backend.device is None:
-        return axis_view, other
+        return replace(axis_view, backend=backend), replace(other, backend=backend)
     copy = axis_view.sent(backend)
     other_copy = other.sent(backend) if sparse else copy.transposed()
     return replace(axis_view, copy=copy), replace(other, copy=other_copy)
 
 
-def _with_room(axis_view: AxisView, backend: Backend) -> Backend:
-    """Return the backend, or NumPy where a matrix and what is made of it would not fit."""
-    free, values = backend.free_bytes(), axis_view.values
-    arrays = (values.data, values.indices, values.indptr) if is_sparse(values) else (values,)
+def has_room(values: Matrix, backend: Backend) -> bool:
+    """Tell, with a warning if not, whether a matrix and what is made of it fit a device."""
+    free, arrays = backend.free_bytes(), (values,)
+    if is_device_csr(values):
+        arrays = values.values(), values.col_indices(), values.crow_indices()
+    elif is_sparse(values):
+        arrays = values.data, values.indices, values.indptr
     # Both sides of a sparse matrix, or the gaps of a dense one, and as much again to work with.
     needed = 4 * sum(array.nbytes for array in arrays) + _POINT_BYTES * sum(values.shape)
     if free is None or needed <= free:
-        return backend
-    return fall_back(
+        return True
+    fall_back(
         f"the fit needs about {needed / 1e9:.1f} GB on device={backend.device!r}, where "
         f"{free / 1e9:.1f} GB are free"
     )
-
-
-def _parts(matrix: Matrix, size: int) -> list[slice]:
-    """Cut the rows of a matrix into parts of about so many entries."""
-    n_rows = matrix.shape[0]
-    step = max(1, n_rows * size // max(n_entries(matrix), 1))
-    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
-
-
-def n_entries(matrix: Matrix) -> int:
-    """Return how many entries a matrix in NumPy stores."""
-    return matrix.nnz if is_sparse(matrix) else matrix.size
+    return False
 
 
 def _shares(backend: Backend, labels: Array, n_clusters: int) -> Array:
@@ -212,6 +250,21 @@ def _bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
     if assignment.ndim == 1:
         return _shares(backend, assignment, n_clusters)
     return backend.send(assignment)
+
+
+def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points whose clusters or shares differ, and by how much."""
+    if before.ndim == after.ndim == 1:
+        moved = np.flatnonzero(before != after)
+        eye = np.eye(n_clusters)
+        return moved, eye[after[moved]] - eye[before[moved]]
+    change = np.eye(n_clusters)[after] if after.ndim == 1 else after.copy()
+    if before.ndim == 1:
+        change[np.arange(len(before)), before] -= 1
+    else:
+        change[:, : before.shape[1]] -= before
+    moved = np.flatnonzero(np.abs(change).max(axis=1) > _UNMOVED)
+    return moved, change[moved]
 
 
 def _pool(vector: Array, assignment: Array, n_clusters: int) -> Array:
@@ -230,7 +283,7 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
     return stacked.toarray() if is_sparse(stacked) else np.asarray(stacked)
 
 
-def _collapse(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
+def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backend) -> Array:
     """Sum the columns of a matrix within clusters."""
     if isinstance(matrix, np.ndarray):
         shares = assignment if assignment.ndim == 2 else np.eye(n_clusters)[assignment]
@@ -239,28 +292,23 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
         # A view of what is kept by the other side: multiplied as it lies, no slower than a copy.
         return np.ascontiguousarray((shares.T @ matrix.T).T)
     if assignment.ndim == 2:
-        return matrix @ assignment
+        return multiply(matrix, assignment, backend)
     # Names as long as the indices are not looked through for shorter ones.
     names = assignment.astype(matrix.indices.dtype, copy=False)
-    if matrix.nnz <= _CACHE_ENTRIES:
-        return _rename(matrix, slice(0, matrix.shape[0]), names, n_clusters)
     total = np.empty((matrix.shape[0], n_clusters), dtype=matrix.dtype)
-    for part in _parts(matrix, _CACHE_ENTRIES):
-        total[part] = _rename(matrix, part, names, n_clusters)
+
+    def rename(part: slice) -> None:
+        """Give the columns of some rows the names of their clusters: equal ones are summed."""
+        rows_of(matrix, part, names, n_clusters).toarray(out=total[part])
+
+    backend.map(rename, row_parts(matrix, _CACHE_ENTRIES))
     return total
-
-
-def _rename(matrix: sp.csr_array, part: slice, names: np.ndarray, n_names: int) -> np.ndarray:
-    """Return some rows with their columns renamed: entries of one name are summed."""
-    starts = matrix.indptr[part.start : part.stop + 1]
-    held = slice(starts[0], starts[-1])
-    renamed = (matrix.data[held], names[matrix.indices[held]], starts - starts[0])
-    return sp.csr_array(renamed, shape=(len(starts) - 1, n_names)).toarray()
 
 
 def compact(labels: np.ndarray) -> np.ndarray:
     """Number clusters without gaps, in the order they had."""
-    return np.unique(labels, return_inverse=True)[1].reshape(-1)
+    labels = labels.astype(np.intp, copy=False)
+    return (np.cumsum(np.bincount(labels) > 0) - 1)[labels]
 
 
 def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:

@@ -25,6 +25,8 @@ Numbers = tuple[int | None, int | None]
 
 # Merge costs averaged on each side of a jump.
 _WINDOW = 3
+# Cuts that are of interest: more than have a single cluster on one side.
+_N_CUTS = 256
 # Variances of the block means that are tried.
 _N_PRIORS = 60
 # Overlap beyond this lowers the price of shares no further: such clusters hardly differ.
@@ -174,17 +176,25 @@ def best_cuts(
         range(1, finest + 1) if number is None else (min(number, finest),)
         for finest, number in zip(blocks.shape, given, strict=True)
     )
-    found = []
-    for m in wanted_columns:
+    scores = np.full((len(wanted_columns), len(wanted_rows)), -np.inf)
+    for index, m in enumerate(wanted_columns):
         cut = np.eye(m)[hierarchy.cut(1, m)]
         table = nodes @ (blocks.total @ cut), nodes @ (blocks.exposure @ cut)
         held = _by_level(problem.information(*table).sum(axis=1), parts)
         score = log_likelihood(problem, held) + row_shares + _log_shares(column_sizes @ cut)
         score = score - _price((np.arange(1, len(score) + 1), m), problem, labels=True)
-        for g in wanted_rows:
-            if given != (None, None) or not is_saturated(problem, (g, m)):
-                found.append(Candidate(g, m, float(score[g - 1]), "icl"))
-    return sorted(found, key=lambda candidate: -candidate.score)
+        scores[index] = score[np.array(wanted_rows) - 1]
+    allowed = [
+        given != (None, None) or not is_saturated(problem, (g, m))
+        for m in wanted_columns
+        for g in wanted_rows
+    ]
+    order = np.argsort(-scores, axis=None, kind="stable")
+    order = order[np.array(allowed)[order]][:_N_CUTS]
+    pairs = zip(*np.unravel_index(order, scores.shape), strict=True)
+    return [
+        Candidate(wanted_rows[g], wanted_columns[m], float(scores[m, g]), "icl") for m, g in pairs
+    ]
 
 
 def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:

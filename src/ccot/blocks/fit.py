@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from ccot.blocks import criteria
 from ccot.blocks import preparation as prepare
+from ccot.blocks.axes import has_room
 from ccot.blocks.criteria import Candidate, Numbers, ranked
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
@@ -22,17 +23,19 @@ from ccot.blocks.problem import (
     make_problem,
     pearson_dispersion,
 )
+from ccot.blocks.products import n_entries
 from ccot.blocks.refine import match_counts, refine
 from ccot.blocks.reproducibility import BothSides, Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from ccot.blocks.spectrum import low_rank
-from ccot.blocks.start import over_segment
+from ccot.blocks.start import HERE_ENTRIES, over_segment
 from ccot.blocks.sweep import assign, sweep
 from ccot.blocks.tap import soft_sweep
 from ccot.coclustering import Coclustering, Side, block_means
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, choose_backend
-from ccot.runtime.run import Run, counted
+from ccot.runtime.device_csr import is_device_csr, to_scipy, with_values
+from ccot.runtime.run import Run, counted, in_threads
 from ccot.runtime.types import Matrix, is_sparse
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
@@ -148,6 +151,24 @@ class Search:
     halves: tuple[Halves | None, Halves | None] = (None, None)
 
 
+def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
+    """Return large sparse counts on the device that they are to be fitted on, or are on already.
+
+    Anything else is returned in memory: what is sent of it is what was prepared there.
+    """
+    given = is_device_csr(X)
+    device = settings.device or (str(X.device) if given else None)
+    if not (given or is_sparse(X)) or device is None:
+        return X
+    backend = choose_backend(device, "float64")
+    if backend.device is not None and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
+        there = X.to(device) if given else backend.send(sp.csr_array(X))
+        there = with_values(there, there.values().to(backend.dtype("float64")))
+        if prepare.are_device_counts(there, family, settings.scale, settings.center):
+            return there
+    return to_scipy(X) if given else X
+
+
 def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Search:
     """Find numbers and blocks; see :func:`fit_blocks`."""
     X = sp.csr_array(X) if is_sparse(X) else X
@@ -177,13 +198,15 @@ def _begin(
     are taken out, as the poisson family always does with its degrees.
     """
     # The same labels as NumPy's need its precision.
-    backend = choose_backend(settings.device, "float64")
+    device = str(X.device) if is_device_csr(X) else settings.device
+    backend = choose_backend(device, "float64", run.n_jobs)
 
     def begin(preparation: Preparation) -> tuple[Preparation, BlockProblem, list[Start]]:
         problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
         make = partial(over_segment, problem, settings.n_init or _default_n_init(X), run)
         fine = ranked(run.checkpoint.piece("starts", make), partial(information, problem))
-        starts = [Start(blocks, build_hierarchy(problem, blocks)) for blocks in fine]
+        merged = in_threads(partial(build_hierarchy, problem), fine, run.n_jobs)
+        starts = [Start(*both) for both in zip(fine, merged, strict=True)]
         return preparation, problem, starts
 
     plain = prepare.choose_preparation(X, family, settings.scale)
@@ -223,8 +246,8 @@ def prepare_problem(
 
 def _default_n_init(X: Matrix) -> int:
     """Return how many starts keep the work bounded: 24 on tiny matrices, 3 on large ones."""
-    n_entries = X.size if isinstance(X, np.ndarray) else 4 * X.nnz
-    return int(max(np.clip(1.6e6 / max(n_entries, 1), 3, 12), min(4e5 / max(n_entries, 1), 24)))
+    size = max(X.size if isinstance(X, np.ndarray) else 4 * n_entries(X), 1)
+    return int(max(np.clip(1.6e6 / size, 3, 12), min(4e5 / size, 24)))
 
 
 def _fit_by_icl(
@@ -239,21 +262,23 @@ def _fit_by_icl(
 
     given, keep = settings.given, run.checkpoint.piece
     leaders: dict[tuple[int, int], Blocks] = {}
-    for start in counted(starts, "starts cut", run.progress):
-        cuts = criteria.best_cuts(problem, start.fine, start.hierarchy, given)
-        best = cuts[:3] if problem.family != "gaussian" else cuts[:2] + crossed(cuts[2:])
-        for cut in best:
-            settled = keep("cut", partial(move, start.cut(cut.numbers)))
-            rival = leaders.get(settled.shape)
-            best_so_far = settled if rival is None else ranked((rival, settled), criterion)[0]
-            leaders[settled.shape] = best_so_far
+    cuts: list[Blocks] = []
+    for start in starts:
+        best = criteria.best_cuts(problem, start.fine, start.hierarchy, given)
+        best = best[:3] if problem.family != "gaussian" else best[:2] + crossed(best[2:])
+        cuts += [start.cut(cut.numbers) for cut in best]
+    made = run.each("cut", move, cuts)
+    for settled in counted(made, "cuts settled", run.progress, len(cuts)):
+        rival = leaders.get(settled.shape)
+        best_so_far = settled if rival is None else ranked((rival, settled), criterion)[0]
+        leaders[settled.shape] = best_so_far
     best_first = ranked(leaders.values(), criterion)[:4]
     free = given[0] is None, given[1] is None
     options = criterion, move, free, run.checkpoint
-    refined = [
-        keep("refined", partial(refine, problem, match_counts(problem, blocks, given), *options))
-        for blocks in counted(best_first, "candidates refined", run.progress)
-    ]
+    refined: list[Blocks] = []
+    for blocks in counted(best_first, "candidates refined", run.progress):
+        matched = match_counts(problem, blocks, given)
+        refined.append(keep("refined", partial(refine, problem, matched, *options, refined)))
     best = match_counts(problem, ranked(refined, criterion)[0], given)
     # Left to settle, the soft plan reaches the same point from wherever it came.
     settled = keep("settled", partial(move, best, max_iter=settings.max_iter, tol=settings.tol))
@@ -271,10 +296,7 @@ def _fit_by_cut(
     for axis in counted((0, 1), "sides cut", run.progress):
         target = (numbers[0], None) if axis == 0 else (None, numbers[1])
         cuts = ranked((start.cut(target) for start in starts), informed)
-        moved = [
-            run.checkpoint.piece("cut", partial(move, cut))
-            for cut in cuts[: max(2 - axis, len(cuts) // 2 - 1)]
-        ]
+        moved = run.each("cut", move, cuts[: max(2 - axis, len(cuts) // 2 - 1)])
         best = ranked(moved, informed)[0]
         reached = match_counts(problem, best, target)
         if balanced and reached is not best:

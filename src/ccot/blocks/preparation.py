@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,10 +11,12 @@ from sklearn.utils import gen_batches
 
 from ccot.blocks.spectrum import low_rank
 from ccot.persistence.registry import stored
+from ccot.runtime.device_csr import is_device_csr, with_values
 from ccot.runtime.types import Matrix, is_sparse
 
 # Below this share of non-zeros a count is mostly "there or not", and repeats come in bursts.
 _SPARSE_DENSITY = 0.25
+_FEW = "few values differ from zero and none is negative"
 # A smallest value that this share of the entries sits on is a floor, not a measurement.
 _FLOOR_SHARE = 0.01
 # A matrix with at least this share of yes-or-no columns among others is a table of traits.
@@ -110,6 +113,8 @@ class Preparation:
             X = X.toarray()
         if self.limits is not None:
             X = np.clip(X, *self.limits)
+        if is_device_csr(X):
+            return with_values(X, X.values().log1p()) if self.logarithm else X
         if self.logarithm and is_sparse(X):
             # The places of the entries are shared, not copied.
             return sp.csr_array((np.log1p(X.data), X.indices, X.indptr), shape=X.shape)
@@ -127,6 +132,8 @@ def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparati
     amounts lose a floor they share, columns of a table of traits get one scale. Other real values
     lose a mean far from zero; a few far out are brought in: each would be a block of its own.
     """
+    if is_device_csr(X):
+        return Preparation(family, logarithm=scale == "auto")
     if scale not in ("auto", "none"):
         return _scaled_as_asked(X, family, scale)
     if family == "poisson":
@@ -215,6 +222,15 @@ def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Pr
     return replace(preparation, sentence=done)
 
 
+def are_device_counts(X: Any, family: str, scale: str, center: str) -> bool:
+    """Tell whether a matrix on a device can stay there: few values, none of them negative."""
+    values = X.values()
+    if family not in ("auto", "poisson") or scale not in ("auto", "none") or center != "auto":
+        return False
+    few = int(values.count_nonzero()) < _SPARSE_DENSITY * X.shape[0] * X.shape[1]
+    return few and float(values.min()) >= 0 and float(values.max()) > 0
+
+
 def density(X: Matrix) -> float:
     """Return the share of entries that are not zero."""
     n_nonzero = X.count_nonzero() if is_sparse(X) else np.count_nonzero(X)
@@ -236,7 +252,7 @@ def choose_family(X: Matrix) -> tuple[str, str]:
     if values.size and values.min() < 0:
         return "gaussian", "some values are negative"
     if density(X) < _SPARSE_DENSITY:
-        return "poisson", "few values differ from zero and none is negative"
+        return "poisson", _FEW
     if all(((part == 0) | (part == 1)).all() for part in _parts(values)):
         return "bernoulli", "all values are 0 or 1"
     slope = _variance_slope(X.toarray() if is_sparse(X) else X)
@@ -251,6 +267,8 @@ def settle_family(
     X: Matrix, asked: str, scale: str = "auto", center: str = "auto"
 ) -> tuple[str, str]:
     """Return the family that was asked for, or the one that fits, and why."""
+    if is_device_csr(X):
+        return "poisson", _FEW if asked == "auto" else "asked for"
     if not is_sparse(X) and np.isnan(X).all():
         raise ValueError("X contains NaN only: there is nothing to co-cluster")
     if asked == "auto":

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from ccot.blocks.axes import AxisView, Profiles, both_views, compact, stack
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import NUMPY, Backend
+from ccot.runtime.backends import NUMPY, Backend, to_numpy
+from ccot.runtime.device_csr import is_device_csr, row_sums, transposed
 from ccot.runtime.types import Matrix, is_sparse
 
 
@@ -76,6 +77,8 @@ def make_problem(
 ) -> BlockProblem:
     """Build the problem of a prepared matrix; NaN is missing, precision that of columns."""
     n_rows, n_columns = values.shape
+    if is_device_csr(values):
+        return _device_problem(values, backend)
     if family == "poisson":
         row_degree, column_degree = _sums(values, 1), _sums(values, 0)
         scale = np.sqrt(max(row_degree.sum(), 1e-300))
@@ -98,6 +101,18 @@ def make_problem(
         n_observed,
         float(_sum_squares(values) @ weights) if family == "gaussian" else 0.0,
     )
+
+
+def _device_problem(values: Any, backend: Backend) -> BlockProblem:
+    """Build the problem of counts on a device: their sums come back, they stay."""
+    sides = values, transposed(values)
+    degrees = [to_numpy(row_sums(side)) for side in sides]
+    exposures = [degree / np.sqrt(max(degrees[0].sum(), 1e-300)) for degree in degrees]
+    views = [AxisView(sides[i], exposures[i], exposures[1 - i]) for i in (0, 1)]
+    rows, columns = (replace(view, copy=view.sent(backend)) for view in views)
+    unit = float(min(1.0, max(float(values.values().max()), 1e-300)))
+    n_cells = values.shape[0] * values.shape[1]
+    return BlockProblem("poisson", (rows, columns), 1.0, n_cells, dispersion=unit, unit=unit)
 
 
 @stored()
@@ -142,12 +157,24 @@ class Blocks:
 
 
 def make_blocks(
-    problem: BlockProblem, row_labels: np.ndarray, column_labels: np.ndarray, n_sweeps: int = 0
+    problem: BlockProblem,
+    row_labels: np.ndarray,
+    column_labels: np.ndarray,
+    n_sweeps: int = 0,
+    seen: Profiles | None = None,
 ) -> Blocks:
-    """Number the clusters without gaps, in the order they had, and collect the statistics."""
+    """Number the clusters without gaps, in the order they had, and collect the statistics.
+
+    ``seen`` are profiles of rows over similar clusters of columns.
+    """
     labels = compact(row_labels), compact(column_labels)
     shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
-    total, exposure = problem.table(*labels, shape)
+    total, exposure = (
+        problem.axes[0].profiles(labels[1], shape[1], seen).blocks(labels[0], shape[0])
+    )
+    if problem.family != "gaussian":
+        # What has moved away may leave less than nothing behind, by rounding.
+        total = np.maximum(total, 0.0)
     return Blocks(labels, total, exposure, n_sweeps)
 
 
@@ -191,7 +218,7 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
         mean = blocks.total / np.maximum(blocks.exposure, 1e-300)
         squares = axis_view.squares(*blocks.labels, blocks.shape)
         squares = np.divide(squares, mean, out=np.zeros_like(mean), where=mean > 0)
-    count = float(axis_view.values.sum())
+    count = float(axis_view.exposure.sum() * axis_view.partner_exposure.sum())
     excess = max(float(squares.sum()) - count, 1e-12 * float(np.clip(count, 1e-288, 1.0)))
     return excess / max(n_free, 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,10 +12,11 @@ from ccot.blocks.axes import Profiles, compact, set_apart
 from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
 from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks, relabel_side
+from ccot.blocks.reproducibility import adjusted_rand
 from ccot.blocks.spectrum import thin_svd
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
-from ccot.runtime.run import NO_CHECKPOINT, Checkpoint
+from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, in_threads
 from ccot.runtime.types import Array
 
 _MAX_MOVES = 30
@@ -39,15 +40,26 @@ def refine(
     problem: BlockProblem,
     blocks: Blocks,
     criterion: Callable[[Blocks], float],
-    settle: Callable[[Blocks], Blocks],
+    settle: Callable[..., Blocks],
     free: tuple[bool, bool],
     checkpoint: Checkpoint = NO_CHECKPOINT,
+    known: Sequence[Blocks] = (),
 ) -> Blocks:
-    """Accept the best split or merge while the criterion improves."""
+    """Accept the best split or merge while the criterion improves.
+
+    It stops at partitions that are known to have no better one beside them.
+    """
 
     def move(last: Moved) -> Moved:
-        proposals = ranked(_moves(problem, last.blocks, free), criterion)
-        settled = ranked(map(settle, proposals[:_N_TRIED]), criterion)
+        if any(_same_partitions(last.blocks, other) for other in known):
+            return replace(last, is_last=True)
+        labels, shape = last.blocks.labels, last.blocks.shape
+        seen = [problem.axes[axis].profiles(labels[1 - axis], shape[1 - axis]) for axis in (0, 1)]
+        proposals = ranked(_moves(problem, last.blocks, free, seen), criterion)
+        settled = in_threads(
+            partial(settle, seen=seen), proposals[:_N_TRIED], problem.backend.n_jobs
+        )
+        settled = ranked(settled, criterion)
         best = settled[0] if settled else last.blocks
         score = criterion(best)
         if not score > last.score + 1e-9 * abs(last.score):
@@ -58,13 +70,22 @@ def refine(
     return next(state.blocks for state in states if state.is_last)
 
 
+def _same_partitions(one: Blocks, other: Blocks) -> bool:
+    """Tell whether two co-clusterings differ in the names of their clusters only."""
+    pairs = zip(one.labels, other.labels, strict=True)
+    return one.shape == other.shape and all(adjusted_rand(*pair) == 1.0 for pair in pairs)
+
+
 def match_counts(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
     """Split or merge until each given number of clusters is met exactly."""
     for axis, target in enumerate(numbers):
         while target is not None and blocks.shape[axis] > target:
             blocks = _merge(problem, blocks, axis)
         while target is not None and blocks.shape[axis] < target:
-            if splits := ranked(_splits(problem, blocks, axis), partial(information, problem)):
+            other = 1 - axis
+            profiles = problem.axes[axis].profiles(blocks.labels[other], blocks.shape[other])
+            splits = _splits(problem, blocks, axis, profiles)
+            if splits := ranked(splits, partial(information, problem)):
                 blocks = splits[0]
                 continue
             # Equal points cannot be split by what they hold.
@@ -73,12 +94,14 @@ def match_counts(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blo
     return blocks
 
 
-def _moves(problem: BlockProblem, blocks: Blocks, free: tuple[bool, bool]) -> Iterator[Blocks]:
+def _moves(
+    problem: BlockProblem, blocks: Blocks, free: tuple[bool, bool], seen: Sequence[Profiles]
+) -> Iterator[Blocks]:
     for axis in (0, 1):
         if free[axis]:
             if blocks.shape[axis] > 1:
                 yield _merge(problem, blocks, axis)
-            yield from _splits(problem, blocks, axis)
+            yield from _splits(problem, blocks, axis, seen[axis])
 
 
 def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
@@ -91,10 +114,11 @@ def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
     return blocks.merged(coarse[0], coarse[1])
 
 
-def _splits(problem: BlockProblem, blocks: Blocks, axis: int) -> Iterator[Blocks]:
+def _splits(
+    problem: BlockProblem, blocks: Blocks, axis: int, profiles: Profiles
+) -> Iterator[Blocks]:
     """Split each cluster in two along the leading direction of its members' block profiles."""
     own = blocks.labels[axis]
-    profiles = problem.axes[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
     for cluster in range(blocks.shape[axis]):
         members = np.flatnonzero(own == cluster)
         half = _two_way(problem, profiles.take(members)) if len(members) > 1 else None

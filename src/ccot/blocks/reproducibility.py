@@ -7,13 +7,12 @@ partitions is the adjusted Rand index, 0 on average where they have nothing to d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 
 from ccot.blocks.axes import stack
 from ccot.blocks.hierarchy import build_hierarchy
@@ -23,6 +22,7 @@ from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread, to_numpy
+from ccot.runtime.device_csr import is_device_csr, take_rows, transposed
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -154,14 +154,10 @@ def fit_halves(
     seeds = run.rng.integers(2**31, size=len(halves))
     asked = np.unique(numbers)
     cluster = partial(_cluster_by_half, problem, axis, asked)
-
-    def rest(n_kept: int) -> Iterator[np.ndarray]:
-        tasks = (delayed(cluster)(*task) for task in list(zip(halves, seeds, strict=True))[n_kept:])
-        return Parallel(run.n_jobs, require="sharedmem", return_as="generator")(tasks)
-
+    tasks = list(zip(halves, seeds, strict=True))
     # One thread each, whatever the number of workers: all do the same arithmetic.
     with one_blas_thread():
-        labels = np.stack(list(run.checkpoint.series("half", len(halves), rest)))
+        labels = np.stack(list(run.each("half", cluster, tasks)))
     reached = labels.max(axis=2).min(axis=0) + 1 >= asked
     asked, labels = asked[reached], labels[:, reached]
     agreement = [
@@ -241,6 +237,10 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
     Values stay as prepared; degrees and effects are those of the half alone.
     """
     rows = problem.axes[0]
+    if is_device_csr(rows.values):
+        half = take_rows(problem.axes[1 - axis].values, problem.backend.send(members))
+        half = half if axis else transposed(half)
+        return make_problem(half, problem.family, backend=problem.backend)
     weights = rows.partner_exposure if problem.family == "gaussian" else np.ones(problem.shape[1])
     values = problem.axes[1 - axis].values[members]
     if axis == 0:
@@ -280,19 +280,20 @@ def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
     view = problem.axes[0]
     size = max(pearson_dispersion(problem), 1e-300)
     row, column = view.exposure / view.exposure.sum(), view.partner_exposure
-    n_drawn = rng.poisson(float(view.values.sum()) / size)
+    n_drawn = rng.poisson(float(view.exposure.sum() * view.partner_exposure.sum()) / size)
     drawn = (
         rng.choice(len(row), n_drawn, p=row),
         rng.choice(len(column), n_drawn, p=column / column.sum()),
     )
     counts = sp.csr_array(sp.coo_array((np.full(n_drawn, size), drawn), shape=problem.shape))
-    return counts if is_sparse(view.values) else counts.toarray()
+    return counts.toarray() if isinstance(view.values, np.ndarray) else counts
 
 
 def _cluster_by_half(
-    problem: BlockProblem, axis: int, numbers: np.ndarray, members: np.ndarray, seed: int
+    problem: BlockProblem, axis: int, numbers: np.ndarray, task: tuple[np.ndarray, int]
 ) -> np.ndarray:
     """Return the clusters of the points by one half, a row for every number of clusters."""
+    members, seed = task
     half = half_problem(problem, axis, members)
     fine = over_segment(half, 1, Run(np.random.default_rng(seed)), _SWEEPS)[0]
     hierarchy = build_hierarchy(half, fine, (axis,))

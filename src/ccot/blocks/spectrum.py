@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
-from sklearn.utils.extmath import svd_flip
 
+from ccot.blocks.products import multiply, multiply_transposed
 from ccot.runtime.backends import NUMPY, Backend, namespace, to_numpy
 from ccot.runtime.types import Array, Matrix
+
+Product = Callable[[Array], Array]
 
 MAX_RANK = 20
 # Dense matrices up to this size are decomposed in full.
@@ -28,19 +29,27 @@ def leading_vectors(
     rng: np.random.Generator,
     backend: Backend = NUMPY,
     transposed: Matrix | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[Array, np.ndarray, Array]:
     """Return left vectors, singular values and right vectors (as columns), largest first.
 
-    A dense matrix is where the backend has its arrays; a device needs sparse ones transposed too.
+    The matrix is where the backend has its arrays, as the vectors are; a device needs sparse ones
+    transposed too.
     """
     rank = min(rank, min(matrix.shape))
-    if not sp.issparse(matrix) and min(matrix.shape) <= _FULL_SIZE:
+    if not sp.issparse(matrix) and transposed is None and min(matrix.shape) <= _FULL_SIZE:
         left, values, right = thin_svd(matrix, backend)
-        return to_numpy(left[:, :rank]), values[:rank], to_numpy(right[:rank]).T
+        return left[:, :rank], values[:rank], right[:rank].T
     seed = int(rng.integers(2**31))
-    if backend.device is not None:
-        matrix = _products(matrix, matrix.T if transposed is None else transposed, backend)
-    return _search(matrix, rank, seed)
+    drawn = np.random.RandomState(seed).normal(size=(min(matrix.shape), rank + _SPARE))
+    start = backend.xp.asarray(backend.send(drawn), dtype=matrix.dtype)
+    forth = partial(multiply, matrix, backend=backend)
+    back = partial(multiply_transposed, matrix, backend=backend)
+    if transposed is not None:
+        back = partial(multiply, transposed, backend=backend)
+    if matrix.shape[0] >= matrix.shape[1]:
+        return _search(forth, back, start, rank)
+    right, values, left = _search(back, forth, start, rank)
+    return left, values, right
 
 
 def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray, Array]:
@@ -62,36 +71,20 @@ def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray
     return (left, values, right @ basis.T) if is_wide else (basis @ left, values, right)
 
 
-def _products(matrix: Matrix, transposed: Matrix, backend: Backend) -> LinearOperator:
-    """Return a matrix that takes and gives NumPy arrays, and is multiplied on a device."""
-
-    def times(factor: Matrix, block: np.ndarray) -> np.ndarray:
-        return to_numpy(factor @ backend.send(block))
-
-    forth, back = (partial(times, backend.send(one)) for one in (matrix, transposed))
-    dtype = matrix.dtype if sp.issparse(matrix) else np.float64
-    return LinearOperator(matrix.shape, forth, back, forth, dtype, back)
-
-
 def _search(
-    matrix: Matrix | LinearOperator, rank: int, seed: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Search the leading vectors of a matrix by its products with random ones.
+    forth: Product, back: Product, basis: Array, rank: int
+) -> tuple[Array, np.ndarray, Array]:
+    """Search the leading vectors of a long matrix by its products with random ones.
 
     See Halko, Martinsson and Tropp (2011), Finding structure with randomness, SIAM Review 53(2).
+    Only the shorter vectors are made orthogonal in every round, which spans the same.
     """
-    is_wide = matrix.shape[0] < matrix.shape[1]
-    matrix = matrix.T if is_wide else matrix
-    drawn = np.random.RandomState(seed).normal(size=(matrix.shape[1], rank + _SPARE))
-    basis = drawn.astype(matrix.dtype)
+    linalg = namespace(basis).linalg
     for _ in range(_ROUNDS):
-        for product in (matrix, matrix.T):
-            basis, _ = scipy.linalg.lu(product @ basis, permute_l=True)
-    basis, _ = scipy.linalg.qr(matrix @ basis, mode="economic")
-    left, values, right = scipy.linalg.svd(basis.T @ matrix, full_matrices=False)
-    left, right = svd_flip(basis @ left, right, u_based_decision=not is_wide)
-    left, values, right = left[:, :rank], values[:rank], right[:rank].T
-    return (right, values, left) if is_wide else (left, values, right)
+        basis = linalg.qr(back(forth(basis)))[0]
+    basis = linalg.qr(forth(basis))[0]
+    left, values, right = linalg.svd(back(basis).T, full_matrices=False)
+    return basis @ left[:, :rank], to_numpy(values[:rank]), right[:rank].T
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.axes import n_entries
+from ccot.blocks.axes import AxisView
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
+from ccot.blocks.products import n_entries
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
+from ccot.runtime.backends import namespace, to_numpy
+from ccot.runtime.device_csr import is_device_csr, scaled
 from ccot.runtime.run import Run, counted
-from ccot.runtime.types import Matrix
+from ccot.runtime.types import Array
 
-Scores = tuple[np.ndarray, np.ndarray]
+Scores = tuple[Array, Array]
 
 _MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
 _SWEEPS, _TOL = 6, 1e-2
-# Matrices with more entries are decomposed in float32: they have no more digits than that to give.
-_NARROW_ENTRIES = 2**24
+# Matrices with more entries are decomposed in float32, which takes half of the memory.
+_NARROW_ENTRIES = 2**27
 # Matrices with no more entries are not worth a device; and where points are equal, as words of one
 # text are, K-means follows the last digit of their scores.
-_HERE_ENTRIES = 2**22
+HERE_ENTRIES = 2**22
 # Rounds of K-means: the sweeps that follow do the fine work.
-_ROUNDS = 5
+_ROUNDS, _KMEANS_TOL = 5, 1e-4
 # Weight of the first direction below the noise, relative to the strongest one: faint clusters.
 _FAINT = 0.25
 
@@ -46,15 +50,14 @@ def over_segment(
         return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
     partitions = [keep("segments", segments) for _ in range(n_init)]
-    return [
-        keep("start", partial(start, partition))
-        for partition in counted(partitions, "starts", run.progress)
-    ]
+    made = run.each("start", start, partitions)
+    return list(counted(made, "starts", run.progress, n_init))
 
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Return scores of rows and of columns on what of the singular vectors is signal."""
-    if n_entries(problem.axes[0].values) <= _HERE_ENTRIES:
+    values = problem.axes[0].values
+    if n_entries(values) <= HERE_ENTRIES and not is_device_csr(values):
         problem = problem.on_host()
     embed_values = _embed_real if problem.family == "gaussian" else _embed_counts
     return embed_values(problem, rng)
@@ -63,46 +66,62 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
     axis_view, backend = problem.axes[0], problem.backend
-    scales = _degree_scale(axis_view.values, 1), _degree_scale(axis_view.values, 0)
-    if sp.issparse(axis_view.values):
-        scaled, transposed = _scale_sparse(problem, *scales)
+    scales = [_degree_scale(degree) for degree in _degrees(axis_view)]
+    if not isinstance(axis_view.values, np.ndarray):
+        values, transposed = _scale_sparse(problem, *scales)
     else:
-        scaled, transposed = backend.send(scales[0])[:, None] * axis_view.on_device.values, None
-        scaled *= backend.send(scales[1])
-    left, singular, right = leading_vectors(scaled, MAX_RANK + 1, rng, backend, transposed)
-    return _unit(left * singular), _unit(right * singular)
+        values, transposed = backend.send(scales[0])[:, None] * axis_view.on_device.values, None
+        values *= backend.send(scales[1])
+    left, singular, right = leading_vectors(values, MAX_RANK + 1, rng, backend, transposed)
+    sides = (_unit(side * backend.send(singular)) for side in (left, right))
+    # Counts that came on a device are segmented there too.
+    rows, columns = sides if is_device_csr(axis_view.values) else map(to_numpy, sides)
+    return rows, columns
 
 
 def _scale_sparse(
     problem: BlockProblem, row_scale: np.ndarray, column_scale: np.ndarray
-) -> tuple[sp.csr_array, sp.csr_array | None]:
-    """Scale a sparse matrix; for a device also as it is kept by columns."""
+) -> tuple[Any, Any]:
+    """Scale a sparse matrix; for a device, where it is sent, also as it is kept by columns."""
     rows, columns = problem.axes
-    scaled = _scale_entries(rows.values, row_scale, column_scale)
+    send = problem.backend.send
+    if is_device_csr(rows.values):
+        scales = send(row_scale), send(column_scale)
+        return scaled(rows.values, *scales), scaled(columns.values, *scales[::-1])
+    by_row = _scale_entries(rows.values, row_scale, column_scale)
     if problem.backend.device is None:
-        return scaled, None
-    return scaled, _scale_entries(columns.values, column_scale, row_scale)
+        return by_row, None
+    return send(by_row), send(_scale_entries(columns.values, column_scale, row_scale))
 
 
 def _scale_entries(
     values: sp.csr_array, row_scale: np.ndarray, column_scale: np.ndarray
 ) -> sp.csr_array:
     """Scale rows and columns; the places of the entries are shared, not copied."""
-    data = np.repeat(row_scale, np.diff(values.indptr))
+    dtype = np.float32 if values.nnz > _NARROW_ENTRIES else np.float64
+    data = column_scale.astype(dtype).take(values.indices)
     data *= values.data
-    data *= column_scale[values.indices]
-    if len(data) > _NARROW_ENTRIES:
-        data = data.astype(np.float32)
+    data *= np.repeat(row_scale.astype(dtype), np.diff(values.indptr))
     return sp.csr_array((data, values.indices, values.indptr), shape=values.shape)
 
 
-def _degree_scale(values: Matrix, axis: int) -> np.ndarray:
-    degree = np.asarray(values.sum(axis=axis), dtype=np.float64).ravel()
+def _degrees(axis_view: AxisView) -> list[np.ndarray]:
+    """Return the sums of rows and of columns."""
+    values = axis_view.values
+    if is_device_csr(values):
+        # Exposures are degrees over the root of their sum, so their sum is that root.
+        return [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
+    return [np.asarray(values.sum(axis=axis), dtype=np.float64).ravel() for axis in (1, 0)]
+
+
+def _degree_scale(degree: np.ndarray) -> np.ndarray:
     return 1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300)
 
 
-def _unit(scores: np.ndarray) -> np.ndarray:
-    return scores / np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
+def _unit(scores: Array) -> Array:
+    xp = namespace(scores)
+    norm = xp.linalg.vector_norm(scores, axis=1, keepdims=True)
+    return scores / xp.clip(norm, 1e-12, None)
 
 
 def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
@@ -112,7 +131,7 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     if sp.issparse(axis_view.values):
         values, transposed = _scale_sparse(problem, np.ones(len(axis_view)), 1 / spread)
         left, singular, right = leading_vectors(values, MAX_RANK, rng, backend, transposed)
-        return left * singular, right * singular
+        return to_numpy(left) * singular, to_numpy(right) * singular
     # Most matrices have no weights, and a copy of the largest ones is not to be had for nothing.
     axis_view, spread = axis_view.on_device, backend.send(spread)
     values = axis_view.values if bool((spread == 1).all()) else axis_view.values / spread
@@ -123,19 +142,46 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     rank = min(int(np.sum(shrunk > 0)) + 1, len(shrunk), MAX_RANK)
     faint = singular[:rank] * (_FAINT * shrunk[0] / singular[0] if shrunk[0] > 0 else 1.0)
     weight = np.maximum(shrunk[:rank], faint)
-    return left[:, :rank] * weight, right[:, :rank] * weight
+    return to_numpy(left[:, :rank]) * weight, to_numpy(right[:, :rank]) * weight
 
 
-def segment(scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def segment(scores: Array, rng: np.random.Generator) -> np.ndarray:
     """Cut one side finely by K-means; the sweeps that follow do the fine work."""
     n_points = len(scores)
     wanted = max(_MIN_SEGMENTS, int(np.ceil(2 * np.sqrt(n_points))))
     n_clusters = min(n_points, wanted, _MAX_SEGMENTS)
-    if n_clusters < 2 or np.ptp(scores, axis=0).max() == 0:
+    if n_clusters < 2 or not bool((scores != scores[0]).any()):
         return np.zeros(n_points, dtype=np.int64)
     seed = int(rng.integers(2**31))
+    if not isinstance(scores, np.ndarray):
+        return to_numpy(_segment_on_device(scores, n_clusters, seed))
     means = KMeans(n_clusters, init="random", n_init=1, max_iter=_ROUNDS, random_state=seed)
     with warnings.catch_warnings():
         # Equal points make fewer clusters than asked for, and fewer is what is wanted then.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return means.fit_predict(scores)
+
+
+def _segment_on_device(scores: Array, n_clusters: int, seed: int) -> Array:
+    """Do what scikit-learn's K-means does, from the same points, where the scores are."""
+    xp, n_points = namespace(scores), len(scores)
+    share = np.full(n_points, 1 / n_points)
+    chosen = np.random.RandomState(seed).choice(n_points, n_clusters, replace=False, p=share)
+    scores = scores - xp.mean(scores, axis=0)
+    centres, before = scores[chosen.tolist()], None
+    little = _KMEANS_TOL * float(xp.mean(xp.var(scores, axis=0)))
+
+    def nearest() -> Array:
+        return xp.argmin(xp.sum(centres**2, axis=1) - 2 * (scores @ centres.T), axis=1)
+
+    for _ in range(_ROUNDS):
+        labels = nearest()
+        if before is not None and bool((labels == before).all()):
+            return labels
+        members = (labels[:, None] == xp.arange(n_clusters, device=scores.device)).to(scores.dtype)
+        sizes = xp.clip(xp.sum(members, axis=0), 1.0, None)[:, None]
+        last, before = centres, labels
+        centres = members.T @ scores / sizes
+        if float(xp.sum((centres - last) ** 2)) <= little:
+            break
+    return nearest()

@@ -30,25 +30,30 @@ def sweep(
     max_iter: int = 30,
     tol: float = 0.0,
     balanced: bool = False,
+    seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
     """Alternate the two transports until nothing moves, at each temperature in turn.
 
-    ``tol`` is the share of the mass of rows and columns that may still move.
+    ``tol`` is the share of the mass of rows and columns that may still move; ``seen`` are profiles
+    of similar blocks.
     """
     send, shape = problem.backend.send, blocks.shape
     plans = send(blocks.labels[0]), send(blocks.labels[1])
-    n_sweeps = blocks.n_sweeps
+    n_sweeps, seen = blocks.n_sweeps, list(seen)
     for temperature in temperatures:
         for _ in range(max_iter):
             before = plans
-            rows = _transport(problem, 0, plans, shape, temperature, balanced)
-            columns = _transport(problem, 1, (rows, plans[1]), shape, temperature, balanced)
-            plans = rows, columns
+            for axis in (0, 1):
+                view, partner = problem.axes[axis], plans[1 - axis]
+                profiles = seen[axis] = view.profiles(partner, shape[1 - axis], seen[axis])
+                own = _transport(problem, profiles, plans[axis], shape[axis], temperature, balanced)
+                plans = (plans[0], own) if axis else (own, plans[1])
             n_sweeps += 1
             moved = sum(mass_moved(b, a) for b, a in zip(before, plans, strict=True))
             if moved <= tol * sum(problem.shape):
                 break
-    found = make_blocks(problem, _hard(plans[0], balanced), _hard(plans[1], balanced), n_sweeps)
+    rows, columns = _hard(plans[0], balanced), _hard(plans[1], balanced)
+    found = make_blocks(problem, rows, columns, n_sweeps, seen[0])
     is_soft = plans[0].ndim == plans[1].ndim == 2
     return replace(found, plans=(plans[0], plans[1])) if is_soft else found
 
@@ -59,15 +64,19 @@ def settle(
     max_iter: int = 30,
     tol: float = 1e-3,
     balanced: bool = False,
+    seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
     """Sweep at temperature 1, where overlapping clusters share points, until little moves."""
-    return sweep(problem, blocks, temperatures=(1,), max_iter=max_iter, tol=tol, balanced=balanced)
+    options = {"max_iter": max_iter, "tol": tol, "balanced": balanced, "seen": seen}
+    return sweep(problem, blocks, temperatures=(1,), **options)
 
 
 def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> Array:
     """Return what each point gains by going to each cluster, in nats."""
     gain = profiles.gain(*problem.terms(*table))
-    return gain / problem.noise(*table) + profiles.backend.send(log_marginal)
+    gain /= problem.noise(*table)
+    gain += profiles.backend.send(log_marginal)
+    return gain
 
 
 def log_marginal(assignment: Array, n_clusters: int) -> np.ndarray:
@@ -75,17 +84,19 @@ def log_marginal(assignment: Array, n_clusters: int) -> np.ndarray:
     if assignment.ndim == 2:
         mass = to_numpy(assignment.sum(axis=0))
     else:
-        mass = np.bincount(to_numpy(assignment), minlength=n_clusters).astype(np.float64)
+        counts = namespace(assignment).bincount(assignment, minlength=n_clusters)
+        mass = to_numpy(counts).astype(np.float64)
     return np.log(np.maximum(mass / mass.sum(), 1e-300))
 
 
 def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
     xp = namespace(gain)
-    scaled = gain / temperature
     # Gains may be large beside their differences: shares are made to sum to one at the end.
-    plan = xp.exp(scaled - xp.max(scaled, axis=1, keepdims=True))
-    return plan / xp.sum(plan, axis=1, keepdims=True)
+    plan = gain - xp.max(gain, axis=1, keepdims=True)
+    plan = xp.exp(plan if temperature == 1 else plan / temperature)
+    plan /= xp.sum(plan, axis=1, keepdims=True)
+    return plan
 
 
 def balanced_plan(gain: Array, temperature: float = 1.0) -> Array:
@@ -116,9 +127,10 @@ def assign(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the points' best clusters as the blocks stand, and how sure they are."""
     held, own = blocks.assignments, blocks.labels[axis]
-    plan = to_numpy(_transport(problem, axis, held, blocks.shape, 1.0, balanced=False))
+    profiles = problem.axes[axis].profiles(held[1 - axis], blocks.shape[1 - axis])
+    plan = to_numpy(_transport(problem, profiles, held[axis], blocks.shape[axis], 1.0))
     labels = plan.argmax(axis=1)
-    if balanced or len(np.unique(labels)) < blocks.shape[axis]:
+    if balanced or not np.bincount(labels, minlength=blocks.shape[axis]).all():
         labels = own
     # Where sweeps ended soft the plan is there, and knows more than one made of its blocks alone.
     plan = to_numpy(held[axis]) if held[axis].ndim == 2 else plan
@@ -136,25 +148,25 @@ def excess_share(plan: np.ndarray, own: np.ndarray, is_empty: np.ndarray) -> np.
 
 def _transport(
     problem: BlockProblem,
-    axis: int,
-    plans: tuple[Array, Array],
-    shape: tuple[int, int],
+    profiles: Profiles,
+    own: Array,
+    n_clusters: int,
     temperature: float,
-    balanced: bool,
+    balanced: bool = False,
 ) -> Array:
     """One half sweep: estimate the blocks anew, then move the points of one side."""
-    own, partner = plans[axis], plans[1 - axis]
-    profiles = problem.axes[axis].profiles(partner, shape[1 - axis])
-    marginal = np.zeros(shape[axis]) if balanced else log_marginal(own, shape[axis])
-    table = profiles.blocks(own, shape[axis])
+    marginal = np.zeros(n_clusters) if balanced else log_marginal(own, n_clusters)
+    table = profiles.blocks(own, n_clusters)
     if balanced:
         plan = balanced_plan(gains(problem, profiles, table, marginal), temperature or 1.0)
         return plan if temperature else profiles.backend.send(share_out(to_numpy(plan)))
     xp = profiles.backend.xp
-    moved = []
-    for part in profiles.parts(shape[axis]):
+
+    def move(part: Profiles) -> Array:
         gain = gains(problem, part, table, marginal)
-        moved.append(soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1))
+        return soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1)
+
+    moved = profiles.backend.map(move, profiles.parts(n_clusters))
     return moved[0] if len(moved) == 1 else xp.concat(moved)
 
 

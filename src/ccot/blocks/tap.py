@@ -9,10 +9,12 @@ means solve :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`. Where plans are hard
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ccot.blocks.axes import Profiles
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.sweep import log_marginal, mass_moved, settle, soft_plan
 from ccot.runtime.backends import to_numpy
@@ -57,9 +59,10 @@ def soft_sweep(
     max_iter: int = 30,
     tol: float = 1e-3,
     balanced: bool = False,
+    seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
     """Sweep softly until little moves; then in shorter steps with the reaction, if noticeable."""
-    settled = settle(problem, blocks, max_iter, tol, balanced)
+    settled = settle(problem, blocks, max_iter, tol, balanced, seen)
     if balanced or not reacts(problem, settled):
         return settled
     plans = settled.plans

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from ccot.describe.words import Portrait, Trait
+from ccot.runtime.device_csr import by_row, is_device_csr, take_rows, transposed
 
 # Of more rows so many are looked at, taken evenly; column clusters are told by fewer.
 MAX_ROWS, MAX_NAMED_ROWS = 200_000, 20_000
@@ -98,6 +99,8 @@ class Statistics:
 
 def row_statistics(matrix: Any, labels: np.ndarray, columns: Sequence[Column | str]) -> Statistics:
     """Return sums over groups of rows."""
+    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
+        return _with_kinds(_device_sums(matrix, labels), columns, True)
     groups = _memberships(labels)
     if sp.issparse(matrix):
         return _with_kinds(_sparse_sums(sp.csr_array(matrix), groups), columns, True)
@@ -116,6 +119,9 @@ def column_statistics(
     kinds = {*rows.kinds.tolist()} - {"rank"} or {"number"}
     alike = kinds.pop() if len(kinds) == 1 else "number"
     kinds = np.full(matrix.shape[0], alike)
+    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
+        sums = _device_sums(transposed(matrix), labels)
+        return Statistics(**_facts(sums), kinds=kinds, features=names)
     if sp.issparse(matrix):
         sums = _sparse_sums(sp.csr_array(matrix.T), groups)
         return Statistics(**_facts(sums), kinds=kinds, features=names)
@@ -133,14 +139,15 @@ def portray_sides(
     row_labels: np.ndarray,
     column_labels: np.ndarray,
     columns: Sequence[Column | str],
-    row_names: Sequence[str],
+    row_names: Sequence[str] | range,
     column_confidence: np.ndarray | None = None,
 ) -> tuple[tuple[Portrait, ...], tuple[Portrait, ...]]:
     """Return what every row cluster and every column cluster is, without names."""
     some = every(len(row_labels), MAX_ROWS)
-    rows = row_statistics(matrix[some], row_labels[some], columns)
+    rows = row_statistics(_take(matrix, some), row_labels[some], columns)
     some = every(len(row_labels), MAX_NAMED_ROWS)
-    others = column_statistics(matrix[some], column_labels, rows, row_names[some])
+    names = [name if isinstance(name, str) else f"row {name}" for name in row_names[some]]
+    others = column_statistics(_take(matrix, some), column_labels, rows, names)
     order = typical_order(rows, column_confidence)
     members = [members_of(rows, order, column_labels == k) for k in range(len(others.sizes))]
     described = zip(rows.portraits(), np.bincount(row_labels).tolist(), strict=True)
@@ -148,6 +155,13 @@ def portray_sides(
         tuple(replace(portrait, size=size) for portrait, size in described),
         others.portraits(members=members),
     )
+
+
+def _take(matrix: Any, some: slice) -> Any:
+    if isinstance(matrix, np.ndarray) or not is_device_csr(matrix):
+        return matrix[some]
+    members = matrix.col_indices().new_tensor(np.arange(matrix.shape[0])[some])
+    return matrix if len(members) == matrix.shape[0] else take_rows(matrix, members)
 
 
 def every(number: int, most: int) -> slice:
@@ -232,25 +246,53 @@ def _sparse_sums(matrix: sp.csr_array, groups: sp.csr_array) -> dict[str, Any]:
     n_points, n_features = matrix.shape
     sizes = groups.sum(axis=1)
     mean = matrix.sum(axis=0) / max(n_points, 1)
-    above = matrix.copy()
-    above.data = (matrix.data > mean[matrix.indices]).astype(float)
-    # Where the mean is below zero, entries that are not stored lie above it.
-    stored_entries = matrix.copy()
-    stored_entries.data = np.ones_like(matrix.data)
-    absent = (sizes[:, None] - (groups @ stored_entries).toarray()) * (mean < 0)
-    variance = matrix.multiply(matrix).sum(axis=0) / max(n_points, 1) - mean**2
-    other = sp.csr_array(matrix != stored_entries)
-    other.eliminate_zeros()
+    above = sp.csr_array(matrix, copy=False)
+    above.data = (matrix.data > mean.take(matrix.indices)).astype(np.float64)
+    above = (groups @ above).toarray()
+    if (mean < 0).any():
+        # Where the mean is below zero, entries that are not stored lie above it.
+        stored_entries = sp.csr_array(matrix, copy=False)
+        stored_entries.data = np.ones(matrix.nnz)
+        above += (sizes[:, None] - (groups @ stored_entries).toarray()) * (mean < 0)
+    squares = np.bincount(matrix.indices, matrix.data**2, n_features)
+    variance = squares / max(n_points, 1) - mean**2
     return {
         "sizes": sizes,
         "observed": np.broadcast_to(sizes[:, None], (len(sizes), n_features)),
         "totals": (groups @ matrix).toarray(),
-        "above": (groups @ above).toarray() + absent,
+        "above": above,
         "mean": mean,
         "deviation": np.sqrt(np.maximum(variance, 0)),
-        "binary": np.bincount(other.indices, minlength=n_features) == 0,
+        "binary": np.bincount(matrix.indices[matrix.data != 1], minlength=n_features) == 0,
         "negative": np.bincount(matrix.indices[matrix.data < 0], minlength=n_features) > 0,
         "zeros": 1 - np.bincount(matrix.indices, minlength=n_features) / max(n_points, 1),
+    }
+
+
+def _device_sums(matrix: Any, labels: np.ndarray) -> dict[str, Any]:
+    """Return the same of counts on a device, from where a row for every group comes back."""
+    (n_points, n_features), sizes = matrix.shape, np.bincount(labels).astype(np.float64)
+    values, features = matrix.values(), matrix.col_indices().long()
+    cells = by_row(matrix, features.new_tensor(labels)) * n_features + features
+
+    def count(weights: Any, of: Any = features, n_groups: int = 1) -> np.ndarray:
+        found = of.bincount(weights, minlength=n_groups * n_features)
+        return found.cpu().numpy().reshape(n_groups, n_features)
+
+    totals = count(values, cells, len(sizes))
+    mean = totals.sum(axis=0) / max(n_points, 1)
+    above = values > values.new_tensor(mean)[features]
+    variance = count(values**2)[0] / max(n_points, 1) - mean**2
+    return {
+        "sizes": sizes,
+        "observed": np.broadcast_to(sizes[:, None], totals.shape),
+        "totals": totals,
+        "above": count(above.to(values.dtype), cells, len(sizes)),
+        "mean": mean,
+        "deviation": np.sqrt(np.maximum(variance, 0)),
+        "binary": count((values != 1).to(values.dtype))[0] == 0,
+        "negative": np.zeros(n_features, bool),
+        "zeros": 1 - count(None)[0] / max(n_points, 1),
     }
 
 

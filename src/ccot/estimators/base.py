@@ -363,8 +363,9 @@ def check_shape(n_rows: int, n_columns: int) -> None:
 def _unit_of(X: Matrix) -> float:
     """Return the power of two to divide by where squares of the values would not be finite."""
     values = X.data if is_sparse(X) else X
-    with np.errstate(invalid="ignore"):
-        largest = float(np.nanmax(np.abs(values), initial=0.0))
+    # Without a copy of the values; missing ones are passed over.
+    high, low = (f.reduce(values, axis=None, initial=0.0) for f in (np.fmax, np.fmin))
+    largest = float(max(high, -low))
     if largest == 0 or _SMALL < largest < _LARGE:
         return 1.0
     return 2.0 ** int(np.floor(np.log2(largest)))

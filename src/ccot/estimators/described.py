@@ -181,7 +181,7 @@ class DescribedClusters:
 
     def _row_names(self) -> Any:
         names = getattr(self, "row_names_in_", None)
-        return [f"row {i}" for i in range(len(self.row_labels_))] if names is None else names
+        return range(len(self.row_labels_)) if names is None else names
 
     def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""

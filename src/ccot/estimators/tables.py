@@ -17,6 +17,7 @@ from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.matrix import Table
 from ccot.persistence.digest import digest
+from ccot.runtime.device_csr import as_device_csr, to_scipy
 from ccot.runtime.types import Matrix
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
@@ -25,6 +26,8 @@ _MOST_COLUMNS = 100
 _NO_MEAN = ("date", "ordered")
 # Two levels of which the second says that a row has what the column is called by.
 _HAS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
+# Larger values are divided by a power of two, in memory.
+_LARGEST = 1e50
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
     """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
     if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
         return X, None, None
-    named = from_anndata(X)
-    return named.values, list(X.var_names), list(X.obs_names)
+    values = X.X if as_device_csr(X.X) is not None else from_anndata(X).values
+    return values, list(X.var_names), list(X.obs_names)
 
 
 def identifiers(table: Table, preparation: TablePreparation) -> list[str] | None:
@@ -145,6 +148,10 @@ class TableInput(InductiveCoclustering):
     def _check_rows(self, X: Any) -> Matrix | TableData:
         """Return a matrix, or a table where columns differ in unit or kind."""
         X, column_names, row_names = unpack_anndata(X)
+        on_device = as_device_csr(X)
+        if on_device is not None:
+            self._name(column_names, row_names)
+            return self._check_device(on_device)
         table = as_table(X)
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
@@ -155,6 +162,17 @@ class TableInput(InductiveCoclustering):
         self._name(column_names, row_names)
         why = self._why_table(checked, table)
         return self._check_table(table or named_columns(checked), why) if why else checked
+
+    def _check_device(self, X: Any) -> Any:
+        """Return a matrix on a device, or in memory what cannot be fitted there."""
+        values = X.values()
+        plain = bool(values.isfinite().all()) and 0 < float(values.abs().max()) < _LARGEST
+        if not plain or getattr(self, "checkpoint", None) is not None:
+            return self._check_matrix(to_scipy(X))
+        check_shape(*X.shape)
+        self._check_numbers(*X.shape)
+        self.n_features_in_ = X.shape[1]
+        return X
 
     def _why_table(self, X: Matrix, table: Table | None) -> str:
         """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
@@ -215,6 +233,8 @@ class TableInput(InductiveCoclustering):
     def _check_new_rows(self, X: Any) -> Any:
         """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""
         X, names, _ = unpack_anndata(X)
+        on_device = as_device_csr(X)
+        X = X if on_device is None else to_scipy(on_device)
         table = as_table(X)
         preparation = getattr(self._coclustering.row.placement, "preparation", None)
         if not isinstance(preparation, TablePreparation):

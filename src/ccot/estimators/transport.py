@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.families import FAMILIES
-from ccot.blocks.fit import BlockCoclustering, BlockSettings, fit_matrix
+from ccot.blocks.fit import BlockCoclustering, BlockSettings, counts_on_device, fit_matrix
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.preparation import Preparation
@@ -27,6 +27,7 @@ from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
 from ccot.estimators.tables import TableData, TableInput
+from ccot.runtime.device_csr import is_device_csr
 from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
@@ -87,8 +88,10 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     device : str or None, default=None
         None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. What
         does not fit is left to NumPy, with a warning; of rows from a source, the sample goes there.
+        A CSR matrix that is on a device already, of PyTorch or CuPy, is used where it is.
     random_state, n_jobs : int, Generator, RandomState or None; int or None; default=None
-        Seed of the starts and halves; threads for halves, as joblib counts, with the same labels.
+        Seed of the starts and halves; threads that share starts, cuts, halves and parts of the
+        rows, as joblib counts, with the same labels.
     checkpoint : path-like or None, default=None
         Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
@@ -196,7 +199,9 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         self._validate_params()
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
-        if is_sparse(rows):
+        if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
+            rows = counts_on_device(rows, self.family, self._given(BlockSettings))
+        if is_sparse(rows) or is_device_csr(rows):
             self._sparse_rows = True
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))

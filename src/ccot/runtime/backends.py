@@ -1,20 +1,25 @@
-"""Where arrays live and in what chunks they travel; the one place that knows PyTorch."""
+"""Where arrays live and in what chunks they travel; with ``device_csr``, what knows PyTorch."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
+from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from ccot.runtime.device_csr import is_device_csr, make_csr, with_values
 
 T = TypeVar("T")
 
@@ -32,6 +37,13 @@ class Backend:
     xp: Any
     device: str | None
     chunk_bytes: int  # what a batch of kernels may take
+    n_jobs: int = 1  # threads of :meth:`map`
+
+    def map(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
+        """Do some work on every item, on several threads where there are; results in order."""
+        if self.n_jobs == 1 or len(items) < 2:
+            return [work(item) for item in items]
+        return list(_threads(self.n_jobs, os.getpid()).map(work, items))
 
     def send(self, array: Any) -> Any:
         """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""
@@ -39,7 +51,9 @@ class Backend:
             return array
         if sp.issparse(array):
             starts, columns, values = map(self.send, (array.indptr, array.indices, array.data))
-            return self._sparse(starts, columns, values, array.shape)
+            return make_csr(starts, columns, values, array.shape)
+        if is_device_csr(array):
+            return array
         if isinstance(array, np.ndarray):
             # PyTorch wants to write to what it shares, and cannot go backwards through it.
             shared = array.flags.writeable and min(array.strides, default=0) >= 0
@@ -53,14 +67,7 @@ class Backend:
             return sp.csr_array(parts, shape=matrix.shape)
         if self.device is None or not matrix.is_sparse_csr:
             return matrix**2
-        places = matrix.crow_indices(), matrix.col_indices()
-        return self._sparse(*places, matrix.values() ** 2, matrix.shape)
-
-    def _sparse(self, starts: Any, columns: Any, values: Any, shape: Any) -> Any:
-        with warnings.catch_warnings():
-            # PyTorch tells everyone that its sparse matrices are young.
-            warnings.simplefilter("ignore", UserWarning)
-            return self.xp.sparse_csr_tensor(starts, columns, values, size=shape)
+        return with_values(matrix, matrix.values() ** 2)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Bring an array back to NumPy."""
@@ -88,10 +95,18 @@ def to_numpy(array: Any) -> np.ndarray:
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
-def choose_backend(device: str | None, dtype: str = "float32") -> Backend:
+@cache
+def _threads(n_threads: int, process: int) -> ThreadPoolExecutor:
+    """Return threads to share: starting them takes as long as a small product."""
+    return ThreadPoolExecutor(n_threads)
+
+
+def choose_backend(
+    device: str | None, dtype: str = "float32", n_jobs: int | None = None
+) -> Backend:
     """Return the backend for a device."""
     if device is None:
-        return NUMPY
+        return replace(NUMPY, n_jobs=effective_n_jobs(n_jobs))
     try:
         torch: Any = importlib.import_module("array_api_compat.torch")
     except ImportError as error:

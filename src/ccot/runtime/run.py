@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 
 T = TypeVar("T")
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -83,6 +84,12 @@ class Checkpoint:
 NO_CHECKPOINT = Checkpoint()
 
 
+def in_threads(work: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None) -> Iterable[T]:
+    """Yield what some work makes of every item, in order, on so many threads."""
+    tasks = (delayed(lambda item: work(item))(item) for item in items)
+    return Parallel(n_jobs, require="sharedmem", return_as="generator")(tasks)
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of an algorithm, apart from its data and settings; ``n_jobs`` is as in joblib."""
@@ -91,6 +98,14 @@ class Run:
     progress: Progress = no_progress
     checkpoint: Checkpoint = NO_CHECKPOINT
     n_jobs: int | None = None
+
+    def each(self, name: str, work: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
+        """Yield what some work makes of every item, in order; each is a piece that is kept."""
+
+        def rest(n_kept: int) -> Iterable[T]:
+            return in_threads(work, items[n_kept:], self.n_jobs)
+
+        yield from self.checkpoint.series(name, len(items), rest)
 
     def quiet(self, rng: np.random.Generator | None = None) -> Run:
         """Return a run for a small part of the work: no progress, nothing kept."""

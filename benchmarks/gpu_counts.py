@@ -1,0 +1,256 @@
+"""TransportCoclustering on a GPU: seconds by phase, how busy the card is, and NumPy's labels.
+
+Sparse counts with planted blocks are drawn on the card, and fitted there and from a SciPy matrix.
+Every step says what it saw and stores it, so that a run that is cut short keeps what it has; steps
+that would begin after ``--limit`` seconds are left out::
+
+    python -m benchmarks.gpu_counts --limit 180
+"""
+
+import argparse
+import cProfile
+import io
+import json
+import pstats
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.gpu_transport import card, differ, write
+from benchmarks.large_blocks import CONTRAST, DENSE, planted_counts
+from benchmarks.record import RESULTS
+from ccot import TransportCoclustering
+from ccot.blocks import fit as fitting
+from ccot.blocks import start
+from ccot.estimators import transport
+from ccot.metrics import error_rate
+from ccot.runtime.device_csr import make_csr, n_stored, to_scipy
+
+# Rows, columns, and entries drawn for every row, of which some fall together.
+SIZES = {
+    "100,000 x 20,000": (100_000, 20_000, 490),
+    "400,000 x 20,000": (400_000, 20_000, 570),
+    "1,300,000 x 20,000": (1_300_000, 20_000, 800),
+}
+# What is timed, each with the module that calls it.
+PHASES = {
+    "checks in memory": (transport.TransportCoclustering, "_check_rows"),
+    "upload, checks on the card": (transport, "counts_on_device"),
+    "logarithms, transposing, degrees": (fitting, "prepare_problem"),
+    "singular vectors": (start, "embed"),
+    "K-means": (start, "segment"),
+    "sweeps of the starts": (start, "sweep"),
+    "merges": (fitting, "build_hierarchy"),
+    "numbers of clusters": (fitting, "select_numbers"),
+    "cuts, splits and merges": (fitting, "_fit_by_icl"),
+    "cuts": (fitting, "_fit_by_cut"),
+    "assignment, confidence, block means": (fitting, "finish"),
+    "portraits": (transport.TransportCoclustering, "_keep_portraits"),
+}
+
+
+def wait(device: str | None) -> None:
+    if device is not None and device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def draw_counts(n_rows: int, n_columns: int, n_drawn: int, device: str) -> tuple[Any, np.ndarray]:
+    """Draw counts with 8 x 6 blocks and columns of unlike degrees on a device."""
+    generator = torch.Generator(device).manual_seed(0)
+    rows = torch.randint(len(DENSE), (n_rows,), device=device, generator=generator)
+    n_kinds = int(DENSE.max()) + 1
+    ends = torch.linspace(0, n_columns, n_kinds + 1, device=device).long()
+    weight = np.ones((len(DENSE), n_kinds))
+    np.put_along_axis(weight, DENSE, CONTRAST, axis=1)
+    share = torch.tensor(np.cumsum(weight, axis=1) / weight.sum(axis=1, keepdims=True))
+    share = share.to(device, torch.float32)
+    parts = []
+    for first in range(0, n_rows, 50_000):
+        own = rows[first : first + 50_000]
+        drawn = torch.rand((len(own), n_drawn), device=device, generator=generator)
+        kind = (drawn[:, :, None] > share[own][:, None, :-1]).sum(dim=2)
+        within = torch.rand(drawn.shape, device=device, generator=generator) ** 1.5
+        places = ends[kind] + (within * (ends[kind + 1] - ends[kind])).long()
+        places = places.clamp(max=n_columns - 1).sort(dim=1).values
+        new = torch.ones_like(places, dtype=torch.bool)
+        new[:, 1:] = places[:, 1:] != places[:, :-1]
+        index = new.flatten().nonzero()[:, 0]
+        end = index.new_tensor([places.numel()])
+        values = torch.diff(index, append=end).to(torch.float64)
+        parts.append((new.sum(dim=1), places.flatten()[index].int(), values))
+    counts, columns, values = (torch.cat(part) for part in zip(*parts, strict=True))
+    starts = torch.zeros(n_rows + 1, dtype=torch.int32, device=device)
+    starts[1:] = counts.cumsum(0)
+    return make_csr(starts, columns, values, (n_rows, n_columns)), rows.cpu().numpy()
+
+
+def fit(X: Any, device: str | None, n_jobs: int | None = None) -> tuple[Any, float]:
+    wait(device)
+    begun = time.perf_counter()
+    model = TransportCoclustering(random_state=0, device=device, n_jobs=n_jobs).fit(X)
+    wait(device)
+    return model, time.perf_counter() - begun
+
+
+@contextmanager
+def timed_phases(device: str) -> Iterator[dict[str, float]]:
+    """Time the phases of the fits within; the card is waited for around each."""
+    seconds = dict.fromkeys(PHASES, 0.0)
+    kept = {name: getattr(*place) for name, place in PHASES.items()}
+
+    def timed(name: str, work: Callable) -> Callable:
+        def run(*given: Any, **options: Any) -> Any:
+            wait(device)
+            begun = time.perf_counter()
+            try:
+                return work(*given, **options)
+            finally:
+                wait(device)
+                seconds[name] += time.perf_counter() - begun
+
+        return run
+
+    for name, place in PHASES.items():
+        setattr(*place, timed(name, kept[name]))
+    try:
+        yield seconds
+    finally:
+        for name, place in PHASES.items():
+            setattr(*place, kept[name])
+
+
+def watch_kernels(X: Any, device: str) -> dict:
+    """Fit once more and return how long the card was busy, and with what."""
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as seen:
+        _, seconds = fit(X, device)
+    kernels = sorted(seen.key_averages(), key=lambda one: -one.self_device_time_total)
+    busy = sum(one.self_device_time_total for one in kernels) / 1e6
+    return {
+        "busy_seconds": round(busy, 3),
+        "busy_share": round(busy / seconds, 2),
+        "kernels": [
+            {"name": one.key[:70], "calls": one.count,
+             "milliseconds": round(one.self_device_time_total / 1e3, 1)}
+            for one in kernels[:15]
+        ],
+    }  # fmt: skip
+
+
+def watch_host(X: Any, device: str) -> list[str]:
+    """Fit once more and return where the processor spends its time."""
+    profile = cProfile.Profile(time.process_time)
+    profile.runcall(fit, X, device)
+    text = io.StringIO()
+    pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(25)
+    return [line.strip()[-110:] for line in text.getvalue().splitlines()[7:] if line.strip()]
+
+
+def measure(name: str, X: Any, rows: np.ndarray, device: str, watched: bool) -> dict:
+    """Fit, then fit again by phase and, if watched, with profiles of the card and the host."""
+    on_gpu = device.startswith("cuda")
+    if on_gpu:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+    model, seconds = fit(X, device)
+    peak = round(torch.cuda.max_memory_allocated(device) / 1e9, 2) if on_gpu else None
+    cell: dict[str, Any] = {
+        "matrix": name,
+        "shape": list(X.shape),
+        "entries": n_stored(X) if isinstance(X, torch.Tensor) else int(X.nnz),
+        "from": "the card" if isinstance(X, torch.Tensor) else "SciPy",
+        "seconds": round(seconds, 3),
+        "gpu_gigabytes": peak,
+        "clusters": [model.n_row_clusters_, model.n_column_clusters_],
+        "row_error": round(error_rate(rows, model.row_labels_), 5),
+    }
+    if not watched:
+        return cell | {"model": model}
+    with timed_phases(device) as phases:
+        cell["seconds_by_phase_waiting"] = round(fit(X, device)[1], 3)
+    cell["phases"] = {phase: round(took, 3) for phase, took in phases.items() if took}
+    if on_gpu:
+        cell |= watch_kernels(X, device)
+    return cell | {"host": watch_host(X, device), "model": model}
+
+
+def on_cores(n_rows: int, numbers: tuple[int, ...]) -> dict:
+    """Fit the same counts with NumPy on several numbers of threads."""
+    X, rows, _ = planted_counts(n_rows)
+    seconds, models = {}, []
+    for n_jobs in numbers:
+        begun = time.process_time()
+        model, took = fit(X, None, n_jobs)
+        seconds[n_jobs] = [round(took, 2), round(time.process_time() - begun, 2)]
+        models.append(model)
+        print(n_jobs, "threads", seconds[n_jobs], flush=True)
+    return {
+        "shape": list(X.shape),
+        "entries": int(X.nnz),
+        "seconds_and_processor_time": seconds,
+        "labels_that_differ": [differ(models[0], other) for other in models[1:]],
+        "row_error": round(error_rate(rows, models[0].row_labels_), 5),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=RESULTS / "gpu_counts.json")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--limit", type=float, default=1e9, metavar="SECONDS")
+    parser.add_argument("--shrink", type=int, default=1, help="divide rows and columns, to try")
+    parser.add_argument("--jobs", type=int, nargs="+", default=(1, 2, 16))
+    asked = parser.parse_args()
+    begun, device = time.perf_counter(), asked.device
+    result: dict[str, Any] = {"card": card(device), "cells": []}
+    command = f"python -m benchmarks.gpu_counts --limit {asked.limit:g}"
+    if asked.shrink > 1:
+        fitting.HERE_ENTRIES = start.HERE_ENTRIES = 0
+
+    def keep(part: dict) -> None:
+        shown = part | {"cells": part["cells"][-1:]} if "cells" in part else part
+        result.update(part)
+        print(json.dumps(shown, indent=1), flush=True)
+        print(f"--- {time.perf_counter() - begun:.1f} s", flush=True)
+        write(asked.out, result, command)
+
+    def late() -> bool:
+        return time.perf_counter() - begun > asked.limit
+
+    # The first fit on a card waits for its libraries.
+    fit(draw_counts(20_000 // asked.shrink, 2_000 // asked.shrink, 250, device)[0], device)
+    keep({"warm_up_seconds": round(time.perf_counter() - begun, 2)})
+    for name, (n_rows, n_columns, n_drawn) in SIZES.items():
+        shape = n_rows // asked.shrink, n_columns // asked.shrink
+        if late():
+            continue
+        X, rows = draw_counts(*shape, n_drawn // asked.shrink, device)
+        wait(device)
+        small = name == next(iter(SIZES))
+        gpu = measure(name, X, rows, device, watched=True)
+        found = gpu.pop("model")
+        keep({"cells": [*result["cells"], gpu]})
+        if small:
+            host = to_scipy(X)
+            del X
+            from_host = measure(name, host, rows, device, watched=True)
+            from_host.pop("model")
+            keep({"cells": [*result["cells"], from_host]})
+            cpu, seconds = fit(host, None, max(asked.jobs))
+            keep({
+                "numpy": {"matrix": name, "threads": max(asked.jobs), "seconds": round(seconds, 2),
+                          "labels_that_differ": differ(found, cpu)}
+            })  # fmt: skip
+            del host, cpu
+    if not late():
+        keep({"cores": on_cores(100_000 // asked.shrink, tuple(asked.jobs))})
+    print(f"stored {asked.out}")
+
+
+if __name__ == "__main__":
+    main()

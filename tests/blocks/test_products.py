@@ -1,0 +1,75 @@
+"""Products in parts on several threads, and profiles that are brought up to date."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot import TransportCoclustering
+from ccot.blocks import axes, products
+from ccot.blocks.problem import make_problem
+from ccot.blocks.products import multiply, multiply_transposed, rows_of, transpose
+from ccot.runtime.backends import NUMPY
+
+
+@pytest.fixture
+def matrix(monkeypatch):
+    monkeypatch.setattr(products, "_ENTRIES", 60)
+    monkeypatch.setattr(axes, "_CACHE_ENTRIES", 60)
+    rng = np.random.default_rng(0)
+    return sp.csr_array(rng.poisson(0.3, (90, 40)).astype(float))
+
+
+def test_products_are_the_same_on_every_number_of_threads(matrix):
+    rng = np.random.default_rng(1)
+    short, long = rng.normal(size=(40, 5)), rng.normal(size=(90, 5))
+    np.testing.assert_allclose(multiply(matrix, short), matrix.toarray() @ short)
+    np.testing.assert_allclose(multiply_transposed(matrix, long), matrix.toarray().T @ long)
+    for n_jobs in (2, 5):
+        threads = replace(NUMPY, n_jobs=n_jobs)
+        np.testing.assert_array_equal(multiply(matrix, short, threads), multiply(matrix, short))
+        given = multiply_transposed(matrix, long, threads)
+        np.testing.assert_array_equal(given, multiply_transposed(matrix, long))
+
+
+def test_some_rows_share_their_entries(matrix):
+    some = rows_of(matrix, slice(10, 30))
+    np.testing.assert_array_equal(some.toarray(), matrix.toarray()[10:30])
+    np.testing.assert_array_equal(transpose(some).toarray(), matrix.toarray()[10:30].T)
+    assert np.shares_memory(some.data, matrix.data)
+
+
+@pytest.mark.parametrize(
+    "kinds", [("hard", "hard"), ("hard", "soft"), ("soft", "soft"), ("soft", "hard")]
+)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("grown", [0, 1])
+def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown):
+    """Only what has moved is summed again, if that is little; a cluster may be added."""
+    rng = np.random.default_rng(2)
+    view = make_problem(matrix, "poisson").axes[axis]
+    n_partners = matrix.shape[1 - axis]
+    before = rng.integers(4, size=n_partners)
+    after = before.copy()
+    after[:3] = (after[:3] + 1) % (4 + grown)
+    if grown:
+        after[0] = 4
+    shares = {"hard": lambda labels, k: labels, "soft": lambda labels, k: np.eye(k)[labels]}
+    last = view.profiles(shares[kinds[0]](before, 4), 4)
+    partner = shares[kinds[1]](after, 4 + grown)
+    updated = view._updated(last, partner, 4 + grown)
+    assert updated is not None
+    np.testing.assert_allclose(updated, view._total(partner, 4 + grown), atol=1e-12)
+    assert view._updated(last, shares["hard"](after[::-1] * 0, 4 + grown), 4 + grown) is None
+    assert view._updated(last, shares["hard"](after % 3, 3), 3) is None
+
+
+def test_labels_are_the_same_on_every_number_of_threads(matrix):
+    one, two = (
+        TransportCoclustering(random_state=0, n_init=3, n_jobs=n_jobs).fit(matrix)
+        for n_jobs in (1, 2)
+    )
+    np.testing.assert_array_equal(one.row_labels_, two.row_labels_)
+    np.testing.assert_array_equal(one.column_labels_, two.column_labels_)
+    assert one.icl_ == two.icl_

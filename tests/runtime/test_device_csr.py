@@ -1,0 +1,130 @@
+"""Sparse matrices on a device against SciPy's; PyTorch on the CPU stands for every device."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ccot import TransportCoclustering
+from ccot.blocks import fit, start
+from ccot.runtime import device_csr
+from ccot.runtime.backends import choose_backend
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+@pytest.fixture
+def counts():
+    rng = np.random.default_rng(0)
+    matrix = rng.poisson(0.3, (40, 25)).astype(float)
+    matrix[3], matrix[:, 4] = 0, 0
+    return sp.csr_array(matrix)
+
+
+@pytest.fixture
+def sent(counts):
+    return choose_backend("cpu", "float64").send(counts)
+
+
+def test_parts_of_a_matrix_are_scipys(counts, sent):
+    dense = counts.toarray()
+    there = device_csr.transposed(sent)
+    np.testing.assert_array_equal(device_csr.to_scipy(there).toarray(), dense.T)
+    np.testing.assert_allclose(device_csr.row_sums(sent), dense.sum(axis=1))
+    np.testing.assert_array_equal(device_csr.row_numbers(sent), counts.tocoo().row)
+    assert device_csr.n_stored(sent) == counts.nnz
+    members = np.array([7, 3, 3, 30])
+    taken = device_csr.take_rows(sent, sent.col_indices().new_tensor(members).long())
+    np.testing.assert_array_equal(device_csr.to_scipy(taken).toarray(), dense[members])
+
+
+def test_rows_and_columns_are_scaled(counts, sent):
+    rng = np.random.default_rng(1)
+    rows, columns = rng.uniform(size=40), rng.uniform(size=25)
+    tensor = sent.values().new_tensor
+    scaled = device_csr.to_scipy(device_csr.scaled(sent, tensor(rows), tensor(columns)))
+    np.testing.assert_allclose(scaled.toarray(), rows[:, None] * counts.toarray() * columns)
+
+
+def test_blocks_are_summed(counts, sent):
+    rng = np.random.default_rng(2)
+    rows, columns = np.eye(3)[rng.integers(3, size=40)], np.eye(2)[rng.integers(2, size=25)]
+    expected = rows.T @ counts.toarray() @ columns
+    np.testing.assert_allclose(device_csr.sum_blocks(sent, rows, columns), expected)
+
+
+def test_matrices_of_cupy_are_taken_where_they_are(counts):
+    class Rows:
+        indptr, indices, data, shape = counts.indptr, counts.indices, counts.data, counts.shape
+
+        def tocsr(self):
+            return self
+
+    Rows.__module__ = "cupyx.scipy.sparse._csr"
+    given = device_csr.as_device_csr(Rows())
+    np.testing.assert_array_equal(device_csr.to_scipy(given).toarray(), counts.toarray())
+    assert given.values().data_ptr() == counts.data.ctypes.data
+    assert device_csr.as_device_csr(counts) is None
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """Counts of a test are enough for a device."""
+    monkeypatch.setattr(fit, "HERE_ENTRIES", 0)
+    monkeypatch.setattr(start, "HERE_ENTRIES", 0)
+
+
+def sparse_counts():
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(3, size=120), rng.integers(2, size=70)
+    means = np.array([[0.02, 0.5], [0.5, 0.05], [0.1, 0.1]])
+    return sp.csr_array(rng.poisson(means[rows][:, columns]).astype(float))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"criterion": "reproducibility"}, {"n_row_clusters": 3, "n_column_clusters": 2},
+     {"scale": "none"}, {"family": "poisson"}],
+    ids=str,
+)  # fmt: skip
+def test_counts_on_a_device_have_the_labels_of_numpy(params, few_are_many, monkeypatch):
+    X = sparse_counts()
+    sent = choose_backend("cpu", "float32").send(X.astype(np.float32))
+    expected = TransportCoclustering(random_state=0, n_init=3, **params).fit(X)
+    segment, segmented = start._segment_on_device, []
+    watched = lambda *given: segmented.append(1) or segment(*given)  # noqa: E731
+    monkeypatch.setattr(start, "_segment_on_device", watched)
+    for given, device in ((X, "cpu"), (sent, None)):
+        model = TransportCoclustering(random_state=0, n_init=3, device=device, **params).fit(given)
+        assert segmented
+        segmented.clear()
+        np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
+        np.testing.assert_array_equal(model.column_labels_, expected.column_labels_)
+        # Halves of so small a matrix have equal points, of which rounding chooses.
+        atol = 0.1 if "criterion" in params else 1e-8
+        np.testing.assert_allclose(model.row_confidence_, expected.row_confidence_, atol=atol)
+        np.testing.assert_allclose(model.block_means_, expected.block_means_)
+        assert model.family_reason_ == expected.family_reason_
+        assert str(model.preparation_) == str(expected.preparation_)
+        assert model.describe_clusters().equals(expected.describe_clusters())
+
+
+@pytest.mark.parametrize(
+    ("change", "params"),
+    [(lambda X: -X, {}), (lambda X: X, {"family": "gaussian"}), (lambda X: X, {"scale": "log"}),
+     (lambda X: 1e60 * X, {}), (lambda X: 0 * X, {})],
+)  # fmt: skip
+def test_other_matrices_on_a_device_are_fitted_as_those_in_memory(change, params, few_are_many):
+    X = sp.csr_array(change(sparse_counts()))
+    sent = choose_backend("cpu", "float64").send(X)
+    model, expected = (
+        TransportCoclustering(random_state=0, n_init=2, **params).fit(one) for one in (sent, X)
+    )
+    np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
+    np.testing.assert_array_equal(model.predict(sent), expected.predict(X))
+
+
+def test_what_is_wrong_on_a_device_is_said():
+    X = sparse_counts()
+    X.data[5] = np.inf
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        TransportCoclustering().fit(choose_backend("cpu", "float64").send(X))
