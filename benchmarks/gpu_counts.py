@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from benchmarks.gpu_transport import card, differ, write
-from benchmarks.large_blocks import CONTRAST, DENSE, planted_counts
+from benchmarks.large_blocks import CONTRAST, DENSE
 from benchmarks.record import RESULTS
 from ccot import TransportCoclustering
 from ccot.blocks import fit as fitting
@@ -169,32 +169,23 @@ def measure(name: str, X: Any, rows: np.ndarray, device: str, watched: bool) -> 
         "clusters": [model.n_row_clusters_, model.n_column_clusters_],
         "row_error": round(error_rate(rows, model.row_labels_), 5),
     }
-    if not watched:
-        return cell | {"model": model}
     with timed_phases(device) as phases:
         cell["seconds_by_phase_waiting"] = round(fit(X, device)[1], 3)
     cell["phases"] = {phase: round(took, 3) for phase, took in phases.items() if took}
     if on_gpu:
         cell |= watch_kernels(X, device)
-    return cell | {"host": watch_host(X, device), "model": model}
+    if watched:
+        cell["host"] = watch_host(X, device)
+    return cell | {"model": model}
 
 
-def on_cores(n_rows: int, numbers: tuple[int, ...]) -> dict:
-    """Fit the same counts with NumPy on several numbers of threads."""
-    X, rows, _ = planted_counts(n_rows)
-    seconds, models = {}, []
-    for n_jobs in numbers:
-        begun = time.process_time()
-        model, took = fit(X, None, n_jobs)
-        seconds[n_jobs] = [round(took, 2), round(time.process_time() - begun, 2)]
-        models.append(model)
-        print(n_jobs, "threads", seconds[n_jobs], flush=True)
+def beside_numpy(X: Any, found: Any, n_jobs: int) -> dict:
+    """Fit the same counts with NumPy on some threads, and compare the labels."""
+    model, seconds = fit(X, None, n_jobs)
     return {
-        "shape": list(X.shape),
-        "entries": int(X.nnz),
-        "seconds_and_processor_time": seconds,
-        "labels_that_differ": [differ(models[0], other) for other in models[1:]],
-        "row_error": round(error_rate(rows, models[0].row_labels_), 5),
+        "threads": n_jobs,
+        "seconds": round(seconds, 2),
+        "labels_that_differ": differ(found, model),
     }
 
 
@@ -204,7 +195,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--limit", type=float, default=1e9, metavar="SECONDS")
     parser.add_argument("--shrink", type=int, default=1, help="divide rows and columns, to try")
-    parser.add_argument("--jobs", type=int, nargs="+", default=(1, 2, 16))
+    parser.add_argument("--jobs", type=int, nargs="*", default=(1, 16), help="threads of NumPy")
+    parser.add_argument("--sizes", type=int, default=len(SIZES), help="how many of the sizes")
     asked = parser.parse_args()
     begun, device = time.perf_counter(), asked.device
     result: dict[str, Any] = {"card": card(device), "cells": []}
@@ -215,7 +207,7 @@ def main() -> None:
     def keep(part: dict) -> None:
         shown = part | {"cells": part["cells"][-1:]} if "cells" in part else part
         result.update(part)
-        print(json.dumps(shown, indent=1), flush=True)
+        print(json.dumps(shown), flush=True)
         print(f"--- {time.perf_counter() - begun:.1f} s", flush=True)
         write(asked.out, result, command)
 
@@ -225,14 +217,14 @@ def main() -> None:
     # The first fit on a card waits for its libraries.
     fit(draw_counts(20_000 // asked.shrink, 2_000 // asked.shrink, 250, device)[0], device)
     keep({"warm_up_seconds": round(time.perf_counter() - begun, 2)})
-    for name, (n_rows, n_columns, n_drawn) in SIZES.items():
+    for name, (n_rows, n_columns, n_drawn) in list(SIZES.items())[: asked.sizes]:
         shape = n_rows // asked.shrink, n_columns // asked.shrink
         if late():
             continue
         X, rows = draw_counts(*shape, n_drawn // asked.shrink, device)
         wait(device)
         small = name == next(iter(SIZES))
-        gpu = measure(name, X, rows, device, watched=True)
+        gpu = measure(name, X, rows, device, watched=small)
         found = gpu.pop("model")
         keep({"cells": [*result["cells"], gpu]})
         if small:
@@ -241,14 +233,10 @@ def main() -> None:
             from_host = measure(name, host, rows, device, watched=True)
             from_host.pop("model")
             keep({"cells": [*result["cells"], from_host]})
-            cpu, seconds = fit(host, None, max(asked.jobs))
-            keep({
-                "numpy": {"matrix": name, "threads": max(asked.jobs), "seconds": round(seconds, 2),
-                          "labels_that_differ": differ(found, cpu)}
-            })  # fmt: skip
-            del host, cpu
-    if not late():
-        keep({"cores": on_cores(100_000 // asked.shrink, tuple(asked.jobs))})
+            for n_jobs in asked.jobs:
+                numpy = result.get("numpy", [])
+                keep({"numpy": [*numpy, beside_numpy(host, found, n_jobs)]})
+            del host
     print(f"stored {asked.out}")
 
 

@@ -11,7 +11,6 @@ from ccot.blocks.problem import (
     make_blocks,
     make_problem,
     pearson_dispersion,
-    relabel_side,
 )
 from ccot.blocks.products import row_parts
 from tests.blocks.matrices import sum_blocks
@@ -194,20 +193,6 @@ def test_points_without_entries_are_empty():
 def test_dispersion_can_be_replaced(planted, family):
     problem = make_problem(planted[0], family)
     assert problem.with_dispersion(2.5) == replace(problem, dispersion=2.5)
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_other_labels_on_one_side_need_no_other_look(planted, family, axis):
-    X, rows, columns = planted
-    problem = make_problem(X, family)
-    blocks = make_blocks(problem, rows, columns)
-    other = np.random.default_rng(1).integers(0, 4, X.shape[axis]) * 2
-    profiles = problem.axes[axis].profiles(blocks.labels[1 - axis], blocks.shape[1 - axis])
-    given = relabel_side(blocks, profiles, axis, other)
-    expected = make_blocks(problem, *((other, columns) if axis == 0 else (rows, other)))
-    np.testing.assert_array_equal(given.labels[axis], expected.labels[axis])
-    np.testing.assert_allclose(given.total, expected.total, rtol=1e-12)
-    np.testing.assert_allclose(given.exposure, expected.exposure, rtol=1e-12)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])

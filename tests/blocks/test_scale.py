@@ -63,8 +63,8 @@ def test_the_prior_of_means_does_not_depend_on_the_unit_of_weights(weighted):
 
 
 def test_splits_do_not_depend_on_the_unit_of_weights(weighted):
-    problems, _, columns = weighted
-    one, other = (_leading_half(p, p.axes[0].profiles(columns, 3)) for p in problems)
+    problems, rows, columns = weighted
+    one, other = (_leading_half(p, p.axes[0].profiles(columns, 3), 0 * rows, 1) for p in problems)
     np.testing.assert_array_equal(one, other)
 
 
@@ -73,7 +73,7 @@ def test_splits_do_not_depend_on_the_unit_of_amounts():
     X, rows, _ = matrix("poisson", n_rows=40)
     X = np.linspace(0.3, 2.0, 20)[:, None] ** 4 * X[rows == 0]
     one, other = (
-        _leading_half(p, p.axes[0].profiles(np.arange(15), 15))
+        _leading_half(p, p.axes[0].profiles(np.arange(15), 15), np.zeros(20, int), 1)
         for p in (make_problem(unit * X, "poisson") for unit in (1.0, UNIT))
     )
     np.testing.assert_array_equal(one, other)

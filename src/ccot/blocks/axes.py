@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
 from ccot.blocks.products import multiply, multiply_transposed, row_parts, rows_of
+from ccot.runtime import device_csr
 from ccot.runtime.backends import NUMPY, Backend, fall_back
 from ccot.runtime.device_csr import is_device_csr
 from ccot.runtime.types import Array, Matrix, is_sparse
@@ -59,6 +60,14 @@ class Profiles:
         else:
             gain -= self.exposure[:, None] * send(cumulant @ self.pooled)
         return gain
+
+    def own_gain(self, natural: np.ndarray, cumulant: np.ndarray, own: Array) -> Array:
+        """Return the log-likelihood of every point under the parameters of its own cluster."""
+        xp, send = self.backend.xp, self.backend.send
+        gain = xp.sum(self.total * send(natural)[own], axis=1)
+        if self.pooled is None:
+            return gain - xp.sum(self.exposure * send(cumulant)[own], axis=1)
+        return gain - self.exposure * send(cumulant @ self.pooled)[own]
 
     def take(self, members: np.ndarray | slice) -> Profiles:
         """Return the profiles of some of the points."""
@@ -110,14 +119,15 @@ class AxisView:
         """
         if self.copy is not None:
             return self.copy.profiles(partner, n_partners)
-        partner = _bring(self.backend, partner, n_partners)
+        partner = self.backend.send(partner)
         total = None if last is None else self._updated(last, partner, n_partners)
         if total is None:
             total = self._total(partner, n_partners)
         if self.observed is not None:
             seen = _collapse(self.observed, partner, n_partners, self.backend)
             return Profiles(total, seen, None, self.backend)
-        pooled = self.backend.fetch(_pool(self.partner_exposure, partner, n_partners))
+        shares = _bring(self.backend, partner, n_partners)
+        pooled = self.backend.fetch(_pool(self.partner_exposure, shares, n_partners))
         return Profiles(total, self.exposure, pooled, self.backend, partner)
 
     def _total(self, partner: Array, n_partners: int) -> Array:
@@ -182,7 +192,7 @@ class AxisView:
         if backend.device is not None:
             columns = _shares(backend, partner, shape[1]) * partner_scale[:, None]
             rows = _shares(backend, own, shape[0]) * own_scale[:, None]
-            return backend.fetch(rows.T @ (backend.squared(self.values) @ columns))
+            return backend.fetch(rows.T @ multiply(backend.squared(self.values), columns))
         for part in row_parts(self.values, _PART_ENTRIES):
             if is_sparse(self.values):
                 values = rows_of(self.values, part)
@@ -240,7 +250,9 @@ def has_room(values: Matrix, backend: Backend) -> bool:
 
 def _shares(backend: Backend, labels: Array, n_clusters: int) -> Array:
     """Return labels as shares of zero and one."""
-    return backend.send(np.eye(n_clusters))[backend.send(labels)]
+    if backend.device is None:
+        return np.eye(n_clusters)[labels]
+    return device_csr.shares(backend.send(labels), n_clusters, backend.xp.float64)
 
 
 def _bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
@@ -285,6 +297,10 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
 
 def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backend) -> Array:
     """Sum the columns of a matrix within clusters."""
+    if is_device_csr(matrix) and assignment.ndim == 1:
+        return device_csr.collapse(matrix, assignment, n_clusters)
+    if backend.device is not None:
+        return multiply(matrix, _bring(backend, assignment, n_clusters), backend)
     if isinstance(matrix, np.ndarray):
         shares = assignment if assignment.ndim == 2 else np.eye(n_clusters)[assignment]
         if matrix.flags.c_contiguous:

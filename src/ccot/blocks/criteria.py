@@ -168,33 +168,27 @@ def best_cuts(
     problem: BlockProblem, blocks: Blocks, hierarchy: Hierarchy, given: Numbers = (None, None)
 ) -> list[Candidate]:
     """Score all pairs of cuts of a hierarchy by ICL, best first."""
-    nodes, parts = hierarchy.nodes(0)
-    row_sizes = nodes @ np.bincount(blocks.labels[0])
-    row_shares = _by_level(xlogy(row_sizes, row_sizes / len(blocks.labels[0])), parts)
-    column_sizes = np.bincount(blocks.labels[1])
-    wanted_rows, wanted_columns = (
-        range(1, finest + 1) if number is None else (min(number, finest),)
-        for finest, number in zip(blocks.shape, given, strict=True)
+    (rows, row_parts), (columns, column_parts) = (hierarchy.nodes(axis) for axis in (0, 1))
+    table = (rows @ part @ columns.T for part in (blocks.total, blocks.exposure))
+    held = _by_level(_by_level(problem.information(*table), row_parts).T, column_parts)
+    row_shares, column_shares = (
+        _by_level(xlogy(sizes, sizes / len(labels)), parts)
+        for labels, sizes, parts in (
+            (blocks.labels[0], rows @ np.bincount(blocks.labels[0]), row_parts),
+            (blocks.labels[1], columns @ np.bincount(blocks.labels[1]), column_parts),
+        )
     )
-    scores = np.full((len(wanted_columns), len(wanted_rows)), -np.inf)
-    for index, m in enumerate(wanted_columns):
-        cut = np.eye(m)[hierarchy.cut(1, m)]
-        table = nodes @ (blocks.total @ cut), nodes @ (blocks.exposure @ cut)
-        held = _by_level(problem.information(*table).sum(axis=1), parts)
-        score = log_likelihood(problem, held) + row_shares + _log_shares(column_sizes @ cut)
-        score = score - _price((np.arange(1, len(score) + 1), m), problem, labels=True)
-        scores[index] = score[np.array(wanted_rows) - 1]
-    allowed = [
-        given != (None, None) or not is_saturated(problem, (g, m))
-        for m in wanted_columns
-        for g in wanted_rows
-    ]
+    # Numbers of row clusters along the second axis, of column clusters along the first.
+    g, m = np.arange(1, len(row_shares) + 1), np.arange(1, len(column_shares) + 1)[:, None]
+    scores = log_likelihood(problem, held) + row_shares + column_shares[:, None]
+    scores = scores - _price((g, m), problem, labels=True)
+    allowed = (g * m == 1) | (2 * g * m <= problem.n_observed) | (given != (None, None))
+    for number, wanted in zip((g, m), given, strict=True):
+        allowed = allowed & (wanted is None or number == min(wanted, number.size))
     order = np.argsort(-scores, axis=None, kind="stable")
-    order = order[np.array(allowed)[order]][:_N_CUTS]
+    order = order[allowed.ravel()[order]][:_N_CUTS]
     pairs = zip(*np.unravel_index(order, scores.shape), strict=True)
-    return [
-        Candidate(wanted_rows[g], wanted_columns[m], float(scores[m, g]), "icl") for m, g in pairs
-    ]
+    return [Candidate(int(i) + 1, int(j) + 1, float(scores[j, i]), "icl") for j, i in pairs]
 
 
 def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
@@ -248,10 +242,9 @@ def _price(shape: tuple[Any, Any], problem: BlockProblem, labels: bool) -> Any:
 
 
 def _by_level(node_values: np.ndarray, parts: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Sum a value of nodes over the clusters of every cut; entry g - 1 is for g clusters."""
+    """Sum values of nodes over the clusters of every cut; entry g - 1 is for g clusters."""
     n_leaves = len(node_values) - len(parts)
-    change = [
-        node_values[n_leaves + step] - node_values[first] - node_values[second]
-        for step, (first, second) in enumerate(parts)
-    ]
-    return (node_values[:n_leaves].sum() + np.concatenate([[0.0], np.cumsum(change)]))[::-1]
+    finest = node_values[:n_leaves].sum(axis=0, keepdims=True)
+    first, second = np.array(parts, dtype=np.intp).reshape(-1, 2).T
+    change = node_values[n_leaves:] - node_values[first] - node_values[second]
+    return np.concatenate([finest, finest + np.cumsum(change, axis=0)])[::-1]

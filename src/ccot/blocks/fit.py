@@ -163,7 +163,7 @@ def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
     backend = choose_backend(device, "float64")
     if backend.device is not None and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
         there = X.to(device) if given else backend.send(sp.csr_array(X))
-        there = with_values(there, there.values().to(backend.dtype("float64")))
+        there = with_values(there, there.values().to(backend.xp.float64))
         if prepare.are_device_counts(there, family, settings.scale, settings.center):
             return there
     return to_scipy(X) if given else X

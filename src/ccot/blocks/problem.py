@@ -178,15 +178,6 @@ def make_blocks(
     return Blocks(labels, total, exposure, n_sweeps)
 
 
-def relabel_side(blocks: Blocks, profiles: Profiles, axis: int, labels: np.ndarray) -> Blocks:
-    """Return blocks with other labels on one side, whose profiles over the other are known."""
-    labels = compact(labels)
-    total, exposure = profiles.blocks(labels, int(labels.max()) + 1)
-    if axis:
-        total, exposure = total.T, exposure.T
-    return Blocks(blocks.relabelled(axis, labels), total, exposure)
-
-
 class Informed(Protocol):
     """Whatever says how much information blocks hold."""
 

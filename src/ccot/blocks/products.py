@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.runtime import device_csr
 from ccot.runtime.backends import NUMPY, Backend
 from ccot.runtime.device_csr import is_device_csr, n_stored
 from ccot.runtime.types import Matrix, is_sparse
@@ -21,6 +22,8 @@ _ENTRIES, _MOST_PARTS = 2**20, 16
 
 def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
     """Return the product of a matrix and a dense one."""
+    if is_device_csr(matrix):
+        return device_csr.multiply(matrix, dense)
     if backend.n_jobs == 1 or not is_sparse(matrix):
         return matrix @ dense
     parts = row_parts(matrix, _ENTRIES)

@@ -11,9 +11,8 @@ import numpy as np
 from ccot.blocks.axes import Profiles, compact, set_apart
 from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
-from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks, relabel_side
+from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks
 from ccot.blocks.reproducibility import adjusted_rand
-from ccot.blocks.spectrum import thin_svd
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
 from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, in_threads
@@ -118,37 +117,69 @@ def _splits(
     problem: BlockProblem, blocks: Blocks, axis: int, profiles: Profiles
 ) -> Iterator[Blocks]:
     """Split each cluster in two along the leading direction of its members' block profiles."""
-    own = blocks.labels[axis]
-    for cluster in range(blocks.shape[axis]):
-        members = np.flatnonzero(own == cluster)
-        half = _two_way(problem, profiles.take(members)) if len(members) > 1 else None
-        if half is not None:
-            labels = own.copy()
-            labels[members[half]] = blocks.shape[axis]
-            yield relabel_side(blocks, profiles, axis, labels)
+    own, n_clusters = blocks.labels[axis], blocks.shape[axis]
+    half = _halve(problem, profiles, own, n_clusters)
+    names = 2 * own + half
+    halves = profiles.blocks(names, 2 * n_clusters)
+    sizes = np.bincount(names, minlength=2 * n_clusters)
+    for cluster in np.flatnonzero((sizes[::2] > 0) & (sizes[1::2] > 0)).tolist():
+        labels = np.where(names == 2 * cluster + 1, n_clusters, own)
+        total, exposure = (_with_split(table, cluster) for table in halves)
+        table = (total.T, exposure.T) if axis else (total, exposure)
+        yield Blocks(blocks.relabelled(axis, labels), *table)
 
 
-def _two_way(problem: BlockProblem, profiles: Profiles) -> np.ndarray | None:
-    """Split points in two by the family's own likelihood; None where one half stays empty."""
-    xp = profiles.backend.xp
-    half = _leading_half(problem, profiles)
+def _with_split(halves: np.ndarray, cluster: int) -> np.ndarray:
+    """Return a table of clusters of which one is split; its second half comes last."""
+    table = np.vstack([halves[::2] + halves[1::2], halves[2 * cluster + 1]])
+    table[cluster] = halves[2 * cluster]
+    return table
+
+
+def _halve(
+    problem: BlockProblem, profiles: Profiles, labels: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Split the points of all clusters in two, 0 and 1, by the family's own likelihood."""
+    xp, send = profiles.backend.xp, profiles.backend.send
+    own, whole = send(labels), np.zeros(n_clusters, bool)
+    half = _leading_half(problem, profiles, own, n_clusters)
     for _ in range(_SPLIT_SWEEPS):
-        if half.min() == half.max():
-            return None
-        gain = profiles.gain(*problem.terms(*profiles.blocks(half, 2)))
-        moved = xp.argmax(gain, axis=1)
-        if not xp.any(moved != half):
+        names = 2 * own + half
+        sizes = to_numpy(xp.bincount(names, minlength=2 * n_clusters))
+        # What was left whole stays so.
+        whole |= (sizes[::2] == 0) | (sizes[1::2] == 0)
+        natural, cumulant = problem.terms(*profiles.blocks(names, 2 * n_clusters))
+        gain = profiles.own_gain(natural[1::2] - natural[::2], cumulant[1::2] - cumulant[::2], own)
+        moved = xp.where(send(whole)[own], 0, xp.astype(gain > 0, half.dtype))
+        if not bool(xp.any(moved != half)):
             break
         half = moved
-    return None if half.min() == half.max() else to_numpy(half).astype(bool)
+    return to_numpy(half)
 
 
-def _leading_half(problem: BlockProblem, profiles: Profiles) -> Array:
-    xp, send = profiles.backend.xp, profiles.backend.send
-    total, exposure = profiles.total, profiles.full_exposure()
-    pooled = xp.sum(total, axis=0) / xp.clip(xp.sum(exposure, axis=0), 1e-300, None)
-    residual = (total - exposure * pooled) / xp.sqrt(xp.clip(exposure, 1e-300, None))
+def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clusters: int) -> Array:
+    """Tell, by 0 and 1, which points are beyond their cluster's median in its leading direction."""
+    xp, send, fetch = profiles.backend.xp, profiles.backend.send, profiles.backend.fetch
+    order = xp.argsort(own, stable=True)
+    ends = np.cumsum(fetch(xp.bincount(own, minlength=n_clusters)))
+    parts = [slice(*pair) for pair in zip(np.append(0, ends[:-1]), ends, strict=True)]
+    total, exposure = profiles.blocks(own, n_clusters)
+    means = total / np.maximum(exposure, 1e-300)
+    profiles, own = profiles.take(order), own[order]
+    exposure = profiles.full_exposure()
+    residual = profiles.total - exposure * send(means)[own]
+    residual /= xp.sqrt(xp.clip(exposure, 1e-300, None))
     if problem.family == "poisson":
-        residual /= xp.sqrt(xp.clip(xp.abs(pooled), 1e-12, None))
-    leading = to_numpy(thin_svd(residual - xp.mean(residual, axis=0), profiles.backend)[0][:, 0])
-    return send((leading > np.median(leading)).astype(np.int64))
+        residual /= send(np.sqrt(np.maximum(np.abs(means), 1e-12)))[own]
+    products = []
+    for part in parts:
+        residual[part] -= xp.mean(residual[part], axis=0)
+        products.append(residual[part].T @ residual[part])
+    # The leading left singular vectors, by way of the right ones, which are short.
+    leading = np.linalg.eigh(fetch(xp.stack(products)))[1][:, :, -1]
+    scores = xp.sum(residual * send(leading)[own], axis=1)
+    known = fetch(scores)
+    medians = np.array([np.median(known[part]) for part in parts])
+    half = xp.empty_like(own)
+    half[order] = xp.astype(scores > send(medians)[own], own.dtype)
+    return half

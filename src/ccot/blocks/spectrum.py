@@ -82,9 +82,11 @@ def _search(
     linalg = namespace(basis).linalg
     for _ in range(_ROUNDS):
         basis = linalg.qr(back(forth(basis)))[0]
-    basis = linalg.qr(forth(basis))[0]
-    left, values, right = linalg.svd(back(basis).T, full_matrices=False)
-    return basis @ left[:, :rank], to_numpy(values[:rank]), right[:rank].T
+    long = linalg.qr(forth(basis))[0]
+    short, triangle = linalg.qr(back(long))
+    # Short times triangle is the transposed matrix times long; the triangle is small.
+    left, values, right = linalg.svd(triangle)
+    return long @ right[:rank].T, to_numpy(values[:rank]), short @ left[:, :rank]
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:

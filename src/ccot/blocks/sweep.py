@@ -128,19 +128,19 @@ def assign(
     """Return the points' best clusters as the blocks stand, and how sure they are."""
     held, own = blocks.assignments, blocks.labels[axis]
     profiles = problem.axes[axis].profiles(held[1 - axis], blocks.shape[1 - axis])
-    plan = to_numpy(_transport(problem, profiles, held[axis], blocks.shape[axis], 1.0))
-    labels = plan.argmax(axis=1)
+    plan = _transport(problem, profiles, held[axis], blocks.shape[axis], 1.0)
+    labels = to_numpy(plan.argmax(axis=1))
     if balanced or not np.bincount(labels, minlength=blocks.shape[axis]).all():
         labels = own
     # Where sweeps ended soft the plan is there, and knows more than one made of its blocks alone.
-    plan = to_numpy(held[axis]) if held[axis].ndim == 2 else plan
+    plan = held[axis] if held[axis].ndim == 2 else plan
     return labels, excess_share(plan, labels, problem.axes[axis].is_empty())
 
 
-def excess_share(plan: np.ndarray, own: np.ndarray, is_empty: np.ndarray) -> np.ndarray:
+def excess_share(plan: Array, own: np.ndarray, is_empty: np.ndarray) -> np.ndarray:
     """Return how far the share of a point's own cluster exceeds chance; 0 for empty points."""
     n_clusters = plan.shape[1]
-    share = plan[np.arange(len(own)), own]
+    share = to_numpy(plan[np.arange(len(own)), own])
     if n_clusters > 1:
         share = np.clip((share - 1 / n_clusters) / (1 - 1 / n_clusters), 0.0, 1.0)
     return np.where(is_empty, 0.0, share)

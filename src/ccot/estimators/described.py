@@ -190,7 +190,7 @@ class DescribedClusters:
             if matrix.shape[0] > MAX_NAMED_ROWS:
                 return self
             matrix = matrix.rows(np.arange(matrix.shape[0]))
-        if not is_sparse(matrix) and matrix.size <= _COPIED:
+        if isinstance(matrix, np.ndarray) and matrix.size <= _COPIED:
             self._to_describe = matrix.copy()
         else:
             self._kept_portraits = self._describe_matrix(matrix)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -55,6 +57,35 @@ def n_stored(matrix: Any) -> int:
     return matrix.values().shape[0]
 
 
+def multiply(matrix: Any, dense: Array) -> Array:
+    """Return the product of a matrix and a narrow dense one."""
+    kernel = _kernel() if matrix.is_cuda else None
+    return matrix @ dense if kernel is None else kernel(matrix, dense, dense.shape[1])
+
+
+def collapse(matrix: Any, labels: Array, n_clusters: int) -> Array:
+    """Return the columns of a matrix summed within clusters."""
+    kernel = _kernel() if matrix.is_cuda else None
+    if kernel is None:
+        return matrix @ shares(labels, n_clusters, matrix.dtype)
+    return kernel(matrix, labels, n_clusters)
+
+
+def shares(labels: Array, n_clusters: int, dtype: Any) -> Array:
+    """Return labels as shares of zero and one."""
+    names = labels.new_ones(n_clusters).cumsum(0) - 1
+    return (labels[:, None] == names).to(dtype)
+
+
+@cache
+def _kernel() -> Callable[[Any, Array, int], Array] | None:
+    """Return what is faster than the products of PyTorch, where Triton is installed."""
+    try:
+        return importlib.import_module("ccot.runtime.kernels").collapse
+    except ImportError:
+        return None
+
+
 def by_row(matrix: Any, vector: Array) -> Array:
     """Return the value of its row for every entry."""
     return vector.repeat_interleave(matrix.crow_indices().diff(), output_size=n_stored(matrix))
@@ -68,7 +99,7 @@ def row_numbers(matrix: Any) -> Array:
 
 def row_sums(matrix: Any) -> Array:
     """Return the sum of every row."""
-    return (matrix @ matrix.values().new_ones((matrix.shape[1], 1)))[:, 0]
+    return multiply(matrix, matrix.values().new_ones((matrix.shape[1], 1)))[:, 0]
 
 
 def transposed(matrix: Any) -> Any:
@@ -104,4 +135,4 @@ def take_rows(matrix: Any, members: Array) -> Any:
 def sum_blocks(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return sums over blocks, given the shares of rows and columns in them."""
     tensor = matrix.values().new_tensor
-    return (tensor(rows).T @ (matrix @ tensor(columns))).cpu().numpy()
+    return (tensor(rows).T @ multiply(matrix, tensor(columns))).cpu().numpy()
