@@ -13,8 +13,10 @@ from ccot.blocks.fit import BlockSettings
 from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.preparation import Preparation, choose_preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
+from ccot.blocks.refine import same_partitions
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.sweep import assign, settle, sweep
+from ccot.blocks.tap import soft_sweep
 from ccot.metrics import error_rate
 from ccot.runtime.run import Checkpoint, Run
 from tests.blocks.matrices import draw, seeded, solve_blocks
@@ -339,11 +341,22 @@ def test_sides_are_cut_against_the_finest_clusters_of_the_other(small, family, n
         assert information(problem, view) == pytest.approx(best, rel=1e-9)
 
 
-def test_cuts_have_the_numbers_even_where_clusters_got_lost(small, family):
+def test_cuts_have_the_numbers_even_where_clusters_got_lost(small, family, monkeypatch):
     _, problem, starts = begin(small[0], family, n_init=1)
+    options = []
+
+    def watched(*given, **asked):
+        options.append(asked)
+        return sweep(*given, **asked)
+
+    monkeypatch.setattr(fit, "sweep", watched)
     for balanced in (False, True):
         settings = BlockSettings(balanced=balanced)
+        options.clear()
         views = fit._fit_by_cut(problem, starts, (20, 17), settings, Run())
+        assert options
+        for one in options:
+            assert one == {"max_iter": 6, "tol": 2e-3, "balanced": balanced}
         assert (views[0].shape[0], views[1].shape[1]) == (20, 17)
         if balanced:
             for axis, view in enumerate(views):
@@ -448,14 +461,20 @@ def test_the_best_cuts_of_every_start_are_settled_and_the_best_of_them_refined(
     settings = BlockSettings(*given, criterion, max_iter=7, tol=1e-4)
     best, _ = fit._fit_by_icl(problem, starts, settings, Run(checkpoint=kept))
     score = partial(icl if criterion == "icl" else evidence, problem)
-    # Three cuts, or two and then two that split both sides.
-    numbers = []
+    # Three cuts, or two and then two that split both sides; none of them twice.
+    distinct = []
     for start in starts:
         cuts = best_cuts(problem, start.fine, start.hierarchy, given)
         crossed = [cut for cut in cuts[2:] if min(cut.numbers) > 1]
-        numbers += cuts[:2] + crossed[:2] if family == "gaussian" else cuts[:3]
+        for cut in cuts[:2] + crossed[:2] if family == "gaussian" else cuts[:3]:
+            blocks = start.cut(cut.numbers)
+            if not any(same_partitions(blocks, other) for other in distinct):
+                distinct.append(blocks)
     settled = kept.named("cut")
-    assert len(settled) == len(numbers)
+    for (_, blocks), cut in zip(settled, distinct, strict=True):
+        expected = soft_sweep(problem, cut)
+        np.testing.assert_array_equal(blocks.labels[0], expected.labels[0])
+        np.testing.assert_array_equal(blocks.labels[1], expected.labels[1])
     leaders = {}
     for _, blocks in settled:
         leaders[blocks.shape] = max(leaders.get(blocks.shape, -np.inf), score(blocks))

@@ -84,6 +84,23 @@ def test_moves_are_limited(planted, family, most, monkeypatch):
     assert sum(found.shape) == 6 + 6 - most
 
 
+def test_splits_that_are_improvements_are_tried_together():
+    """The first proposal has more than one cluster more."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.arange(64) % 8, np.arange(48) % 6
+    X = 9 * rng.normal(size=(8, 6))[rows][:, columns] + rng.normal(size=(64, 48))
+    problem, settled = make_problem(X, "gaussian"), []
+    found = refine(
+        problem,
+        make_blocks(problem, rows % 4, columns % 3),
+        lambda blocks: icl(problem, blocks),
+        lambda blocks, seen: settled.append(blocks.shape) or sweep(problem, blocks),
+        (True, True),
+    )
+    assert found.shape == (8, 6)
+    assert sum(settled[0]) > 4 + 3 + 1
+
+
 def test_two_clusters_of_noise_are_merged():
     problem = make_problem(np.random.default_rng(0).normal(size=(30, 20)), "gaussian")
     blocks = make_blocks(problem, np.arange(30) % 2, np.arange(20) % 2)

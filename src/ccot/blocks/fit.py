@@ -24,7 +24,7 @@ from ccot.blocks.problem import (
     pearson_dispersion,
 )
 from ccot.blocks.products import n_entries
-from ccot.blocks.refine import match_counts, refine
+from ccot.blocks.refine import match_counts, refine, same_partitions
 from ccot.blocks.reproducibility import BothSides, Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from ccot.blocks.spectrum import low_rank
@@ -266,7 +266,9 @@ def _fit_by_icl(
     for start in starts:
         best = criteria.best_cuts(problem, start.fine, start.hierarchy, given)
         best = best[:3] if problem.family != "gaussian" else best[:2] + crossed(best[2:])
-        cuts += [start.cut(cut.numbers) for cut in best]
+        for cut in map(start.cut, (cut.numbers for cut in best)):
+            if not any(same_partitions(cut, other) for other in cuts):
+                cuts.append(cut)
     made = run.each("cut", move, cuts)
     for settled in counted(made, "cuts settled", run.progress, len(cuts)):
         rival = leaders.get(settled.shape)

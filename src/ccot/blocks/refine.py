@@ -21,6 +21,8 @@ from ccot.runtime.types import Array
 _MAX_MOVES = 30
 # Moves worth a sweep: the best as they stand.
 _N_TRIED = 4
+# Splits that are also tried together, where each is an improvement as it stands.
+_N_JOINT = 16
 _SPLIT_SWEEPS = 10
 
 
@@ -50,14 +52,14 @@ def refine(
     """
 
     def move(last: Moved) -> Moved:
-        if any(_same_partitions(last.blocks, other) for other in known):
+        if any(same_partitions(last.blocks, other) for other in known):
             return replace(last, is_last=True)
         labels, shape = last.blocks.labels, last.blocks.shape
         seen = [problem.axes[axis].profiles(labels[1 - axis], shape[1 - axis]) for axis in (0, 1)]
         proposals = ranked(_moves(problem, last.blocks, free, seen), criterion)
-        settled = in_threads(
-            partial(settle, seen=seen), proposals[:_N_TRIED], problem.backend.n_jobs
-        )
+        better = [one for one in proposals[:_N_JOINT] if criterion(one) > last.score]
+        tried = [*_jointly(problem, last.blocks, better), *proposals[:_N_TRIED]]
+        settled = in_threads(partial(settle, seen=seen), tried, problem.backend.n_jobs)
         settled = ranked(settled, criterion)
         best = settled[0] if settled else last.blocks
         score = criterion(best)
@@ -69,7 +71,7 @@ def refine(
     return next(state.blocks for state in states if state.is_last)
 
 
-def _same_partitions(one: Blocks, other: Blocks) -> bool:
+def same_partitions(one: Blocks, other: Blocks) -> bool:
     """Tell whether two co-clusterings differ in the names of their clusters only."""
     pairs = zip(one.labels, other.labels, strict=True)
     return one.shape == other.shape and all(adjusted_rand(*pair) == 1.0 for pair in pairs)
@@ -101,6 +103,19 @@ def _moves(
             if blocks.shape[axis] > 1:
                 yield _merge(problem, blocks, axis)
             yield from _splits(problem, blocks, axis, seen[axis])
+
+
+def _jointly(problem: BlockProblem, blocks: Blocks, moves: list[Blocks]) -> list[Blocks]:
+    """Return all of some moves that are splits as one, if they are several."""
+    labels, shape = [own.copy() for own in blocks.labels], list(blocks.shape)
+    for moved in moves:
+        for axis, (size, own) in enumerate(zip(blocks.shape, moved.labels, strict=True)):
+            if moved.shape[axis] > size:
+                labels[axis][own == size] = shape[axis]
+                shape[axis] += 1
+    return (
+        [make_blocks(problem, labels[0], labels[1])] if sum(shape) > sum(blocks.shape) + 1 else []
+    )
 
 
 def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
