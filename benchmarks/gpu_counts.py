@@ -11,7 +11,9 @@ import argparse
 import cProfile
 import io
 import json
+import os
 import pstats
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -89,6 +91,33 @@ def draw_counts(n_rows: int, n_columns: int, n_drawn: int, device: str) -> tuple
     return make_csr(starts, columns, values, (n_rows, n_columns)), rows.cpu().numpy()
 
 
+class PeakMemory:
+    """How much more memory the process takes at its peak than when the block was entered."""
+
+    def __enter__(self) -> "PeakMemory":
+        self.first = self.largest = self._resident()
+        self.over = threading.Event()
+        self.watch = threading.Thread(target=self._look)
+        self.watch.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.over.set()
+        self.watch.join()
+
+    @property
+    def gigabytes(self) -> float:
+        return round((self.largest - self.first) / 1e9, 2)
+
+    def _look(self) -> None:
+        while not self.over.wait(0.02):
+            self.largest = max(self.largest, self._resident())
+
+    @staticmethod
+    def _resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def fit(X: Any, device: str | None, n_jobs: int | None = None) -> tuple[Any, float]:
     wait(device)
     begun = time.perf_counter()
@@ -157,7 +186,8 @@ def measure(name: str, X: Any, rows: np.ndarray, device: str, watched: bool) -> 
     if on_gpu:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats(device)
-    model, seconds = fit(X, device)
+    with PeakMemory() as host:
+        model, seconds = fit(X, device)
     peak = round(torch.cuda.max_memory_allocated(device) / 1e9, 2) if on_gpu else None
     cell: dict[str, Any] = {
         "matrix": name,
@@ -166,6 +196,7 @@ def measure(name: str, X: Any, rows: np.ndarray, device: str, watched: bool) -> 
         "from": "the card" if isinstance(X, torch.Tensor) else "SciPy",
         "seconds": round(seconds, 3),
         "gpu_gigabytes": peak,
+        "more_gigabytes_in_memory": host.gigabytes,
         "clusters": [model.n_row_clusters_, model.n_column_clusters_],
         "row_error": round(error_rate(rows, model.row_labels_), 5),
     }
@@ -227,16 +258,15 @@ def main() -> None:
         gpu = measure(name, X, rows, device, watched=small)
         found = gpu.pop("model")
         keep({"cells": [*result["cells"], gpu]})
-        if small:
-            host = to_scipy(X)
-            del X
-            from_host = measure(name, host, rows, device, watched=True)
-            from_host.pop("model")
-            keep({"cells": [*result["cells"], from_host]})
-            for n_jobs in asked.jobs:
-                numpy = result.get("numpy", [])
-                keep({"numpy": [*numpy, beside_numpy(host, found, n_jobs)]})
-            del host
+        host = to_scipy(X)
+        del X
+        from_host = measure(name, host, rows, device, watched=small)
+        from_host.pop("model")
+        keep({"cells": [*result["cells"], from_host]})
+        for n_jobs in asked.jobs if small else ():
+            numpy = result.get("numpy", [])
+            keep({"numpy": [*numpy, beside_numpy(host, found, n_jobs)]})
+        del host, found
     print(f"stored {asked.out}")
 
 
