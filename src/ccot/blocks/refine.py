@@ -56,8 +56,10 @@ def refine(
             return replace(last, is_last=True)
         labels, shape = last.blocks.labels, last.blocks.shape
         seen = [problem.axes[axis].profiles(labels[1 - axis], shape[1 - axis]) for axis in (0, 1)]
-        proposals = ranked(_moves(problem, last.blocks, free, seen), criterion)
-        better = [one for one in proposals[:_N_JOINT] if criterion(one) > last.score]
+        found = list(_moves(problem, last.blocks, free, seen))
+        scores = {id(one): criterion(one) for one in found}
+        proposals = ranked(found, lambda one: scores[id(one)])
+        better = [one for one in proposals[:_N_JOINT] if scores[id(one)] > last.score]
         tried = [*_jointly(problem, last.blocks, better), *proposals[:_N_TRIED]]
         settled = in_threads(partial(settle, seen=seen), tried, problem.backend.n_jobs)
         settled = ranked(settled, criterion)

@@ -49,7 +49,9 @@ def to_scipy(matrix: Any) -> sp.csr_array:
     """Bring a matrix to SciPy."""
     parts = matrix.values(), matrix.col_indices(), matrix.crow_indices()
     values, columns, starts = (part.cpu().numpy() for part in parts)
-    return sp.csr_array((values.astype(np.float64), columns, starts), shape=tuple(matrix.shape))
+    return sp.csr_array(
+        (values.astype(np.float64, copy=False), columns, starts), shape=tuple(matrix.shape)
+    )
 
 
 def n_stored(matrix: Any) -> int:
