@@ -151,7 +151,9 @@ def pot_batches(n_draws: int) -> list[dict]:
             squares = on_card[indices]
             costs = dist_batch(squares, squares.mT.contiguous(), metric="sqeuclidean")
             costs /= costs.flatten(1).median(dim=1).values[:, None, None]
-            return solve_batch(costs, REG, tol=1e-6, method=method, grad="detach")
+            # Its plain Sinkhorn makes arrays on the default device.
+            with torch.device("cuda"):
+                return solve_batch(costs, REG, tol=1e-6, method=method, grad="detach")
 
         def own(solver=solver, draws=draws):
             return solver.solve(draws)

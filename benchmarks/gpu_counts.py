@@ -39,6 +39,8 @@ SIZES = {
     "400,000 x 20,000": (400_000, 20_000, 570),
     "1,300,000 x 20,000": (1_300_000, 20_000, 800),
 }
+# Cells of one type are not all alike.
+VARYING = {"100,000 x 20,000, rows vary": ((100_000, 20_000, 490), 0.5)}
 # What is timed, each with the module that calls it.
 PHASES = {
     "checks in memory": (transport.TransportCoclustering, "_check_rows"),
@@ -61,21 +63,29 @@ def wait(device: str | None) -> None:
         torch.cuda.synchronize()
 
 
-def draw_counts(n_rows: int, n_columns: int, n_drawn: int, device: str) -> tuple[Any, np.ndarray]:
-    """Draw counts with 8 x 6 blocks and columns of unlike degrees on a device."""
+def draw_counts(
+    n_rows: int, n_columns: int, n_drawn: int, device: str, spread: float = 0.0
+) -> tuple[Any, np.ndarray]:
+    """Draw counts with 8 x 6 blocks and columns of unlike degrees on a device.
+
+    Rows of one cluster differ by the spread, as cells of one type do: then no number of clusters is
+    the right one, and halves of the data have to tell.
+    """
     generator = torch.Generator(device).manual_seed(0)
     rows = torch.randint(len(DENSE), (n_rows,), device=device, generator=generator)
     n_kinds = int(DENSE.max()) + 1
     ends = torch.linspace(0, n_columns, n_kinds + 1, device=device).long()
     weight = np.ones((len(DENSE), n_kinds))
     np.put_along_axis(weight, DENSE, CONTRAST, axis=1)
-    share = torch.tensor(np.cumsum(weight, axis=1) / weight.sum(axis=1, keepdims=True))
-    share = share.to(device, torch.float32)
+    weight = torch.tensor(weight, device=device, dtype=torch.float32)
     parts = []
     for first in range(0, n_rows, 50_000):
         own = rows[first : first + 50_000]
         drawn = torch.rand((len(own), n_drawn), device=device, generator=generator)
-        kind = (drawn[:, :, None] > share[own][:, None, :-1]).sum(dim=2)
+        noise = torch.randn((len(own), n_kinds), device=device, generator=generator)
+        share = (weight[own] * torch.exp(spread * noise)).cumsum(dim=1)
+        share /= share[:, -1:].clone()
+        kind = (drawn[:, :, None] > share[:, None, :-1]).sum(dim=2)
         within = torch.rand(drawn.shape, device=device, generator=generator) ** 1.5
         places = ends[kind] + (within * (ends[kind + 1] - ends[kind])).long()
         places = places.clamp(max=n_columns - 1).sort(dim=1).values
@@ -267,6 +277,11 @@ def main() -> None:
             numpy = result.get("numpy", [])
             keep({"numpy": [*numpy, beside_numpy(host, found, n_jobs)]})
         del host, found
+    for name, (size, spread) in VARYING.items() if not late() else ():
+        X, rows = draw_counts(*(number // asked.shrink for number in size), device, spread)
+        varying = measure(name, X, rows, device, watched=False)
+        varying.pop("model")
+        keep({"cells": [*result["cells"], varying]})
     print(f"stored {asked.out}")
 
 

@@ -39,8 +39,8 @@ from ccot.runtime.run import Run, counted, in_threads
 from ccot.runtime.types import Matrix, is_sparse
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
-# Sweeps after which proposals of large matrices are compared: each looks at all entries.
-_FEW_SWEEPS = 8
+# Candidates that are refined, and the entries that they may have together.
+_MOST_REFINED, _REFINED_ENTRIES = 4, 2**24
 # Sparse matrices of more cells are not written out.
 _LARGEST_WRITTEN = 2**27
 # More points than this on one side, with no more than so many values each, are searched by a
@@ -271,17 +271,15 @@ def _fit_by_icl(
         for cut in map(start.cut, (cut.numbers for cut in best)):
             if not any(same_partitions(cut, other) for other in cuts):
                 cuts.append(cut)
-    # What is kept goes on to settle at the end.
-    few = {"max_iter": _FEW_SWEEPS} if n_entries(problem.axes[0].values) > HERE_ENTRIES else {}
-    first_moves = partial(move, **few)
-    made = run.each("cut", first_moves, cuts)
+    made = run.each("cut", move, cuts)
     for settled in counted(made, "cuts settled", run.progress, len(cuts)):
         rival = leaders.get(settled.shape)
         best_so_far = settled if rival is None else ranked((rival, settled), criterion)[0]
         leaders[settled.shape] = best_so_far
-    best_first = ranked(leaders.values(), criterion)[:4]
+    n_refined = np.clip(_REFINED_ENTRIES // n_entries(problem.axes[0].values), 1, _MOST_REFINED)
+    best_first = ranked(leaders.values(), criterion)[:n_refined]
     free = given[0] is None, given[1] is None
-    options = criterion, first_moves, free, run.checkpoint
+    options = criterion, move, free, run.checkpoint
     refined: list[Blocks] = []
     for blocks in counted(best_first, "candidates refined", run.progress):
         matched = match_counts(problem, blocks, given)
