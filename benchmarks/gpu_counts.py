@@ -216,7 +216,7 @@ def measure(name: str, X: Any, rows: np.ndarray, device: str, watched: bool) -> 
     if on_gpu:
         cell |= watch_kernels(X, device)
     if watched:
-        cell["host"] = watch_host(X, device)
+        print(*watch_host(X, device), sep="\n")
     return cell | {"model": model}
 
 
