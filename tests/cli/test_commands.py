@@ -95,6 +95,16 @@ def test_reports_with_names_and_annotations(ccot, table, model_file, tmp_path):
     (tmp_path / "known.csv").write_text("kind\nweed\n")
     told = ccot("report", model_file, "--annotate", "known.csv", code=2).stderr
     assert f"annotation 'kind' has 1 values for {n_rows} rows" in told
+    (tmp_path / "known.csv").write_text("kind\nweed,tall\n")
+    told = ccot("report", model_file, "--annotate", "known.csv", code=2).stderr
+    assert "lines of known.csv have more cells than its header" in told
+    lines = ["kind,who", *(f"weed,{k}th" for k in range(n_rows))]
+    (tmp_path / "known.csv").write_text("\n".join(lines))
+    ccot("report", model_file, "--annotate", "known.csv")
+    for names in ('{"row": {"x": "Mine"}}', '{"column": 3}'):
+        (tmp_path / "names.json").write_text(names)
+        told = ccot("report", model_file, "--names", "names.json", code=2).stderr
+        assert 'clusters are named by number, such as {"0": "Mine"}' in told
 
 
 def test_the_demo_is_mounted(ccot, monkeypatch):

@@ -126,7 +126,7 @@ def split(
     for option, names in (("--annotate", annotate), ("--kind", as_table_of)):
         for name in names:
             if name not in table.columns:
-                known = ", ".join(table.columns)[:80]
+                known = ", ".join(list(table.columns)[:12]) + ", ..." * (len(table.columns) > 12)
                 raise InputError(f"{option} {name} is no column: columns are {known}")
     kept = {name: column for name, column in table.columns.items() if name not in annotate}
     rest = replace(table, columns=kept, notes=(found.how, *found.notes))

@@ -174,10 +174,12 @@ def report(
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
     given = {"matrix": matrix, "row_names": row_names, "column_names": column_names}
-    given |= {"annotations": None if annotate is None else _columns(annotate), "title": title}
+    given |= {"title": title}
+    if annotate is not None:
+        given["annotations"] = _shown(_columns(annotate, read.encoding))
     for side, path, key in (("user", users, "annotations"), ("item", items, "column_annotations")):
         if path is not None:
-            given[key] = _facts(first, path, side, read.encoding)
+            given[key] = _shown(_facts(first, path, side, read.encoding))
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
         path = write_report(out, shown, cluster_names=names, **given)
@@ -201,13 +203,19 @@ def _load(path: Path) -> Any:
 
 
 def _facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, Any]:
-    """Return facts about users or items that the page can show."""
+    """Return what is known of users or items."""
     from ccot.cli.ratings import read_facts
-    from ccot.report.content import colourable
 
     if not hasattr(model, f"{side}_ids_"):
         raise ValueError(f"--{side}s is for models of `ccot fit-ratings`: pass --annotate instead")
-    shown, left_out = colourable(read_facts(path, getattr(model, f"{side}_ids_"), side, encoding))
+    return read_facts(path, getattr(model, f"{side}_ids_"), side, encoding)
+
+
+def _shown(facts: Any) -> dict[str, Any]:
+    """Return the facts that the page can show; say which it cannot."""
+    from ccot.report.content import colourable
+
+    shown, left_out = colourable(facts)
     for note in left_out:
         typer.echo(f"note: {note}", err=True)
     return shown
@@ -225,11 +233,13 @@ def _check_shapes(fitted: dict[str, Any], table: Any, data: str) -> None:
             )
 
 
-def _columns(path: Path) -> dict[str, list[str | None]]:
+def _columns(path: Path, encoding: str) -> dict[str, list[str | None]]:
     """Return the columns of a small CSV file; what is empty is missing."""
-    with path.open(encoding="utf-8", newline="") as file:
-        head, *lines = csv.reader(file)
-    return {name: [line[i] or None for line in lines] for i, name in enumerate(head)}
+    with path.open(encoding=encoding, newline="") as file:
+        lines = list(csv.DictReader(file))
+    if any(None in line for line in lines):
+        raise ValueError(f"lines of {path} have more cells than its header")
+    return {name: [line[name] or None for line in lines] for name in lines[0]} if lines else {}
 
 
 def _title(path: Path, paths: list[Path]) -> str:

@@ -39,11 +39,10 @@ class Trait:
     def amount(self) -> str:
         """Signed difference, in the unit of the column."""
         if self.kind in BY_SPREAD:
-            return f"{(self.value - self.overall) / self.deviation:+.1f} sd".replace("-", "-")
+            return f"{(self.value - self.overall) / self.deviation:+.1f} sd"
         if self.kind == "amount":
             return f"× {_digits(self.value / self.overall)}" if self.value else "none"
-        points = f"{100 * (self.value - self.overall):+.0f}".replace("-", "-")
-        return f"{100 * self.value:.0f} % ({points} points)"
+        return f"{100 * self.value:.0f} % ({100 * (self.value - self.overall):+.0f} points)"
 
     @property
     def in_both_units(self) -> str:

@@ -1,6 +1,6 @@
 """A first look at the library: ``python -m ccot.experiments.demo --out DIR``.
 
-Co-clusters four small real matrices that ship with the package, and a simulated one whose blocks
+Co-clusters five small real matrices that ship with the package, and a simulated one whose blocks
 are known, crisp and noisy. Prints what was found and how sure it is, beside K-means where the true
 classes are known, and writes an interactive report of each matrix and a gallery that leads to them.
 """
@@ -34,7 +34,7 @@ from ccot.metrics import coclustering_error
 from ccot.report import write_report
 
 Estimator = CCOT | CCOTGW | TransportCoclustering
-_SHIPPED = "zoo", "votes", "penguins", "southern_women"
+_SHIPPED = "zoo", "votes", "penguins", "southern_women", "titles"
 
 
 @dataclass(frozen=True)

@@ -329,8 +329,10 @@ def read_cluster_names(given: Any) -> dict[str, Any]:
             form = "{'row': ..., 'column': ...}"
             raise ValueError(f"{path} holds no cluster names: expected {form}")
     names: dict[str, Any] = {"view": given.get("view")}
-    for side in ("row", "column"):
+    for side in SIDES:
         listed = given.get(side, {})
-        pairs = listed.items() if isinstance(listed, Mapping) else enumerate(listed)
-        names[side] = {str(int(cluster)): str(name) for cluster, name in pairs}
+        listed = dict(enumerate(listed)) if isinstance(listed, list | tuple) else listed
+        if not isinstance(listed, Mapping) or not all(str(one).isdigit() for one in listed):
+            raise ValueError(f'{side} clusters are named by number, such as {{"0": "Mine"}}')
+        names[side] = {str(cluster): str(name) for cluster, name in listed.items()}
     return names
