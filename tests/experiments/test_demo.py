@@ -2,13 +2,13 @@
 
 import re
 
-from ccot.experiments.demo import main
+from ccot.experiments.demo import run_demo
 
 
 def test_demo(tmp_path, capsys):
     # One test, so that parallel workers do not each run the whole demo.
     out = tmp_path / "made" / "on the way"
-    assert main(["--out", str(out)]) == 0
+    assert run_demo(out) == out / "index.html"
     check_findings(capsys.readouterr().out, str(out / "index.html"))
     check_page(out)
 

@@ -31,8 +31,7 @@ class Commands(TyperGroup):
         except _UsageError as error:
             if asks_for_help:
                 raise
-            message = _misused(error)
-        raise _refused(message)
+            raise _refused(_misused(error)) from None
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""

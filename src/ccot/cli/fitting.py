@@ -79,8 +79,6 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         text = json.dumps(run, indent=2, allow_nan=False) + "\n"
         (folder / "run.json").write_text(text, encoding="utf-8")
     say(model.summary())
-    if _preparation_line(model) not in model.summary():
-        say(_preparation_line(model))
     _warn(asked, "warning", seen)
     say(f"wrote {', '.join(written)} to {out}")
     if asked.as_json:
@@ -214,22 +212,14 @@ def _write_page(
             f"no report.html: a page holds at most {MAX_MEMBERS} {side}, this matrix has "
             f"{max(table.shape)}; fit a part of them to see one"
         ]
-    try:
-        from ccot.report import write_report
-        from ccot.report.content import colourable
-    except ImportError as missing:
-        return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
+    from ccot.report import write_report
+    from ccot.report.content import colourable
+
     names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
     annotations, left_out = colourable(annotations)
     given = {"title": title, "notes": notes, "annotations": annotations}
     write_report(folder / "report.html", model, matrix=table.values, **given, **names)
     return left_out
-
-
-def _preparation_line(model: Any) -> str:
-    """Return in one line what was done to the values before they were fitted."""
-    preparation = getattr(model, "preparation_", None)
-    return str(getattr(preparation, "sentence", preparation or ""))
 
 
 def _record(
@@ -242,7 +232,7 @@ def _record(
     return {
         "command": sys.argv,
         "input": {"source": source, "shape": table.shape, "how": table.how, "notes": table.notes},
-        "preparation": _preparation_line(model) or None,
+        "preparation": getattr(getattr(model, "preparation_", None), "sentence", None) or None,
         "method": {"estimator": name, "reason": reason, "parameters": parameters},
         "seed": model.random_state,
         "result": {

@@ -122,8 +122,6 @@ def _predicted(
             confidence = np.full(len(labels), np.nan)
             if not columns and hasattr(fitted, "predict_confidence"):
                 confidence = fitted.predict_confidence(points)
-            elif not columns and hasattr(fitted, "predict_proba"):
-                confidence = np.asarray(fitted.predict_proba(points)).max(axis=1)
             found.append((labels, confidence))
     labels, confidence = (np.concatenate(both).tolist() for both in zip(*found, strict=True))
     return labels, confidence, list(dict.fromkeys(one_line(one.message) for one in caught))
@@ -169,7 +167,6 @@ def report(
     if data is not None:
         named = names_of(first)
         table = read_input(read.as_before(first), data, progress, index_before=named)
-        _check_shapes(fitted, table, data)
         matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
@@ -219,18 +216,6 @@ def _shown(facts: Any) -> dict[str, Any]:
     for note in left_out:
         typer.echo(f"note: {note}", err=True)
     return shown
-
-
-def _check_shapes(fitted: dict[str, Any], table: Any, data: str) -> None:
-    from ccot.io import InputError, Table
-
-    for name, model in fitted.items():
-        shape = len(model.row_labels_), len(model.column_labels_)
-        if shape != table.shape and not isinstance(table.values, Table):
-            raise InputError(
-                f"{name} was fitted to {shape[0]} x {shape[1]} values, {data} has "
-                f"{table.shape[0]} x {table.shape[1]}: pass the matrix that was fitted"
-            )
 
 
 def _columns(path: Path, encoding: str) -> dict[str, list[str | None]]:
