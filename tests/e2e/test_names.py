@@ -355,9 +355,10 @@ def test_axe_finds_nothing_and_all_fits(kinds_of_pages, visit, options):
         page = visit(path, **options)
         assert violations(page) == [], path.name
         assert overflow(page) <= 0, path.name
-        choose_side(page, "column")
-        page.locator("summary").first.click()
-        assert violations(page) == [], path.name
+    page = visit(kinds_of_pages[0], **options)
+    choose_side(page, "column")
+    page.locator("summary").first.click()
+    assert violations(page) == []
 
 
 # Reproducibility --------------------------------------------------------------------------------
