@@ -107,7 +107,8 @@ def test_names_never_overlap(shape, clusters, window, visit, tmp_path, artefacts
 def test_all_names_are_there_once_they_fit(zoo, visit):
     shipped, _, path = zoo
     page = visit(path)
-    assert set(shipped.column_names) <= set(names_shown(page))
+    assert {*shipped.column_names, "class"} <= set(names_shown(page))
+    assert overlapping_names(page) == []
     few = len(set(shipped.row_names) & set(names_shown(page)))
     assert 30 < few < 101
     page.click("#zoom-in")
