@@ -1,7 +1,6 @@
 import csv
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -160,14 +159,6 @@ def test_interruptions_leave_what_was_there(where, ccot, table, tmp_path, monkey
     assert "what was in old before is as it was" in again.stderr
     assert {path: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["genes.csv", "old"]
-
-
-def test_no_report_without_its_libraries(ccot, table, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ccot.report", None)
-    outcome = ccot("fit", table)
-    assert "pip install 'ccot[report]'" in outcome.stderr
-    assert not (tmp_path / "genes-ccot" / "report.html").exists()
-    assert (tmp_path / "genes-ccot" / "model.ccot").exists()
 
 
 def test_warnings_are_told_and_kept(ccot, table, tmp_path, monkeypatch):
