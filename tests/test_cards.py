@@ -56,7 +56,7 @@ SENTENCES = {
                ("recommendation", {"more collaborative", "more filtering"})],
 }  # fmt: skip
 SHIPPED = {
-    "zoo": (load_zoo, "class"), "votes": (load_votes, "party"), "titles": (load_titles, "topic")
+    "zoo": (load_zoo, "class"), "votes": (load_votes, "party"), "titles": (load_titles, "field")
 }  # fmt: skip
 
 

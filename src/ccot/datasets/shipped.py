@@ -71,9 +71,9 @@ def load_titles() -> Bunch:
     -------
     Bunch
         ``data`` (150, 65), ones and zeros; ``row_names`` (title, authors, year), ``column_names``
-        (words in at least three titles), and ``annotations`` with the ``topic``.
+        (words in at least three titles), and ``annotations`` with the ``field``.
     """
-    return _load("titles", ("topic",))
+    return _load("titles", ("field",))
 
 
 def _load(name: str, known: tuple[str, ...]) -> Bunch:

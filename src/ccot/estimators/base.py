@@ -336,7 +336,7 @@ class BaseStepCoclustering(InductiveCoclustering):
 
 
 _FORGOTTEN = ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit",
-              "_file_options")  # fmt: skip
+              "_file_options", "_sparse_rows")  # fmt: skip
 # Values beyond these are divided by a power of two before anything is squared.
 _SMALL, _LARGE = 1e-50, 1e50
 

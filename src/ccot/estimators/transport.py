@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.families import FAMILIES
@@ -27,7 +28,15 @@ from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
 from ccot.estimators.tables import TableData, TableInput
 from ccot.runtime.run import Run
+from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
+
+
+def _takes_dense(estimator: Any) -> bool:
+    # Checks of scikit-learn take whatever has predict_proba for sparse rows for a classifier.
+    if hasattr(estimator, "_sparse_rows"):
+        raise AttributeError("the fit was to a sparse matrix: transform(X) returns the same")
+    return True
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -187,10 +196,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         self._validate_params()
         self._forget()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
+        if is_sparse(rows):
+            self._sparse_rows = True
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
         return self._adopt(found)._keep_portraits(rows)
 
+    @available_if(_takes_dense)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return how probable each row cluster is for new rows, by the fitted blocks.
 
@@ -202,6 +214,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         -------
         ndarray of shape (n_new, n_row_clusters)
             Rows sum to 1, ``predict`` takes the largest; a row of gaps has the clusters' sizes.
+            After a fit to a sparse matrix use :meth:`transform`, which returns the same.
         """
         return self.transform(X)
 
