@@ -37,8 +37,8 @@ $(STAMP) $(LOWEST): pyproject.toml
 	$(@D)/bin/$(PIP) install --no-deps --no-build-isolation -e .
 	touch $@
 
-demo: $(DEMO)/.installed  ## co-cluster six matrices, print the blocks, write reports to demo-output/
-	PYTHONPATH=src $(DEMO)/bin/python -m ccot.experiments.demo --out demo-output
+demo: $(DEMO)/.installed  ## co-cluster seven matrices, print the blocks, write reports to demo-output/
+	PYTHONPATH=src $(DEMO)/bin/python -m ccot demo --out demo-output
 
 # The demo alone needs neither PyTorch nor linters: what the package itself depends on, as locked.
 .venv-demo/.installed: requirements/locked.txt pyproject.toml

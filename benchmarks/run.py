@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--profile", choices=("smoke", "standard", "large"), default="standard")
     parser.add_argument("--claims", action="store_true", help="also those behind the other pages")
     arguments = parser.parse_args()
-    suite = ("-m", "ccot.cli", "bench", "--profile", arguments.profile)
+    suite = ("-m", "ccot", "bench", "--profile", arguments.profile)
     if arguments.profile == "smoke":
         python(*suite, "--out", "build/bench.json")
         return

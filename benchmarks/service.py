@@ -127,7 +127,7 @@ def main() -> None:
         requests.append(request_bytes("/recommend", body))
     with tempfile.TemporaryDirectory() as folder:
         path = model.save(Path(folder, "model.ccot"))
-        command = ["-m", "ccot.cli", "serve", str(path), "--port", str(PORT)]
+        command = ["-m", "ccot", "serve", str(path), "--port", str(PORT)]
         command += ["--workers", str(arguments.workers)]
         process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
         try:

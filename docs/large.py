@@ -210,5 +210,5 @@ TABLES: dict[str, Callable[[], str]] = {
         counts_gpu,
         gpu_batches,
         csv_memory,
-    )  # fmt: skip
+    )
 }

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from ccot import TransportCoclustering
-from ccot.datasets import load_votes, load_zoo
+from ccot.datasets import load_titles, load_votes, load_zoo
 
 SENTENCES = {
     # Barolo is strong and full of flavanoids, Grignolino light, Barbera poor in flavanoids.
@@ -50,8 +50,14 @@ SENTENCES = {
             ("fish", {"fins", "aquatic", "legs = 0"}), ("insect", {"no backbone"})],
     "votes": [("republican", {"el salvador aid", "more physician fee freeze"}),
               ("democrat", {"no physician fee freeze", "aid to nicaraguan contras"})],
+    "titles": [("transport", {"more transport", "more optimal"}), ("transport", {"wasserstein"}),
+               ("networks", {"more community", "more network"}), ("topics", {"topic"}),
+               ("co-clustering", {"more biclustering", "more gene"}),
+               ("recommendation", {"more collaborative", "more filtering"})],
 }  # fmt: skip
-SHIPPED = {"zoo": (load_zoo, "class"), "votes": (load_votes, "party")}
+SHIPPED = {
+    "zoo": (load_zoo, "class"), "votes": (load_votes, "party"), "titles": (load_titles, "field")
+}  # fmt: skip
 
 
 def read(name, request):

@@ -19,9 +19,14 @@ from ccot.datasets import (
     load_zoo,
     make_latent_blocks,
 )
-from ccot.describe import Column, describe_sides, row_statistics, with_names
+from ccot.describe import Column, portray_sides, row_statistics, with_names
 
 HALVES = np.repeat([0, 1], 20)
+
+
+def describe_sides(*matrix_and_labels):
+    """What every row cluster and every column cluster is, with names."""
+    return tuple(map(with_names, portray_sides(*matrix_and_labels)))
 
 
 def describe(matrix, labels=HALVES, columns=None, **options):

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def test_reports_of_one_and_of_several(ccot, table, model_file, tmp_path):
     assert len((tmp_path / "both.html").read_text()) > len((tmp_path / "report.html").read_text())
     (tmp_path / "small.csv").write_text("1,2\n3,4\n")
     told = ccot("report", model_file, "--data", "small.csv", code=2).stderr
-    assert "fitted to 40 x 30 values, small.csv has 2 x 2" in told
+    assert "matrix has shape (2, 2), but the first model was fitted to (40, 30)" in told
 
 
 def test_simulated_sets_come_with_their_truth(ccot, tmp_path):
@@ -95,13 +96,23 @@ def test_reports_with_names_and_annotations(ccot, table, model_file, tmp_path):
     (tmp_path / "known.csv").write_text("kind\nweed\n")
     told = ccot("report", model_file, "--annotate", "known.csv", code=2).stderr
     assert f"annotation 'kind' has 1 values for {n_rows} rows" in told
+    (tmp_path / "known.csv").write_text("kind\nweed,tall\n")
+    told = ccot("report", model_file, "--annotate", "known.csv", code=2).stderr
+    assert "lines of known.csv have more cells than its header" in told
+    lines = ["kind,who", *(f"weed,{k}th" for k in range(n_rows))]
+    (tmp_path / "known.csv").write_text("\n".join(lines))
+    ccot("report", model_file, "--annotate", "known.csv")
+    for names in ('{"row": {"x": "Mine"}}', '{"column": 3}'):
+        (tmp_path / "names.json").write_text(names)
+        told = ccot("report", model_file, "--names", "names.json", code=2).stderr
+        assert 'clusters are named by number, such as {"0": "Mine"}' in told
 
 
 def test_the_demo_is_mounted(ccot, monkeypatch):
     seen = []
-    monkeypatch.setattr("ccot.experiments.demo.main", seen.append)
+    monkeypatch.setattr("ccot.experiments.demo.run_demo", lambda *given: seen.append(given))
     ccot("demo", "--out", "there", "--seed", 3)
-    assert seen == [["--out", "there", "--seed", "3"]]
+    assert seen == [(Path("there"), 3)]
 
 
 def test_help_and_version(ccot):

@@ -1,7 +1,6 @@
 import csv
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import scipy.sparse as sp
 from ccot import CCOT, TransportCoclustering, load_model
 from ccot.cli.results import FILES
 from ccot.datasets import load_simulated
+from ccot.estimators import described
 
 
 def labels_in(path):
@@ -161,14 +161,6 @@ def test_interruptions_leave_what_was_there(where, ccot, table, tmp_path, monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["genes.csv", "old"]
 
 
-def test_no_report_without_its_libraries(ccot, table, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ccot.report", None)
-    outcome = ccot("fit", table)
-    assert "pip install 'ccot[report]'" in outcome.stderr
-    assert not (tmp_path / "genes-ccot" / "report.html").exists()
-    assert (tmp_path / "genes-ccot" / "model.ccot").exists()
-
-
 def test_warnings_are_told_and_kept(ccot, table, tmp_path, monkeypatch):
     import warnings
 
@@ -222,3 +214,25 @@ def test_names_that_a_spreadsheet_would_run(ccot, tmp_path):
         assert "\n-1.5," in (tmp_path / "out" / "row_labels.csv").read_text()
         out = ccot("predict", "out/model.ccot", "a.csv", "--index-col", "gene", *option).stdout
         assert f"\n{mark}=cmd" in out
+
+
+def test_clusters_are_described_once_and_by_names(ccot, table, tmp_path, monkeypatch):
+    # As a matrix that is too large to be copied.
+    monkeypatch.setattr("ccot.estimators.described._COPIED", 0)
+    seen, portray = [], described.portray_sides
+    monkeypatch.setattr(described, "portray_sides", lambda *args: seen.append(1) or portray(*args))
+    ccot("fit", table, "--method", "ccot", "--no-report")
+    assert len(seen) == 1
+    rows, columns = load_model(tmp_path / "genes-ccot" / "model.ccot")._portraits()
+    assert rows[0].traits[0].name.startswith("s")
+    assert columns[0].traits[0].name.startswith("gene_")
+
+
+def test_units_differ_and_nothing_has_a_name(ccot, tmp_path):
+    rng = np.random.default_rng(0)
+    centres = np.outer(np.arange(60) % 2, [3000, 3, 0.04, 0])
+    values = rng.normal(size=(60, 4)) * [1000, 1, 0.01, 0] + centres
+    np.savetxt(tmp_path / "units.csv", values, delimiter=",")
+    told = ccot("fit", "units.csv", "--n-row-clusters", 2).stdout
+    assert "left out: x3" in told
+    assert (tmp_path / "units-ccot" / "report.html").exists()

@@ -179,7 +179,7 @@ def test_command_serves_until_it_is_stopped(model_file):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-m", "ccot.cli", "serve", str(model_file), "--port", str(port)],
+        [sys.executable, "-m", "ccot", "serve", str(model_file), "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

@@ -4,6 +4,8 @@ import csv
 import io
 import re
 
+import pytest
+
 
 def seconds_to_open(page):
     return int(page.get_attribute("html", "data-ready")) / 1000
@@ -114,3 +116,13 @@ def eventually(page, holds, milliseconds=5000):
             return True
         page.wait_for_timeout(100)
     return False
+
+
+def violations(page):
+    """What axe holds against a page: rule, and the first elements."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright",
+        reason="the accessibility tests need axe: pip install 'ccot[test]'",
+    )
+    found = axe.Axe().run(page).response["violations"]
+    return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found]

@@ -11,8 +11,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from ccot import TransportCoclustering
-from ccot.datasets import load_zoo
+from ccot import CCOT, TransportCoclustering
+from ccot.datasets import load_simulated, load_zoo
+from ccot.recommend import BlockRecommender
 from ccot.report import write_report
 from tests.e2e.report_page import (
     arrange,
@@ -24,6 +25,7 @@ from tests.e2e.report_page import (
     point_at,
     seconds_to_open,
     slide,
+    violations,
 )
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
@@ -105,7 +107,8 @@ def test_names_never_overlap(shape, clusters, window, visit, tmp_path, artefacts
 def test_all_names_are_there_once_they_fit(zoo, visit):
     shipped, _, path = zoo
     page = visit(path)
-    assert set(shipped.column_names) <= set(names_shown(page))
+    assert {*shipped.column_names, "class"} <= set(names_shown(page))
+    assert overlapping_names(page) == []
     few = len(set(shipped.row_names) & set(names_shown(page)))
     assert 30 < few < 101
     page.click("#zoom-in")
@@ -323,15 +326,40 @@ def test_fifty_thousand_rows_open_at_once(visit, tmp_path):
     assert overlapping_names(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(zoo, visit, scheme):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="the accessibility test needs axe: pip install axe-playwright-python",
+@pytest.fixture(scope="module")
+def kinds_of_pages(zoo, tmp_path_factory):
+    """Pages that differ in what they show."""
+    folder, rng = tmp_path_factory.mktemp("kinds"), np.random.default_rng(0)
+    noise = rng.normal(size=(40, 20))
+    ratings = np.where(rng.random((40, 30)) < 0.4, rng.integers(1, 6, (40, 30)), np.nan)
+    many, labelled = checkerboard(200, 120, 40, 40)
+    steps = load_simulated("D3", random_state=0).data
+    one = TransportCoclustering(random_state=0).fit(noise)
+    facts = {"age": rng.normal(size=40) * 1e3, "long word of no known kind": 20 * ["a", "b"]}
+    named = {"row": {"0": 6 * "a long name "}}
+    return zoo[2], *(
+        write_report(folder / f"{name}.html", model, **given)
+        for name, model, given in (
+            ("one", one, {"matrix": noise, "annotations": facts, "cluster_names": named}),
+            ("ratings", BlockRecommender(random_state=0).fit(ratings), {}),
+            ("many", labelled, {"matrix": many}),
+            ("two", {"CCOT": CCOT(random_state=0).fit(steps), "again": CCOT().fit(steps)}, {}),
+        )
     )
-    page = visit(zoo[2], color_scheme=scheme)
-    found = axe.Axe().run(page).response["violations"]
-    assert [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found] == []
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"color_scheme": "dark"}, {"viewport": {"width": 400, "height": 850}},
+], ids=["light", "dark", "narrow"])  # fmt: skip
+def test_axe_finds_nothing_and_all_fits(kinds_of_pages, visit, options):
+    for path in kinds_of_pages:
+        page = visit(path, **options)
+        assert violations(page) == [], path.name
+        assert overflow(page) <= 0, path.name
+    page = visit(kinds_of_pages[0], **options)
+    choose_side(page, "column")
+    page.locator("summary").first.click()
+    assert violations(page) == []
 
 
 # Reproducibility --------------------------------------------------------------------------------

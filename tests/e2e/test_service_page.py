@@ -10,6 +10,7 @@ import pytest
 from ccot import TransportCoclustering
 from ccot.experiments import demo
 from ccot.recommend import BlockRecommender
+from tests.e2e.report_page import violations
 from tests.e2e.test_paper_page import paper_page
 
 TITLES = [f"Film {k} <b>" for k in range(30)]
@@ -55,15 +56,6 @@ def opened(browser):
     for context in contexts:
         context.close()
     assert len({start for start in starts if not start.startswith("data")}) <= 1
-
-
-def violations(page):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright",
-        reason="the accessibility test needs axe: pip install axe-playwright-python",
-    )
-    found = axe.Axe().run(page).response["violations"]
-    return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in found]
 
 
 def enter(page):

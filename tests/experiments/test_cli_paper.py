@@ -104,7 +104,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path, monkeypatch):
 
 
 def start(folder: Path, *options: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "ccot.cli", "paper", "table2", "--out", str(folder)]
+    command = [sys.executable, "-m", "ccot", "paper", "table2", "--out", str(folder)]
     return subprocess.Popen(
         [*command, *options],
         stdout=subprocess.PIPE,

@@ -2,13 +2,13 @@
 
 import re
 
-from ccot.experiments.demo import main
+from ccot.experiments.demo import run_demo
 
 
 def test_demo(tmp_path, capsys):
     # One test, so that parallel workers do not each run the whole demo.
     out = tmp_path / "made" / "on the way"
-    assert main(["--out", str(out)]) == 0
+    assert run_demo(out) == out / "index.html"
     check_findings(capsys.readouterr().out, str(out / "index.html"))
     check_page(out)
 
@@ -20,7 +20,9 @@ def check_findings(printed, page):
     assert "435 rows in 2 clusters, 16 columns in 4 clusters" in printed
     assert "123 Gentoo" in printed
     assert "18 rows in 2 clusters" in printed
-    assert printed.count("K-means, told that there are") == 3
+    assert re.search(r"collaborative \d+ % .*filtering", printed)
+    assert "wasserstein" in printed
+    assert printed.count("K-means, told that there are") == 4
     assert "(CCOT: 1 x 1 blocks" in printed
     assert page in printed
 
@@ -28,7 +30,7 @@ def check_findings(printed, page):
 def check_page(out):
     page = (out / "index.html").read_text(encoding="utf-8")
     linked = [name for name, _ in re.findall(r'<h2><a href="([^"]+)"(>)', page)]
-    named = ("zoo", "votes", "penguins", "southern_women", "d2", "d2_noisy")
+    named = ("zoo", "votes", "penguins", "southern_women", "titles", "d2", "d2_noisy")
     assert linked == [f"{name}.html" for name in named]
     assert sorted([*linked, "index.html"]) == sorted(path.name for path in out.iterdir())
     assert not re.search(r"https?://|url\(|<script|<link", page)

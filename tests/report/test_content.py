@@ -56,7 +56,7 @@ def test_blocks():
         assert hierarchy["kept"][-1] == pytest.approx(1.0)
         assert len(hierarchy["kept"]) == hierarchy["n_finest"]
         assert content["sides"][side]["scaling"] is None
-    assert content["candidates"][0]["rows"] == model.n_row_clusters_
+    assert content["candidates"][0]["n_row_clusters"] == model.n_row_clusters_
 
 
 def test_rivals_have_no_confidence():

@@ -101,5 +101,7 @@ def _ccot(
 
 def main() -> None:
     """Run the command line; asked to end, it cleans up as after Ctrl-C."""
+    if sys.argv[1:] == ["--version"]:  # without the libraries that parse options
+        return print(f"ccot {__version__}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()

@@ -71,7 +71,7 @@ def demo(
     out: Path = option("Folder of the reports.", default=Path("demo-output")),
     seed: int = option("Seed of matrices and draws.", default=0, min=0),
 ) -> None:
-    """Co-cluster four matrices, say what was found, write a report of each.
+    """Co-cluster seven matrices, say what was found, write a report of each.
 
     Needs no data and no network. index.html in the folder leads to the reports.
 
@@ -79,9 +79,9 @@ def demo(
 
     - `ccot demo --out look`
     """
-    from ccot.experiments.demo import main
+    from ccot.experiments.demo import run_demo
 
-    main(["--out", str(out), "--seed", str(seed)])
+    run_demo(out, seed)
 
 
 def bench(
@@ -284,7 +284,7 @@ def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
                 trials = run_protocol(protocol, out, n_jobs=jobs, progress=step)
         except KeyboardInterrupt:
             is_script = Path(sys.argv[0]).name == "ccot"
-            start = ["ccot"] if is_script else [Path(sys.executable).name, "-m", "ccot.cli"]
+            start = ["ccot"] if is_script else [Path(sys.executable).name, "-m", "ccot"]
             again = shlex.join([*start, *sys.argv[1:]])
             kept = f"finished trials are kept in {out}; to go on: {again}"
             raise KeyboardInterrupt(kept) from None

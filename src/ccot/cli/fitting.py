@@ -79,8 +79,6 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         text = json.dumps(run, indent=2, allow_nan=False) + "\n"
         (folder / "run.json").write_text(text, encoding="utf-8")
     say(model.summary())
-    if _preparation_line(model) not in model.summary():
-        say(_preparation_line(model))
     _warn(asked, "warning", seen)
     say(f"wrote {', '.join(written)} to {out}")
     if asked.as_json:
@@ -173,16 +171,18 @@ def _fit(model: Any, table: NamedMatrix, progress: ConsoleProgress, jobs: int | 
     limit = threadpool_limits(jobs) if jobs and jobs > 0 else nullcontext()
     with progress.step("fitting") as step, limit, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        values = inputs.fitted_values(model, table)
-        model.set_params(verbose=step).fit(values)
+        # What sets clusters apart is told by names: looked for once, when those are known.
+        to_describe: list[Any] = []
+        model._keep_portraits = to_describe.append
+        model.set_params(verbose=step).fit(inputs.fitted_values(model, table))
+    del model._keep_portraits
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
     if table.column_names is not None and not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.array(table.column_names, dtype=object)
     if table.row_names is not None:
         model.row_names_in_ = np.array(table.row_names, dtype=object)
-    if hasattr(model, "_kept_portraits") and not isinstance(values, Table):
-        model._keep_portraits(values)
+    model._keep_portraits(*to_describe)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))
 
@@ -212,22 +212,14 @@ def _write_page(
             f"no report.html: a page holds at most {MAX_MEMBERS} {side}, this matrix has "
             f"{max(table.shape)}; fit a part of them to see one"
         ]
-    try:
-        from ccot.report import write_report
-        from ccot.report.content import colourable
-    except ImportError as missing:
-        return [f"no report.html ({one_line(missing)}): pip install 'ccot[report]'"]
+    from ccot.report import write_report
+    from ccot.report.content import colourable
+
     names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
     annotations, left_out = colourable(annotations)
     given = {"title": title, "notes": notes, "annotations": annotations}
     write_report(folder / "report.html", model, matrix=table.values, **given, **names)
     return left_out
-
-
-def _preparation_line(model: Any) -> str:
-    """Return in one line what was done to the values before they were fitted."""
-    preparation = getattr(model, "preparation_", None)
-    return str(getattr(preparation, "sentence", preparation or ""))
 
 
 def _record(
@@ -240,7 +232,7 @@ def _record(
     return {
         "command": sys.argv,
         "input": {"source": source, "shape": table.shape, "how": table.how, "notes": table.notes},
-        "preparation": _preparation_line(model) or None,
+        "preparation": getattr(getattr(model, "preparation_", None), "sentence", None) or None,
         "method": {"estimator": name, "reason": reason, "parameters": parameters},
         "seed": model.random_state,
         "result": {

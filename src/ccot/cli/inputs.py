@@ -126,7 +126,7 @@ def split(
     for option, names in (("--annotate", annotate), ("--kind", as_table_of)):
         for name in names:
             if name not in table.columns:
-                known = ", ".join(table.columns)[:80]
+                known = ", ".join(list(table.columns)[:12]) + ", ..." * (len(table.columns) > 12)
                 raise InputError(f"{option} {name} is no column: columns are {known}")
     kept = {name: column for name, column in table.columns.items() if name not in annotate}
     rest = replace(table, columns=kept, notes=(found.how, *found.notes))
@@ -136,9 +136,9 @@ def split(
 
 def fitted_values(model: Any, table: NamedMatrix) -> Any:
     """Return what is fitted: few columns with names are a table, which may be of many kinds."""
-    tells = isinstance(model, TransportCoclustering) and "column_kinds" in model.get_params()
     is_small = isinstance(table.values, np.ndarray) and table.shape[1] <= _FEW_COLUMNS
-    return as_table(table) if tells and is_small and table.column_names else table.values
+    takes_kinds = isinstance(model, TransportCoclustering) and table.column_names
+    return as_table(table) if takes_kinds and is_small else table.values
 
 
 def _lists_cells(table: Table) -> list[str]:

@@ -122,8 +122,6 @@ def _predicted(
             confidence = np.full(len(labels), np.nan)
             if not columns and hasattr(fitted, "predict_confidence"):
                 confidence = fitted.predict_confidence(points)
-            elif not columns and hasattr(fitted, "predict_proba"):
-                confidence = np.asarray(fitted.predict_proba(points)).max(axis=1)
             found.append((labels, confidence))
     labels, confidence = (np.concatenate(both).tolist() for both in zip(*found, strict=True))
     return labels, confidence, list(dict.fromkeys(one_line(one.message) for one in caught))
@@ -169,15 +167,16 @@ def report(
     if data is not None:
         named = names_of(first)
         table = read_input(read.as_before(first), data, progress, index_before=named)
-        _check_shapes(fitted, table, data)
         matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
     given = {"matrix": matrix, "row_names": row_names, "column_names": column_names}
-    given |= {"annotations": None if annotate is None else _columns(annotate), "title": title}
+    given |= {"title": title}
+    if annotate is not None:
+        given["annotations"] = _shown(_columns(annotate, read.encoding))
     for side, path, key in (("user", users, "annotations"), ("item", items, "column_annotations")):
         if path is not None:
-            given[key] = _facts(first, path, side, read.encoding)
+            given[key] = _shown(_facts(first, path, side, read.encoding))
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
         path = write_report(out, shown, cluster_names=names, **given)
@@ -201,35 +200,31 @@ def _load(path: Path) -> Any:
 
 
 def _facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, Any]:
-    """Return facts about users or items that the page can show."""
+    """Return what is known of users or items."""
     from ccot.cli.ratings import read_facts
-    from ccot.report.content import colourable
 
     if not hasattr(model, f"{side}_ids_"):
         raise ValueError(f"--{side}s is for models of `ccot fit-ratings`: pass --annotate instead")
-    shown, left_out = colourable(read_facts(path, getattr(model, f"{side}_ids_"), side, encoding))
+    return read_facts(path, getattr(model, f"{side}_ids_"), side, encoding)
+
+
+def _shown(facts: Any) -> dict[str, Any]:
+    """Return the facts that the page can show; say which it cannot."""
+    from ccot.report.content import colourable
+
+    shown, left_out = colourable(facts)
     for note in left_out:
         typer.echo(f"note: {note}", err=True)
     return shown
 
 
-def _check_shapes(fitted: dict[str, Any], table: Any, data: str) -> None:
-    from ccot.io import InputError, Table
-
-    for name, model in fitted.items():
-        shape = len(model.row_labels_), len(model.column_labels_)
-        if shape != table.shape and not isinstance(table.values, Table):
-            raise InputError(
-                f"{name} was fitted to {shape[0]} x {shape[1]} values, {data} has "
-                f"{table.shape[0]} x {table.shape[1]}: pass the matrix that was fitted"
-            )
-
-
-def _columns(path: Path) -> dict[str, list[str | None]]:
+def _columns(path: Path, encoding: str) -> dict[str, list[str | None]]:
     """Return the columns of a small CSV file; what is empty is missing."""
-    with path.open(encoding="utf-8", newline="") as file:
-        head, *lines = csv.reader(file)
-    return {name: [line[i] or None for line in lines] for i, name in enumerate(head)}
+    with path.open(encoding=encoding, newline="") as file:
+        lines = list(csv.DictReader(file))
+    if any(None in line for line in lines):
+        raise ValueError(f"lines of {path} have more cells than its header")
+    return {name: [line[name] or None for line in lines] for name in lines[0]} if lines else {}
 
 
 def _title(path: Path, paths: list[Path]) -> str:

@@ -1,7 +1,13 @@
 """Simulated matrices with known blocks, small named data, and loaders of real data."""
 
 from ccot.datasets.movielens import fetch_movielens_100k
-from ccot.datasets.shipped import load_penguins, load_southern_women, load_votes, load_zoo
+from ccot.datasets.shipped import (
+    load_penguins,
+    load_southern_women,
+    load_titles,
+    load_votes,
+    load_zoo,
+)
 from ccot.datasets.simulated import load_simulated, make_latent_blocks
 
 __all__ = [
@@ -9,6 +15,7 @@ __all__ = [
     "load_penguins",
     "load_simulated",
     "load_southern_women",
+    "load_titles",
     "load_votes",
     "load_zoo",
     "make_latent_blocks",

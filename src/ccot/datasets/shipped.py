@@ -64,6 +64,18 @@ def load_southern_women() -> Bunch:
     return _load("southern_women", ())
 
 
+def load_titles() -> Bunch:
+    """Return which of 65 words are in 150 titles of papers of this field and its neighbours.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (150, 65), ones and zeros; ``row_names`` (title, authors, year), ``column_names``
+        (words in at least three titles), and ``annotations`` with the ``field``.
+    """
+    return _load("titles", ("field",))
+
+
 def _load(name: str, known: tuple[str, ...]) -> Bunch:
     """Return a file of the package: names first, then numbers, then what is known besides."""
     file = resources.files("ccot.datasets") / "data" / f"{name}.csv"

@@ -4,7 +4,6 @@ How much a column tells is the Kullback-Leibler divergence of its law (normal, P
 in the cluster from that of all rows. Rows describe clusters of columns in the same way.
 """
 
-from ccot.describe.names import describe_sides, with_names
 from ccot.describe.statistics import (
     MAX_NAMED_ROWS,
     MAX_ROWS,
@@ -18,10 +17,10 @@ from ccot.describe.statistics import (
     row_statistics,
     typical_order,
 )
-from ccot.describe.words import BY_SPREAD, Portrait, Trait
+from ccot.describe.words import BY_SPREAD, Portrait, Trait, with_names
 
 __all__ = [
     "BY_SPREAD", "MAX_NAMED_ROWS", "MAX_ROWS", "TOP", "Column", "Portrait", "Statistics", "Trait",
-    "column_statistics", "describe_sides", "every", "members_of", "portray_sides",
+    "column_statistics", "every", "members_of", "portray_sides",
     "row_statistics", "typical_order", "with_names",
 ]  # fmt: skip

@@ -1,8 +1,9 @@
-"""What is said of a cluster: one column that sets it apart, and all of them with a name."""
+"""What is said of a cluster: one column that sets it apart, all of them, and a short name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ccot.persistence.registry import stored
 
@@ -39,11 +40,10 @@ class Trait:
     def amount(self) -> str:
         """Signed difference, in the unit of the column."""
         if self.kind in BY_SPREAD:
-            return f"{(self.value - self.overall) / self.deviation:+.1f} sd".replace("-", "-")
+            return f"{(self.value - self.overall) / self.deviation:+.1f} sd"
         if self.kind == "amount":
             return f"× {_digits(self.value / self.overall)}" if self.value else "none"
-        points = f"{100 * (self.value - self.overall):+.0f}".replace("-", "-")
-        return f"{100 * self.value:.0f} % ({points} points)"
+        return f"{100 * self.value:.0f} % ({100 * (self.value - self.overall):+.0f} points)"
 
     @property
     def in_both_units(self) -> str:
@@ -99,3 +99,35 @@ class Portrait:
 
 def _digits(ratio: float) -> str:
     return f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+def with_names(portraits: Sequence[Portrait]) -> tuple[Portrait, ...]:
+    """Return portraits whose names differ from one another."""
+    names = _different([*map(_words, portraits)])
+    return tuple(replace(one, name=name) for one, name in zip(portraits, names, strict=True))
+
+
+def _words(portrait: Portrait) -> list[str]:
+    """Return the parts of a name, the first two of which are usually enough."""
+    if portrait.members:
+        return list(portrait.members)
+    told: dict[str, str] = {}
+    for trait in portrait.traits:
+        told.setdefault(trait.name, trait.phrase)
+    return list(told.values()) or ["average"]
+
+
+def _different(words: Sequence[Sequence[str]]) -> list[str]:
+    """Return names of two parts, of more where that makes them different, of a number at last."""
+    names = [", ".join(parts[:2]) for parts in words]
+    for length in (3, 4):
+        names = [
+            ", ".join(parts[:length]) if names.count(name) > 1 else name
+            for parts, name in zip(words, names, strict=True)
+        ]
+    seen: dict[str, int] = {}
+    for k, name in enumerate(names):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            names[k] = f"{name} ({seen[name]})"
+    return names

@@ -1,13 +1,12 @@
-"""A first look at the library: ``python -m ccot.experiments.demo --out DIR``.
+"""A first look at the library: ``ccot demo``.
 
-Co-clusters four small real matrices that ship with the package, and a simulated one whose blocks
+Co-clusters five small real matrices that ship with the package, and a simulated one whose blocks
 are known, crisp and noisy. Prints what was found and how sure it is, beside K-means where the true
 classes are known, and writes an interactive report of each matrix and a gallery that leads to them.
 """
 
 from __future__ import annotations
 
-import argparse
 import html
 import re
 import struct
@@ -34,7 +33,7 @@ from ccot.metrics import coclustering_error
 from ccot.report import write_report
 
 Estimator = CCOT | CCOTGW | TransportCoclustering
-_SHIPPED = "zoo", "votes", "penguins", "southern_women"
+_SHIPPED = "zoo", "votes", "penguins", "southern_women", "titles"
 
 
 @dataclass(frozen=True)
@@ -216,19 +215,5 @@ def run_demo(out: Path, seed: int = 0) -> Path:
         sections.append(section)
     page = out / "index.html"
     page.write_text(_page(sections), encoding="utf-8")
-    return page
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m ccot.experiments.demo", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo-output"), help="folder for files")
-    parser.add_argument("--seed", type=int, default=0, help="seed of matrix and draws")
-    arguments = parser.parse_args(argv)
-    page = run_demo(arguments.out, arguments.seed)
     print(f"Open {page.resolve()} in a browser.")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return page

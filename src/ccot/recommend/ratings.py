@@ -153,7 +153,7 @@ class RatingSide:
             raise ValueError(f"ratings lie between {low:g} and {high:g}")
         order = np.argsort(numbers, kind="stable")
         if (np.diff(numbers[order]) == 0).any():
-            raise ValueError(f"a {self.name} is rated more than once: keep one of the ratings")
+            raise ValueError(f"one {self.name} is rated more than once: keep one of the ratings")
         return numbers[order], ratings[order]
 
 

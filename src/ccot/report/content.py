@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def describe_model(name: str, model: Any, seen: Seen | None = None) -> dict[str,
         "sides": sides,
         "means": numbers_or_none(getattr(model, "block_means_", None)),
         "prepared": _prepared(model),
-        "candidates": _candidates(model),
+        "candidates": [asdict(one) for one in getattr(model, "candidates_", ())],
         "path": path,
         "decisions": decisions(model),
         "warnings": warnings_of(model),
@@ -129,14 +129,9 @@ def _halves(again: Any) -> dict[str, Any] | None:
     """Return how well halves of the data agree on each number, and on each fitted cluster."""
     if again is None:
         return None
-    return {
-        "numbers": again.numbers.tolist(),
-        "mean": numbers_or_none(again.mean),
-        "spread": numbers_or_none(again.spread),
-        "plausible": again.plausible,
-        "clusters": numbers_or_none(again.clusters),
-        "comes_back": bool(again.comes_back),
-    }
+    arrays = ("numbers", "mean", "spread", "clusters")
+    told = {"plausible": again.plausible, "comes_back": bool(again.comes_back)}
+    return told | {name: numbers_or_none(getattr(again, name)) for name in arrays}
 
 
 def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[str, Any]]:
@@ -252,18 +247,6 @@ def _scaling(model: Any, side: str) -> dict[str, Any] | None:
     }
 
 
-def _candidates(model: Any) -> list[dict[str, Any]]:
-    return [
-        {
-            "rows": candidate.n_row_clusters,
-            "columns": candidate.n_column_clusters,
-            "score": candidate.score,
-            "criterion": candidate.criterion,
-        }
-        for candidate in getattr(model, "candidates_", ())
-    ]
-
-
 def numbers_or_none(values: Any) -> Any:
     """Return an array as a list, or a list of lists, in which what is not finite is None."""
     if values is None:
@@ -329,8 +312,10 @@ def read_cluster_names(given: Any) -> dict[str, Any]:
             form = "{'row': ..., 'column': ...}"
             raise ValueError(f"{path} holds no cluster names: expected {form}")
     names: dict[str, Any] = {"view": given.get("view")}
-    for side in ("row", "column"):
+    for side in SIDES:
         listed = given.get(side, {})
-        pairs = listed.items() if isinstance(listed, Mapping) else enumerate(listed)
-        names[side] = {str(int(cluster)): str(name) for cluster, name in pairs}
+        listed = dict(enumerate(listed)) if isinstance(listed, list | tuple) else listed
+        if not isinstance(listed, Mapping) or not all(str(one).isdigit() for one in listed):
+            raise ValueError(f'{side} clusters are named by number, such as {{"0": "Mine"}}')
+        names[side] = {str(cluster): str(name) for cluster, name in listed.items()}
     return names

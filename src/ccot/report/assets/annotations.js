@@ -56,14 +56,14 @@ function showAnnotations() {
   fill("annotation-tables", ...parts);
 }
 
-function trackHead(side, track, text) {
-  return [element("h3", {}, track.name), element("p", { className: "about" }, text)];
+function trackPart(track, text, ...tables) {
+  return element("div", { className: "annotation" },
+    element("h3", {}, track.name), element("p", { className: "about" }, text),
+    element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `${track.name} by cluster` }, ...tables));
 }
 
 function categoryTable(side, track) {
-  if (!track.categories.length) {
-    return element("div", { className: "annotation" }, ...trackHead(side, track, "No value is known."));
-  }
+  if (!track.categories.length) return trackPart(track, "No value is known.");
   const counts = crossTable(track, partitions[side]);
   const known = counts.map((line) => line.slice(0, -1));
   const heads = track.categories.map((name, code) => element("th", { scope: "col" },
@@ -76,12 +76,11 @@ function categoryTable(side, track) {
         number ? number.toLocaleString("en") : "·")));
   });
   const agreement = adjustedRand(known.filter((line) => line.some(Boolean)));
-  return element("div", { className: "annotation" },
-    ...trackHead(side, track, `Agreement with the ${side} clusters: ${(Math.round(100 * agreement) / 100 + 0).toFixed(2)} by the adjusted Rand `
-      + "index, 1 for the same partition and about 0 for an unrelated one."),
-    element("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": `${track.name} by cluster` },
-      element("table", { className: "rows cross" },
-        element("thead", {}, element("tr", {}, element("td"), ...heads)), element("tbody", {}, ...lines))));
+  return trackPart(track,
+    `Agreement with the ${side} clusters: ${(Math.round(100 * agreement) / 100 + 0).toFixed(2)} by the adjusted Rand `
+      + "index, 1 for the same partition and about 0 for an unrelated one.",
+    element("table", { className: "rows cross" },
+      element("thead", {}, element("tr", {}, element("td"), ...heads)), element("tbody", {}, ...lines)));
 }
 
 function numberTable(side, track) {
@@ -93,7 +92,6 @@ function numberTable(side, track) {
     const at = (share) => (sorted.length ? shown(sorted[Math.round(share * (sorted.length - 1))]) : "–");
     return [clusterTitle(side, k), at(0.25), at(0.5), at(0.75)];
   });
-  return element("div", { className: "annotation" },
-    ...trackHead(side, track, `Quartiles over each ${side} cluster.`),
+  return trackPart(track, `Quartiles over each ${side} cluster.`,
     table(["cluster", "lower quartile", "median", "upper quartile"], lines, [1, 2, 3]));
 }

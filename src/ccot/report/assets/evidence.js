@@ -134,7 +134,7 @@ const CRITERIA = { icl: "ICL", jump: "jump of merge costs", reproducibility: "ha
 
 function runnersUp({ candidates }) {
   if (candidates.length < 2) return null;
-  const rows = candidates.map(({ rows, columns, score, criterion }) =>
+  const rows = candidates.map(({ n_row_clusters: rows, n_column_clusters: columns, score, criterion }) =>
     [`${rows} × ${columns}`, CRITERIA[criterion], plain(score),
       score === candidates[0].score ? "–" : plain(candidates[0].score - score)]);
   const made = table(["blocks", "criterion", "score", "behind"], rows, [2, 3]);

@@ -17,8 +17,9 @@ function makeGutters(picture, context) {
       (i % step ? most : Math.max(most, context.measureText(text).width)), 0);
   };
   context.font = fontOf("name");
-  const right = Math.ceil(Math.min(widest(names.row), narrow ? 64 : 130)) + 8;
-  const below = Math.ceil(Math.min(widest(names.column), 110));
+  const called = (side) => widest(tracks[side].map(({ name }) => name));
+  const right = Math.ceil(Math.min(Math.max(widest(names.row), called("column")), narrow ? 64 : 130)) + 8;
+  const [below, tracked] = [widest(names.column), called("row")].map((width) => Math.ceil(Math.min(width, 110)));
   context.font = fontOf("cluster");
   const titles = (side, part) => part.sizes.map((_, k) =>
     (narrow && side === "row" ? clusterName(side, k) : clusterTitle(side, k)));
@@ -37,7 +38,7 @@ function makeGutters(picture, context) {
     left, right, label, strip, above, upright: fits,
     trees: { row: tree("row", rows), column: tree("column", columns) },
     top: tree("column", columns) + above + strip("column"),
-    bottom: (upright ? FONT.name : below) + 8,
+    bottom: Math.max(upright ? FONT.name : below, tracked) + 8,
   };
 }
 
@@ -98,6 +99,16 @@ function drawTrack(picture, context, side, track, i) {
     context.fillStyle = track.colourOf(order[Math.min(place, order.length - 1)]);
     fillBeside(picture, context, edge, 3 + STRIP + 2 + i * TRACK, TRACK - 2, at, next);
   }
+  nameTrack(picture, context, edge, track.name, 2 + STRIP + 2 + (i + 0.5) * TRACK);
+}
+
+// At the end of a track, `away` pixels from the matrix: below those of rows, right of the others.
+function nameTrack({ gutter, area, ...picture }, context, { across }, name, away) {
+  context.font = fontOf("name");
+  context.fillStyle = softColour();
+  const text = shortenTo(context, name, (across ? gutter.right : gutter.bottom) - 8);
+  if (across) write(picture, context, text, gutter.left + area.width + 6, gutter.top - away);
+  else write(picture, context, text, gutter.left - away, gutter.top + area.height + 5, { turned: true, align: "right" });
 }
 
 // Text that is known to overlap no other: its box is kept.

@@ -1,7 +1,7 @@
 // The matrix as a picture: a window of it, averaged where entries outnumber pixels.
 
 const STRIP = 8;
-const TRACK = 9;
+const TRACK = 12;
 const SMALLEST_VIEW = 4;
 const FONT = { cluster: 12, name: 11 };
 

@@ -1,5 +1,0 @@
-"""``python -m ccot.cli`` is ``ccot``."""
-
-from ccot.cli import main
-
-main()
