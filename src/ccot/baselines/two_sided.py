@@ -176,11 +176,9 @@ class TwoSidedNMF(TwoSidedBaseline):
     def _run(self, sides: TwoWay, task: Sequence[tuple[str, int]]) -> list[SideStart]:
         first = FirstPartitions.of(sides.by_row, self._shape)
         drawn = {each: first.draw(*each) for each in set(task) if each[0] != "random"}
-        rows, columns = (drawn.get(each, (None, None)) for each in task)
-        return [
-            self._run_side(sides.by_row, self.n_row_clusters, rows[0], task[0][1]),
-            self._run_side(sides.by_column, self.n_column_clusters, columns[1], task[1][1]),
-        ]
+        labels = [drawn.get(each, (None, None))[side] for side, each in enumerate(task)]
+        points, seeds = (sides.by_row, sides.by_column), [seed for _, seed in task]
+        return list(map(self._run_side, points, self._shape, labels, seeds))
 
     def _run_side(
         self, points: Matrix, n_clusters: int, first: np.ndarray | None, seed: int
