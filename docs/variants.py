@@ -1,6 +1,6 @@
 """Other readings of the paper, random starts and the sweep of sigma, for ``reproduction.md``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import reproduction
@@ -62,6 +62,16 @@ def printed(method: str, name: str) -> str:
     return f"{number(entry.mean)} ({counts[0]} / {counts[1]})"
 
 
+def stopped(cells: Iterable[Cell]) -> str:
+    """Say which trials of these cells ended at their iteration limit."""
+    ended = [
+        f"{cell.method} on {cell.data_set} ({cell.overlap}) {cell.n_trials - cell.converged}"
+        for cell in cells
+        if cell.converged < cell.n_trials
+    ]
+    return f"Trials that stopped at their iteration limit: {', '.join(ended) or 'none'}."
+
+
 def readings(overlap: str) -> str:
     """The table of all readings of CCOT and CCOT-GW at one overlap."""
     need(cells_of(tuple(VARIANTS)), "variants")
@@ -112,7 +122,7 @@ def equal() -> str:
         )
     heads = ["method", "paper"]
     heads += [f"{kind}, {overlap}" for overlap in OVERLAPS for kind in ("unequal", "equal")]
-    return table(heads, rows)
+    return table(heads, rows) + f"\n\n{stopped(found.values())}"
 
 
 # Random starts --------------------------------------------------------------------------------
@@ -145,7 +155,8 @@ def starts() -> str:
         f"Mean co-clustering error over all sets. Within the paper's mean ± sd at the published "
         f"noise: {hits['usual']} of {compared} with the usual starts, {hits['random']} with random "
         f"partitions; that random starts explain the paper's errors of the rivals "
-        f"{verdict(hits['random'] > 0.8 * compared, hits['random'] > hits['usual'])}."
+        f"{verdict(hits['random'] > 0.8 * compared, hits['random'] > hits['usual'])}. "
+        f"{stopped(random.values())}"
     )
     return table(["method, starts, overlap", *DATA_SETS], rows) + f"\n\n{note}"
 
@@ -178,7 +189,7 @@ def sweep() -> str:
         ]
         parts.append(table([f"{name}, sigma", *(f"{sigma:.2g}" for sigma in sigmas)], rows))
     trials = max(cell.n_trials for cell in cells)
-    note = f"Mean co-clustering error over {trials} matrices at each level."
+    note = f"Mean co-clustering error over {trials} matrices at each level. {stopped(cells)}"
     return "\n\n".join([*parts, note])
 
 

@@ -101,7 +101,11 @@ def test_other_readings_are_shown_beside_the_papers_numbers(docs, made_up, tmp_p
     assert "| CCOT, paper | .018 (100 / 100) | .023 (83 / 97) | .031 (99 / 98) |" in shown
     assert "| DKM, random starts, published |" in variants.starts()
     assert "| D4, sigma | 0.1 | 1 |" in variants.sweep()
-    assert variants.equal().count("\n") == 11
+    assert variants.equal().splitlines()[-1] == (
+        "Trials that stopped at their iteration limit: none."
+    )
+    ended = replace(variants.cells_of(("NMF",))["published", "D1", "NMF"], converged=0)
+    assert variants.stopped([ended]).endswith("limit: NMF on D1 (published) 1.")
 
 
 def test_what_is_not_measured_is_said(docs, made_up):
