@@ -247,8 +247,8 @@ def efficiency() -> Row:
     mixed = len(reproduction.processors()) > 1
     return (
         "The algorithms are fast; accurate and substantially more efficient than others",
-        f"median seconds on D1, one thread{', not all on one processor' * mixed}: {on_d1}. On D1 to "
-        "D3, rivals with 50 starts that take "
+        f"median seconds on D1, one thread{', not all on one processor' * mixed}: {on_d1}. On D1 "
+        "to D3, rivals with 50 starts that take "
         + "; ".join(f"less than {m}: {', '.join(names) or 'none'}" for m, names in slower.items()),
         verdict(not any(slower.values()), all(len(v) < len(RIVALS) for v in slower.values())),
         "`ccot paper table2`",
