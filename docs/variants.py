@@ -187,7 +187,7 @@ def sweep() -> str:
             ]
             for method in METHODS
         ]
-        parts.append(table([f"{name}, sigma", *(f"{sigma:.2g}" for sigma in sigmas)], rows))
+        parts.append(table([f"{name}, sigma", *(f"{sigma:.3g}" for sigma in sigmas)], rows))
     trials = max(cell.n_trials for cell in cells)
     note = f"Mean co-clustering error over {trials} matrices at each level. {stopped(cells)}"
     return "\n\n".join([*parts, note])
@@ -198,9 +198,9 @@ def reached() -> str:
     rows = []
     for method in RIVALS:
         seen = [cell["reaches"].get(method, 0) for cell in result["cells"]]
-        rows.append([method, *("never" if s is None else f"{s:.2g}" if s else "–" for s in seen)])
+        rows.append([method, *("never" if s is None else f"{s:.3g}" if s else "–" for s in seen)])
     for head, key in (("calibrated by the script", "sigma"), ("used here", "used")):
-        rows.append([head, *(f"{cell[key]:.2g}" for cell in result["cells"])])
+        rows.append([head, *(f"{cell[key]:.3g}" for cell in result["cells"])])
     rows.append(["median ratio there", *(f"{c['median_ratio']:.1f}" for c in result["cells"])])
     note = (
         "The smallest sigma of the sweep at which each rival has the mean error that the paper "

@@ -5,12 +5,14 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ccot.experiments.protocol import (
     D3_EQUAL,
     DATA_SETS,
     RANDOM_STARTS,
+    RIVALS,
     VARIANTS,
     Protocol,
     at_sigma,
@@ -132,6 +134,26 @@ def test_the_prose_says_what_the_stored_trials_say(docs):
     }
     assert missed["D4", "CCOT"] == sum(missed[n, "CCOT"] for n in DATA_SETS)
     assert 2 * missed["D4", "CCOT-GW"] > sum(missed[n, "CCOT-GW"] for n in DATA_SETS)
+
+
+def test_what_is_said_of_the_calibrated_noise_is_what_is_stored(docs):
+    cells, printed = docs["reproduction"].cells(), docs["reproduction"].TABLE2
+    ratios = {
+        (n, m): cells["calibrated", n, m].every.mean / entry.mean
+        for m in RIVALS
+        for n, entry in printed[m].items()
+        if entry is not None
+    }
+    twice = {key for key, ratio in ratios.items() if ratio > 2}
+    said = {("D3", "ITCC"), ("D4", "ITCC"), ("D4", "K-means"), ("D1", "NMF"), ("D2", "NMF")}
+    assert twice == said
+    distance = {
+        m: np.mean([abs(np.log(ratio)) for (_, rival), ratio in ratios.items() if rival == m])
+        for m in RIVALS
+    }
+    assert set(sorted(distance, key=distance.get)[:2]) == {"GLBM", "RBC"}
+    for cell in docs["variants"].load("calibrate")["cells"]:
+        assert cell["used"] <= 1.01 * cell["sigma"]
 
 
 def test_what_is_said_of_movielens_is_what_is_stored(docs):
