@@ -22,6 +22,7 @@ from ccot.experiments.protocol import (
 )
 from ccot.experiments.published import FIGURE2C, TABLE2
 from ccot.experiments.summary import Cell, summarise
+from ccot.experiments.table2 import SETTINGS
 
 SETS = ("D1", "D2", "D3", D3_EQUAL, "D4")
 
@@ -89,8 +90,7 @@ def readings(overlap: str) -> str:
         f"Mean co-clustering error over all sets, and in brackets how often the number of row / "
         f"column clusters was right, in per cent; {overlap} noise, "
         f"{' to '.join(map(str, (trials[0], trials[-1])[: 1 + (len(trials) > 1)]))} matrices. "
-        "Where nothing else is said: multiscale detector, matched votes, independent draws without "
-        "replacement, squared loss."
+        f"{SETTINGS} Votes are matched unless it is said."
     )
     return table(["reading", *SETS], rows) + f"\n\n{note}"
 
@@ -122,7 +122,7 @@ def equal() -> str:
         )
     heads = ["method", "paper"]
     heads += [f"{kind}, {overlap}" for overlap in OVERLAPS for kind in ("unequal", "equal")]
-    return table(heads, rows) + f"\n\n{stopped(found.values())}"
+    return table(heads, rows) + f"\n\n{SETTINGS}\n\n{stopped(found.values())}"
 
 
 # Random starts --------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def sweep() -> str:
         ]
         parts.append(table([f"{name}, sigma", *(f"{sigma:.3g}" for sigma in sigmas)], rows))
     trials = max(cell.n_trials for cell in cells)
-    note = f"Mean co-clustering error over {trials} matrices at each level. {stopped(cells)}"
+    note = f"Mean co-clustering error over {trials} matrices at each level. {SETTINGS} {stopped(cells)}"
     return "\n\n".join([*parts, note])
 
 

@@ -136,6 +136,29 @@ def test_the_prose_says_what_the_stored_trials_say(docs):
     assert 2 * missed["D4", "CCOT-GW"] > sum(missed[n, "CCOT-GW"] for n in DATA_SETS)
 
 
+def test_what_is_said_of_other_readings_is_what_is_stored(docs):
+    variants, sets = docs["variants"], (*DATA_SETS, D3_EQUAL)
+    cells = variants.cells_of(("CCOT", *VARIANTS))
+    found = {(m, n): cell for (overlap, n, m), cell in cells.items() if overlap == "published"}
+    share = {
+        key: (c.rows_right / c.n_trials, c.columns_right / c.n_trials) for key, c in found.items()
+    }
+    for name in ("D1", "D2", D3_EQUAL):
+        assert min(share["CCOT, authors' detector", name]) > 0.9
+    assert share["CCOT, authors' detector", "D3"][1] < 0.1
+    assert share["CCOT, authors' detector", "D4"][0] < 0.5
+    for name in sets:
+        printed = variants.FIGURE2C["CCOT-GW"][name.split()[0]][0] / 100
+        assert share["CCOT-GW, authors' detector", name][0] < printed - 0.2
+        for method in ("CCOT, printed detector", "CCOT-GW, printed detector"):
+            assert found[method, name].right.n_trials < 0.1 * found[method, name].n_trials
+        replaced = found["CCOT, with replacement", name].every.mean
+        assert replaced == pytest.approx(found["CCOT", name].every.mean, abs=0.01)
+    for name in ("D3", D3_EQUAL):
+        voted = found["CCOT, vote by step number", name].every.mean
+        assert voted > found["CCOT", name].every.mean + 0.02
+
+
 def test_what_is_said_of_the_calibrated_noise_is_what_is_stored(docs):
     cells, printed = docs["reproduction"].cells(), docs["reproduction"].TABLE2
     ratios = {
