@@ -189,8 +189,8 @@ def sweep() -> str:
         ]
         parts.append(table([f"{name}, sigma", *(f"{sigma:.3g}" for sigma in sigmas)], rows))
     trials = max(cell.n_trials for cell in cells)
-    note = f"Mean co-clustering error over {trials} matrices at each level. {SETTINGS} {stopped(cells)}"
-    return "\n\n".join([*parts, note])
+    note = f"Mean co-clustering error over {trials} matrices at each level."
+    return "\n\n".join([*parts, f"{note} {SETTINGS} {stopped(cells)}"])
 
 
 def reached() -> str:
