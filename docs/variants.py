@@ -90,7 +90,8 @@ def readings(overlap: str) -> str:
         f"Mean co-clustering error over all sets, and in brackets how often the number of row / "
         f"column clusters was right, in per cent; {overlap} noise, "
         f"{' to '.join(map(str, (trials[0], trials[-1])[: 1 + (len(trials) > 1)]))} matrices. "
-        f"{SETTINGS} Votes are matched unless it is said."
+        f"{SETTINGS} Votes are matched unless it is said. "
+        + stopped(cell for cell in found.values() if cell.overlap == overlap)
     )
     return table(["reading", *SETS], rows) + f"\n\n{note}"
 
