@@ -76,7 +76,9 @@ def main() -> int:
         return add(arguments.add, arguments.folder)
     if arguments.forget:
         with TrialStore(arguments.folder) as store:
-            store.forget(lambda trial: trial.method in (arguments.methods or ALL_METHODS))
+            unwanted = arguments.methods or ALL_METHODS
+            store.trials = {t: v for t, v in store.trials.items() if t.method not in unwanted}
+            store.checkpoint()
     options = {"n_init": arguments.n_init}
     options |= {"n_trials": arguments.seeds} if arguments.seeds else {}
     for part in arguments.parts:

@@ -42,7 +42,7 @@ def sklearn_nmf(matrix, shape, n_init):
     for side, k in sides(matrix, shape):
         runs = []
         for seed in range(n_init):
-            model = NMF(k, init="random", max_iter=300, tol=1e-4, random_state=seed)
+            model = NMF(k, init="random", max_iter=10_000, tol=1e-4, random_state=seed)
             weights = model.fit_transform(side)
             runs.append((model.reconstruction_err_, weights.argmax(axis=1)))
         labels.append(min(runs, key=lambda run: run[0])[1])

@@ -136,8 +136,17 @@ def counts() -> str:
     return shown(make_counts(list(cells().values())))
 
 
+def processors() -> dict[str, list[str]]:
+    """Return the methods of the comparison that were timed on each processor."""
+    used = {(trial.processor, trial.method) for trial in chosen()[1]}
+    return {p: [m for m in METHODS if (p, m) in used] for p in sorted({p for p, _ in used})}
+
+
 def seconds() -> str:
-    return shown(make_table_of_seconds(list(cells().values())))
+    where = "; ".join(
+        f"{processor}: {', '.join(names)}" for processor, names in processors().items()
+    )
+    return shown(make_table_of_seconds(list(cells().values()))) + f"\n\nTimed on {where}."
 
 
 # Hypotheses -----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Other readings of the paper, random starts and the sweep of sigma, for ``reproduction.md``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import reproduction
@@ -22,6 +22,7 @@ from ccot.experiments.protocol import (
 )
 from ccot.experiments.published import FIGURE2C, TABLE2
 from ccot.experiments.summary import Cell, summarise
+from ccot.experiments.table2 import SETTINGS
 
 SETS = ("D1", "D2", "D3", D3_EQUAL, "D4")
 
@@ -62,6 +63,16 @@ def printed(method: str, name: str) -> str:
     return f"{number(entry.mean)} ({counts[0]} / {counts[1]})"
 
 
+def stopped(cells: Iterable[Cell]) -> str:
+    """Say which trials of these cells ended at their iteration limit."""
+    ended = [
+        f"{cell.method} on {cell.data_set} ({cell.overlap}) {cell.n_trials - cell.converged}"
+        for cell in cells
+        if cell.converged < cell.n_trials
+    ]
+    return f"Trials that stopped at their iteration limit: {', '.join(ended) or 'none'}."
+
+
 def readings(overlap: str) -> str:
     """The table of all readings of CCOT and CCOT-GW at one overlap."""
     need(cells_of(tuple(VARIANTS)), "variants")
@@ -79,8 +90,8 @@ def readings(overlap: str) -> str:
         f"Mean co-clustering error over all sets, and in brackets how often the number of row / "
         f"column clusters was right, in per cent; {overlap} noise, "
         f"{' to '.join(map(str, (trials[0], trials[-1])[: 1 + (len(trials) > 1)]))} matrices. "
-        "Where nothing else is said: multiscale detector, matched votes, independent draws without "
-        "replacement, squared loss."
+        f"{SETTINGS} Votes are matched unless it is said. "
+        + stopped(cell for cell in found.values() if cell.overlap == overlap)
     )
     return table(["reading", *SETS], rows) + f"\n\n{note}"
 
@@ -112,7 +123,7 @@ def equal() -> str:
         )
     heads = ["method", "paper"]
     heads += [f"{kind}, {overlap}" for overlap in OVERLAPS for kind in ("unequal", "equal")]
-    return table(heads, rows)
+    return table(heads, rows) + f"\n\n{SETTINGS}\n\n{stopped(found.values())}"
 
 
 # Random starts --------------------------------------------------------------------------------
@@ -145,7 +156,8 @@ def starts() -> str:
         f"Mean co-clustering error over all sets. Within the paper's mean ± sd at the published "
         f"noise: {hits['usual']} of {compared} with the usual starts, {hits['random']} with random "
         f"partitions; that random starts explain the paper's errors of the rivals "
-        f"{verdict(hits['random'] > 0.8 * compared, hits['random'] > hits['usual'])}."
+        f"{verdict(hits['random'] > 0.8 * compared, hits['random'] > hits['usual'])}. "
+        f"{stopped(random.values())}"
     )
     return table(["method, starts, overlap", *DATA_SETS], rows) + f"\n\n{note}"
 
@@ -176,10 +188,10 @@ def sweep() -> str:
             ]
             for method in METHODS
         ]
-        parts.append(table([f"{name}, sigma", *(f"{sigma:.2g}" for sigma in sigmas)], rows))
+        parts.append(table([f"{name}, sigma", *(f"{sigma:.3g}" for sigma in sigmas)], rows))
     trials = max(cell.n_trials for cell in cells)
     note = f"Mean co-clustering error over {trials} matrices at each level."
-    return "\n\n".join([*parts, note])
+    return "\n\n".join([*parts, f"{note} {SETTINGS} {stopped(cells)}"])
 
 
 def reached() -> str:
@@ -187,9 +199,9 @@ def reached() -> str:
     rows = []
     for method in RIVALS:
         seen = [cell["reaches"].get(method, 0) for cell in result["cells"]]
-        rows.append([method, *("never" if s is None else f"{s:.2g}" if s else "–" for s in seen)])
+        rows.append([method, *("never" if s is None else f"{s:.3g}" if s else "–" for s in seen)])
     for head, key in (("calibrated by the script", "sigma"), ("used here", "used")):
-        rows.append([head, *(f"{cell[key]:.2g}" for cell in result["cells"])])
+        rows.append([head, *(f"{cell[key]:.3g}" for cell in result["cells"])])
     rows.append(["median ratio there", *(f"{c['median_ratio']:.1f}" for c in result["cells"])])
     note = (
         "The smallest sigma of the sweep at which each rival has the mean error that the paper "

@@ -208,14 +208,16 @@ def test_two_sided_kmeans_is_the_best_kmeans_of_each_side():
     assert model.criterion_ == pytest.approx(best[0].inertia_ + best[1].inertia_)
 
 
-def test_two_sided_nmf_is_the_best_nmf_of_each_side():
+@pytest.mark.parametrize(("n_init", "excess"), [(4, 1e-9), (24, 0.01)])
+def test_two_sided_nmf_is_the_best_nmf_of_each_side(n_init, excess):
+    """Of more than five starts five are run to the end: the best may be missed by little."""
     X = np.random.default_rng(0).gamma(2.0, size=(40, 30))
-    model = TwoSidedNMF(3, 4, init="random", n_init=4, random_state=7).fit(X)
+    model = TwoSidedNMF(3, 4, init="random", n_init=n_init, random_state=7).fit(X)
     errors = [
         min(
             NMF(k, init="random", max_iter=9999, random_state=seed).fit(points).reconstruction_err_
-            for seed in seeds_of(7, 4)
+            for seed in seeds_of(7, n_init)
         )
         for points, k in ((X, 3), (X.T, 4))
     ]
-    assert model.criterion_ == pytest.approx(np.square(errors).sum())
+    assert -1e-9 <= model.criterion_ / np.square(errors).sum() - 1 <= excess

@@ -5,12 +5,14 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ccot.experiments.protocol import (
     D3_EQUAL,
     DATA_SETS,
     RANDOM_STARTS,
+    RIVALS,
     VARIANTS,
     Protocol,
     at_sigma,
@@ -101,7 +103,11 @@ def test_other_readings_are_shown_beside_the_papers_numbers(docs, made_up, tmp_p
     assert "| CCOT, paper | .018 (100 / 100) | .023 (83 / 97) | .031 (99 / 98) |" in shown
     assert "| DKM, random starts, published |" in variants.starts()
     assert "| D4, sigma | 0.1 | 1 |" in variants.sweep()
-    assert variants.equal().count("\n") == 11
+    assert variants.equal().splitlines()[-1] == (
+        "Trials that stopped at their iteration limit: none."
+    )
+    ended = replace(variants.cells_of(("NMF",))["published", "D1", "NMF"], converged=0)
+    assert variants.stopped([ended]).endswith("limit: NMF on D1 (published) 1.")
 
 
 def test_what_is_not_measured_is_said(docs, made_up):
@@ -128,6 +134,49 @@ def test_the_prose_says_what_the_stored_trials_say(docs):
     }
     assert missed["D4", "CCOT"] == sum(missed[n, "CCOT"] for n in DATA_SETS)
     assert 2 * missed["D4", "CCOT-GW"] > sum(missed[n, "CCOT-GW"] for n in DATA_SETS)
+
+
+def test_what_is_said_of_other_readings_is_what_is_stored(docs):
+    variants, sets = docs["variants"], (*DATA_SETS, D3_EQUAL)
+    cells = variants.cells_of(("CCOT", *VARIANTS))
+    found = {(m, n): cell for (overlap, n, m), cell in cells.items() if overlap == "published"}
+    share = {
+        key: (c.rows_right / c.n_trials, c.columns_right / c.n_trials) for key, c in found.items()
+    }
+    for name in ("D1", "D2", D3_EQUAL):
+        assert min(share["CCOT, authors' detector", name]) > 0.9
+    assert share["CCOT, authors' detector", "D3"][1] < 0.1
+    assert share["CCOT, authors' detector", "D4"][0] < 0.5
+    for name in sets:
+        printed = variants.FIGURE2C["CCOT-GW"][name.split()[0]][0] / 100
+        assert share["CCOT-GW, authors' detector", name][0] < printed - 0.2
+        for method in ("CCOT, printed detector", "CCOT-GW, printed detector"):
+            assert found[method, name].right.n_trials < 0.1 * found[method, name].n_trials
+        replaced = found["CCOT, with replacement", name].every.mean
+        assert replaced == pytest.approx(found["CCOT", name].every.mean, abs=0.01)
+    for name in ("D3", D3_EQUAL):
+        voted = found["CCOT, vote by step number", name].every.mean
+        assert voted > found["CCOT", name].every.mean + 0.02
+
+
+def test_what_is_said_of_the_calibrated_noise_is_what_is_stored(docs):
+    cells, printed = docs["reproduction"].cells(), docs["reproduction"].TABLE2
+    ratios = {
+        (n, m): cells["calibrated", n, m].every.mean / entry.mean
+        for m in RIVALS
+        for n, entry in printed[m].items()
+        if entry is not None
+    }
+    twice = {key for key, ratio in ratios.items() if ratio > 2}
+    said = {"K-means": ("D1", "D4"), "ITCC": ("D3", "D4"), "NMF": ("D1", "D2")}
+    assert twice == {(n, m) for m, names in said.items() for n in names}
+    distance = {
+        m: np.mean([abs(np.log(ratio)) for (_, rival), ratio in ratios.items() if rival == m])
+        for m in RIVALS
+    }
+    assert set(sorted(distance, key=distance.get)[:2]) == {"GLBM", "RBC"}
+    for cell in docs["variants"].load("calibrate")["cells"]:
+        assert cell["used"] <= 1.01 * cell["sigma"]
 
 
 def test_what_is_said_of_movielens_is_what_is_stored(docs):

@@ -6,6 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from ccot.datasets import load_simulated
+from ccot.estimators.ccot import CCOT
+from ccot.estimators.ccot_gw import CCOTGW
 from ccot.scalings.kernels import gaussian_kernel, mean_distance
 from ccot.transport.gromov import LOSSES, Limits, LowRank, gromov_barycentre
 from ccot.transport.sinkhorn import sinkhorn
@@ -183,3 +185,21 @@ def fit_mixing_weights(log_kernel, n_iter=2000):
         shares = np.exp(joint - logsumexp(joint, axis=1)[:, None])
         weights = np.log(np.maximum(shares.mean(axis=0), 1e-300))
     return weights
+
+
+# Nothing depends on a start ---------------------------------------------------------------------
+
+
+def test_ccot_gw_has_no_start_to_choose():
+    matrix = load_simulated("D3", random_state=0).data[::3]
+    one, other = (CCOTGW(random_state=seed).fit(matrix) for seed in (0, 1))
+    np.testing.assert_array_equal(one.row_log_scaling_, other.row_log_scaling_)
+    np.testing.assert_array_equal(one.column_log_scaling_, other.column_log_scaling_)
+
+
+def test_other_draws_of_ccot_give_the_same_partitions():
+    matrix = load_simulated("D3", random_state=0).data
+    one, *others = (CCOT(n_samplings=32, random_state=seed).fit(matrix) for seed in range(4))
+    for other in others:
+        np.testing.assert_array_equal(one.row_labels_, other.row_labels_)
+        np.testing.assert_array_equal(one.column_labels_, other.column_labels_)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ccot.experiments.movielens import block_ratings
-from ccot.experiments.page import Picture, Section, write_sections
+from ccot.experiments.page import Section, write_sections
 from ccot.experiments.tables import TEXTS, Table, worded_table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting import new_figure, plot_scalings
@@ -24,15 +24,15 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
         Section(
             "Users and movies of each cluster, by CCOT-GW",
             [table_of_methods(study), table_of_agreement(study)],
-            [Picture("movielens_sizes", draw_sizes(study["methods"][0]))],
+            {"movielens_sizes": draw_sizes(study["methods"][0])},
         ),
         Section(
             "Ratings and their summary",
             [table_of_ends(study), table_of_paper_titles(study)],
-            [
-                Picture("movielens_summary", draw_summary(movies, model)),
-                Picture("movielens_curves", draw_curves(model)),
-            ],
+            {
+                "movielens_summary": draw_summary(movies, model),
+                "movielens_curves": draw_curves(model),
+            },
         ),
         Section(
             "Transport onto blocks on the same ratings",
@@ -202,7 +202,6 @@ def _markdown(sections: list[Section], settings: list[str]) -> str:
     parts = ["# The paper's study of MovieLens-100K"]
     for section in sections:
         parts.append(f"## {section.title}")
-        named = (picture.name for picture in section.pictures)
-        parts += [f"![{TEXTS['pictures'][name]}]({name}.png)" for name in named]
+        parts += [f"![{TEXTS['pictures'][name]}]({name}.png)" for name in section.pictures]
         parts += [table.markdown() for table in section.tables]
     return "\n\n".join([*parts, *settings]) + "\n"

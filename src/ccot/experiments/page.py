@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from string import Template
@@ -20,20 +20,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A figure, and the stem of its files, by which TEXTS say what it shows."""
-
-    name: str
-    figure: Figure
-
-
-@dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A part of the page; pictures go by the stem of their files, by which TEXTS describe them."""
 
     title: str
     tables: Sequence[Table] = ()
-    pictures: Sequence[Picture] = ()
+    pictures: Mapping[str, Figure] = field(default_factory=dict)
 
 
 def write_sections(
@@ -44,8 +36,8 @@ def write_sections(
     parts = []
     for section in sections:
         parts.append(f"<h2>{escape(section.title)}</h2>")
-        for picture in section.pictures:
-            parts.append(_write_picture(folder, picture))
+        for picture in section.pictures.items():
+            parts.append(_write_picture(folder, *picture))
         for table in section.tables:
             _write_table(folder, table)
             parts.append(table.html())
@@ -62,7 +54,7 @@ def _write_table(folder: Path, table: Table) -> None:
             file.write(content)
 
 
-def _write_picture(folder: Path, picture: Picture) -> str:
+def _write_picture(folder: Path, name: str, figure: Figure) -> str:
     """Write a picture as PNG and SVG, and return the HTML that shows it."""
     import matplotlib
 
@@ -71,12 +63,12 @@ def _write_picture(folder: Path, picture: Picture) -> str:
     with matplotlib.rc_context({"svg.hashsalt": "ccot"}):
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             image = io.BytesIO()
-            picture.figure.savefig(image, format=kind, dpi=150, metadata=metadata)
+            figure.savefig(image, format=kind, dpi=150, metadata=metadata)
             images[kind] = image.getvalue()
-            with write_atomically(folder / f"{picture.name}.{kind}") as file:
+            with write_atomically(folder / f"{name}.{kind}") as file:
                 file.write(images[kind])
     code = base64.b64encode(images["png"]).decode()
-    caption = escape(TEXTS["pictures"][picture.name])
+    caption = escape(TEXTS["pictures"][name])
     return f'<p><img alt="{caption}" src="data:image/png;base64,{code}"></p><p>{caption}</p>'
 
 

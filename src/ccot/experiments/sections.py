@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ccot.experiments import table2
 from ccot.experiments.figures import draw_blocks, draw_scalings
-from ccot.experiments.page import Picture, Section, write_sections
+from ccot.experiments.page import Section, write_sections
 from ccot.experiments.protocol import Protocol, Trial
 from ccot.experiments.summary import Cell, summarise
 from ccot.experiments.table1 import make_table1
@@ -39,11 +39,11 @@ def _section(part: str, protocol: Protocol, cells: Sequence[Cell]) -> Section:
         tables += [table2.make_table_of_right_numbers(cells), table2.make_table_of_seconds(cells)]
         return Section("Errors", tables)
     if part == "figure1":
-        blocks = Picture("figure1", draw_blocks(protocol.overlaps, protocol.seed))
-        return Section("The blocks", pictures=[blocks])
+        blocks = draw_blocks(protocol.overlaps, protocol.seed)
+        return Section("The blocks", pictures={"figure1": blocks})
     figure = draw_scalings(protocol.overlaps, protocol.seed, protocol.n_samplings)
     tables = [table2.make_counts(cells)] if cells else []
-    return Section("Numbers of clusters", tables, [Picture("figure2", figure)])
+    return Section("Numbers of clusters", tables, {"figure2": figure})
 
 
 def _settings(protocol: Protocol, trials: Sequence[Trial]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -29,20 +29,12 @@ class TrialStore(AbstractContextManager["TrialStore"]):
             self._journal = _open_journal(self.folder / JOURNAL)
             self._claim = claim.pop_all()
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def add(self, trial: Trial) -> None:
         """Keep a trial: when this returns, it is on the disk."""
         self._journal.write(json.dumps(asdict(trial)).encode() + b"\n")
         self._journal.flush()
         os.fsync(self._journal.fileno())
         self.trials[trial.task] = trial
-
-    def forget(self, unwanted: Callable[[Trial], bool]) -> None:
-        """Drop trials, of a method that has changed since for example, to have them made again."""
-        self.trials = {t: trial for t, trial in self.trials.items() if not unwanted(trial)}
-        self.checkpoint()
 
     def checkpoint(self) -> None:
         """Write all trials to the Parquet files, and begin a new journal."""
@@ -54,7 +46,7 @@ class TrialStore(AbstractContextManager["TrialStore"]):
         (self.folder / JOURNAL).unlink()
         self._journal = _open_journal(self.folder / JOURNAL)
 
-    def close(self) -> None:
+    def __exit__(self, *error: object) -> None:
         """Let go of the folder; an empty journal is removed."""
         self._journal.close()
         journal = self.folder / JOURNAL
