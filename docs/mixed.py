@@ -15,6 +15,15 @@ METHODS = {
 }
 
 
+def _nmi(trial: dict) -> str:
+    return "–" if trial["nmi"] is None else f"{trial['nmi']:.3f} ({trial['row_clusters']})"
+
+
+def _mean(cell: dict, n_tables: int) -> str:
+    some = "" if cell["sets"] == n_tables else f" ({cell['sets']} tables)"
+    return f"{cell['nmi']:.3f}{some}"
+
+
 def tables_nmi() -> str:
     result = load("tables")
     trials, methods = result["trials"], [cell["method"] for cell in result["cells"]]
@@ -25,15 +34,15 @@ def tables_nmi() -> str:
         known = first[name, "found"]
         rows.append(
             [f"{name} ({known['shape'][0]} x {known['shape'][1]})", str(known["classes"])]
-            + [f"{t['nmi']:.3f} ({t['row_clusters']})" if t else "" for t in own]
+            + [_nmi(t) if t else "" for t in own]
         )
-    means = [f"{cell['nmi']:.3f}" for cell in result["cells"]]
+    means = [_mean(cell, len(rows)) for cell in result["cells"]]
     rows.append(["mean", "", *means])
     versions = ", ".join(f"{name} {number}" for name, number in result.get("rivals", {}).items())
     note = (
         "NMI of row clusters with the classes, and in brackets the number of clusters. "
         f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
-        "co-clustering where it has one cluster."
+        "co-clustering where it has one cluster; –: not finished in five minutes."
     )
     heads = ["table", "classes", *(METHODS[method] for method in methods)]
     return table(heads, rows) + source("tables", result, note)
