@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ccot.blocks.columns import read_column, read_levels, recognise
+from ccot.blocks.fit import BlockSettings
 from ccot.blocks.preparation import differ_in_unit
+from ccot.blocks.streaming import pool_size
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.describe import TOP, Column, Portrait, portray_sides
 from ccot.estimators.base import InductiveCoclustering, check_shape
@@ -18,11 +20,13 @@ from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.matrix import Table
 from ccot.persistence.digest import digest
 from ccot.runtime.types import Matrix
+from ccot.sources import RowSource
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
 # Kinds of columns whose means say little.
 _NO_MEAN = ("date", "ordered")
+_FRAMES_TO_BE = {"collect": "collect", "map_partitions": "compute", "column_names": "to_pandas"}
 # Two levels of which the second says that a row has what the column is called by.
 _HAS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
 
@@ -47,6 +51,9 @@ def as_table(X: Any) -> Table | None:
     """Return a table or a data frame as a table; None for anything else."""
     if isinstance(X, Table):
         return X
+    # Lazy frames of polars, frames of Dask and tables of Arrow, told by what only they have.
+    for mark, method in _FRAMES_TO_BE.items():
+        X = getattr(X, method)() if hasattr(X, mark) else X
     return table_from_frame(X) if is_frame(X) else None
 
 
@@ -148,13 +155,35 @@ class TableInput(InductiveCoclustering):
         table = as_table(X)
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
-        if table is not None and any(one.dtype.kind != "f" for one in table.columns.values()):
+        if table is not None and table.words():
             self._name(list(table.columns), table.row_names)
             return self._check_table(table, "columns are of different kinds")
         checked = self._check_matrix(fitted_columns(X, None) if isinstance(X, Table) else X)
         self._name(column_names, row_names)
         why = self._why_table(checked, table)
         return self._check_table(table or named_columns(checked), why) if why else checked
+
+    def _check_source(self, X: Any) -> Any:
+        """Return rows to be read in parts; few rows as any matrix or table in memory."""
+        source = super()._check_source(X)
+        if pool_size(source) < source.shape[0]:
+            return source
+        rows, names = source.rows(np.arange(source.shape[0])), source.column_names
+        return self._check_rows(rows if names is None else named_columns(rows, names))
+
+    def _in_units(self, source: RowSource, settings: BlockSettings) -> BlockSettings:
+        """Return settings that give columns scales of their own where units of a source differ."""
+        why = self._why_table(source.read(source.parts[0]), None)
+        if not why:
+            return settings
+        if self.column_kinds:
+            raise ValueError("column_kinds needs all rows at once: pass ccot.io.read_table(path)")
+        auto = {name for name in ("scale", "center") if getattr(self, name) == "auto"}
+        done = {"scale": "standard", "center": "columns"}
+        if auto:
+            shown = ", ".join(f"{name}={done[name]!r}" for name in sorted(auto))
+            warnings.warn(f"{why}, and rows are read in parts: taking {shown}", stacklevel=5)
+        return replace(settings, **{name: done[name] for name in auto})
 
     def _why_table(self, X: Matrix, table: Table | None) -> str:
         """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
