@@ -55,7 +55,33 @@ def test_columns_that_new_rows_lack_are_gaps():
 
 def test_levels_never_seen_are_counted():
     new = Table({"colour": np.array(["green", "red", None], dtype=object)})
-    assert prepare_table(mixed()).n_unseen(new) == 1
+    assert prepare_table(mixed()).unread(new) == {"colour": 1}
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new", "count"),
+    [
+        (["1%", "5%", "3.5%"], ["2%", "NA", "2", "much"], 2),
+        (["2020-01-02", "2021-05-06"], ["2020-03-04", "someday", "-"], 1),
+        (["1,200.50", "900.25", "12,000.75"], ["5", "1,300", "unknown", "five"], 1),
+        (["low", "high", "medium"], ["low", "", "very high"], 1),
+        (["0", "1", "1"], ["0", "?", "2", "yes"], 2),
+    ],
+)
+def test_cells_that_are_not_written_as_fitted_ones_are_counted(fitted, new, count):
+    before, after = (Table({"a": np.array(one, dtype=object)}) for one in (fitted, new))
+    preparation = prepare_table(before)
+    assert preparation.unread(before) == {}
+    assert preparation.unread(after) == {"a": count}
+    # And none of them is taken for anything.
+    seen = preparation.cells(after).exposure.any(axis=1)
+    n_gaps = sum(cell in ("NA", "-", "unknown", "", "?") for cell in new)
+    assert len(new) - seen.sum() == count + n_gaps
+
+
+def test_plain_numbers_are_no_shares():
+    preparation = prepare_table(Table({"a": np.array(["1%", "5%", "3.5%"], dtype=object)}))
+    assert preparation.unread(Table({"a": np.array([1.0, np.nan, 5.0])})) == {"a": 2}
 
 
 @pytest.mark.parametrize(

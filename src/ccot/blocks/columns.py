@@ -56,6 +56,7 @@ _SCALES = (
         *("seven", "eight", "nine", "ten", "eleven", "twelve"),
     ),
 )
+_CALENDAR = "jan feb mar apr may jun jul aug sep oct nov dec", "mon tue wed thu fri sat sun"
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
 _DATES = ("time", "%")
 
@@ -122,14 +123,15 @@ def as_kind(
     if kind in BY_LEVEL:
         return ColumnKind(name, kind, reason, levels or _sorted_levels(counts))
     if kind == "ordered":
-        order = levels or _order(counts) or _sorted_levels(counts)
-        return ColumnKind(name, kind, reason, order)
+        order = levels or _order(counts) or _by_calendar(counts)
+        reason = reason if order else f"{reason}, in the order of the alphabet"
+        return ColumnKind(name, kind, reason, order or _sorted_levels(counts))
     formats = find_formats(counts) if values.dtype.kind == "O" else ["plain"]
     if not formats:
         odd = next(cell for cell in counts if not find_formats([cell]))
         raise ValueError(
-            f"column {name!r} cannot be of kind {kind!r}: {odd!r} is no number; take "
-            f'column_kinds={{"{name}": "category"}} or clean the cell'
+            f"column {name!r} cannot be of kind {kind!r}: {odd!r} is no number; clean the cell, or "
+            'have the column taken for a "category"'
         )
     return ColumnKind(name, kind, reason, (), formats[0])
 
@@ -244,6 +246,15 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(sorted(starts, key=starts.__getitem__))
 
 
+def _by_calendar(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return months or days of the week in their order, if cells are such; else nothing."""
+    for names in _CALENDAR:
+        places = {cell: names.find(cell[:3].lower()) for cell in counts}
+        if all(place >= 0 and len(cell) > 2 for cell, place in places.items()):
+            return tuple(sorted(places, key=places.__getitem__))
+    return ()
+
+
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
     """Return kinds in which codes are categories or numbers, as the other columns say."""
     rows = some_rows(table.shape[0], _CODE_ROWS, _CODE_ROWS, np.random.default_rng(0))
@@ -316,7 +327,26 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     if values.dtype.kind == "O":
         return read_numbers(values, kind.format)
     numbers = values.astype(np.float64)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
+    # Where fitted cells are shares or dates, plain numbers are neither.
+    is_alike = kind.format in ("plain", "money", "thousands", "decimal comma")
+    return np.where(np.isfinite(numbers) & is_alike, numbers, np.nan)
+
+
+def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
+    """Count cells that are no gaps, but hold no known level, or no number in the known format.
+
+    Examples
+    --------
+    >>> growth = ColumnKind("growth", "share", "", format="percent")
+    >>> count_unread(np.array(["12%", "NA", "12", "much"], dtype=object), growth)
+    2
+    """
+    by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
+    is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
+    if values.dtype.kind == "O":
+        gaps = {cell: is_gap(cell, among_numbers=not by_level) for cell in set(values.tolist())}
+        return sum(not read and not gaps[cell] for cell, read in zip(values, is_read, strict=True))
+    return int(np.count_nonzero(~is_read & (values == values)))
 
 
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:

@@ -15,7 +15,14 @@ import numpy as np
 from scipy.stats import skew
 
 from ccot.blocks.axes import Profiles
-from ccot.blocks.columns import BY_LEVEL, ColumnKind, read_column, read_levels, recognise
+from ccot.blocks.columns import (
+    BY_LEVEL,
+    ColumnKind,
+    count_unread,
+    read_column,
+    read_levels,
+    recognise,
+)
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
@@ -132,13 +139,11 @@ class TablePreparation:
         whole[self.used] = values
         return whole
 
-    def n_unseen(self, table: Table) -> int:
-        """Return how many cells hold a level that no fitted row has."""
-        return sum(
-            int(np.count_nonzero(read_levels(table.columns[column.kind.name], column.kind) == -2))
-            for column in self.columns
-            if column.family == "multinomial" and column.kind.name in table.columns
-        )
+    def unread(self, table: Table) -> dict[str, int]:
+        """Return how many cells of a column are no gaps, but nothing that a fitted row could be."""
+        held = [one.kind for one in self.columns if one.n_cells and one.kind.name in table.columns]
+        counts = {kind.name: count_unread(table.columns[kind.name], kind) for kind in held}
+        return {name: count for name, count in counts.items() if count}
 
 
 def _fill(column: PreparedColumn, values: np.ndarray, total: np.ndarray, exposure: np.ndarray):

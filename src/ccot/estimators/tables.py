@@ -108,11 +108,10 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
             + ", ".join(missing[:10]),
             stacklevel=4,
         )
-    if n_unseen := preparation.n_unseen(table):
-        warnings.warn(
-            f"{n_unseen} cells hold a category that no fitted row has; they count as gaps",
-            stacklevel=4,
-        )
+    if unread := preparation.unread(table):
+        shown = ", ".join(f"{count} of {name!r}" for name, count in [*unread.items()][:10])
+        problem = "hold a category that no fitted row has, or are not written as fitted ones"
+        warnings.warn(f"cells that {problem} count as gaps: {shown}", stacklevel=4)
     return table
 
 
