@@ -193,7 +193,9 @@ def by_planted(
         "best": {"rule": best, "nmi": mean(planted[best])},
         "labelled": mean(results[best]),
         "as_good": len(equal),
-        "labelled_as_good": [f(mean(results[rule]) for rule in equal) for f in (min, max)],
+        "labelled_as_good": [
+            round(float(f([mean(results[rule]) for rule in equal])), 4) for f in (min, np.mean, max)
+        ],
         "one_by_one": [
             {str(rule[place]): mean(found) for rule, found in varied(planted, (name,)).items()}
             for place, name in enumerate(NAMES)

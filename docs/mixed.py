@@ -68,12 +68,18 @@ def tables_rules() -> str:
         for one in summary["one_by_one"]
     ]
     n_seeds = len({trial["seed"] for trial in result["trials"]})
+    constants, planted = summary["constants"], summary["planted"]
+    low, middle, high = planted["labelled_as_good"]
     note = (
         f"Mean NMI over the tables, {n_seeds} seeds; the rules as they are give "
         f"{summary['nmi']:.3f}. All five chosen together on the other tables, out of "
         f"{summary['combinations']} combinations: {summary['left_out']:.3f} on the tables left "
-        f"out. The best combination for all tables has {summary['best']['nmi']:.3f}. Fits "
-        f"{run_of(result['fitted'])}."
+        f"out. The three that hold a constant (overlap, skewness, share), out of "
+        f"{constants['combinations']}: {constants['left_out']:.3f}. All five chosen on "
+        f"{planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled ones "
+        f"({planted['as_good']} combinations are as good on planted tables, and give {low:.3f} to "
+        f"{high:.3f}, {middle:.3f} on average). The best combination for all tables has "
+        f"{summary['best']['nmi']:.3f}. Fits {run_of(result['fitted'])}."
     )
     heads = ["rule", "ours", "mean NMI by value", "value chosen on other tables"]
     return table(heads, rows) + source("table_rules", result, note)

@@ -107,8 +107,8 @@ def test_answers_of_surveys_are_ordered(scale):
 @pytest.mark.parametrize(
     ("words", "order"),
     [
-        (["May", "January", "Dec"], ("January", "May", "Dec")),
-        (["sunday", "Wed", "monday"], ("monday", "Wed", "sunday")),
+        (["May", "January", "December"], ("January", "May", "December")),
+        (["Sun", "wed", "MON"], ("MON", "wed", "Sun")),
         (["pear", "apple", "fig"], ("apple", "fig", "pear")),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_frame_of_words_and_gaps_is_fitted(model):
     assert model.column_labels_[[0, 7]].tolist() == [-1, -1]
     assert model.column_signs_[[0, 7]].tolist() == [0, 0]
     assert model.block_means_.shape == (3, model.n_column_clusters_)
-    assert "row levels kept; left out: name, unit" in model.summary()
+    assert "row levels kept; left out: name (identifier), unit (constant)" in model.summary()
     assert list(model.to_frame("columns")["name"]) == list(FRAME.columns)
 
 
@@ -294,7 +294,7 @@ def test_units_of_rows_that_are_read_in_parts_are_seen(monkeypatch):
     table, truth = draw_table(3, n_rows=4000, gaps=0)
     X = np.column_stack([values for name, values in table.columns.items() if name[0] != "w"])
     source = FunctionSource(lambda first, last: X[first:last], X.shape)
-    with pytest.warns(UserWarning, match=r"different units.*center='columns', scale='standard'"):
+    with pytest.warns(UserWarning, match=r"different units.*scale='standard', center='columns'"):
         model = TransportCoclustering(random_state=0).fit(source)
     assert "each column divided by its" in model.summary()
     assert error_rate(truth, model.row_labels_) < 0.05

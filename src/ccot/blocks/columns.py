@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,26 +38,24 @@ _COMPONENTS = 5
 _CODE_ROWS = 20_000
 
 _YES_NO = {"yes", "no", "y", "n", "true", "false", "t", "f", "+", "-"}
-_SCALES = (
-    ("very low", "low", "medium", "moderate", "high", "very high"),
-    ("tiny", "small", "medium", "large", "huge"),
-    ("very poor", "poor", "fair", "average", "good", "very good", "excellent"),
-    ("never", "rarely", "seldom", "sometimes", "often", "usually", "always"),
-    ("none", "slight", "mild", "moderate", "severe", "extreme"),
-    (
-        *("strongly disagree", "disagree", "somewhat disagree", "slightly disagree", "neutral"),
-        *("neither agree nor disagree", "undecided", "slightly agree", "somewhat agree", "agree"),
-        "strongly agree",
-    ),
-    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
-    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
-    ("xs", "s", "m", "l", "xl", "xxl"),
-    (
-        *("zero", "one", "two", "three", "four", "five", "six"),
-        *("seven", "eight", "nine", "ten", "eleven", "twelve"),
-    ),
-)
-_CALENDAR = "jan feb mar apr may jun jul aug sep oct nov dec", "mon tue wed thu fri sat sun"
+_SCALES = tuple(tuple(scale.split(", ")) for scale in (
+    "very low, low, medium, moderate, high, very high",
+    "tiny, small, medium, large, huge",
+    "very poor, poor, fair, average, good, very good, excellent",
+    "never, rarely, seldom, sometimes, often, usually, always",
+    "none, slight, mild, moderate, severe, extreme",
+    "strongly disagree, disagree, somewhat disagree, slightly disagree, neutral, neither agree nor "
+    "disagree, undecided, slightly agree, somewhat agree, agree, strongly agree",
+    "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
+    "very unlikely, unlikely, neutral, likely, very likely",
+    "xs, s, m, l, xl, xxl",
+    "zero, one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve",
+))  # fmt: skip
+# Orders that are followed if a column is said to be ordered.
+_CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) for names in (
+    "january february march april may june july august september october november december",
+    "monday tuesday wednesday thursday friday saturday sunday",
+))  # fmt: skip
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
 _DATES = ("time", "%")
 
@@ -79,14 +78,7 @@ class ColumnKind:
 
 
 def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> list[ColumnKind]:
-    """Return the kind of every column; those in ``column_kinds`` are taken as given.
-
-    Examples
-    --------
-    >>> cells = np.array(["12%", "7%", None, "30.5%"], dtype=object)
-    >>> recognise(Table({"growth": cells}))[0].kind
-    'share'
-    """
+    """Return the kind of every column; those in ``column_kinds`` are taken as given."""
     asked = dict(column_kinds or {})
     for name, kind in asked.items():
         if kind not in KINDS:
@@ -123,7 +115,7 @@ def as_kind(
     if kind in BY_LEVEL:
         return ColumnKind(name, kind, reason, levels or _sorted_levels(counts))
     if kind == "ordered":
-        order = levels or _order(counts) or _by_calendar(counts)
+        order = levels or _order(counts, (*_SCALES, *_CALENDAR))
         reason = reason if order else f"{reason}, in the order of the alphabet"
         return ColumnKind(name, kind, reason, order or _sorted_levels(counts))
     formats = find_formats(counts) if values.dtype.kind == "O" else ["plain"]
@@ -230,11 +222,11 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
     return ColumnKind(name, "category", f"{len(counts)} words", levels)
 
 
-def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
+def _order(counts: Mapping[str, int], scales: Sequence[Any] = _SCALES) -> tuple[str, ...]:
     """Return cells in the order of a known scale or of the ranges they name; else nothing."""
     lower = {cell.lower(): cell for cell in counts}
     if len(lower) == len(counts):
-        for scale in _SCALES:
+        for scale in scales:
             if lower.keys() <= set(scale):
                 return tuple(lower[word] for word in scale if word in lower)
     matches = {cell: match for cell in counts if (match := _RANGE.fullmatch(cell))}
@@ -244,15 +236,6 @@ def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
     offset = {"<": -1, ">": 1}
     starts = {cell: (float(match[1]), offset.get(cell[0], 0)) for cell, match in matches.items()}
     return tuple(sorted(starts, key=starts.__getitem__))
-
-
-def _by_calendar(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """Return months or days of the week in their order, if cells are such; else nothing."""
-    for names in _CALENDAR:
-        places = {cell: names.find(cell[:3].lower()) for cell in counts}
-        if all(place >= 0 and len(cell) > 2 for cell, place in places.items()):
-            return tuple(sorted(places, key=places.__getitem__))
-    return ()
 
 
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
@@ -309,14 +292,7 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
 
 
 def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN.
-
-    Examples
-    --------
-    >>> size = ColumnKind("size", "ordered", "", ("small", "large"))
-    >>> read_column(np.array(["large", "?", "small"], dtype=object), size)
-    array([ 1., nan,  0.])
-    """
+    """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN."""
     if kind.kind == "ordered":
         ranks = read_levels(values, kind).astype(np.float64)
         ranks[ranks < 0] = np.nan
@@ -333,14 +309,7 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
 
 
 def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
-    """Count cells that are no gaps, but hold no known level, or no number in the known format.
-
-    Examples
-    --------
-    >>> growth = ColumnKind("growth", "share", "", format="percent")
-    >>> count_unread(np.array(["12%", "NA", "12", "much"], dtype=object), growth)
-    2
-    """
+    """Count cells that are no gaps, but hold no known level, or no number in the known format."""
     by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
     is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
     if values.dtype.kind == "O":
@@ -350,14 +319,7 @@ def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
 
 
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return the index of every cell's level; -1 for gaps, -2 for levels never seen.
-
-    Examples
-    --------
-    >>> answer = ColumnKind("answer", "yes/no", "", ("no", "yes"))
-    >>> read_levels(np.array(["yes", "NA", "perhaps"], dtype=object), answer)
-    array([ 1, -1, -2])
-    """
+    """Return the index of every cell's level; -1 for gaps, -2 for levels never seen."""
     index = {level: position for position, level in enumerate(kind.levels)}
     if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
         values = read_numbers(values, kind.format)

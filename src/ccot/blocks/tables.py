@@ -15,14 +15,7 @@ import numpy as np
 from scipy.stats import skew
 
 from ccot.blocks.axes import Profiles
-from ccot.blocks.columns import (
-    BY_LEVEL,
-    ColumnKind,
-    count_unread,
-    read_column,
-    read_levels,
-    recognise,
-)
+from ccot.blocks.columns import BY_LEVEL, ColumnKind, read_column, read_levels, recognise
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
@@ -139,12 +132,6 @@ class TablePreparation:
         whole[self.used] = values
         return whole
 
-    def unread(self, table: Table) -> dict[str, int]:
-        """Return how many cells of a column are no gaps, but nothing that a fitted row could be."""
-        held = [one.kind for one in self.columns if one.n_cells and one.kind.name in table.columns]
-        counts = {kind.name: count_unread(table.columns[kind.name], kind) for kind in held}
-        return {name: count for name, count in counts.items() if count}
-
 
 def _fill(column: PreparedColumn, values: np.ndarray, total: np.ndarray, exposure: np.ndarray):
     """Write the cells of one column."""
@@ -203,7 +190,7 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
     if any(column.family == "multinomial" for column in columns):
         parts.append("categories by level")
     parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
-    if dropped := [c.kind.name for c in columns if c.family == "none"]:
+    if dropped := [f"{c.kind.name} ({c.kind.kind})" for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")
     why = f" ({reason})" if scale == center == "auto" else ""
     return "; ".join(parts) + why

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ccot.blocks.columns import read_column, read_levels, recognise
+from ccot.blocks.columns import count_unread, read_column, read_levels, recognise
 from ccot.blocks.fit import BlockSettings
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.streaming import pool_size
@@ -108,10 +108,13 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
             + ", ".join(missing[:10]),
             stacklevel=4,
         )
-    if unread := preparation.unread(table):
-        shown = ", ".join(f"{count} of {name!r}" for name, count in [*unread.items()][:10])
+    kinds = [
+        one.kind for one in preparation.columns if one.n_cells and one.kind.name not in missing
+    ]
+    unread = {kind.name: count_unread(table.columns[kind.name], kind) for kind in kinds}
+    if shown := [f"{count} of {name!r}" for name, count in unread.items() if count]:
         problem = "hold a category that no fitted row has, or are not written as fitted ones"
-        warnings.warn(f"cells that {problem} count as gaps: {shown}", stacklevel=4)
+        warnings.warn(f"cells that {problem} count as gaps: {', '.join(shown[:10])}", stacklevel=4)
     return table
 
 
@@ -172,17 +175,15 @@ class TableInput(InductiveCoclustering):
 
     def _in_units(self, source: RowSource, settings: BlockSettings) -> BlockSettings:
         """Return settings that give columns scales of their own where units of a source differ."""
-        why = self._why_table(source.read(source.parts[0]), None)
-        if not why:
-            return settings
         if self.column_kinds:
             raise ValueError("column_kinds needs all rows at once: pass ccot.io.read_table(path)")
-        auto = {name for name in ("scale", "center") if getattr(self, name) == "auto"}
-        done = {"scale": "standard", "center": "columns"}
-        if auto:
-            shown = ", ".join(f"{name}={done[name]!r}" for name in sorted(auto))
-            warnings.warn(f"{why}, and rows are read in parts: taking {shown}", stacklevel=5)
-        return replace(settings, **{name: done[name] for name in auto})
+        why = self._why_table(source.read(source.parts[0]), None)
+        if not why or self.scale != "auto":
+            return settings
+        done = {"scale": "standard", "center": self.center.replace("auto", "columns")}
+        shown = ", ".join(f"{name}={value!r}" for name, value in done.items())
+        warnings.warn(f"{why}, and rows are read in parts: taking {shown}", stacklevel=5)
+        return replace(settings, **done)
 
     def _why_table(self, X: Matrix, table: Table | None) -> str:
         """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
