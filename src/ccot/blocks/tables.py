@@ -42,9 +42,7 @@ class PreparedColumn:
     @property
     def n_cells(self) -> int:
         """Number of cells."""
-        if self.family == "none":
-            return 0
-        return 1 if self.shares is None else len(self.shares)
+        return 0 if self.family == "none" else 1 if self.shares is None else len(self.shares)
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
         """Return the prepared numbers of a column; gaps are NaN."""

@@ -68,8 +68,7 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
     with results.checkpoint_beside(out, asked.resume, say) as kept, result_folder(out) as folder:
         model.set_params(checkpoint=kept)
         seen = _fit(model, table, progress, asked.jobs)
-        if isinstance(table.values, RowSource) and inputs.is_of_table(model):
-            # So few rows that they were read at once.
+        if isinstance(table.values, RowSource) and inputs.is_of_table(model):  # so few rows
             table = replace(table, values=table.values.rows(np.arange(table.shape[0])))
         seen += inputs.doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]

@@ -110,9 +110,8 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         except (TypeError, ValueError) as error:
             if not is_frame(X) or not (words := table_from_frame(X).words()):
                 raise
-            names = f"{len(words)} of {X.shape[1]} columns hold no numbers ({', '.join(words[:8])})"
-            remedy = "TransportCoclustering takes them as they are; drop them for others"
-            raise ValueError(f"{names}: {remedy}") from error
+            problem = f"columns that hold no numbers are for TransportCoclustering: {words[:8]}"
+            raise ValueError(problem) from error
         self._check_numbers(*checked.shape)
         # Only frames name their rows.
         if not _is_plain(X) and (names := row_names(X)) is not None:

@@ -40,11 +40,9 @@ class TableData:
 
     def digest(self) -> str:
         """Return a checksum of names and values, as a checkpoint needs it."""
-        arrays = (
-            np.array([str(cell) for cell in values]) if values.dtype == object else values
-            for values in self.table.columns.values()
-        )
-        return " ".join([*self.table.columns, *map(digest, arrays)])
+        columns = self.table.columns
+        arrays = (one.astype(str) if one.dtype == object else one for one in columns.values())
+        return " ".join([*columns, *map(digest, arrays)])
 
 
 def as_table(X: Any) -> Table | None:
@@ -61,8 +59,7 @@ def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
     """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
     if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
         return X, None, None
-    named = from_anndata(X)
-    return named.values, list(X.var_names), list(X.obs_names)
+    return from_anndata(X).values, list(X.var_names), list(X.obs_names)
 
 
 def identifiers(table: Table, preparation: TablePreparation) -> list[str] | None:
@@ -91,10 +88,7 @@ def named_columns(X: Any, names: Any = None) -> Table:
 
 
 def match_columns(table: Table, preparation: TablePreparation) -> Table:
-    """Return new rows with the columns of the fitted table; warn of what they lack.
-
-    Columns that are missing count as gaps, and so do levels that no fitted row has.
-    """
+    """Return new rows of a table; warn of columns and cells that count as gaps."""
     used = [preparation.names[position] for position in preparation.used]
     missing = [name for name in used if name not in table.columns]
     if len(missing) == len(used):
@@ -103,14 +97,9 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
             f"the model needs {', '.join(used[:10])}"
         )
     if missing:
-        warnings.warn(
-            f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps: "
-            + ", ".join(missing[:10]),
-            stacklevel=4,
-        )
-    kinds = [
-        one.kind for one in preparation.columns if one.n_cells and one.kind.name not in missing
-    ]
+        problem = f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps"
+        warnings.warn(f"{problem}: {', '.join(missing[:10])}", stacklevel=4)
+    kinds = [c.kind for c in preparation.columns if c.n_cells and c.kind.name not in missing]
     unread = {kind.name: count_unread(table.columns[kind.name], kind) for kind in kinds}
     if shown := [f"{count} of {name!r}" for name, count in unread.items() if count]:
         problem = "hold a category that no fitted row has, or are not written as fitted ones"

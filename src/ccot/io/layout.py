@@ -13,16 +13,12 @@ from textwrap import shorten
 
 import numpy as np
 
+from ccot.io.cells import MISSING_NUMBER as MISSING
 from ccot.io.matrix import InputError
 
 Column = str | int
 Header = tuple[str, ...] | None
 
-MISSING = frozenset(
-    {"", "na", "nan", "n/a", "null", "none", "-", "?", ".", "#n/a", "<na>"}
-    # what spreadsheets write where a formula fails
-    | {"#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"}
-)
 # Names that head a column of row names, not of measurements.
 _INDEX_NAMES = frozenset({"", "id", "index", "name", "names", "rownames", "unnamed: 0"})
 # So many columns are named one by one; more are counted.
