@@ -145,9 +145,9 @@ REFUSED = {
 # What is read: names of rows, columns as lists (None: a gap), what the notes say.
 READ = {
     "few years may head columns": (
-        "1952,1957,1962\n45,47,50\n60,62,66\n70,71,72\n",
-        (4, 3),
-        "(1952, 1957, 1962) is taken for a row: pass --header",
+        text("1952,1957,1962\n45,47,50\n60,62,66\n"), {}, None,
+        {"0": [1952, 45, 60], "1": [1957, 47, 62], "2": [1962, 50, 66]},
+        "1962. is taken for a row: pass --header",
     ),
     "years head columns": (
         text(YEARS), {}, ["Sweden", "Chile", "Mali"],
