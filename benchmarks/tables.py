@@ -159,7 +159,8 @@ def in_limited_process(data: LabelledTable) -> np.ndarray:
 
 
 def _children_seconds() -> float:
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 METHODS: dict[str, Fit] = {

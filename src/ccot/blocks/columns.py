@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -222,7 +221,7 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
     return ColumnKind(name, "category", f"{len(counts)} words", levels)
 
 
-def _order(counts: Mapping[str, int], scales: Sequence[Any] = _SCALES) -> tuple[str, ...]:
+def _order(counts: Mapping[str, int], scales: Sequence[tuple] = _SCALES) -> tuple[str, ...]:
     """Return cells in the order of a known scale or of the ranges they name; else nothing."""
     lower = {cell.lower(): cell for cell in counts}
     if len(lower) == len(counts):

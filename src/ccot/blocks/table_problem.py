@@ -91,8 +91,7 @@ def make_table_problem(
     unit[n_real + n_counts :] = np.concatenate(levels) if levels else []
     sum_squares = float((rows.total[:, :n_real] ** 2).sum())
     moved = Profiles(backend.send(rows.total), backend.send(rows.exposure), None, backend)
-    one = np.ones(len(owner))
-    flat = TableProblem(rows, owner, n_real, n_counts, unit, sum_squares, one, moved)
+    flat = TableProblem(rows, owner, n_real, n_counts, unit, sum_squares, unit**0, moved)
     return with_dispersion(flat, np.zeros(len(rows.total), dtype=np.int64))
 
 

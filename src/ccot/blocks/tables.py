@@ -167,7 +167,6 @@ def prepare_table(
 
 _BY_ROW = ("rows", "both")
 _SCALED_BY = {
-    "auto": "each column of numbers divided by its standard deviation",
     "standard": "each column of numbers divided by its standard deviation",
     "robust": "each column of numbers divided by its interquartile range",
     "log": "logarithms of the numbers, divided by their standard deviation",
@@ -179,7 +178,7 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
     """Return in one line what is done, and why."""
     parts = []
     if any(column.family == "gaussian" for column in columns):
-        parts.append(_SCALED_BY[scale])
+        parts.append(_SCALED_BY[scale.replace("auto", "standard")])
         taken = [c.kind.name for c in columns if c.transform != "none"]
         if taken and scale == "auto":
             parts.append(f"logarithms or roots of skewed ones ({_some(taken)})")
