@@ -149,7 +149,6 @@ def _ccot_gw(
 def _transport(shape: tuple[int, int], nnz: int | None, out_of_core: bool) -> _Cost:
     entries = math.prod(shape) if nnz is None else nnz
     least = max(streaming.POOL_ENTRIES, streaming.POOL_ROWS * entries // shape[0])
-    # Of rows that are read in parts, a sample is searched.
     share = min(1.0, least / max(entries, 1)) if out_of_core else 1.0
     held, points = share * entries, share * shape[0] + shape[1]
     work = 1500 * held + 150 * (entries - held) + 5000 * points

@@ -171,7 +171,6 @@ def aligned(
 ) -> tuple[NamedMatrix, np.ndarray | None, list[str]]:
     """Return the input, where a model's names are in it (None: in order), and all other names."""
     takes_table = is_of_table(fitted) and not columns
-    # Without names, columns are told by their places.
     if takes_table and known is not None and isinstance(table.values, np.ndarray):
         table = as_named(as_table(table))
     left_out = []
