@@ -25,7 +25,6 @@ OTHERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "msleep": ("vore", ("name",)),
     "painters": ("School", ()),
     "Pima.tr": ("type", ()),
-    "possum": ("Pop", ("site", "case")),
     "Prestige": ("type", ()),
     "Salaries": ("rank", ()),
     "skulls": ("epoch", ()),

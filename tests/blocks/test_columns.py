@@ -102,3 +102,17 @@ def test_answers_of_surveys_are_ordered(scale):
     (kind,) = recognise(Table({"answer": answers}))
     assert kind.kind == "ordered"
     assert [level.lower() for level in kind.levels] == list(scale)
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        (["May", "January", "December"], ("January", "May", "December")),
+        (["Sun", "wed", "MON"], ("MON", "wed", "Sun")),
+        (["pear", "apple", "fig"], ("apple", "fig", "pear")),
+    ],
+)
+def test_ordered_words_follow_the_calendar_or_the_alphabet_and_say_so(words, order):
+    (found,) = recognise(Table({"a": np.array(words, dtype=object)}), {"a": "ordered"})
+    assert found.levels == order
+    assert ("order of the alphabet" in found.reason) == ("pear" in words)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import skew
 
+from ccot.blocks.columns import count_unread
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.io.matrix import Table
 from tests.blocks.tables import draw_table
@@ -53,9 +54,43 @@ def test_columns_that_new_rows_lack_are_gaps():
     assert rows.exposure[0, 3:].sum() == pytest.approx(1)
 
 
+def unread(preparation, table):
+    return sum(
+        count_unread(table.columns[column.kind.name], column.kind)
+        for column in preparation.columns
+        if column.kind.name in table.columns
+    )
+
+
 def test_levels_never_seen_are_counted():
     new = Table({"colour": np.array(["green", "red", None], dtype=object)})
-    assert prepare_table(mixed()).n_unseen(new) == 1
+    assert unread(prepare_table(mixed()), new) == 1
+
+
+@pytest.mark.parametrize(
+    ("fitted", "new", "count"),
+    [
+        (["1%", "5%", "3.5%"], ["2%", "NA", "2", "much"], 2),
+        (["2020-01-02", "2021-05-06"], ["2020-03-04", "someday", "-"], 1),
+        (["1,200.50", "900.25", "12,000.75"], ["5", "1,300", "unknown", "five"], 1),
+        (["low", "high", "medium"], ["low", "", "very high"], 1),
+        (["0", "1", "1"], ["0", "?", "2", "yes"], 2),
+    ],
+)
+def test_cells_that_are_not_written_as_fitted_ones_are_counted(fitted, new, count):
+    before, after = (Table({"a": np.array(one, dtype=object)}) for one in (fitted, new))
+    preparation = prepare_table(before)
+    assert unread(preparation, before) == 0
+    assert unread(preparation, after) == count
+    # And none of them is taken for anything.
+    seen = preparation.cells(after).exposure.any(axis=1)
+    n_gaps = sum(cell in ("NA", "-", "unknown", "", "?") for cell in new)
+    assert len(new) - seen.sum() == count + n_gaps
+
+
+def test_plain_numbers_are_no_shares():
+    preparation = prepare_table(Table({"a": np.array(["1%", "5%", "3.5%"], dtype=object)}))
+    assert unread(preparation, Table({"a": np.array([1.0, np.nan, 5.0])})) == 2
 
 
 @pytest.mark.parametrize(
@@ -103,7 +138,7 @@ def test_what_is_done_is_said():
     preparation = prepare_table(mixed())
     assert isinstance(preparation, TablePreparation)
     text = str(preparation)
-    assert "row levels kept; left out: same (columns are of different kinds)" in text
+    assert "row levels kept; left out: same (constant) (columns are of different kinds)" in text
     assert "same: constant (all its values are the same), left out" in text
     assert "colour: yes/no of 2 levels (two words); 1 gaps" in text
 

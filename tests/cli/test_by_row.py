@@ -132,3 +132,23 @@ def test_new_rows_are_placed_by_row(ccot, stored, blocks, model_file):
     assert ccot("predict", model_file, "turned.parquet", "--by-row").stdout == expected
     outcome = ccot("predict", model_file, "array.npy", "--by-row", "--columns", code=2)
     assert "leave it out with --columns" in outcome.stderr
+
+
+@pytest.mark.parametrize("name", ["units.npy", "units.parquet"])
+def test_units_are_seen_and_new_rows_placed_whichever_way_a_file_is_read(name, ccot, tmp_path):
+    rng = np.random.default_rng(0)
+    truth = np.arange(120) % 3
+    means = rng.normal(size=(3, 6)) * 4
+    values = (means[truth] + rng.normal(size=(120, 6))) * 10.0 ** np.arange(6) + 5
+    np.save(tmp_path / "units.npy", values)
+    pd.DataFrame(values, columns=list("abcdef")).to_parquet(tmp_path / "units.parquet")
+    found = set()
+    for way in ("--by-row", "--in-memory"):
+        told = ccot("fit", name, way, "--out", way[2:]).stdout
+        assert "columns have different units" in told
+        found.add((tmp_path / way[2:] / "row_labels.csv").read_text())
+        for again in ("--by-row", "--in-memory"):
+            placed = ccot("predict", f"{way[2:]}/model.ccot", name, again, "--quiet").stdout
+            labels = [line.split(",")[1] for line in placed.splitlines()[1:]]
+            assert labels == column(tmp_path / way[2:] / "row_labels.csv", "cluster")
+    assert len(found) == 1

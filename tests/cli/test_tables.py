@@ -139,7 +139,7 @@ def test_from_a_table_to_labels_and_back(ccot, mixed, tmp_path):
     assert "warning: 1 of the 3 fitted columns are missing and count as gaps: size" in (
         outcome.stderr
     )
-    assert "1 cells hold a category that no fitted row has" in outcome.stderr
+    assert "a category that no fitted row has" in outcome.stderr
 
 
 def test_predict_reads_new_rows_as_the_fitted_ones(ccot, tmp_path):

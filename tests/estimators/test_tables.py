@@ -14,10 +14,12 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ccot import TransportCoclustering, load_model
+from ccot import CCOT, TransportCoclustering, load_model
+from ccot.blocks import streaming
 from ccot.blocks.tables import TablePreparation
 from ccot.io.matrix import Table
 from ccot.metrics import error_rate
+from ccot.sources import FunctionSource
 from tests.blocks.tables import draw_table
 
 RNG = np.random.default_rng(0)
@@ -74,7 +76,7 @@ def test_a_frame_of_words_and_gaps_is_fitted(model):
     assert model.column_labels_[[0, 7]].tolist() == [-1, -1]
     assert model.column_signs_[[0, 7]].tolist() == [0, 0]
     assert model.block_means_.shape == (3, model.n_column_clusters_)
-    assert "row levels kept; left out: name, unit" in model.summary()
+    assert "row levels kept; left out: name (identifier), unit (constant)" in model.summary()
     assert list(model.to_frame("columns")["name"]) == list(FRAME.columns)
 
 
@@ -99,7 +101,7 @@ def test_what_new_rows_lack_is_a_gap_and_said(model):
     with pytest.warns(UserWarning, match="2 of the 6 fitted columns are missing.*colour, member"):
         labels = model.predict(FRAME.drop(columns=["colour", "member", "name", "unit"]))
     assert np.mean(labels == model.row_labels_) > 0.9
-    with pytest.warns(UserWarning, match="90 cells hold a category that no fitted row has"):
+    with pytest.warns(UserWarning, match="a category that no fitted row has.*: 90 of"):
         model.predict(FRAME.assign(colour="violet"))
     with pytest.raises(ValueError, match="none of the fitted columns"):
         model.predict(FRAME[["name"]])
@@ -247,3 +249,61 @@ def test_planted_tables_through_frames():
     found = fit(pd.DataFrame(table.columns))
     assert found.n_row_clusters_ == 5
     assert error_rate(truth, found.row_labels_) < 0.03
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+@pytest.mark.parametrize("wanted", [None, 4])
+def test_rows_of_a_table_are_moved_alike_on_a_device(wanted):
+    pytest.importorskip("torch")
+    table = draw_table(0, n_rows=200)[0]
+    here, there = (
+        TransportCoclustering(wanted, random_state=0, device=device).fit(table)
+        for device in (None, "cpu")
+    )
+    np.testing.assert_array_equal(here.row_labels_, there.row_labels_)
+    np.testing.assert_array_equal(here.column_labels_, there.column_labels_)
+    np.testing.assert_array_equal(here.predict(table), there.predict(table))
+
+
+def test_paths_and_frames_that_are_to_be_read_are_the_same_table(tmp_path):
+    da, pa = pytest.importorskip("dask.dataframe"), pytest.importorskip("pyarrow")
+    mixed = pd.DataFrame(draw_table(1, n_rows=200)[0].columns)
+    labels = TransportCoclustering(random_state=0).fit(mixed).row_labels_
+    lazy = pl.from_pandas(mixed).lazy()
+    for same in (lazy, da.from_pandas(mixed, npartitions=3), pa.Table.from_pandas(mixed)):
+        found = TransportCoclustering(random_state=0).fit(same)
+        np.testing.assert_array_equal(found.row_labels_, labels)
+        np.testing.assert_array_equal(found.predict(same), labels)
+    numbers = mixed.filter(like="number")
+    numbers.to_parquet(tmp_path / "numbers.parquet")
+    np.save(tmp_path / "numbers.npy", numbers.to_numpy())
+    labels = TransportCoclustering(random_state=0).fit(numbers).row_labels_
+    for path in (tmp_path / "numbers.parquet", tmp_path / "numbers.npy"):
+        model = TransportCoclustering(random_state=0).fit(path)
+        assert "columns have different units" in model.summary()
+        np.testing.assert_array_equal(model.row_labels_, labels)
+        np.testing.assert_array_equal(model.predict(path), labels)
+    mixed.to_parquet(tmp_path / "mixed.parquet")
+    with pytest.raises(ValueError, match=r"'word0' is of type .*pass ccot.io.read_table"):
+        TransportCoclustering().fit(tmp_path / "mixed.parquet")
+
+
+def test_units_of_rows_that_are_read_in_parts_are_seen(monkeypatch):
+    monkeypatch.setattr(streaming, "POOL_ENTRIES", 2**14)
+    monkeypatch.setattr(streaming, "POOL_ROWS", 2**9)
+    table, truth = draw_table(3, n_rows=4000, gaps=0)
+    X = np.column_stack([values for name, values in table.columns.items() if name[0] != "w"])
+    source = FunctionSource(lambda first, last: X[first:last], X.shape)
+    with pytest.warns(UserWarning, match=r"different units.*scale='standard', center='columns'"):
+        model = TransportCoclustering(random_state=0).fit(source)
+    assert "each column divided by its" in model.summary()
+    assert error_rate(truth, model.row_labels_) < 0.05
+    with pytest.raises(ValueError, match="column_kinds needs all rows at once"):
+        TransportCoclustering(column_kinds={"x0": "number"}).fit(source)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_estimators_for_numbers_name_the_columns_of_words(library):
+    mixed = library.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"], "c": [1.0, 0.0, 2.0]})
+    with pytest.raises(ValueError, match=r"no numbers are for TransportCoclustering: \[\'b\'\]"):
+        CCOT().fit(mixed)

@@ -1,4 +1,5 @@
 import datetime
+from datetime import time
 
 import numpy as np
 import pandas as pd
@@ -74,3 +75,22 @@ def test_rows_keep_their_names_and_columns_of_one_name_stay_apart():
     assert list(table.columns) == ["a", "a (2)"]
     assert is_frame(frame)
     assert not is_frame(frame.to_numpy())
+
+
+def test_times_and_dates_of_arrow_are_what_they_are():
+    pa = pytest.importorskip("pyarrow")
+    days = pd.Series(pd.date_range("2020-01-01", periods=3))
+    hours = [time(1), time(2, 30), None]
+    frame = pd.DataFrame(
+        {
+            "at": days.astype(pd.ArrowDtype(pa.timestamp("us"))),
+            "on": days.astype(pd.ArrowDtype(pa.timestamp("us"))).astype(pd.ArrowDtype(pa.date32())),
+            "hour": hours,
+        }
+    )
+    table = table_from_frame(frame)
+    assert table.kinds == {"at": "date", "on": "date"}
+    np.testing.assert_array_equal(table.columns["at"], days.to_numpy().astype("datetime64[us]"))
+    np.testing.assert_array_equal(table.columns["on"], table.columns["at"])
+    for hour in (table.columns["hour"], table_from_frame(pl.DataFrame({"h": hours})).columns["h"]):
+        assert hour.tolist() == ["01:00:00", "02:30:00", None]

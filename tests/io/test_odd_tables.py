@@ -144,6 +144,11 @@ REFUSED = {
 
 # What is read: names of rows, columns as lists (None: a gap), what the notes say.
 READ = {
+    "few years may head columns": (
+        text("1952,1957,1962\n45,47,50\n60,62,66\n"), {}, None,
+        {"0": [1952, 45, 60], "1": [1957, 47, 62], "2": [1962, 50, 66]},
+        "1962. is taken for a row: pass --header",
+    ),
     "years head columns": (
         text(YEARS), {}, ["Sweden", "Chile", "Mali"],
         {"1952": [71.9, 54.7, 33.7], "1957": [72.5, 56.1, 35.3], "2007": [80.9, 78.6, 54.5]},

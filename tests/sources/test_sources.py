@@ -168,7 +168,7 @@ def test_problems_are_named_with_a_way_out(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file .*absent.npy: check the path"):
         as_source(tmp_path / "absent.npy")
     (tmp_path / "table.csv").write_text("1,2\n")
-    with pytest.raises(ValueError, match=r"table.csv is no .npy.*read_matrix"):
+    with pytest.raises(ValueError, match=r"table.csv is no .npy.*read_table"):
         as_source(tmp_path / "table.csv")
     zarr.open_group(str(tmp_path / "group.zarr"), mode="w")
     with pytest.raises(ValueError, match="group of arrays: pass the path of one"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,25 +37,24 @@ _COMPONENTS = 5
 _CODE_ROWS = 20_000
 
 _YES_NO = {"yes", "no", "y", "n", "true", "false", "t", "f", "+", "-"}
-_SCALES = (
-    ("very low", "low", "medium", "moderate", "high", "very high"),
-    ("tiny", "small", "medium", "large", "huge"),
-    ("very poor", "poor", "fair", "average", "good", "very good", "excellent"),
-    ("never", "rarely", "seldom", "sometimes", "often", "usually", "always"),
-    ("none", "slight", "mild", "moderate", "severe", "extreme"),
-    (
-        *("strongly disagree", "disagree", "somewhat disagree", "slightly disagree", "neutral"),
-        *("neither agree nor disagree", "undecided", "slightly agree", "somewhat agree", "agree"),
-        "strongly agree",
-    ),
-    ("very dissatisfied", "dissatisfied", "neutral", "satisfied", "very satisfied"),
-    ("very unlikely", "unlikely", "neutral", "likely", "very likely"),
-    ("xs", "s", "m", "l", "xl", "xxl"),
-    (
-        *("zero", "one", "two", "three", "four", "five", "six"),
-        *("seven", "eight", "nine", "ten", "eleven", "twelve"),
-    ),
-)
+_SCALES = tuple(tuple(scale.split(", ")) for scale in (
+    "very low, low, medium, moderate, high, very high",
+    "tiny, small, medium, large, huge",
+    "very poor, poor, fair, average, good, very good, excellent",
+    "never, rarely, seldom, sometimes, often, usually, always",
+    "none, slight, mild, moderate, severe, extreme",
+    "strongly disagree, disagree, somewhat disagree, slightly disagree, neutral, neither agree nor "
+    "disagree, undecided, slightly agree, somewhat agree, agree, strongly agree",
+    "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
+    "very unlikely, unlikely, neutral, likely, very likely",
+    "xs, s, m, l, xl, xxl",
+    "zero, one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve",
+))  # fmt: skip
+# Orders that are followed if a column is said to be ordered.
+_CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) for names in (
+    "january february march april may june july august september october november december",
+    "monday tuesday wednesday thursday friday saturday sunday",
+))  # fmt: skip
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
 _DATES = ("time", "%")
 
@@ -78,14 +77,7 @@ class ColumnKind:
 
 
 def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> list[ColumnKind]:
-    """Return the kind of every column; those in ``column_kinds`` are taken as given.
-
-    Examples
-    --------
-    >>> cells = np.array(["12%", "7%", None, "30.5%"], dtype=object)
-    >>> recognise(Table({"growth": cells}))[0].kind
-    'share'
-    """
+    """Return the kind of every column; those in ``column_kinds`` are taken as given."""
     asked = dict(column_kinds or {})
     for name, kind in asked.items():
         if kind not in KINDS:
@@ -122,14 +114,15 @@ def as_kind(
     if kind in BY_LEVEL:
         return ColumnKind(name, kind, reason, levels or _sorted_levels(counts))
     if kind == "ordered":
-        order = levels or _order(counts) or _sorted_levels(counts)
-        return ColumnKind(name, kind, reason, order)
+        order = levels or _order(counts, (*_SCALES, *_CALENDAR))
+        reason = reason if order else f"{reason}, in the order of the alphabet"
+        return ColumnKind(name, kind, reason, order or _sorted_levels(counts))
     formats = find_formats(counts) if values.dtype.kind == "O" else ["plain"]
     if not formats:
         odd = next(cell for cell in counts if not find_formats([cell]))
         raise ValueError(
-            f"column {name!r} cannot be of kind {kind!r}: {odd!r} is no number; take "
-            f'column_kinds={{"{name}": "category"}} or clean the cell'
+            f"column {name!r} cannot be of kind {kind!r}: {odd!r} is no number; clean the cell, or "
+            'have the column taken for a "category"'
         )
     return ColumnKind(name, kind, reason, (), formats[0])
 
@@ -228,11 +221,11 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
     return ColumnKind(name, "category", f"{len(counts)} words", levels)
 
 
-def _order(counts: Mapping[str, int]) -> tuple[str, ...]:
+def _order(counts: Mapping[str, int], scales: Sequence[tuple] = _SCALES) -> tuple[str, ...]:
     """Return cells in the order of a known scale or of the ranges they name; else nothing."""
     lower = {cell.lower(): cell for cell in counts}
     if len(lower) == len(counts):
-        for scale in _SCALES:
+        for scale in scales:
             if lower.keys() <= set(scale):
                 return tuple(lower[word] for word in scale if word in lower)
     matches = {cell: match for cell in counts if (match := _RANGE.fullmatch(cell))}
@@ -298,14 +291,7 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
 
 
 def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN.
-
-    Examples
-    --------
-    >>> size = ColumnKind("size", "ordered", "", ("small", "large"))
-    >>> read_column(np.array(["large", "?", "small"], dtype=object), size)
-    array([ 1., nan,  0.])
-    """
+    """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN."""
     if kind.kind == "ordered":
         ranks = read_levels(values, kind).astype(np.float64)
         ranks[ranks < 0] = np.nan
@@ -316,18 +302,23 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     if values.dtype.kind == "O":
         return read_numbers(values, kind.format)
     numbers = values.astype(np.float64)
-    return np.where(np.isfinite(numbers), numbers, np.nan)
+    # Where fitted cells are shares or dates, plain numbers are neither.
+    is_alike = kind.format in ("plain", "money", "thousands", "decimal comma")
+    return np.where(np.isfinite(numbers) & is_alike, numbers, np.nan)
+
+
+def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
+    """Count cells that are no gaps, but hold no known level, or no number in the known format."""
+    by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
+    is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
+    if values.dtype.kind == "O":
+        gaps = {cell: is_gap(cell, among_numbers=not by_level) for cell in set(values.tolist())}
+        return sum(not read and not gaps[cell] for cell, read in zip(values, is_read, strict=True))
+    return int(np.count_nonzero(~is_read & (values == values)))
 
 
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return the index of every cell's level; -1 for gaps, -2 for levels never seen.
-
-    Examples
-    --------
-    >>> answer = ColumnKind("answer", "yes/no", "", ("no", "yes"))
-    >>> read_levels(np.array(["yes", "NA", "perhaps"], dtype=object), answer)
-    array([ 1, -1, -2])
-    """
+    """Return the index of every cell's level; -1 for gaps, -2 for levels never seen."""
     index = {level: position for position, level in enumerate(kind.levels)}
     if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
         values = read_numbers(values, kind.format)

@@ -238,14 +238,7 @@ def density(X: Matrix) -> float:
 
 
 def choose_family(X: Matrix) -> tuple[str, str]:
-    """Pick a family by looking at the values.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> choose_family(np.array([[0.5, -1.0], [2.0, 3.0]]))
-    ('gaussian', 'some values are negative')
-    """
+    """Pick a family by looking at the values."""
     values = X.data if is_sparse(X) else X
     if values.size and np.isnan(values.min()):
         return "gaussian", "some entries are missing, and only the gaussian family leaves them out"
@@ -404,12 +397,6 @@ def differ_in_unit(X: np.ndarray) -> bool:
     """Return True where the columns of a matrix are measured in different units.
 
     Their ranges (5 to 95 %) hardly overlap then, not even, where none is negative, of logarithms.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(50, 4))
-    >>> differ_in_unit(X), differ_in_unit(X * [1, 10, 100, 1000] + [0, 50, 900, 0])
-    (False, True)
     """
     X, are_many = X[:: max(1, len(X) // _UNIT_ROWS)], X.shape[1] > _MANY_COLUMNS
     limit = _OVERLAP_MANY if are_many else _OVERLAP
@@ -438,13 +425,7 @@ def _overlap(X: np.ndarray) -> float:
 
 
 def row_level_share(X: np.ndarray) -> float:
-    """Return the share of the column-centred variance that the levels of rows hold.
-
-    Examples
-    --------
-    >>> round(row_level_share(np.arange(5.0)[:, None] + np.zeros(3)), 3)
-    1.0
-    """
+    """Return the share of the column-centred variance that the levels of rows hold."""
     observed = np.isfinite(X)
     left = np.where(observed, X - observed_mean(X, observed, axis=0), 0.0)
     level = observed_mean(left, observed, axis=1)

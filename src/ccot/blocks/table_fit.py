@@ -23,6 +23,7 @@ from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Side
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
+from ccot.runtime.backends import choose_backend
 from ccot.runtime.run import Run, counted
 
 # Tables of more rows are searched in a sample and then read in parts.
@@ -52,7 +53,8 @@ def fit_table(
     """Cluster the rows of a table by all of its columns, then the columns."""
     run.progress(preparation.sentence)
     sample = some_rows(table.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
-    problem = table_problem.make_table_problem(preparation, preparation.cells(table, sample))
+    backend, cells = choose_backend(settings.device, "float64"), preparation.cells(table, sample)
+    problem = table_problem.make_table_problem(preparation, cells, backend)
     found = search_rows(problem, settings, run)
     if isinstance(sample, slice):
         # The last step is that of unseen rows, unless it would change the sizes asked for.

@@ -22,6 +22,7 @@ from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Placement
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
+from ccot.runtime.backends import NUMPY, Backend, to_numpy
 
 # The dispersion of a count is not taken for less than this.
 _LEAST_DISPERSION = 0.05
@@ -42,6 +43,7 @@ class TableProblem:
     unit: np.ndarray  # for each cell, twice the exposure that smooths its means
     sum_squares: float  # of the gaussian totals
     dispersion: np.ndarray  # for each cell, variance in units of its family's own
+    moved: Profiles  # the rows on a device, where they are moved
 
     def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
         """Return the maximised log-likelihood of clusters by cell, without constants."""
@@ -75,7 +77,9 @@ class TableProblem:
         return ("gaussian", slice(0, self.n_real)), ("poisson", slice(self.n_real, None))
 
 
-def make_table_problem(preparation: TablePreparation, rows: Profiles) -> TableProblem:
+def make_table_problem(
+    preparation: TablePreparation, rows: Profiles, backend: Backend = NUMPY
+) -> TableProblem:
     """Return the problem of prepared rows, without clusters yet."""
     used = [preparation.columns[position] for position in preparation.used]
     owner = np.repeat(np.arange(len(used)), [column.n_cells for column in used])
@@ -86,7 +90,8 @@ def make_table_problem(preparation: TablePreparation, rows: Profiles) -> TablePr
     levels = [column.shares for column in used if column.shares is not None]
     unit[n_real + n_counts :] = np.concatenate(levels) if levels else []
     sum_squares = float((rows.total[:, :n_real] ** 2).sum())
-    flat = TableProblem(rows, owner, n_real, n_counts, unit, sum_squares, np.ones(len(owner)))
+    moved = Profiles(backend.send(rows.total), backend.send(rows.exposure), None, backend)
+    flat = TableProblem(rows, owner, n_real, n_counts, unit, sum_squares, unit**0, moved)
     return with_dispersion(flat, np.zeros(len(rows.total), dtype=np.int64))
 
 
@@ -110,13 +115,13 @@ def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
 def make_table_blocks(problem: TableProblem, labels: np.ndarray, n_sweeps: int = 0) -> Blocks:
     """Return clusters of rows, numbered without gaps, with their statistics by cell."""
     labels = compact(labels)
-    total, exposure = problem.rows.blocks(labels, int(labels.max()) + 1)
+    total, exposure = problem.moved.blocks(labels, int(labels.max()) + 1)
     return Blocks((labels, np.arange(total.shape[1])), total, exposure, n_sweeps)
 
 
 def row_gains(problem: TableProblem, blocks: Blocks, balanced: bool = False) -> np.ndarray:
     """Return what each row gains by going to each cluster, in nats."""
-    gain = problem.rows.gain(*problem.terms(blocks.total, blocks.exposure))
+    gain = to_numpy(problem.moved.gain(*problem.terms(blocks.total, blocks.exposure)))
     return gain if balanced else gain + log_marginal(blocks.labels[0], blocks.shape[0])
 
 

@@ -42,9 +42,7 @@ class PreparedColumn:
     @property
     def n_cells(self) -> int:
         """Number of cells."""
-        if self.family == "none":
-            return 0
-        return 1 if self.shares is None else len(self.shares)
+        return 0 if self.family == "none" else 1 if self.shares is None else len(self.shares)
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
         """Return the prepared numbers of a column; gaps are NaN."""
@@ -132,14 +130,6 @@ class TablePreparation:
         whole[self.used] = values
         return whole
 
-    def n_unseen(self, table: Table) -> int:
-        """Return how many cells hold a level that no fitted row has."""
-        return sum(
-            int(np.count_nonzero(read_levels(table.columns[column.kind.name], column.kind) == -2))
-            for column in self.columns
-            if column.family == "multinomial" and column.kind.name in table.columns
-        )
-
 
 def _fill(column: PreparedColumn, values: np.ndarray, total: np.ndarray, exposure: np.ndarray):
     """Write the cells of one column."""
@@ -177,7 +167,6 @@ def prepare_table(
 
 _BY_ROW = ("rows", "both")
 _SCALED_BY = {
-    "auto": "each column of numbers divided by its standard deviation",
     "standard": "each column of numbers divided by its standard deviation",
     "robust": "each column of numbers divided by its interquartile range",
     "log": "logarithms of the numbers, divided by their standard deviation",
@@ -189,7 +178,7 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
     """Return in one line what is done, and why."""
     parts = []
     if any(column.family == "gaussian" for column in columns):
-        parts.append(_SCALED_BY[scale])
+        parts.append(_SCALED_BY[scale.replace("auto", "standard")])
         taken = [c.kind.name for c in columns if c.transform != "none"]
         if taken and scale == "auto":
             parts.append(f"logarithms or roots of skewed ones ({_some(taken)})")
@@ -198,7 +187,7 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
     if any(column.family == "multinomial" for column in columns):
         parts.append("categories by level")
     parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
-    if dropped := [c.kind.name for c in columns if c.family == "none"]:
+    if dropped := [f"{c.kind.name} ({c.kind.kind})" for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")
     why = f" ({reason})" if scale == center == "auto" else ""
     return "; ".join(parts) + why

@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,10 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
     # The folder comes before the fit: better to hear at once that it cannot be written.
     with results.checkpoint_beside(out, asked.resume, say) as kept, result_folder(out) as folder:
         model.set_params(checkpoint=kept)
-        seen = _fit(model, table, progress, asked.jobs) + inputs.doubts(model, table)
+        seen = _fit(model, table, progress, asked.jobs)
+        if isinstance(table.values, RowSource) and inputs.is_of_table(model):  # so few rows
+            table = replace(table, values=table.values.rows(np.arange(table.shape[0])))
+        seen += inputs.doubts(model, table)
         times["fit"] = time.perf_counter() - started - times["read"]
         model._file_options = read.told()
         _write_tables(folder, model, table, annotations, asked.raw_names)

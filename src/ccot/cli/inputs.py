@@ -171,7 +171,7 @@ def aligned(
 ) -> tuple[NamedMatrix, np.ndarray | None, list[str]]:
     """Return the input, where a model's names are in it (None: in order), and all other names."""
     takes_table = is_of_table(fitted) and not columns
-    if takes_table and not isinstance(table.values, Table):
+    if takes_table and known is not None and isinstance(table.values, np.ndarray):
         table = as_named(as_table(table))
     left_out = []
     if isinstance(table.values, Table) and not columns and known is not None:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
 from ccot.estimators.described import DescribedClusters
-from ccot.io.frames import row_names
+from ccot.io.frames import is_frame, row_names, table_from_frame
 from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
@@ -105,7 +105,13 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     def _check_matrix(self, X: Any) -> Matrix:
         """Return ``X`` as float64, dense or CSR, or say what is wrong with it and what to do."""
         options = self._checks | {"ensure_min_samples": 2, "ensure_min_features": 2}
-        checked = validate_data(self, _numbers(X), **options)
+        try:
+            checked = validate_data(self, _numbers(X), **options)
+        except (TypeError, ValueError) as error:
+            if not is_frame(X) or not (words := table_from_frame(X).words()):
+                raise
+            problem = f"columns that hold no numbers are for TransportCoclustering: {words[:8]}"
+            raise ValueError(problem) from error
         self._check_numbers(*checked.shape)
         # Only frames name their rows.
         if not _is_plain(X) and (names := row_names(X)) is not None:
@@ -385,6 +391,6 @@ def _numbers(X: Any) -> Any:
     if kind in ("U", "S"):
         raise ValueError(
             "X contains text where numbers are expected (could not convert string to float): "
-            "drop those columns or encode them first"
+            "drop those columns, or pass a data frame to TransportCoclustering, which takes words"
         )
     return X

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ccot.blocks.columns import read_column, read_levels, recognise
+from ccot.blocks.columns import count_unread, read_column, read_levels, recognise
+from ccot.blocks.fit import BlockSettings
 from ccot.blocks.preparation import differ_in_unit
+from ccot.blocks.streaming import pool_size
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.describe import TOP, Column, Portrait, portray_sides
 from ccot.estimators.base import InductiveCoclustering, check_shape
@@ -19,11 +21,13 @@ from ccot.io.matrix import Table
 from ccot.persistence.digest import digest
 from ccot.runtime.device_csr import as_device_csr, to_scipy
 from ccot.runtime.types import Matrix
+from ccot.sources import RowSource
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
 # Kinds of columns whose means say little.
 _NO_MEAN = ("date", "ordered")
+_FRAMES_TO_BE = {"collect": "collect", "map_partitions": "compute", "column_names": "to_pandas"}
 # Two levels of which the second says that a row has what the column is called by.
 _HAS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
 # Larger values are divided by a power of two, in memory.
@@ -39,17 +43,18 @@ class TableData:
 
     def digest(self) -> str:
         """Return a checksum of names and values, as a checkpoint needs it."""
-        arrays = (
-            np.array([str(cell) for cell in values]) if values.dtype == object else values
-            for values in self.table.columns.values()
-        )
-        return " ".join([*self.table.columns, *map(digest, arrays)])
+        columns = self.table.columns
+        arrays = (one.astype(str) if one.dtype == object else one for one in columns.values())
+        return " ".join([*columns, *map(digest, arrays)])
 
 
 def as_table(X: Any) -> Table | None:
     """Return a table or a data frame as a table; None for anything else."""
     if isinstance(X, Table):
         return X
+    # Lazy frames of polars, frames of Dask and tables of Arrow, told by what only they have.
+    for mark, method in _FRAMES_TO_BE.items():
+        X = getattr(X, method)() if hasattr(X, mark) else X
     return table_from_frame(X) if is_frame(X) else None
 
 
@@ -87,10 +92,7 @@ def named_columns(X: Any, names: Any = None) -> Table:
 
 
 def match_columns(table: Table, preparation: TablePreparation) -> Table:
-    """Return new rows with the columns of the fitted table; warn of what they lack.
-
-    Columns that are missing count as gaps, and so do levels that no fitted row has.
-    """
+    """Return new rows of a table; warn of columns and cells that count as gaps."""
     used = [preparation.names[position] for position in preparation.used]
     missing = [name for name in used if name not in table.columns]
     if len(missing) == len(used):
@@ -99,16 +101,13 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
             f"the model needs {', '.join(used[:10])}"
         )
     if missing:
-        warnings.warn(
-            f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps: "
-            + ", ".join(missing[:10]),
-            stacklevel=4,
-        )
-    if n_unseen := preparation.n_unseen(table):
-        warnings.warn(
-            f"{n_unseen} cells hold a category that no fitted row has; they count as gaps",
-            stacklevel=4,
-        )
+        problem = f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps"
+        warnings.warn(f"{problem}: {', '.join(missing[:10])}", stacklevel=4)
+    kinds = [c.kind for c in preparation.columns if c.n_cells and c.kind.name not in missing]
+    unread = {kind.name: count_unread(table.columns[kind.name], kind) for kind in kinds}
+    if shown := [f"{count} of {name!r}" for name, count in unread.items() if count]:
+        problem = "hold a category that no fitted row has, or are not written as fitted ones"
+        warnings.warn(f"cells that {problem} count as gaps: {', '.join(shown[:10])}", stacklevel=4)
     return table
 
 
@@ -155,7 +154,7 @@ class TableInput(InductiveCoclustering):
         table = as_table(X)
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
-        if table is not None and any(one.dtype.kind != "f" for one in table.columns.values()):
+        if table is not None and table.words():
             self._name(list(table.columns), table.row_names)
             return self._check_table(table, "columns are of different kinds")
         checked = self._check_matrix(fitted_columns(X, None) if isinstance(X, Table) else X)
@@ -173,6 +172,26 @@ class TableInput(InductiveCoclustering):
         self._check_numbers(*X.shape)
         self.n_features_in_ = X.shape[1]
         return X
+
+    def _check_source(self, X: Any) -> Any:
+        """Return rows to be read in parts; few rows as any matrix or table in memory."""
+        source = super()._check_source(X)
+        if pool_size(source) < source.shape[0]:
+            return source
+        rows, names = source.rows(np.arange(source.shape[0])), source.column_names
+        return self._check_rows(rows if names is None else named_columns(rows, names))
+
+    def _in_units(self, source: RowSource, settings: BlockSettings) -> BlockSettings:
+        """Return settings that give columns scales of their own where units of a source differ."""
+        if self.column_kinds:
+            raise ValueError("column_kinds needs all rows at once: pass ccot.io.read_table(path)")
+        why = self._why_table(source.read(source.parts[0]), None)
+        if not why or self.scale != "auto":
+            return settings
+        done = {"scale": "standard", "center": self.center.replace("auto", "columns")}
+        shown = ", ".join(f"{name}={value!r}" for name, value in done.items())
+        warnings.warn(f"{why}, and rows are read in parts: taking {shown}", stacklevel=5)
+        return replace(settings, **done)
 
     def _why_table(self, X: Matrix, table: Table | None) -> str:
         """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""

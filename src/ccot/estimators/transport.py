@@ -260,7 +260,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         if isinstance(rows, TableData):
             return fit_table(rows.table, rows.preparation, settings, run)
         if isinstance(rows, RowSource):
-            return fit_block_source(rows, self.family, settings, run)
+            return fit_block_source(rows, self.family, self._in_units(rows, settings), run)
         return fit_matrix(rows, self.family, settings, run)
 
     @property

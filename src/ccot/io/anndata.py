@@ -21,13 +21,6 @@ def from_anndata(adata: Any, layer: str | None = None) -> NamedMatrix:
     Returns
     -------
     NamedMatrix
-
-    Examples
-    --------
-    >>> import anndata
-    >>> import numpy as np
-    >>> from_anndata(anndata.AnnData(np.ones((3, 2)))).shape
-    (3, 2)
     """
     if layer is not None and layer not in adata.layers:
         raise InputError(f"there is no layer {layer!r}: {', '.join(adata.layers) or 'none at all'}")

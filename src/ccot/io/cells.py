@@ -10,8 +10,9 @@ import numpy as np
 
 # Words for a gap, in any case. "none" is one only among numbers: it is also the first word of a
 # scale (none, mild, severe).
-MISSING = frozenset({"", "na", "nan", "n/a", "#n/a", "<na>", "null", "nil", "-", "--", "?", "."})
-_MISSING_NUMBER = MISSING | {"none", "missing", "unknown"}
+MISSING = frozenset({"", "na", "nan", "n/a", "#n/a", "<na>", "null", "nil", "-", "--", "?", ".",
+                     "#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"})  # fmt: skip
+MISSING_NUMBER = MISSING | {"none", "missing", "unknown"}
 
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([,'’\u00a0\u202f ]\d{3})+(\.\d+)?")
@@ -25,9 +26,9 @@ _DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y"
           "%d.%m.%Y %H:%M")  # fmt: skip
 
 
-def is_gap(cell: str | None) -> bool:
+def is_gap(cell: str | None, among_numbers: bool = False) -> bool:
     """Return True for an empty cell and for a word that stands for one."""
-    return cell is None or cell.strip().lower() in MISSING
+    return cell is None or cell.strip().lower() in (MISSING_NUMBER if among_numbers else MISSING)
 
 
 def _matched(pattern: re.Pattern[str], cell: str) -> re.Match[str]:
@@ -104,7 +105,7 @@ def _reads(read: Callable[[str], float], cells: Iterable[str]) -> bool:
 
 def find_formats(cells: Collection[str]) -> list[str]:
     """Return all formats that read every cell, the likeliest first."""
-    cells = [cell for cell in cells if cell.strip().lower() not in _MISSING_NUMBER]
+    cells = [cell for cell in cells if not is_gap(cell, among_numbers=True)]
     return [name for name, read in FORMATS.items() if cells and _reads(read, cells)]
 
 

@@ -56,11 +56,11 @@ def table_from_frame(frame: Any) -> Table:
 def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Return the values of one column of a frame, the kind its dtype tells, and its levels."""
     name = str(series.dtype).lower()
-    if name.startswith(("datetime", "date")):
+    if name.startswith(("date", "timestamp")):
         if getattr(series.dtype, "tz", None) is not None:
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         return np.asarray(series.to_numpy()).astype("datetime64[us]"), "date", ()
-    if name.startswith(("timedelta", "duration", "time")):
+    if name.startswith(("timedelta", "duration")):
         days = np.asarray(series.to_numpy()).astype("timedelta64[us]") / np.timedelta64(1, "D")
         return days, "number", ()
     if name.startswith(_NUMERIC):

@@ -9,19 +9,16 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from textwrap import shorten
 
 import numpy as np
 
+from ccot.io.cells import MISSING_NUMBER as MISSING
 from ccot.io.matrix import InputError
 
 Column = str | int
 Header = tuple[str, ...] | None
 
-MISSING = frozenset(
-    {"", "na", "nan", "n/a", "null", "none", "-", "?", ".", "#n/a", "<na>"}
-    # what spreadsheets write where a formula fails
-    | {"#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"}
-)
 # Names that head a column of row names, not of measurements.
 _INDEX_NAMES = frozenset({"", "id", "index", "name", "names", "rownames", "unnamed: 0"})
 # So many columns are named one by one; more are counted.
@@ -277,12 +274,14 @@ def _heads(
     if any(first[place].strip() in below[place] for place in words):
         return False, ()
     above = [cell.strip() for place, cell in enumerate(first) if place not in words]
+    shown = f"the first line ({shorten(', '.join(first), 44, placeholder=' ...')}) is taken for"
+    as_row = (f"{shown} a row: pass --header if it names the columns",)
     if not words and not _numbers_columns(above, rest):
-        return False, ()
-    shown = f"the first line ({', '.join(first)[:40]}) is taken for"
+        years = _are_years(above) and not any(_are_years([*map(str.strip, row)]) for row in rest)
+        return False, as_row if years else ()
     if not words or not above or _heads_numbers(above, rest, decimal):
         return True, (f"{shown} a header: pass --no-header if it is a row",)
-    return False, (f"{shown} a row: pass --header if it names the columns",)
+    return False, as_row
 
 
 def _heads_numbers(above: list[str], rest: Sequence[list[str]], decimal: str) -> bool:

@@ -76,6 +76,10 @@ class Table:
         """Numbers of rows and columns."""
         return len(next(iter(self.columns.values()), ())), len(self.columns)
 
+    def words(self) -> list[str]:
+        """Return the names of the columns that do not hold numbers."""
+        return [name for name, column in self.columns.items() if column.dtype.kind != "f"]
+
 
 Found: TypeAlias = NamedMatrix | Table
 Names: TypeAlias = Iterable[Any] | None

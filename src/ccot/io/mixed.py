@@ -239,8 +239,7 @@ def _refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
 
 def refuse_table(table: Table) -> None:
     """Name all columns of a table that hold no numbers, with the options that leave them out."""
-    words = [name for name, column in table.columns.items() if column.dtype.kind != "f"]
-    shown = []
+    words, shown = table.words(), []
     for name in words[:8]:
         cells = (str(cell) for cell in table.columns[name] if cell is not None)
         shown.append(f"{name[:40]!r}: {next((c for c in cells if not is_number(c)), '')[:40]!r}")
@@ -252,7 +251,7 @@ def refuse_table(table: Table) -> None:
 def as_matrix(table: Table) -> NamedMatrix:
     """Return a table of numbers as a matrix; one with words stays a table, with the same names."""
     named = as_named(table)
-    if not table.columns or any(column.dtype.kind != "f" for column in table.columns.values()):
+    if not table.columns or table.words():
         return named
     values = np.column_stack(list(table.columns.values()))
     return named_matrix(values, table.row_names, table.columns, named.how, named.notes)

@@ -64,7 +64,7 @@ class ArrowTable:
         layout = self.layout(options)
         columns = list(layout.column_names or ())
         if wrong := [name for name in columns if self.kinds[name] != "number"]:
-            remedy = "leave it out by --drop, or name it by --index-col"
+            remedy = "leave it out by --drop or --index-col, or pass ccot.io.read_table(path)"
             raise InputError(f"{self.typed(wrong[0])}, not a number: {remedy}")
         return columns, None if layout.index is None else self.names[layout.index]
 

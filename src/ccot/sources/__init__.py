@@ -84,7 +84,7 @@ def _open_path(path: Path) -> RowSource:
         return ParquetSource(path)
     if path.is_dir():
         return _make_source(ZarrFolder(path))
-    remedy = "read it with ccot.io.read_matrix, and pass the matrix"
+    remedy = "pass ccot.io.read_table(path), or read_matrix(path).values"
     raise ValueError(f"{path} is no .npy, .parquet or .zarr: {remedy}")
 
 
