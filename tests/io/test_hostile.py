@@ -573,6 +573,30 @@ def test_gzipped_text_beyond_the_limit_is_refused_in_bounded_memory(tmp_path, sm
     assert peak < small_limit / 2  # it is counted before any of it is kept
 
 
+def test_text_of_less_than_100_times_has_a_limit_too(tmp_path, small_limit, monkeypatch):
+    monkeypatch.setattr(matrix, "_TEXT", 2 * small_limit)
+    rows = np.random.default_rng(0).poisson(0.05, (6000, 200))
+    path = tmp_path / "counts.csv.gz"
+    for n_rows, message in ((2000, ""), (6000, r"more than 2\.1 MB, .* unpack it first")):
+        text = "\n".join(",".join(map(str, row)) for row in rows[:n_rows].tolist())
+        path.write_bytes(gzip.compress(text.encode()))
+        assert 10 < len(text) / path.stat().st_size < 30
+        if message:
+            refused(path, message)
+        else:
+            assert read_matrix(path, header=False).shape == (n_rows, 200)
+
+
+def test_excel_files_have_the_limit_of_text(tmp_path, small_limit, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.setattr(matrix, "_TEXT", small_limit)
+    book = openpyxl.Workbook()
+    for _ in range(3000):
+        book.active.append([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
+    book.save(tmp_path / "a.xlsx")
+    refused(tmp_path / "a.xlsx", "would unfold to .* may be a trap")
+
+
 def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path, small_limit):
     path = tmp_path / "a.json"
     path.write_text("\n".join(f'{{"k{n}": 1}}' for n in range(2000)))

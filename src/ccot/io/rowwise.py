@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from ccot.io.binary import check_installed, damage_explained, unpacked_size
 from ccot.io.layout import ReadOptions
-from ccot.io.matrix import InputError, check_held
+from ccot.io.matrix import InputError, check_held, text_limit
 from ccot.io.mixed import as_text, drop_options
 
 # A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
@@ -55,7 +55,7 @@ def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], i
 
     with damage_explained(path, "Excel"):
         with zipfile.ZipFile(path) as archive:
-            size = unpacked_size(archive, path)
+            size = unpacked_size(archive, path, text_limit)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         names = [one.title for one in book.worksheets]
         if not names:
