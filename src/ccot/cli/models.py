@@ -144,6 +144,7 @@ def report(
     ),
     users: Path | None = option("Of a recommender: table of the users, to be shown in that way."),
     items: Path | None = option("Of a recommender: table of the items."),
+    raw_names: RawNames = False,
     quiet: Quiet = False,
     *,
     read: Reading,
@@ -180,7 +181,7 @@ def report(
             given[key] = _facts(first, path, side, read.encoding)
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
-        path = write_report(out, shown, cluster_names=names, **given)
+        path = write_report(out, shown, cluster_names=names, raw_names=raw_names, **given)
     if not quiet:
         typer.echo(f"wrote {path}")
 
