@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ccot.cli.progress import ConsoleProgress
     from ccot.io import NamedMatrix
 
-
 _model = partial(Argument, metavar="MODEL", show_default=False)
 
 

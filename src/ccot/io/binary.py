@@ -6,7 +6,7 @@ import gzip
 import io
 import math
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,9 +67,7 @@ def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
     return io.BufferedReader(LimitedStream(raw, limit, InputError, str(path)).counted())
 
 
-def unpacked_size(
-    archive: zipfile.ZipFile, path: Path, limit: Callable[[int], int] = unfolding_limit
-) -> int:
+def unpacked_size(archive: zipfile.ZipFile, path: Path, limit: Any = unfolding_limit) -> int:
     """Return the bytes of what an archive holds, or refuse one that cannot hold so much."""
     members = archive.infolist()
     if sum(member.compress_size for member in members) > path.stat().st_size:
