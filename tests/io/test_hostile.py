@@ -179,6 +179,7 @@ def small(monkeypatch):
         (",".join(["12"] * 2000), {}, "line 1 has more than 1000 cells"),
         ("1,2\n" * 60 + '"' + '","12\n' * 2000, {}, "has more than 1000 cells"),
         ('"' + "\n" * 99, {}, "first row does not end in line 50"),
+        (",".join(["0.5"] * 900 + ["x"]), {"header": False}, "901 columns with words would take"),
         ("".join(f"{k},{k},1\n" for k in range(1000)), {"long": True}, "cells with .* names"),
         ("a,b\n" + "1,2\n1,1\n" * 999, {"long": [0, 1]}, "list of 1998 cells with 3 names"),
     ],

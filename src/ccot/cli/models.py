@@ -78,9 +78,8 @@ def predict(
         warn(f"note: {note}")
     table, places, left_out = aligned(fitted, table, known, columns)
     if left_out:
-        what = "rows" if columns else "columns"
-        unknown = f"{len(left_out)} {what} that the model does not know are left out"
-        warn(f"note: {unknown} (the first: {left_out[0]!r})")
+        unknown = f"{len(left_out)} {'rows' if columns else 'columns'} that the model does not know"
+        warn(f"note: {unknown} are left out (the first: {left_out[0]!r})")
     labels, confidence, warned = _predicted(fitted, table, places, columns, progress)
     for message in warned:
         warn(f"warning: {message}")
@@ -167,8 +166,7 @@ def report(
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
     if data is not None:
-        named = names_of(first)
-        table = read_input(read.as_before(first), data, progress, index_before=named)
+        table = read_input(read.as_before(first), data, progress, index_before=names_of(first))
         _check_shapes(fitted, table, data)
         matrix = table.values
         row_names = table.row_names or row_names

@@ -154,8 +154,7 @@ def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
         try:
             ratings.append(float(rating))
         except ValueError:
-            example = "write ITEM=RATING, such as 'Fargo (1996)=5'"
-            raise ValueError(f"--rate {given!r}: {example}") from None
+            raise ValueError(f"--rate {given!r}: write ITEM=RATING, as 'Fargo (1996)=5'") from None
         items.append(known.find(name))
     return model.new_user(items, ratings)
 
