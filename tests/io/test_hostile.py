@@ -5,9 +5,11 @@ import io
 import json
 import os
 import pickle
+import sqlite3
 import tracemalloc
 import zipfile
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -602,6 +604,41 @@ def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path,
     path = tmp_path / "a.json"
     path.write_text("\n".join(f'{{"k{n}": 1}}' for n in range(2000)))
     refused(path, "a table of 2000 records and 2000 keys would take 3.2e\\+07 bytes")
+
+
+def test_database_of_which_sqlite_says_that_memory_is_lacking(tmp_path):
+    """It has 1024 bytes, and SQLite takes no memory for it."""
+    head = bytes.fromhex(
+        "020001010040202000000002000000020000000000a30000000000010000000400000000000000000000000100"
+        "0000000000000000000000000000000000000000000000000000000000000000000002002e63010d0000000101"
+        "c30001c3"
+    )
+    cell = bytes.fromhex(
+        "320000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000"
+        "000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "00ffffffffffffffff7461626c65747402435245415445205441424c45207420286e616d6520544558542c2078"
+        "205245414c09207920494e544547455229"
+    )
+    path = tmp_path / "a.sqlite"
+    page = (b"SQLite format 3\0" + head).ljust(315, b"\0") + cell
+    path.write_bytes(page.ljust(1024, b"\0"))
+    refused(path, "no readable SQLite file .*header is damaged")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_nothing_is_written_beside_a_database(tmp_path, version):
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE t (a, b)")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(1, 2), (3, 4)])
+        base.commit()
+    content = bytearray(path.read_bytes())
+    content[18:20] = version, version  # 2: changes are kept in a file beside it
+    path.write_bytes(content)
+    assert read_matrix(path).values.tolist() == [[1, 2], [3, 4]]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_excel_file_of_names_for_names(tmp_path):
