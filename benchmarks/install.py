@@ -1,7 +1,8 @@
 """Weight of an installation: ``python -m benchmarks.install`` fills empty environments.
 
-Stored are seconds of ``pip install`` of the wheel (nothing cached, so the network counts), bytes on
-the disk of every package, and seconds of ``import ccot`` and of ``ccot --version``, best of five.
+Stored are seconds of ``pip install`` of the wheel (nothing cached, so the network counts), least of
+three, bytes on the disk of every package, and seconds of ``import ccot`` and of ``ccot --version``,
+least of five.
 """
 
 import argparse
@@ -46,12 +47,16 @@ def build(folder: Path) -> Path:
     return wheel
 
 
-def weigh(wheel: Path, extra: str, folder: Path) -> dict:
-    venv.create(folder)
-    python = folder / "bin" / "python"
+def install(wheel: Path, extra: str, folder: Path) -> float:
+    venv.create(folder, clear=True)
     wanted = f"{wheel}[{extra}]" if extra else wheel
-    pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-cache-dir")
-    installed = seconds(*pip, wanted)
+    pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install")
+    return seconds(*pip, "--no-cache-dir", wanted)
+
+
+def weigh(wheel: Path, extra: str, folder: Path, times: int) -> dict:
+    python = folder / "bin" / "python"
+    installed = min(install(wheel, extra, folder) for _ in range(times))
     sizes = {name: size for name, size in json.loads(run(python, "-c", WEIGH)).items() if size}
     return {
         "extra": extra,
@@ -72,13 +77,14 @@ def weigh(wheel: Path, extra: str, folder: Path) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--extras", nargs="*", default=EXTRAS, help="'' is the package alone")
+    parser.add_argument("--times", type=int, default=3, help="installations of each")
     arguments = parser.parse_args()
     found = []
     with tempfile.TemporaryDirectory() as folder:
         wheel = build(Path(folder) / "wheel")
         kilobytes = round(wheel.stat().st_size / 1e3)
         for number, extra in enumerate(arguments.extras):
-            found.append(weigh(wheel, extra, Path(folder) / str(number)))
+            found.append(weigh(wheel, extra, Path(folder) / str(number), arguments.times))
             largest = list(found[-1]["megabytes_of"].items())[:4]
             print({**found[-1], "megabytes_of": largest}, flush=True)
     store("install", {"wheel_kilobytes": kilobytes, "installations": found})

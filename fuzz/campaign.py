@@ -145,7 +145,8 @@ def _why(log: str) -> str:
     lines = log.splitlines()
     ends = [n for n, line in enumerate(lines) if "ERROR: libFuzzer" in line]
     if not ends:
-        return lines[-1][:300] if lines else ""
+        said = [line for line in lines if line.strip()]
+        return said[-1][:300] if said else f"it ended without a word ({len(log)} characters)"
     before = [line for line in lines[max(0, ends[0] - 4) : ends[0]] if line.strip()]
     # The number of the process would make the same finding many.
     return re.sub(r"==\d+== ", "", " | ".join([*before[-1:], lines[ends[0]]]))[:400]

@@ -204,7 +204,7 @@ def test_names_that_a_spreadsheet_would_run(ccot, tmp_path):
     lines = [",".join(["gene", *(f"@c{k}" for k in range(20))])]
     lines += [",".join([name, *map(str, row)]) for name, row in zip(names, matrix, strict=True)]
     (tmp_path / "a.csv").write_text("\n".join(lines))
-    fit = ("fit", "a.csv", "--no-report", "--index-col", "gene", "--out", "out", "--jobs", 100_000)
+    fit = ("fit", "a.csv", "--index-col", "gene", "--out", "out", "--jobs", 100_000)
     for option, mark in ((), "'"), (("--raw-names",), ""):
         ccot(*fit, *option)
         for what, expected in (("row", names[:4]), ("column", ["@c0"])):
@@ -214,6 +214,10 @@ def test_names_that_a_spreadsheet_would_run(ccot, tmp_path):
         assert "\n-1.5," in (tmp_path / "out" / "row_labels.csv").read_text()
         out = ccot("predict", "out/model.ccot", "a.csv", "--index-col", "gene", *option).stdout
         assert f"\n{mark}=cmd" in out
+        ccot("report", "out/model.ccot", "--out", "out/again.html", *option)
+        for page in ("report.html", "again.html"):
+            told = f'"raw_names":{"true" if option else "false"}'
+            assert told in (tmp_path / "out" / page).read_text(encoding="utf-8")
 
 
 def test_clusters_are_described_once_and_by_names(ccot, table, tmp_path, monkeypatch):

@@ -408,6 +408,8 @@ def test_names_are_text(visit, tmp_path):
     # What a spreadsheet would run as a formula has a quote in front.
     assert {name for name, _, _ in members} == set(map(harmless, names))
     assert "'=1+1" in {name for name, _, _ in members}
+    page = visit(write_report(path, model, matrix=data, row_names=names, raw_names=True))
+    assert {name for name, _, _ in download(page)[1]} == set(names)
 
 
 def test_part_of_a_matrix(visit, tmp_path, monkeypatch):

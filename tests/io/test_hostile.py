@@ -5,9 +5,11 @@ import io
 import json
 import os
 import pickle
+import sqlite3
 import tracemalloc
 import zipfile
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +181,7 @@ def small(monkeypatch):
         (",".join(["12"] * 2000), {}, "line 1 has more than 1000 cells"),
         ("1,2\n" * 60 + '"' + '","12\n' * 2000, {}, "has more than 1000 cells"),
         ('"' + "\n" * 99, {}, "first row does not end in line 50"),
+        (",".join(["0.5"] * 900 + ["x"]), {"header": False}, "901 columns with words would take"),
         ("".join(f"{k},{k},1\n" for k in range(1000)), {"long": True}, "cells with .* names"),
         ("a,b\n" + "1,2\n1,1\n" * 999, {"long": [0, 1]}, "list of 1998 cells with 3 names"),
     ],
@@ -573,10 +576,69 @@ def test_gzipped_text_beyond_the_limit_is_refused_in_bounded_memory(tmp_path, sm
     assert peak < small_limit / 2  # it is counted before any of it is kept
 
 
+def test_text_of_less_than_100_times_has_a_limit_too(tmp_path, small_limit, monkeypatch):
+    monkeypatch.setattr(matrix, "_TEXT", 2 * small_limit)
+    rows = np.random.default_rng(0).poisson(0.05, (6000, 200))
+    path = tmp_path / "counts.csv.gz"
+    for n_rows, message in ((2000, ""), (6000, r"more than 2\.1 MB, .* unpack it first")):
+        text = "\n".join(",".join(map(str, row)) for row in rows[:n_rows].tolist())
+        path.write_bytes(gzip.compress(text.encode()))
+        assert 10 < len(text) / path.stat().st_size < 30
+        if message:
+            refused(path, message)
+        else:
+            assert read_matrix(path, header=False).shape == (n_rows, 200)
+
+
+def test_excel_files_have_the_limit_of_text(tmp_path, small_limit, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.setattr(matrix, "_TEXT", small_limit)
+    book = openpyxl.Workbook()
+    for _ in range(3000):
+        book.active.append([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15])
+    book.save(tmp_path / "a.xlsx")
+    refused(tmp_path / "a.xlsx", "would unfold to .* may be a trap")
+
+
 def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path, small_limit):
     path = tmp_path / "a.json"
     path.write_text("\n".join(f'{{"k{n}": 1}}' for n in range(2000)))
     refused(path, "a table of 2000 records and 2000 keys would take 3.2e\\+07 bytes")
+
+
+def test_database_of_which_sqlite_says_that_memory_is_lacking(tmp_path):
+    """It has 1024 bytes, and SQLite takes no memory for it."""
+    head = bytes.fromhex(
+        "020001010040202000000002000000020000000000a30000000000010000000400000000000000000000000100"
+        "0000000000000000000000000000000000000000000000000000000000000000000002002e63010d0000000101"
+        "c30001c3"
+    )
+    cell = bytes.fromhex(
+        "320000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000"
+        "000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"
+        "00ffffffffffffffff7461626c65747402435245415445205441424c45207420286e616d6520544558542c2078"
+        "205245414c09207920494e544547455229"
+    )
+    path = tmp_path / "a.sqlite"
+    page = (b"SQLite format 3\0" + head).ljust(315, b"\0") + cell
+    path.write_bytes(page.ljust(1024, b"\0"))
+    refused(path, "no readable SQLite file .*header is damaged")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_nothing_is_written_beside_a_database(tmp_path, version):
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE t (a, b)")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(1, 2), (3, 4)])
+        base.commit()
+    content = bytearray(path.read_bytes())
+    content[18:20] = version, version  # 2: changes are kept in a file beside it
+    path.write_bytes(content)
+    assert read_matrix(path).values.tolist() == [[1, 2], [3, 4]]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_excel_file_of_names_for_names(tmp_path):

@@ -20,6 +20,7 @@ from ccot.io.matrix import (
     most_repeated,
     named_matrix,
     sorting_bytes,
+    text_limit,
     unfolding_limit,
 )
 from ccot.io.mixed import as_text
@@ -83,6 +84,9 @@ def test_tables():
 
 def test_limits():
     assert (unfolding_limit(10), unfolding_limit(10**9)) == (64 << 20, 100 * 10**9)
+    assert [text_limit(n) for n in (10, 10**6, 10**7, 10**8)] == [
+        64 << 20, 10**8, 512 << 20, 10**9
+    ]  # fmt: skip
     assert (held_limit(10), held_limit(10**9)) == (64 << 20, 10**10)
     texts = BoundedTexts(10)
     first, second = texts.shared(["a" * 5, None]), texts.shared(["a" * 5])

@@ -54,3 +54,9 @@ def test_time_starts_anew_with_other_code(run):
     assert targets["a"]["earlier"] == {"executions": 20, "cpu_s": 20, "findings": ["IndexError"]}
     _, targets = run("three")
     assert targets["a"]["earlier"]["executions"] == 40
+
+
+def test_what_was_wrong_is_the_last_thing_said():
+    log = "#1 NEW\n === Uncaught Python exception: ===\nMemoryError: none\n\n"
+    assert campaign._why(log) == "MemoryError: none"
+    assert campaign._why("") != ""

@@ -76,7 +76,8 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
         _write_tables(folder, model, table, annotations, asked.raw_names)
         if asked.report:
             with progress.step("writing the report"):
-                seen += _write_page(folder, model, table, _title(source), seen, annotations)
+                given = {"title": _title(source), "notes": seen, "raw_names": asked.raw_names}
+                seen += _write_page(folder, model, table, annotations, given)
         times["write"] = time.perf_counter() - started - sum(times.values())
         written = [name for name in FILES if (folder / name).exists()] + ["run.json"]
         run = _record(model, reason, source, table, seen, times)
@@ -207,7 +208,7 @@ def _write_tables(
 
 
 def _write_page(
-    folder: Path, model: Any, table: NamedMatrix, title: str, notes: list[str], annotations: Any
+    folder: Path, model: Any, table: NamedMatrix, annotations: Any, given: dict[str, Any]
 ) -> list[str]:
     """Write the report, or return why there is none."""
     if max(table.shape) > MAX_MEMBERS:
@@ -220,8 +221,7 @@ def _write_page(
     from ccot.report.content import colourable
 
     names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
-    annotations, left_out = colourable(annotations)
-    given = {"title": title, "notes": notes, "annotations": annotations}
+    names["annotations"], left_out = colourable(annotations)
     write_report(folder / "report.html", model, matrix=table.values, **given, **names)
     return left_out
 

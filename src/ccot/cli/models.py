@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ccot.cli.progress import ConsoleProgress
     from ccot.io import NamedMatrix
 
-
 _model = partial(Argument, metavar="MODEL", show_default=False)
 
 
@@ -79,9 +78,8 @@ def predict(
         warn(f"note: {note}")
     table, places, left_out = aligned(fitted, table, known, columns)
     if left_out:
-        what = "rows" if columns else "columns"
-        unknown = f"{len(left_out)} {what} that the model does not know are left out"
-        warn(f"note: {unknown} (the first: {left_out[0]!r})")
+        unknown = f"{len(left_out)} {'rows' if columns else 'columns'} that the model does not know"
+        warn(f"note: {unknown} are left out (the first: {left_out[0]!r})")
     labels, confidence, warned = _predicted(fitted, table, places, columns, progress)
     for message in warned:
         warn(f"warning: {message}")
@@ -142,6 +140,7 @@ def report(
     ),
     users: Path | None = option("Of a recommender: table of the users, to be shown in that way."),
     items: Path | None = option("Of a recommender: table of the items."),
+    raw_names: RawNames = False,
     quiet: Quiet = False,
     *,
     read: Reading,
@@ -165,8 +164,7 @@ def report(
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
     if data is not None:
-        named = names_of(first)
-        table = read_input(read.as_before(first), data, progress, index_before=named)
+        table = read_input(read.as_before(first), data, progress, index_before=names_of(first))
         matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
@@ -179,7 +177,7 @@ def report(
             given[key] = _shown(_facts(first, path, side, read.encoding))
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
-        path = write_report(out, shown, cluster_names=names, **given)
+        path = write_report(out, shown, cluster_names=names, raw_names=raw_names, **given)
     if not quiet:
         typer.echo(f"wrote {path}")
 

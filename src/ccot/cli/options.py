@@ -41,7 +41,6 @@ RawNames = Annotated[
     ),
 ]
 
-
 _about = partial(option, rich_help_panel="Reading the input")
 
 

@@ -99,10 +99,7 @@ def recommend(
         typer.echo(fitted.explain(someone, item).in_words(fitted.user_names_))
         return
     found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
-    lines = [
-        {"item": fitted.item_names_[one.item], "rating": one.rating, "liking": one.liking}
-        for one in found
-    ]
+    lines = [vars(one) | {"item": fitted.item_names_[one.item]} for one in found]
     if as_json:
         typer.echo(json.dumps(lines, indent=1))
         return
@@ -132,12 +129,10 @@ def serve(
     - `ccot serve ratings.ccot --port 8080 --workers 4`
     - `ccot serve ratings.ccot --host 0.0.0.0 --allow-host films.example.org --token-file token`
     """
-    try:
-        from ccot.recommend.server import Service, load_app, run_service
-    except ImportError as missing:
-        raise ImportError(
-            "the service needs FastAPI and uvicorn: pip install 'ccot[serve]'"
-        ) from missing
+    from ccot.io.binary import check_installed
+
+    check_installed("uvicorn", "services", "serve")
+    from ccot.recommend.server import Service, load_app, run_service
 
     hosts = allow_host or (_LOOPBACK if host in _LOOPBACK else ("*",))
     service = Service(str(model), ",".join(hosts), str(token_file or ""))
@@ -159,8 +154,7 @@ def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
         try:
             ratings.append(float(rating))
         except ValueError:
-            example = "write ITEM=RATING, such as 'Fargo (1996)=5'"
-            raise ValueError(f"--rate {given!r}: {example}") from None
+            raise ValueError(f"--rate {given!r}: write ITEM=RATING, as 'Fargo (1996)=5'") from None
         items.append(known.find(name))
     return model.new_user(items, ratings)
 

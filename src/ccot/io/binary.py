@@ -25,6 +25,7 @@ from ccot.io.matrix import (
     check_unfolded,
     named_matrix,
     sorting_bytes,
+    text_limit,
     unfolding_limit,
 )
 
@@ -60,19 +61,19 @@ def check_installed(package: str, what: str, extra: str, remedy: str = "") -> No
 
 def unfolded(path: Path, file: IO[bytes] | None = None) -> io.BufferedReader:
     """Open a gzip file, which may be open already; one that unfolds to too much is refused."""
-    limit = unfolding_limit(path.stat().st_size)
+    limit = text_limit(path.stat().st_size)
     # Closed with the reader that is returned.
     raw = gzip.open(path if file is None else file)  # noqa: SIM115
     return io.BufferedReader(LimitedStream(raw, limit, InputError, str(path)).counted())
 
 
-def unpacked_size(archive: zipfile.ZipFile, path: Path) -> int:
+def unpacked_size(archive: zipfile.ZipFile, path: Path, limit: Any = unfolding_limit) -> int:
     """Return the bytes of what an archive holds, or refuse one that cannot hold so much."""
     members = archive.infolist()
     if sum(member.compress_size for member in members) > path.stat().st_size:
         raise InputError(f"{path} announces more than it holds: download it again")
     size = sum(member.file_size for member in members)
-    check_unfolded(size, path)
+    check_unfolded(size, path, limit)
     return size
 
 
@@ -133,7 +134,7 @@ def read_npz(path: Path) -> NamedMatrix:
 def read_matrix_market(path: Path) -> NamedMatrix:
     """Read a Matrix Market file, in another process."""
     reader, size = IsolatedReader("market", "Matrix Market file"), path.stat().st_size
-    text_size = unfolding_limit(size) if path.suffix == ".gz" else size
+    text_size = text_limit(size) if path.suffix == ".gz" else size
     options = {"text_limit": text_size}
     about = reader.open(path, **options)
     shape, n_listed = (about["n_rows"], about["n_columns"]), about["n_listed"]

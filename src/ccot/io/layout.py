@@ -212,8 +212,8 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
         index = None
     layout = place_columns(index, header, width, options)
     _check_header(header, layout.dropped)
-    kept = layout.kept
-    cells = (row[place] for row in body for place in kept if place < len(row))
+    left_out = {layout.index, *layout.dropped, *range(layout.width, max(map(len, body), default=0))}
+    cells = (cell for row in body for place, cell in enumerate(row) if place not in left_out)
     return replace(layout, holds_words=not all(is_number(cell, decimal) for cell in cells))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -16,9 +16,10 @@ from ccot.runtime.memory import total_bytes
 _LARGEST = 1e100
 
 # A file may unfold to so many times its size, and a reader hold so many times what it read;
-# whatever is smaller than _ALWAYS bytes may anyway.
+# whatever is smaller than _ALWAYS bytes may anyway. Text declares no shape: to more than _TEXT
+# bytes of it (digits become four times as many of numbers) it may unfold only _HELD times.
 _UNFOLDED, _HELD = 100, 10
-_ALWAYS = 64 << 20
+_ALWAYS, _TEXT = 64 << 20, 512 << 20
 
 
 class InputError(ValueError):
@@ -111,10 +112,15 @@ def unfolding_limit(size: int) -> int:
     return max(_ALWAYS, _UNFOLDED * size)
 
 
-def check_unfolded(n_bytes: int, path: Path) -> None:
+def text_limit(size: int) -> int:
+    """Return how many bytes of text a file of a size may unfold to."""
+    return max(held_limit(size), min(unfolding_limit(size), _TEXT))
+
+
+def check_unfolded(n_bytes: int, path: Path, limit: Callable[[int], int] = unfolding_limit) -> None:
     """Refuse a file that announces far more than its size, before anything is allocated."""
     size = path.stat().st_size
-    if n_bytes > unfolding_limit(size):
+    if n_bytes > limit(size):
         remedy = "write it again without compression, or with fewer empty rows"
         unfolds = f"{path} has {size} bytes and would unfold to {n_bytes:.3g}"
         raise InputError(f"{unfolds}, which may be a trap: if you trust it, {remedy}")

@@ -37,7 +37,6 @@ _SEVERAL_CELLS = re.compile(r"[-+\d.]+([;|\t][-+\d.]+)+")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,(\d{1,2}|\d{4,})")
 _DECIMAL_POINT = re.compile(r"[-+]?\d*\.\d+")
 
-
 Columns = dict[str, np.ndarray]
 
 
@@ -67,10 +66,12 @@ def as_text(number: float) -> str:
 class GrowingColumn:
     """A column that holds numbers, first those read before, as long as no cell is a word."""
 
+    # Shared until words come: very many columns of numbers need neither.
+    codes, _known = array("i"), _Codes(".")
+
     def __init__(self, name: str, decimal: str, numbers: Iterable[float] = ()) -> None:
         self.name, self._decimal = name, decimal
-        self.numbers, self.codes = array("d", numbers), array("i")
-        self._known, self.is_numeric = _Codes(decimal), True
+        self.numbers, self.is_numeric = array("d", numbers), True
         self.first_word, self.is_rewritten = (0, ""), False
 
     def extend(self, cells: Sequence[str], lines: Sequence[int]) -> None:
@@ -86,6 +87,7 @@ class GrowingColumn:
         first = next(place for place, number in enumerate(numbers) if not number)
         self.first_word = lines[first], cells[first].strip()
         self.is_numeric, self.is_rewritten = False, len(self.numbers) > 0
+        self.codes, self._known = array("i"), _Codes(self._decimal)
         self._known.rewrites = self.is_rewritten
         self.codes.extend(self._known[as_text(number)] for number in self.numbers)
         self.numbers = array("d")

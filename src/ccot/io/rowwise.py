@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from ccot.io.binary import check_installed, damage_explained, unpacked_size
 from ccot.io.layout import ReadOptions
-from ccot.io.matrix import InputError, check_held
+from ccot.io.matrix import InputError, check_held, text_limit
 from ccot.io.mixed import as_text, drop_options
 
 # A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
@@ -55,7 +55,7 @@ def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], i
 
     with damage_explained(path, "Excel"):
         with zipfile.ZipFile(path) as archive:
-            size = unpacked_size(archive, path)
+            size = unpacked_size(archive, path, text_limit)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         names = [one.title for one in book.worksheets]
         if not names:
@@ -168,10 +168,10 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
     """Return a header and the rows of a table of an SQLite database."""
     size = path.stat().st_size
     deadline = time.monotonic() + _SECONDS + size // _BYTES_A_SECOND
-    with (
-        damage_explained(path, "SQLite"),
-        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as base,
-    ):
+    # SQLite writes files beside a database that others may change, unless told that none does.
+    changing = any(Path(f"{path}-{kind}").exists() for kind in ("wal", "journal"))
+    address = f"{path.absolute().as_uri()}?mode=ro" + ("" if changing else "&immutable=1")
+    with damage_explained(path, "SQLite"), closing(sqlite3.connect(address, uri=True)) as base:
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _SQLITE_BYTES))
         base.set_progress_handler(lambda: time.monotonic() > deadline, _SQLITE_STEPS)
         base.execute("PRAGMA trusted_schema = OFF")
@@ -190,10 +190,11 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
 
 def _chosen_table(base: sqlite3.Connection, path: Path, asked: str | None) -> str:
     """Return the table to read: views and virtual tables run code of the file, and are not."""
-    found = base.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
-        "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY rowid"
-    )
+    asked_for = "type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    try:
+        found = base.execute(f"SELECT name FROM sqlite_master WHERE {asked_for} ORDER BY rowid")
+    except MemoryError as error:  # what SQLite says of some damaged headers, having taken none
+        raise ValueError("its header is damaged") from error
     names = [name for (name,) in found]
     if asked is None and len(names) == 1:
         return names[0]

@@ -30,8 +30,9 @@ from ccot.io.mixed import GrowingColumn, finish, gather, settle
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
 _CELLS_BETWEEN_CHECKS = 2**9
-# A name as Python keeps it while a table is read, however short.
-_NAME_BYTES = 90
+# A name as Python keeps it while a table is read, however short; and a column that may hold words,
+# its title and the cell at hand.
+_NAME_BYTES, _COLUMN_BYTES = 90, 500
 _EMPTY = "the input is empty: pass a table with at least two rows and columns"
 
 
@@ -116,6 +117,9 @@ def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
             return settle(dict(zip(layout.titles, matrix.T, strict=True)), row_names, layout)
         how, notes = layout.describe(), layout.options.notes
         return named_matrix(matrix, row_names, layout.column_names, how, notes)
+    what = f"a table of {matrix.shape[1]} columns with words"
+    remedy = "leave words out by --drop, or store the table transposed"
+    check_held(_COLUMN_BYTES * matrix.shape[1], cells.n_characters, what, remedy)
     numbers = zip(layout.titles, matrix.T, strict=True)
     columns = [GrowingColumn(title, decimal, column) for title, column in numbers]
     del matrix, values, numbers

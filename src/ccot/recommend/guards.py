@@ -120,15 +120,13 @@ class RequestCounts:
         )
         within = (f'ccot_request_seconds_bucket{{le="{b}"}} {self._within[b]}' for b in _BUCKETS)
         lines = [
-            "# TYPE ccot_requests_total counter",
-            *requests,
-            "# TYPE ccot_request_seconds histogram",
-            *within,
+            "# TYPE ccot_requests_total counter", *requests,
+            "# TYPE ccot_request_seconds histogram", *within,
             f'ccot_request_seconds_bucket{{le="+Inf"}} {total}',
             f"ccot_request_seconds_sum {self._seconds:.6g}",
-            f"ccot_request_seconds_count {total}",
-        ]
-        return "\n".join(lines) + "\n"
+            f"ccot_request_seconds_count {total}\n",
+        ]  # fmt: skip
+        return "\n".join(lines)
 
 
 async def _refuse(status: int, reason: str, *asgi: Any, headers: Any = None) -> None:

@@ -80,22 +80,13 @@ def run_service(
     patient: dict[str, Any] = {"timeout_worker_healthcheck": _LOAD_SECONDS}
     known = signature(uvicorn.run).parameters
     uvicorn.run(
-        f"{__name__}:app_of_environment",
-        factory=True,
-        host=host,
-        port=port,
-        http=LimitedProtocol,
-        ws="none",
-        workers=workers,
-        log_level=log_level,
-        access_log=log_level == "info",
-        backlog=_BACKLOG,
-        timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=_STOP_SECONDS,
-        h11_max_incomplete_event_size=_MAX_HEAD,
+        f"{__name__}:app_of_environment", factory=True, host=host, port=port, workers=workers,
+        http=LimitedProtocol, ws="none", log_level=log_level, access_log=log_level == "info",
+        backlog=_BACKLOG, timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS, h11_max_incomplete_event_size=_MAX_HEAD,
         server_header=False,
         **{name: value for name, value in patient.items() if name in known},
-    )
+    )  # fmt: skip
 
 
 def load_app(service: Service) -> Any:

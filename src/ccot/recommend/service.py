@@ -16,9 +16,7 @@ try:
     from starlette.concurrency import run_in_threadpool
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 except ImportError as missing:
-    raise ImportError(
-        "the service needs FastAPI and uvicorn: pip install 'ccot[serve]'"
-    ) from missing
+    raise ImportError("services need FastAPI and uvicorn: pip install 'ccot[serve]'") from missing
 
 from ccot._version import __version__
 from ccot.recommend import messages
@@ -31,8 +29,6 @@ _MOST_FOUND, _PAGE = 20, resources.files("ccot.recommend") / "page.html"
 # Pages speak to this service only, and no other page shows them.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 _ALONE = {"Content-Security-Policy": f"{_POLICY}; connect-src 'self'; frame-ancestors 'none'"}
-
-
 # Which of the bodies that a question may have, in the place of a fault.
 _KIND = re.compile(r"(?<=^body)\.(Of|Visitor|User)[A-Za-z]+")
 
@@ -163,9 +159,8 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
     @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
     async def ready() -> Any:
         """Say whether requests are answered; not once the service is stopping."""
-        if app.state.ready:
-            return messages.AsciiResponse({"status": "ready"})
-        return messages.AsciiResponse({"status": "stopping"}, status_code=503)
+        status, code = ("ready", 200) if app.state.ready else ("stopping", 503)
+        return messages.AsciiResponse({"status": status}, status_code=code)
 
     @app.get("/metrics", include_in_schema=False)
     async def metrics() -> Any:

@@ -57,6 +57,7 @@ def write_report(
     annotations: Any = None,
     column_annotations: Any = None,
     cluster_names: Any = None,
+    raw_names: bool = False,
 ) -> Path:
     """Write one self-contained, interactive HTML page of a fitted estimator, or of several.
 
@@ -84,6 +85,8 @@ def write_report(
         Facts that were not used for fitting, such as known classes, to compare with the clusters.
     cluster_names : mapping or path-like, optional
         ``{"row": {"0": name, ...}, "column": {...}}``, or a JSON file of it as the page saves.
+    raw_names : bool, default=False
+        Leave names as they are in CSV downloads, also those that a spreadsheet would run.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def write_report(
     content = _content(named, matrix, row_names, column_names, title, columns, ratings)
     given = zip(SIDES, (annotations, column_annotations), content["shape"], strict=True)
     content["annotations"] = {side: pack_annotations(of, side, n) for side, of, n in given}
-    content["cluster_names"] = read_cluster_names(cluster_names)
+    content |= {"cluster_names": read_cluster_names(cluster_names), "raw_names": raw_names}
     for model in content["models"]:
         model["warnings"] = [*notes, *model["warnings"]]
     path = Path(path)

@@ -66,7 +66,7 @@ function download(content, type, file) {
 }
 
 // Names that a spreadsheet would run as a formula get a quote in front, as in the files of ccot fit.
-const harmless = (text) => (/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
+const harmless = (text) => (!report.raw_names && /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
 const quoted = (value) => {
   const text = harmless(String(value));
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
