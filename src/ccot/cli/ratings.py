@@ -99,10 +99,7 @@ def recommend(
         typer.echo(fitted.explain(someone, item).in_words(fitted.user_names_))
         return
     found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
-    lines = [
-        {"item": fitted.item_names_[one.item], "rating": one.rating, "liking": one.liking}
-        for one in found
-    ]
+    lines = [vars(one) | {"item": fitted.item_names_[one.item]} for one in found]
     if as_json:
         typer.echo(json.dumps(lines, indent=1))
         return

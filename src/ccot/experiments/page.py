@@ -41,9 +41,11 @@ def write_sections(
         for table in section.tables:
             _write_table(folder, table)
             parts.append(table.html())
+    lines = "".join(f"<p>{escape(line)}</p>" for line in settings)
+    shown = {"body": "".join(parts), "lines": lines, "source": escape(SOURCE)}
     page = folder / f"{name}.html"
     with write_atomically(page, "w") as file:
-        file.write(_page("".join(parts), settings))
+        file.write(Template(read_asset("paper.html")).substitute(shown))
     return page
 
 
@@ -70,9 +72,3 @@ def _write_picture(folder: Path, name: str, figure: Figure) -> str:
     code = base64.b64encode(images["png"]).decode()
     caption = escape(TEXTS["pictures"][name])
     return f'<p><img alt="{caption}" src="data:image/png;base64,{code}"></p><p>{caption}</p>'
-
-
-def _page(body: str, settings: Sequence[str]) -> str:
-    lines = "".join(f"<p>{escape(line)}</p>" for line in settings)
-    parts = {"body": body, "lines": lines, "source": escape(SOURCE)}
-    return Template(read_asset("paper.html")).substitute(parts)

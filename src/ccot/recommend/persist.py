@@ -28,16 +28,9 @@ def save_recommender(model: BlockRecommender, path: str | os.PathLike[str]) -> P
         given["random_state"] = None
     with tempfile.TemporaryDirectory() as folder:
         inner = save_model(model.coclustering_, Path(folder, "coclustering.ccot")).read_bytes()
-    values = {
-        "kind": _KIND,
-        "given": given,
-        "ratings": model.ratings_,
-        "user_names": model.user_names_,
-        "item_names": model.item_names_,
-        "user_ids": model.user_ids_,
-        "item_ids": model.item_ids_,
-        "coclustering": np.frombuffer(inner, np.uint8),
-    }
+    kept = "ratings", "user_names", "item_names", "user_ids", "item_ids"
+    values = {"kind": _KIND, "given": given} | {name: getattr(model, f"{name}_") for name in kept}
+    values["coclustering"] = np.frombuffer(inner, np.uint8)
     # Ratings tell who likes what: nobody else may read them.
     return write_values(path, values, {}, __version__, private=True)
 
@@ -86,7 +79,10 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
         } if kind == _KIND:
             pass
         case _:
-            raise _no_recommender(path)
+            raise ModelFileError(
+                f"{path} holds no recommender: make one with `ccot fit-ratings`, or with the "
+                "save() of a fitted BlockRecommender"
+            )
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder, "coclustering.ccot")
         stored.write_bytes(inner.tobytes())
@@ -112,10 +108,3 @@ def _check_sizes(coclustering: Any, ratings: Any, names: tuple[tuple, tuple], si
     n_clusters = coclustering.n_row_clusters_ + coclustering.n_column_clusters_
     if 8 * n_clusters * sum(shape) > held_limit(size):
         raise ValueError(f"{n_clusters} clusters would take far more memory than the file")
-
-
-def _no_recommender(path: str | os.PathLike[str]) -> ModelFileError:
-    return ModelFileError(
-        f"{path} holds no recommender: make one with `ccot fit-ratings`, or with the save() of a "
-        "fitted BlockRecommender"
-    )

@@ -31,8 +31,6 @@ _MOST_FOUND, _PAGE = 20, resources.files("ccot.recommend") / "page.html"
 # Pages speak to this service only, and no other page shows them.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 _ALONE = {"Content-Security-Policy": f"{_POLICY}; connect-src 'self'; frame-ancestors 'none'"}
-
-
 # Which of the bodies that a question may have, in the place of a fault.
 _KIND = re.compile(r"(?<=^body)\.(Of|Visitor|User)[A-Za-z]+")
 
@@ -56,21 +54,17 @@ class _Answers:
         user = await self._user(asked)
         best = self.model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
         names = self.model.item_names_
-        listed = [{"item": names[o.item], "rating": o.rating, "liking": o.liking} for o in best]
+        listed = [vars(one) | {"item": names[one.item]} for one in best]
         return {"label": self._label(user), "recommendations": listed}
 
     async def explain(self, asked: Any) -> dict[str, Any]:
         user, item = await self._user(asked), await _number(self.items, asked.item)
         explanation = self.model.explain(user, item)
         names = self.model.user_names_
-        near = [
-            {"user": names[one.user], "rating": one.rating, "shared": one.shared}
-            for one in explanation.neighbours
-        ]
+        near = [vars(one) | {"user": names[one.user]} for one in explanation.neighbours]
         mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
-        return vars(explanation) | {
-            "block_mean": mean, "neighbours": near, "text": explanation.in_words(names)
-        }  # fmt: skip
+        parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
+        return parts | {"text": explanation.in_words(names)}
 
     async def _user(self, asked: Any) -> int | User:
         if isinstance(asked, messages.OfUser):
@@ -156,9 +150,9 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
     async def health() -> Any:
         """Say that the service is up and what it serves."""
         sizes = *answers.model.ratings_.shape, *answers.model.block_means_.shape
-        names = "users", "items", "user_clusters", "item_clusters", "rating_range"
-        served = dict(zip(names, (*sizes, answers.model.rating_range_), strict=True))
-        return messages.AsciiResponse({"status": "ok", "version": __version__, **served})
+        served = "ok", __version__, *sizes, answers.model.rating_range_
+        names = messages.Health.model_fields
+        return messages.AsciiResponse(dict(zip(names, served, strict=True)))
 
     @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
     async def ready() -> Any:

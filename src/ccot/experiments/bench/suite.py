@@ -93,10 +93,8 @@ def run_suite(
     all_rivals = _take_part((profile.rivals or rivals)(), only)
     result: dict[str, Any] = {
         "facts": machine_facts(command),
-        "profile": {
-            **{name: getattr(profile, name) for name in ("name", "paper_seeds", "repeats")},
-            "limits": asdict(profile.limits),
-        },
+        "profile": {name: getattr(profile, name) for name in ("name", "paper_seeds", "repeats")}
+        | {"limits": asdict(profile.limits)},
         "complete": False,
         "rivals": [
             {"name": r.name, "package": r.package, "version": r.version, "told": r.informed}
@@ -144,8 +142,7 @@ def _take_turns(
                 seen = measure(case, rival, seed, profile.limits)
                 if seen["status"] != DONE:
                     out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
-            which = {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat}
-            yield which | seen
+            yield {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat} | seen
 
 
 def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
