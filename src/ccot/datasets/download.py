@@ -27,17 +27,14 @@ class _TryAgainError(Exception):
 def download(
     url: str, path: Path, *, md5: str, n_tries: int = 5, delay: float = 1.0, timeout: float = 30.0
 ) -> Path:
-    """Download a file unless it is there already, as it should be.
-
-    What has arrived is kept beside it under the suffix ``.part``, and only the rest is asked for
-    next time. The file has its name once its checksum is right.
-    """
+    """Download a file unless it is there already, as it should be."""
     if path.exists():
         with suppress(OSError):
             if _md5(path) == md5:
                 return path
         warnings.warn(f"{path} is damaged: it is downloaded again", UserWarning, stacklevel=2)
     path.parent.mkdir(parents=True, exist_ok=True)
+    # What has arrived is kept here, and only the rest is asked for next time.
     part = path.with_name(f"{path.name}.part")
     reason = ""
     for attempt in range(n_tries):

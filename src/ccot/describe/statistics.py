@@ -185,6 +185,7 @@ def _effects(
     kinds: np.ndarray, value: np.ndarray, mean: np.ndarray, deviation: np.ndarray
 ) -> np.ndarray:
     """Return signed roots of twice the divergences: of numbers, deviations from the mean."""
+    # Kullback-Leibler, of a column's law (normal, Poisson, Bernoulli) from that of all rows.
     spread = np.where(deviation > 0, deviation, np.inf)
     effect = (value - mean) / spread
     shares, amounts = np.isin(kinds, ("binary", "level")), kinds == "amount"

@@ -79,11 +79,7 @@ class _Answers:
 def make_app(
     model: BlockRecommender, *, hosts: Sequence[str] = ("*",), token: str | None = None
 ) -> FastAPI:
-    """Return the service of one recommender.
-
-    It answers requests whose ``Host`` is among the hosts. With a token, all but ``/health``,
-    ``/ready`` and the page need ``Authorization: Bearer TOKEN``.
-    """
+    """Return the service of one recommender, for requests whose ``Host`` is among the hosts."""
     answers, counts = _Answers(model), RequestCounts()
     examples = model.user_names_[0], model.item_names_[0]
     Labelled, Wished, Questioned = messages.request_types(*model.rating_range_, *examples)

@@ -29,14 +29,11 @@ _TAU_STARTS, _TAU_SWEEPS = 10, 100
 
 
 def labelled_cases(folder: Path | None = None) -> list[Case]:
-    """Return the cases of a folder, or those that ship, each kind by growing size.
-
-    Files KIND/NAME.npz hold ``row_labels`` and ``X``, or the parts of a sparse matrix by name.
-    """
+    """Return the cases of a folder, or those that ship, each kind by growing size."""
     if folder is None:
         shipped = {"zoo": load_zoo, "votes": load_votes}
         return [_case("shipped", name, partial(_shipped, load)) for name, load in shipped.items()]
-    # Fits run in folders of their own.
+    # Fits run in folders of their own. Sparse matrices are stored by their parts, others as X.
     paths = sorted(folder.resolve().glob("*/*.npz"))
     cases = [_case(p.parent.name, p.stem, partial(_stored, p)) for p in paths if _has_classes(p)]
     if not cases:

@@ -85,11 +85,7 @@ def run_suite(
     command: str = "",
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Measure a profile and store what was seen.
-
-    The file is rewritten after every case, and says whether it is complete. A rival that was
-    stopped by a limit or failed is spared the larger cases of the same axis.
-    """
+    """Measure a profile; the file is rewritten after every case, and says if it is complete."""
     all_rivals = _take_part((profile.rivals or rivals)(), only)
     result: dict[str, Any] = {
         "facts": machine_facts(command),
@@ -103,6 +99,7 @@ def run_suite(
         "cases": [],
         "trials": [],
     }
+    # A rival that was stopped by a limit or failed is spared the larger cases of the same axis.
     out_of_race: dict[tuple, str] = {}
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
@@ -129,7 +126,8 @@ def _take_turns(
     case: Case, entrants: Sequence[Rival], profile: Profile, out_of_race: dict[tuple, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the trials of a case: each rival once before any has its second go."""
-    asked = [rival for rival in entrants if _is_asked(rival, case)]
+    invited = [rival for rival in entrants if not case.only or rival.name in case.only]
+    asked = [rival for rival in invited if case.kind in rival.kinds and rival.version is not None]
     for number, (seed, repeat) in enumerate(_goes(case, profile)):
         # Another one begins each time, so that being first or last is no advantage.
         for rival in asked[number % len(asked) :] + asked[: number % len(asked)] if asked else ():
@@ -150,11 +148,6 @@ def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
     if case.axis == "paper" or case.kind == "labelled":
         return [(seed, 0) for seed in range(profile.paper_seeds)]
     return [(0, repeat) for repeat in range(profile.repeats)]
-
-
-def _is_asked(rival: Rival, case: Case) -> bool:
-    invited = not case.only or rival.name in case.only
-    return invited and case.kind in rival.kinds and rival.version is not None
 
 
 def _store(result: dict[str, Any], path: str | Path) -> None:
