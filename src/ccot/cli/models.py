@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ccot.cli.progress import ConsoleProgress
     from ccot.io import NamedMatrix
 
-
 _model = partial(Argument, metavar="MODEL", show_default=False)
 
 
@@ -161,7 +160,9 @@ def report(
     from ccot.cli.ratings import read_facts
     from ccot.report import write_report
 
-    fitted = {_title(path, models): _load(path) for path in models}
+    # Models are named by their folders where all files are called alike.
+    alike = len({path.name for path in models}) < len(models)
+    fitted = {str(path.parent if alike else path.stem): _load(path) for path in models}
     progress = ConsoleProgress(quiet)
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
@@ -220,9 +221,3 @@ def _columns(path: Path, encoding: str) -> dict[str, list[str | None]]:
     if any(None in line for line in lines):
         raise ValueError(f"lines of {path} have more cells than its header")
     return {name: [line[name] or None for line in lines] for name in lines[0]} if lines else {}
-
-
-def _title(path: Path, paths: list[Path]) -> str:
-    """Name a model by its folder where all files are called alike."""
-    alike = len({other.name for other in paths}) < len(paths)
-    return str(path.parent if alike else path.stem)

@@ -40,8 +40,6 @@ RawNames = Annotated[
         help="Write names as they are, also those that a spreadsheet would run as a formula.",
     ),
 ]
-
-
 _about = partial(option, rich_help_panel="Reading the input")
 
 

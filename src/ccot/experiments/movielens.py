@@ -121,8 +121,7 @@ def describe_steps(movies: Bunch, name: str, model: Any) -> dict[str, Any]:
             "activity": float(spearmanr(log_scaling, np.diff(ratings.indptr)).statistic),
             "clusters_by_test": len(detect_jumps(ordered)) + 1,
         }
-    chosen = float(model.reg_) if hasattr(model, "reg_") else float(model.reg)
-    return {"method": name, "reg": chosen, **sides}
+    return {"method": name, "reg": float(getattr(model, "reg_", model.reg)), **sides}
 
 
 def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:

@@ -128,7 +128,11 @@ def _take_turns(
     """Yield the trials of a case: each rival once before any has its second go."""
     invited = [rival for rival in entrants if not case.only or rival.name in case.only]
     asked = [rival for rival in invited if case.kind in rival.kinds and rival.version is not None]
-    for number, (seed, repeat) in enumerate(_goes(case, profile)):
+    # Errors want many matrices, times the same one many times.
+    goes = [(0, repeat) for repeat in range(profile.repeats)]
+    if case.axis == "paper" or case.kind == "labelled":
+        goes = [(seed, 0) for seed in range(profile.paper_seeds)]
+    for number, (seed, repeat) in enumerate(goes):
         # Another one begins each time, so that being first or last is no advantage.
         for rival in asked[number % len(asked) :] + asked[: number % len(asked)] if asked else ():
             key = case.axis if case.axis != "paper" else case.name, rival.name
@@ -141,13 +145,6 @@ def _take_turns(
                 if seen["status"] != DONE:
                     out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
             yield {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat} | seen
-
-
-def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
-    """Return seeds and repeats: errors want many matrices, times the same one many times."""
-    if case.axis == "paper" or case.kind == "labelled":
-        return [(seed, 0) for seed in range(profile.paper_seeds)]
-    return [(0, repeat) for repeat in range(profile.repeats)]
 
 
 def _store(result: dict[str, Any], path: str | Path) -> None:
