@@ -1,4 +1,4 @@
-"""The command ``ccot``; its modules load no library when imported, so that help comes at once."""
+"""The command ``ccot``; modules of commands load no library when imported: help comes at once."""
 
 from __future__ import annotations
 
