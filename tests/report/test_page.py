@@ -107,10 +107,10 @@ def test_names_come_from_a_frame(tmp_path):
         data, index=[f"r{i}" for i in range(60)], columns=[f"c{i}" for i in range(45)]
     )
     model = CCOT(2, 3, n_samplings=2, random_state=0).fit(frame)
-    from ccot.report.page import _content
+    from ccot.report.page import _shown
 
-    content = _content({"CCOT": model}, frame, None, None, None)
-    same = _content({"CCOT": model}, data, list(frame.index), None, None)
+    content = _shown({"CCOT": model}, frame, (None, None), None, None, None)
+    same = _shown({"CCOT": model}, data, (list(frame.index), None), None, None, None)
     assert content["names"] == same["names"]
     assert content["title"] == "60 x 45 matrix, co-clustered"
 

@@ -1,8 +1,4 @@
-"""The command ``ccot``, whose commands are in the modules of this package.
-
-A command is a function of its name or, if it has commands of its own, a :class:`typer.Typer` named
-``app``. Modules of commands load no library when they are imported, so that help comes at once.
-"""
+"""The command ``ccot``; modules of commands load no library when imported: help comes at once."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ from typer.main import get_group
 from ccot._version import __version__
 from ccot.cli.errors import EXIT_CODES, Commands
 
-# The module of each command.
+# The module of each command: a function of its name, or ``app`` if it has commands of its own.
 _MODULES = {
     "fit": "fit",
     "predict": "models",

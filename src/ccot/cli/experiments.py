@@ -204,8 +204,6 @@ app = typer.Typer(
     "For example: `ccot paper all --quick`. Stopped, the same command goes on where it was.",
     no_args_is_help=True,
 )
-
-
 _OUT = option("Folder of trials, tables and figures. [default: results/paper[-quick]]")
 _SEED = option("Seed of the first matrix.", default=0, min=0)
 _QUICK = option("The same pages in minutes.", "--quick", default=False)

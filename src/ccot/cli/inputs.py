@@ -37,10 +37,7 @@ _SOME_NAMES = 10
 def read_input(
     asked: Reading, source: str, progress: ConsoleProgress, **columns: Any
 ) -> NamedMatrix:
-    """Read the input, showing how far it is; or open it, if it had better be read by rows.
-
-    Columns of ``as_words`` keep words although most cells are numbers; ``known`` never name rows.
-    """
+    """Read the input, or open it to be read by rows; columns of ``as_words`` stay words."""
     stored, by_row, free = _open(asked, source), asked.by_row, free_bytes()
     if stored is not None and by_row is None and free is not None:
         by_row = COPIES * 8 * stored.shape[0] * stored.shape[1] > free

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import warnings
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -157,9 +157,12 @@ def report(
     """
     from ccot.cli.inputs import names_of, read_input
     from ccot.cli.progress import ConsoleProgress
+    from ccot.cli.ratings import read_facts
     from ccot.report import write_report
 
-    fitted = {_title(path, models): _load(path) for path in models}
+    # Models are named by their folders where all files are called alike.
+    alike = len({path.name for path in models}) < len(models)
+    fitted = {str(path.parent if alike else path.stem): _load(path) for path in models}
     progress = ConsoleProgress(quiet)
     first, matrix = next(iter(fitted.values())), None
     row_names, column_names = (getattr(first, f"{a}_names_in_", None) for a in ("row", "feature"))
@@ -168,13 +171,17 @@ def report(
         matrix = table.values
         row_names = table.row_names or row_names
         column_names = table.column_names or column_names
-    given = {"matrix": matrix, "row_names": row_names, "column_names": column_names}
-    given |= {"title": title}
+    given = {"title": title, "matrix": matrix}
+    given |= {"row_names": row_names, "column_names": column_names}
     if annotate is not None:
         given["annotations"] = _shown(_columns(annotate, read.encoding))
     for side, path, key in (("user", users, "annotations"), ("item", items, "column_annotations")):
         if path is not None:
-            given[key] = _shown(_facts(first, path, side, read.encoding))
+            if not hasattr(first, f"{side}_ids_"):
+                hint = "pass --annotate instead"
+                raise ValueError(f"--{side}s is for models of `ccot fit-ratings`: {hint}")
+            ids = getattr(first, f"{side}_ids_")
+            given[key] = _shown(read_facts(path, ids, side, read.encoding))
     with progress.step("writing the report"):
         shown = first if len(fitted) == 1 else fitted
         path = write_report(out, shown, cluster_names=names, raw_names=raw_names, **given)
@@ -190,20 +197,10 @@ def _load(path: Path) -> Any:
 
     try:
         return load_model(path)
-    except ModelFileError as error:
-        try:
+    except ModelFileError:
+        with suppress(ModelFileError):
             return load_recommender(path)
-        except ModelFileError:
-            raise error from None
-
-
-def _facts(model: Any, path: Path, side: str, encoding: str) -> dict[str, Any]:
-    """Return what is known of users or items."""
-    from ccot.cli.ratings import read_facts
-
-    if not hasattr(model, f"{side}_ids_"):
-        raise ValueError(f"--{side}s is for models of `ccot fit-ratings`: pass --annotate instead")
-    return read_facts(path, getattr(model, f"{side}_ids_"), side, encoding)
+        raise
 
 
 def _shown(facts: Any) -> dict[str, Any]:
@@ -223,9 +220,3 @@ def _columns(path: Path, encoding: str) -> dict[str, list[str | None]]:
     if any(None in line for line in lines):
         raise ValueError(f"lines of {path} have more cells than its header")
     return {name: [line[name] or None for line in lines] for name in lines[0]} if lines else {}
-
-
-def _title(path: Path, paths: list[Path]) -> str:
-    """Name a model by its folder where all files are called alike."""
-    alike = len({other.name for other in paths}) < len(paths)
-    return str(path.parent if alike else path.stem)

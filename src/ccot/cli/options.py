@@ -40,7 +40,6 @@ RawNames = Annotated[
         help="Write names as they are, also those that a spreadsheet would run as a formula.",
     ),
 ]
-
 _about = partial(option, rich_help_panel="Reading the input")
 
 
@@ -92,11 +91,9 @@ class Reading:
         return False if self.index_col == "none" else self.index_col
 
     def told(self, *, is_said: bool = True) -> dict[str, Any]:
-        """Return what was said, or was not, of the file that may hold of others: a model keeps it.
-
-        Columns that were left out need not be: nobody looks for them in new rows.
-        """
+        """Return what was said (or not) of the file that may hold of others: a model keeps it."""
         usual = {one.name: getattr(one.default, "default", None) for one in fields(self)}
+        # Nobody looks in new rows for columns that were left out.
         given = {name: getattr(self, name) for name in usual if name not in ("drop", "by_row")}
         return {name: given[name] for name in given if (given[name] != usual[name]) == is_said}
 

@@ -31,14 +31,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
-    """Make a folder to write into, which takes the place of another at the end, all at once.
-
-    Other files in the place are kept. A mount point, and a folder that the working folder is in,
-    cannot be replaced: the files in them are, one after the other.
-    """
+    """Make a folder to write into, which takes the place of another at the end, all at once."""
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: pass another --out")
     given, out = out, out.resolve()
+    # A mount point, and a folder that the working folder is in: only their files can be replaced.
     fixed = out.is_dir() and (os.path.ismount(out) or Path.cwd().is_relative_to(out))
     nearest = out if fixed else next(folder for folder in out.parents if folder.is_dir())
     with _locked(nearest, out.name):
@@ -159,10 +156,7 @@ def _replace_files(staged: Path, out: Path) -> None:
 
 @contextmanager
 def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]) -> Iterator[Path]:
-    """Keep the pieces of a fit until its results are written, and say so if they never are.
-
-    A fit that was interrupted is gone on with (``resume``), begun anew (False), or refused (None).
-    """
+    """Keep the pieces of a fit until its results are written, and say so if they never are."""
     kept = out.parent / f"{out.resolve().name}.checkpoint"
     if kept.exists():
         # A fit that is still under way is not to be resumed.

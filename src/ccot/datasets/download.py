@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 import warnings
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from urllib.error import HTTPError
@@ -26,16 +27,14 @@ class _TryAgainError(Exception):
 def download(
     url: str, path: Path, *, md5: str, n_tries: int = 5, delay: float = 1.0, timeout: float = 30.0
 ) -> Path:
-    """Download a file unless it is there already, as it should be.
-
-    What has arrived is kept beside it under the suffix ``.part``, and only the rest is asked for
-    next time. The file has its name once its checksum is right.
-    """
+    """Download a file unless it is there already, as it should be."""
     if path.exists():
-        if _is_good(path, md5):
-            return path
+        with suppress(OSError):
+            if _md5(path) == md5:
+                return path
         warnings.warn(f"{path} is damaged: it is downloaded again", UserWarning, stacklevel=2)
     path.parent.mkdir(parents=True, exist_ok=True)
+    # What has arrived is kept here, and only the rest is asked for next time.
     part = path.with_name(f"{path.name}.part")
     reason = ""
     for attempt in range(n_tries):
@@ -87,14 +86,6 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
         raise _TryAgainError(f"the connection failed ({error})") from error
     if length is not None and arrived < have + int(length):
         raise _TryAgainError(f"the connection broke after {arrived} of {have + int(length)} bytes")
-
-
-def _is_good(path: Path, md5: str) -> bool:
-    """Return True if a file can be read and has the expected checksum."""
-    try:
-        return _md5(path) == md5
-    except OSError:
-        return False
 
 
 def _md5(path: Path) -> str:

@@ -13,9 +13,6 @@ from sklearn.utils import Bunch
 
 from ccot.runtime.run import RandomState, as_generator
 
-__all__ = ["load_simulated", "make_latent_blocks"]
-
-
 _FILE = resources.files("ccot.datasets") / "data" / "simulated.toml"
 _RECIPES = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
@@ -68,7 +65,14 @@ def make_latent_blocks(
     >>> blocks.data.round()[:, 0]
     array([1., 5., 5., 5., 1., 1.])
     """
-    means = _check_block_means(block_means)
+    means = np.array(block_means, dtype=float)
+    if means.ndim != 2 or means.size == 0:
+        raise ValueError(
+            "block_means must be a table with one row per row cluster and one column per "
+            f"column cluster, but has shape {means.shape}"
+        )
+    if not np.isfinite(means).all():
+        raise ValueError("block_means must be finite")
     n_rows, n_columns = _check_size(n_rows, "n_rows"), _check_size(n_columns, "n_columns")
     row_shares = _check_proportions(row_proportions, means.shape[0], "row_proportions")
     column_shares = _check_proportions(column_proportions, means.shape[1], "column_proportions")
@@ -156,18 +160,6 @@ def load_simulated(
     blocks.name = name
     blocks.DESCR = f"Simulated set {name} of the CCOT paper. {blocks.DESCR}"
     return blocks
-
-
-def _check_block_means(block_means: ArrayLike) -> NDArray[np.float64]:
-    means = np.array(block_means, dtype=float)
-    if means.ndim != 2 or means.size == 0:
-        raise ValueError(
-            "block_means must be a table with one row per row cluster and one column per "
-            f"column cluster, but has shape {means.shape}"
-        )
-    if not np.isfinite(means).all():
-        raise ValueError("block_means must be finite")
-    return means
 
 
 def _check_size(size: int, name: str) -> int:

@@ -1,8 +1,4 @@
-"""What a cluster is: the columns that set it apart, and a short name made of them.
-
-How much a column tells is the Kullback-Leibler divergence of its law (normal, Poisson, Bernoulli)
-in the cluster from that of all rows. Rows describe clusters of columns in the same way.
-"""
+"""What a cluster is: the columns (or rows) that set it apart, and a short name made of them."""
 
 from ccot.describe.statistics import (
     MAX_NAMED_ROWS,

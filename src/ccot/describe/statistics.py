@@ -121,17 +121,15 @@ def column_statistics(
     kinds = np.full(matrix.shape[0], alike)
     if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
         sums = _device_sums(transposed(matrix), labels)
-        return Statistics(**_facts(sums), kinds=kinds, features=names)
-    if sp.issparse(matrix):
+    elif sp.issparse(matrix):
         sums = _sparse_sums(sp.csr_array(matrix.T), groups)
-        return Statistics(**_facts(sums), kinds=kinds, features=names)
-    spread = np.where(rows.deviation > 0, rows.deviation, 1.0)
-    step = max(_BATCH_ENTRIES // max(matrix.shape[1], 1), 1)
-    parts = [
-        _sums((part if alike != "number" else (part - rows.mean) / spread).T, groups)
-        for part in (matrix[batch] for batch in gen_batches(len(matrix), step))
-    ]
-    return Statistics(**_facts(_joined(parts)), kinds=kinds, features=names)
+    else:
+        spread = np.where(rows.deviation > 0, rows.deviation, 1.0)
+        step = max(_BATCH_ENTRIES // max(matrix.shape[1], 1), 1)
+        parts = (matrix[batch] for batch in gen_batches(len(matrix), step))
+        scaled = ((part - rows.mean) / spread if alike == "number" else part for part in parts)
+        sums = _joined([_sums(part.T, groups) for part in scaled])
+    return Statistics(**_facts(sums), kinds=kinds, features=names)
 
 
 def portray_sides(
@@ -183,13 +181,11 @@ def members_of(rows: Statistics, order: np.ndarray, belongs: np.ndarray) -> list
     return [rows.feature(j).title for j in order[belongs[order]][:TOP].tolist()]
 
 
-# Sums -----------------------------------------------------------------------------------------
-
-
 def _effects(
     kinds: np.ndarray, value: np.ndarray, mean: np.ndarray, deviation: np.ndarray
 ) -> np.ndarray:
     """Return signed roots of twice the divergences: of numbers, deviations from the mean."""
+    # Kullback-Leibler, of a column's law (normal, Poisson, Bernoulli) from that of all rows.
     spread = np.where(deviation > 0, deviation, np.inf)
     effect = (value - mean) / spread
     shares, amounts = np.isin(kinds, ("binary", "level")), kinds == "amount"
@@ -209,9 +205,8 @@ def _relative(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def _memberships(labels: np.ndarray) -> sp.csr_array:
-    ones = np.ones(len(labels))
-    shape = (int(labels.max()) + 1, len(labels))
-    return sp.csr_array((ones, (labels, np.arange(len(labels)))), shape=shape)
+    entries = np.ones(len(labels)), (labels, np.arange(len(labels)))
+    return sp.csr_array(entries, shape=(int(labels.max()) + 1, len(labels)))
 
 
 def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:

@@ -14,22 +14,17 @@ BY_SPREAD = ("number", "rank")
 @stored()
 @dataclass(frozen=True)
 class Trait:
-    """One column that sets a cluster apart.
-
-    ``effect`` tells how much, in standard deviations, negative if the cluster is low; ``value`` is
-    its mean, ``overall`` and ``deviation`` are of everything; ``share`` of the members have a one
-    (or none), or are on the same side of the overall mean as the cluster.
-    """
+    """One column that sets a cluster apart."""
 
     index: int
     name: str
     kind: str
     level: str | None
-    effect: float
-    value: float
-    overall: float
+    effect: float  # how much it does, in standard deviations; negative if the cluster is low
+    value: float  # mean of the cluster
+    overall: float  # mean of everything, as is the next
     deviation: float
-    share: float
+    share: float  # of members with a one (or none), or on the cluster's side of the overall mean
 
     @property
     def title(self) -> str:
@@ -70,16 +65,12 @@ class Trait:
 @stored()
 @dataclass(frozen=True)
 class Portrait:
-    """What a cluster is: its suggested name, and what sets it apart, the most telling first.
-
-    Without traits it is like everything else. ``members`` names some, of a cluster of columns the
-    most typical ones.
-    """
+    """What a cluster is: its suggested name, and what sets it apart, the most telling first."""
 
     size: int
     name: str
-    traits: tuple[Trait, ...]
-    members: tuple[str, ...] = ()
+    traits: tuple[Trait, ...]  # none: like everything else
+    members: tuple[str, ...] = ()  # some; of a cluster of columns the most typical ones
 
     @property
     def listed(self) -> str:

@@ -1,9 +1,4 @@
-"""A first look at the library: ``ccot demo``.
-
-Co-clusters five small real matrices that ship with the package, and a simulated one whose blocks
-are known, crisp and noisy. Prints what was found and how sure it is, beside K-means where the true
-classes are known, and writes an interactive report of each matrix and a gallery that leads to them.
-"""
+"""A first look at the library, ``ccot demo``: what is found in matrices that ship with it."""
 
 from __future__ import annotations
 
@@ -15,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -64,12 +60,10 @@ def _shipped(seed: int, name: str) -> Section:
 
 def _keep_measured(data: Bunch) -> None:
     """Leave out penguins that were not measured; the measurements are fitted standardised."""
-    measured = np.flatnonzero(~np.isnan(data.data).all(axis=1))
-    data.data = data.data[measured]
-    data.row_names = [data.row_names[k] for k in measured]
-    data.annotations = {
-        title: [values[k] for k in measured] for title, values in data.annotations.items()
-    }
+    measured = ~np.isnan(data.data).all(axis=1)
+    data.data, data.row_names = data.data[measured], [*compress(data.row_names, measured)]
+    known = data.annotations.items()
+    data.annotations = {title: [*compress(values, measured)] for title, values in known}
     data.fitted = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
 
 
@@ -104,8 +98,7 @@ def noisy(seed: int) -> Section:
     model = TransportCoclustering(random_state=seed).fit(truth.data)
     steps = CCOT(random_state=seed).fit(truth.data)
     findings = (
-        f"{_found(model)}\n"
-        f"co-clustering error in noise: {_error(truth, model):.3f} (CCOT: "
+        f"{_found(model)}\nco-clustering error in noise: {_error(truth, model):.3f} (CCOT: "
         f"{steps.n_row_clusters_} x {steps.n_column_clusters_} blocks, {_error(truth, steps):.3f})"
     )
     models = {"TransportCoclustering": model, "CCOT": steps}
@@ -116,9 +109,8 @@ DEMOS = (*(partial(_shipped, name=name) for name in _SHIPPED), crisp, noisy)
 
 
 def _error(truth: Bunch, model: Estimator) -> float:
-    return coclustering_error(
-        truth.row_labels, truth.column_labels, model.row_labels_, model.column_labels_
-    )
+    true = truth.row_labels, truth.column_labels
+    return coclustering_error(*true, model.row_labels_, model.column_labels_)
 
 
 def _found(model: Estimator, names: Sequence[str] = ()) -> str:
@@ -130,23 +122,20 @@ def _found(model: Estimator, names: Sequence[str] = ()) -> str:
     heads = [f"C{k} ({size})" for k, size in enumerate(columns)]
     width = max(len(head) for head in heads) + 2
     lines = [summary, "block means (sizes in brackets):"]
-    lines.append(" " * 12 + "".join(f"{head:>{width}}" for head in heads))
+    lines.append(" " * 12 + "".join(head.rjust(width) for head in heads))
     for k, (size, means) in enumerate(zip(rows, model.block_means_, strict=True)):
         entries = "".join(f"{mean + 0:{width}.2f}" for mean in means.round(2))
         lines.append(f"{f'R{k} ({size})':>12}{entries}")
-    lines.append(
-        f"least confidence: rows {model.row_confidence_.min():.2f}, "
-        f"columns {model.column_confidence_.min():.2f}"
-    )
-    return "\n".join(lines)
+    sure = [side.min() for side in (model.row_confidence_, model.column_confidence_)]
+    return "\n".join([*lines, f"least confidence: rows {sure[0]:.2f}, columns {sure[1]:.2f}"])
 
 
 def _crossed(model: Estimator, target: np.ndarray, names: Sequence[str]) -> str:
     parts = []
     for k in range(model.n_row_clusters_):
-        members = target[model.row_labels_ == k]
-        counts = [f"{(members == code).sum()} {name}" for code, name in enumerate(names)]
-        parts.append(f"R{k}: " + ", ".join(part for part in counts if not part.startswith("0 ")))
+        counts = np.bincount(target[model.row_labels_ == k], minlength=len(names))
+        held = [f"{n} {name}" for n, name in zip(counts, names, strict=True) if n]
+        parts.append(f"R{k}: {', '.join(held)}")
     return "; ".join(parts)
 
 
@@ -173,13 +162,10 @@ def _thumbnail(section: Section) -> str:
     model = next(iter(section.models.values()))
     matrix = section.matrix - np.nanmean(section.matrix, axis=0)
     matrix = np.nan_to_num(matrix / np.maximum(np.nanstd(section.matrix, axis=0), 1e-12))
-    for axis, labels in enumerate((model.row_labels_, model.column_labels_)):
-        order = np.argsort(labels, kind="stable")
-        matrix = np.take(matrix, order, axis=axis)
-        edges = np.linspace(0, len(order), min(len(order), 150) + 1).astype(int)[:-1]
-        sizes = np.diff([*edges, len(order)])
-        shape = (-1, 1) if axis == 0 else (1, -1)
-        matrix = np.add.reduceat(matrix, edges, axis=axis) / sizes.reshape(shape)
+    for labels in (model.row_labels_, model.column_labels_):
+        matrix = matrix[np.argsort(labels, kind="stable")]
+        edges = np.linspace(0, len(labels), min(len(labels), 150) + 1).astype(int)
+        matrix = (np.add.reduceat(matrix, edges[:-1]) / np.diff(edges)[:, None]).T
     most = np.quantile(np.abs(matrix), 0.98) or 1.0
     part = np.clip(matrix / most, -1, 1)[:, :, None]
     low, middle, high = np.array([[36, 86, 168], [247, 247, 245], [190, 82, 30]])

@@ -121,8 +121,7 @@ def describe_steps(movies: Bunch, name: str, model: Any) -> dict[str, Any]:
             "activity": float(spearmanr(log_scaling, np.diff(ratings.indptr)).statistic),
             "clusters_by_test": len(detect_jumps(ordered)) + 1,
         }
-    chosen = float(model.reg_) if hasattr(model, "reg_") else float(model.reg)
-    return {"method": name, "reg": chosen, **sides}
+    return {"method": name, "reg": float(getattr(model, "reg_", model.reg)), **sides}
 
 
 def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
@@ -191,11 +190,15 @@ def describe_end(movies: Bunch, model: Any, label: int) -> dict[str, Any]:
     means = np.asarray(by_movie[:, members].sum(axis=0)).ravel() / counts
     scaling = model.column_log_scaling_[members]
     extreme = np.argsort(scaling if label == 0 else -scaling, kind="stable")
+    listed = [
+        {"title": str(title), "mean_rating": float(mean), "ratings": int(number)}
+        for title, mean, number in zip(movies.titles[members], means, counts, strict=True)
+    ]
     return {
         "cluster": int(label) + 1,
         "size": len(members),
-        "by_rating": _titles(movies, members, np.lexsort((-counts, -means)), means, counts),
-        "by_scaling": _titles(movies, members, extreme, means, counts),
+        "by_rating": [listed[k] for k in np.lexsort((-counts, -means))[:N_TITLES]],
+        "by_scaling": [listed[k] for k in extreme[:N_TITLES]],
     }
 
 
@@ -210,19 +213,6 @@ def block_ratings(movies: Bunch, model: Any) -> dict[str, list[list[float]]]:
         "share_rated": (counts / cells).tolist(),
         "mean_rating": (sums / np.maximum(counts, 1)).tolist(),
     }
-
-
-def _titles(
-    movies: Bunch, members: np.ndarray, order: np.ndarray, means: np.ndarray, counts: np.ndarray
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "title": str(movies.titles[members[k]]),
-            "mean_rating": float(means[k]),
-            "ratings": int(counts[k]),
-        }
-        for k in order[:N_TITLES].tolist()
-    ]
 
 
 def _where(movies: Bunch, model: Any, title: str) -> dict[str, Any]:

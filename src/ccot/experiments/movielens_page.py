@@ -20,6 +20,9 @@ _SIDES = "users", "movies"
 
 def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -> Path:
     """Write the study as HTML and Markdown, with its figures."""
+    curves, axes = new_figure(1, 2, size=(9, 3))
+    plot_scalings(model, axes)
+    summary = draw_summary(movies, model)
     sections = [
         Section(
             "Users and movies of each cluster, by CCOT-GW",
@@ -29,10 +32,7 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
         Section(
             "Ratings and their summary",
             [table_of_ends(study), table_of_paper_titles(study)],
-            {
-                "movielens_summary": draw_summary(movies, model),
-                "movielens_curves": draw_curves(model),
-            },
+            {"movielens_summary": summary, "movielens_curves": curves},
         ),
         Section(
             "Transport onto blocks on the same ratings",
@@ -48,14 +48,13 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
 
 def significance(study: dict[str, Any]) -> str:
     """Return the plain statement on how much the steps mean."""
-    main = study["methods"][0]
+    main = {side: study["methods"][0][side] for side in _SIDES}
     significant = " and ".join(
-        f"{main[side]['jumps_significant']} of the {main[side]['clusters'] - 1} jumps along the "
-        f"{side}"
-        for side in _SIDES
+        f"{found['jumps_significant']} of the {found['clusters'] - 1} jumps along the {side}"
+        for side, found in main.items()
     )
-    by_test = " x ".join(str(main[side]["clusters_by_test"]) for side in _SIDES)
-    activity = {side: main[side]["activity"] for side in _SIDES}
+    by_test = " x ".join(str(found["clusters_by_test"]) for found in main.values())
+    activity = {side: found["activity"] for side, found in main.items()}
     words: str = TEXTS["notes"]["significance"]
     return words.format(significant=significant, by_test=by_test, level=study["level"], **activity)
 
@@ -94,22 +93,14 @@ def draw_summary(movies: Bunch, model: Any) -> Any:
     return figure
 
 
-def draw_curves(model: Any) -> Any:
-    """Draw the sorted scalings with the jumps."""
-    figure, axes = new_figure(1, 2, size=(9, 3))
-    plot_scalings(model, axes)
-    return figure
-
-
 def table_of_methods(study: dict[str, Any]) -> Table:
     """Return the numbers of clusters of each method, beside the paper."""
     rows = [("paper", "cross-validated", "9 x 15", "", "")]
     for method in study["methods"]:
         users, movies = method["users"], method["movies"]
         jumps = users["clusters"] + movies["clusters"] - 2
-        numbers, by_test = (
-            f"{users[key]} x {movies[key]}" for key in ("clusters", "clusters_by_test")
-        )
+        numbers = f"{users['clusters']} x {movies['clusters']}"
+        by_test = f"{users['clusters_by_test']} x {movies['clusters_by_test']}"
         significant = f"{users['jumps_significant'] + movies['jumps_significant']} of {jumps}"
         rows.append((method["method"], f"{method['reg']:.3g}", numbers, significant, by_test))
     return worded_table("movielens_methods", rows, significance(study), *_settings(study))
@@ -177,8 +168,7 @@ def table_of_blocks(study: dict[str, Any]) -> Table:
         for number, of_user in enumerate(both, 1)
     ]
     heads = ("", *(f"M{number}" for number in range(1, both.shape[1] + 1)))
-    named = {"family": blocks["family"], "reason": blocks["reason"]}
-    return worded_table("movielens_blocks", rows, heads=heads, **named)
+    return worded_table("movielens_blocks", rows, heads=heads, **blocks)
 
 
 def _activity(name: str, one: dict[str, Any]) -> tuple[str, ...]:

@@ -39,19 +39,17 @@ def write_sections(
         for picture in section.pictures.items():
             parts.append(_write_picture(folder, *picture))
         for table in section.tables:
-            _write_table(folder, table)
+            texts = {"md": f"{table.markdown()}\n", "csv": table.csv(), "tex": table.latex()}
+            for suffix, text in texts.items():
+                with write_atomically(folder / f"{table.name}.{suffix}", "w") as file:
+                    file.write(text)
             parts.append(table.html())
+    lines = "".join(f"<p>{escape(line)}</p>" for line in settings)
+    shown = {"body": "".join(parts), "lines": lines, "source": escape(SOURCE)}
     page = folder / f"{name}.html"
     with write_atomically(page, "w") as file:
-        file.write(_page("".join(parts), settings))
+        file.write(Template(read_asset("paper.html")).substitute(shown))
     return page
-
-
-def _write_table(folder: Path, table: Table) -> None:
-    texts = {"md": f"{table.markdown()}\n", "csv": table.csv(), "tex": table.latex()}
-    for suffix, content in texts.items():
-        with write_atomically(folder / f"{table.name}.{suffix}", "w") as file:
-            file.write(content)
 
 
 def _write_picture(folder: Path, name: str, figure: Figure) -> str:
@@ -70,9 +68,3 @@ def _write_picture(folder: Path, name: str, figure: Figure) -> str:
     code = base64.b64encode(images["png"]).decode()
     caption = escape(TEXTS["pictures"][name])
     return f'<p><img alt="{caption}" src="data:image/png;base64,{code}"></p><p>{caption}</p>'
-
-
-def _page(body: str, settings: Sequence[str]) -> str:
-    lines = "".join(f"<p>{escape(line)}</p>" for line in settings)
-    parts = {"body": body, "lines": lines, "source": escape(SOURCE)}
-    return Template(read_asset("paper.html")).substitute(parts)

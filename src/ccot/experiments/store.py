@@ -133,9 +133,8 @@ def _write(path: Path, trials: Sequence[Trial], names: Sequence[str]) -> None:
 
 def _column(pa: Any, name: str, hint: Any) -> Any:
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    nullable = hint not in kinds
     plain = next(kind for kind in (hint, *getattr(hint, "__args__", ())) if kind in kinds)
-    return pa.field(name, kinds[plain], nullable=nullable)
+    return pa.field(name, kinds[plain], nullable=hint not in kinds)
 
 
 def _pyarrow() -> Any:

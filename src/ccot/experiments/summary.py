@@ -99,12 +99,11 @@ def _compare(methods: dict[str, list[Trial]]) -> list[Cell]:
 
 def _score(methods: dict[str, list[Trial]], ranked: set[str]) -> dict[str, Score]:
     """Return means and tests; the best is one of the ranked methods, and only these are bold."""
-    scores = {
-        method: Score(len(trials), float(np.mean(errors)), _spread(errors))
-        if (errors := [trial.error for trial in trials])
-        else Score(0)
-        for method, trials in methods.items()
-    }
+    scores = dict.fromkeys(methods, Score(0))
+    for method, trials in methods.items():
+        if errors := [trial.error for trial in trials]:
+            sd = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0
+            scores[method] = Score(len(errors), float(np.mean(errors)), sd)
     means = {m: s.mean for m, s in scores.items() if m in ranked and s.mean is not None}
     if not means:
         return scores
@@ -114,7 +113,3 @@ def _score(methods: dict[str, list[Trial]], ranked: set[str]) -> dict[str, Score
         bold = method in ranked and p_value is not None and p_value >= SIGNIFICANT
         scores[method] = replace(scores[method], p_value=p_value, bold=bold)
     return scores | {best: replace(scores[best], bold=True)}
-
-
-def _spread(errors: Sequence[float]) -> float:
-    return float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0

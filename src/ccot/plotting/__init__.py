@@ -1,8 +1,4 @@
-"""Figures of a fitted co-clustering: the blocks, the steps behind them, how sure they are.
-
-One cluster has one colour in all figures, of the palette of Okabe and Ito, which people with any
-kind of colour vision can tell apart; the ninth cluster begins it again.
-"""
+"""Figures of a fitted co-clustering: the blocks, the steps behind them, how sure they are."""
 
 from ccot.plotting._shared import PALETTE as PALETTE
 from ccot.plotting._shared import new_figure

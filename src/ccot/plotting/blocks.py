@@ -19,20 +19,8 @@ from ccot.estimators.tables import as_table, fitted_columns
 from ccot.io.frames import row_names
 from ccot.io.matrix import Table
 from ccot.plotting import _shared as shared
+from ccot.plotting import margins
 from ccot.plotting._shared import SIDES, sizes_of
-from ccot.plotting.margins import (
-    add_colour_legends,
-    as_tracks,
-    colours_of,
-    draw_track,
-    draw_tree,
-    inset,
-    leaf_order,
-    merge_tree,
-    name_places,
-    sized_label,
-    text_width,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +112,7 @@ def plot_blocks(
     else:
         _draw_borders(panel, sides)
         legends = [_draw_margin(panel, side, plain=not beside) for side in sides]
-        add_colour_legends(panel, [*legends[0], *legends[1]])
+        margins.add_colour_legends(panel, [*legends[0], *legends[1]])
         panel.set_title(f"{estimator.n_row_clusters_} x {estimator.n_column_clusters_} blocks")
     if colorbar:
         extend = "both" if np.nanmin(image) < low or np.nanmax(image) > high else "neither"
@@ -162,9 +150,9 @@ def _side(
 ) -> _Side:
     """Return a side ordered by cluster and, within a cluster, by scaling or falling confidence."""
     side, labels = SIDES[axis], (estimator.row_labels_, estimator.column_labels_)[axis]
-    tracks, sizes = as_tracks(known[axis], len(labels), side), sizes_of(estimator, side)
-    merges = merge_tree(estimator, axis) if dendrograms else []
-    clusters = leaf_order(merges, len(sizes))
+    tracks, sizes = margins.as_tracks(known[axis], len(labels), side), sizes_of(estimator, side)
+    merges = margins.merge_tree(estimator, axis) if dendrograms else []
+    clusters = margins.leaf_order(merges, len(sizes))
     scaling = getattr(estimator, f"{side}_log_scaling_", None)
     within = -getattr(estimator, f"{side}_confidence_") if scaling is None else scaling
     order = np.lexsort((within, np.argsort(clusters)[labels]))
@@ -173,7 +161,7 @@ def _side(
     if named:
         with contextlib.suppress(ValueError):  # what is read row by row may not be described
             called = getattr(estimator, ("cluster_names_", "column_cluster_names_")[axis])
-    texts = [sized_label(called[k], int(sizes[k])) for k in clusters]
+    texts = [margins.sized_label(called[k], int(sizes[k])) for k in clusters]
     return _Side(side, order, clusters, sizes[clusters], merges, texts, names[axis], tracks)
 
 
@@ -209,7 +197,7 @@ def _size(sides: Sequence[_Side], beside: float) -> tuple[float, float]:
         max(0.22 * len(side.labels), 0.14 * len(side.names) if len(side.names) <= 120 else 0.0)
         for side in sides
     )
-    room = [text_width(side.labels) + text_width(side.names) for side in sides]
+    room = [margins.text_width(side.labels) + margins.text_width(side.names) for side in sides]
     width, height = max(columns, 4.4) + room[0] + 1.4 + beside, max(rows, 4.0) + 1.0
     return width, height + (0.75 if columns > 5 or beside else 0.0) * (room[1] + beside)
 
@@ -265,24 +253,24 @@ def _draw_margin(ax: Axes, side: _Side, *, plain: bool) -> list[tuple[str, dict[
         nonlocal reach
         start, reach = reach, reach + inches + 0.03
         start, edge = (-start - inches, 0) if is_row or plain else (start, 1)
-        return inset(ax, (start, inches), side.name, edge, len(side.order))
+        return margins.inset(ax, (start, inches), side.name, edge, len(side.order))
 
     outermost = beside(0.08)
     bar = outermost.axhspan if is_row else outermost.axvspan
     for k, ends in zip(side.clusters.tolist(), shared.spans(side.sizes), strict=True):
         bar(*ends, color=shared.colour_of(k), linewidth=0)
     for title, values in side.tracks.items():
-        colours, legend = colours_of(values)
+        colours, legend = margins.colours_of(values)
         legends.append((title, legend))
         outermost = beside(0.13)
-        draw_track(outermost, colours[side.order], side.name, title)
+        margins.draw_track(outermost, colours[side.order], side.name, title)
     if side.merges:
         outermost = beside(0.7)
         middles = dict(zip(side.clusters.tolist(), side.middles.tolist(), strict=True))
-        draw_tree(outermost, side.merges, middles, side.name)
+        margins.draw_tree(outermost, side.merges, middles, side.name)
     outermost, which = ax if plain else outermost, "yaxis" if is_row else "xaxis"
     axis, points = getattr(outermost, which), getattr(ax, which)
-    name_places(axis, side.middles, side.labels, side.sizes)
+    margins.name_places(axis, side.middles, side.labels, side.sizes)
     axis.set_label_text(f"{side.name} cluster (size)")
     if plain:
         axis.set_tick_params(pad=12)
@@ -295,5 +283,5 @@ def _draw_margin(ax: Axes, side: _Side, *, plain: bool) -> list[tuple[str, dict[
         axis.set_label_position("top")
     if side.names:
         places = np.arange(len(side.order)) + 0.5
-        name_places(points, places, [side.names[i] for i in side.order.tolist()])
+        margins.name_places(points, places, [side.names[i] for i in side.order.tolist()])
     return legends

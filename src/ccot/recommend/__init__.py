@@ -19,11 +19,7 @@ __all__ = [
     "load_recommender",
 ]
 
+_MODULES = {"BlockRecommender": "recommender", "load_recommender": "persist"}
 __getattr__, __dir__ = load_when_used(
-    __name__,
-    dict.fromkeys(__all__, "ccot.recommend.values")
-    | {
-        "BlockRecommender": "ccot.recommend.recommender",
-        "load_recommender": "ccot.recommend.persist",
-    },
+    __name__, {name: f"{__name__}.{_MODULES.get(name, 'values')}" for name in __all__}
 )

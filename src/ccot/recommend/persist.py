@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,16 +27,9 @@ def save_recommender(model: BlockRecommender, path: str | os.PathLike[str]) -> P
         given["random_state"] = None
     with tempfile.TemporaryDirectory() as folder:
         inner = save_model(model.coclustering_, Path(folder, "coclustering.ccot")).read_bytes()
-    values = {
-        "kind": _KIND,
-        "given": given,
-        "ratings": model.ratings_,
-        "user_names": model.user_names_,
-        "item_names": model.item_names_,
-        "user_ids": model.user_ids_,
-        "item_ids": model.item_ids_,
-        "coclustering": np.frombuffer(inner, np.uint8),
-    }
+    kept = "ratings", "user_names", "item_names", "user_ids", "item_ids"
+    values = {"kind": _KIND, "given": given} | {name: getattr(model, f"{name}_") for name in kept}
+    values["coclustering"] = np.frombuffer(inner, np.uint8)
     # Ratings tell who likes what: nobody else may read them.
     return write_values(path, values, {}, __version__, private=True)
 
@@ -86,13 +78,22 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
         } if kind == _KIND:
             pass
         case _:
-            raise _no_recommender(path)
+            raise ModelFileError(
+                f"{path} holds no recommender: make one with `ccot fit-ratings`, or with the "
+                "save() of a fitted BlockRecommender"
+            )
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder, "coclustering.ccot")
         stored.write_bytes(inner.tobytes())
         coclustering = load_model(stored)
     try:
-        _check_sizes(coclustering, ratings, (user_names, item_names), Path(path).stat().st_size)
+        # Ratings, labels and names are compared before tables of all clusters are made.
+        shape = len(coclustering.row_labels_), len(coclustering.column_labels_)
+        if not ratings.shape == shape == (len(user_names), len(item_names)):
+            raise ValueError("ratings, clusters and names are of different numbers")
+        n_clusters = coclustering.n_row_clusters_ + coclustering.n_column_clusters_
+        if 8 * n_clusters * sum(shape) > held_limit(Path(path).stat().st_size):
+            raise ValueError(f"{n_clusters} clusters would take far more memory than the file")
         # Everything else follows from the ratings and the labels, exactly and at once.
         model = BlockRecommender(**{**given, "coclustering": coclustering, "verbose": 0})
         # Files of before have no identifiers.
@@ -102,20 +103,3 @@ def load_recommender(path: str | os.PathLike[str]) -> BlockRecommender:
         raise
     except Exception as error:  # parts that contradict each other raise whatever comes of it
         raise ModelFileError(f"{path} holds a recommender that does not fit ({error})") from error
-
-
-def _check_sizes(coclustering: Any, ratings: Any, names: tuple[tuple, tuple], size: int) -> None:
-    """Compare ratings, labels and names, before tables of all clusters are made."""
-    shape = len(coclustering.row_labels_), len(coclustering.column_labels_)
-    if ratings.shape != shape or tuple(map(len, names)) != shape:
-        raise ValueError("ratings, clusters and names are of different numbers")
-    n_clusters = coclustering.n_row_clusters_ + coclustering.n_column_clusters_
-    if 8 * n_clusters * sum(shape) > held_limit(size):
-        raise ValueError(f"{n_clusters} clusters would take far more memory than the file")
-
-
-def _no_recommender(path: str | os.PathLike[str]) -> ModelFileError:
-    return ModelFileError(
-        f"{path} holds no recommender: make one with `ccot fit-ratings`, or with the save() of a "
-        "fitted BlockRecommender"
-    )

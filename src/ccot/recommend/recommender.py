@@ -16,18 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.estimators.transport import TransportCoclustering
 from ccot.persistence.pickles import VersionedPickle
+from ccot.recommend import ratings as arithmetic
 from ccot.recommend.names import as_names
-from ccot.recommend.ratings import (
-    VIEWS,
-    RatingSide,
-    as_ratings,
-    fit_offsets,
-    place_by_loss,
-    see,
-    shares_who_liked,
-    sum_blocks,
-    unless_empty,
-)
+from ccot.recommend.ratings import VIEWS, RatingSide, place_by_loss, see
 from ccot.recommend.values import UNASSIGNED, Explanation, Item, Neighbour, Recommendation, User
 from ccot.runtime.run import Progress, RandomState
 from ccot.runtime.types import Matrix, is_sparse
@@ -165,7 +156,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         BlockRecommender
         """
         self._validate_params()
-        ratings = as_ratings(X)
+        ratings = arithmetic.as_ratings(X)
         n_users, n_items = ratings.shape
         self.user_names_ = users = as_names(user_names, n_users, "user")
         self.item_names_ = items = as_names(item_names, n_items, "item")
@@ -176,17 +167,17 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         seen = see(ratings, self.view, self.like_)
         self.coclustering_ = self._cocluster(seen)
         labels = self.coclustering_.row_labels_, self.coclustering_.column_labels_
-        self.user_labels_, self.item_labels_ = map(unless_empty, labels, (seen, seen.T))
-        offsets = fit_offsets(ratings, self.user_shrinkage, self.item_shrinkage)
+        self.user_labels_, self.item_labels_ = map(arithmetic.unless_empty, labels, (seen, seen.T))
+        offsets = arithmetic.fit_offsets(ratings, self.user_shrinkage, self.item_shrinkage)
         self.mean_, self.user_offsets_, self.item_offsets_ = offsets
         shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
-        self._blocks = sum_blocks(
+        self._blocks = arithmetic.sum_blocks(
             ratings, offsets, self.user_labels_, self.item_labels_, shape, self.block_shrinkage
         )
         self.ratings_, self._by_item = ratings, sp.csc_array(ratings)
         self._likes = see(ratings, "likes", self.like_)
         groups = self.user_labels_ == np.arange(shape[0])[:, None]
-        self._liking = shares_who_liked(self._likes, groups, self.liking_shrinkage)
+        self._liking = arithmetic.shares_who_liked(self._likes, groups, self.liking_shrinkage)
         return self
 
     def predict(self, user: Any, item: Any) -> Any:

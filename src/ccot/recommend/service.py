@@ -52,21 +52,17 @@ class _Answers:
         user = await self._user(asked)
         best = self.model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
         names = self.model.item_names_
-        listed = [{"item": names[o.item], "rating": o.rating, "liking": o.liking} for o in best]
+        listed = [vars(one) | {"item": names[one.item]} for one in best]
         return {"label": self._label(user), "recommendations": listed}
 
     async def explain(self, asked: Any) -> dict[str, Any]:
         user, item = await self._user(asked), await _number(self.items, asked.item)
         explanation = self.model.explain(user, item)
         names = self.model.user_names_
-        near = [
-            {"user": names[one.user], "rating": one.rating, "shared": one.shared}
-            for one in explanation.neighbours
-        ]
+        near = [vars(one) | {"user": names[one.user]} for one in explanation.neighbours]
         mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
-        return vars(explanation) | {
-            "block_mean": mean, "neighbours": near, "text": explanation.in_words(names)
-        }  # fmt: skip
+        parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
+        return parts | {"text": explanation.in_words(names)}
 
     async def _user(self, asked: Any) -> int | User:
         if isinstance(asked, messages.OfUser):
@@ -81,11 +77,7 @@ class _Answers:
 def make_app(
     model: BlockRecommender, *, hosts: Sequence[str] = ("*",), token: str | None = None
 ) -> FastAPI:
-    """Return the service of one recommender.
-
-    It answers requests whose ``Host`` is among the hosts. With a token, all but ``/health``,
-    ``/ready`` and the page need ``Authorization: Bearer TOKEN``.
-    """
+    """Return the service of one recommender, for requests whose ``Host`` is among the hosts."""
     answers, counts = _Answers(model), RequestCounts()
     examples = model.user_names_[0], model.item_names_[0]
     Labelled, Wished, Questioned = messages.request_types(*model.rating_range_, *examples)
@@ -152,9 +144,9 @@ def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> N
     async def health() -> Any:
         """Say that the service is up and what it serves."""
         sizes = *answers.model.ratings_.shape, *answers.model.block_means_.shape
-        names = "users", "items", "user_clusters", "item_clusters", "rating_range"
-        served = dict(zip(names, (*sizes, answers.model.rating_range_), strict=True))
-        return messages.AsciiResponse({"status": "ok", "version": __version__, **served})
+        served = "ok", __version__, *sizes, answers.model.rating_range_
+        names = messages.Health.model_fields
+        return messages.AsciiResponse(dict(zip(names, served, strict=True)))
 
     @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
     async def ready() -> Any:

@@ -177,8 +177,8 @@ def _described(
 
 def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:
     """Return the leaves under every node of a tree: the leaves themselves, then every merge."""
-    current = {leaf: [leaf] for leaf in range(n_finest)}
     nodes = [[leaf] for leaf in range(n_finest)]
+    current = dict(enumerate(nodes))
     for first, second in merges:
         current[first] = current[first] + current.pop(second)
         nodes.append(current[first])

@@ -1,7 +1,4 @@
-"""Arrays as compact text: typed, deflated, in base64; the page's ``decode.js`` is the way back.
-
-Few different values become codes into a table, others 32-bit floats.
-"""
+"""Arrays as compact text: typed, deflated, in base64; the page's ``decode.js`` is the way back."""
 
 from __future__ import annotations
 
@@ -134,6 +131,7 @@ def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:
 
 
 def _pack_values(values: np.ndarray) -> dict[str, Any]:
+    """Return few different values as codes into a table, others as 32-bit floats."""
     flat = np.asarray(values, dtype=np.float64).ravel()
     some = flat[:: -(-len(flat) // _ENOUGH) or 1]
     facts = {"signed": _is_signed(some), "amounts": not np.fmin.reduce(flat, initial=0.0) < 0}

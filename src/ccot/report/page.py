@@ -25,14 +25,7 @@ from ccot.persistence.atomic import write_atomically
 from ccot.plotting._shared import PALETTE, SIDES
 from ccot.recommend.ratings import see
 from ccot.recommend.recommender import BlockRecommender
-from ccot.report.content import (
-    Seen,
-    compare_models,
-    describe_model,
-    numbers_or_none,
-    pack_annotations,
-    read_cluster_names,
-)
+from ccot.report import content
 from ccot.report.pack import pack_matrix, pack_text, spread
 from ccot.sources import RowSource
 
@@ -113,27 +106,28 @@ def write_report(
     named = {name: getattr(model, "coclustering_", model) for name, model in named.items()}
     if not named:
         raise ValueError("models is empty: pass a fitted estimator, or a dict of them by name")
-    content = _content(named, matrix, row_names, column_names, title, columns, ratings)
-    given = zip(SIDES, (annotations, column_annotations), content["shape"], strict=True)
-    content["annotations"] = {side: pack_annotations(of, side, n) for side, of, n in given}
-    content |= {"cluster_names": read_cluster_names(cluster_names), "raw_names": raw_names}
-    for model in content["models"]:
+    shown = _shown(named, matrix, (row_names, column_names), title, columns, ratings)
+    given = zip(SIDES, (annotations, column_annotations), shown["shape"], strict=True)
+    shown["annotations"] = {side: content.pack_annotations(of, side, n) for side, of, n in given}
+    names = content.read_cluster_names(cluster_names)
+    shown |= {"cluster_names": names, "raw_names": raw_names}
+    for model in shown["models"]:
         model["warnings"] = [*notes, *model["warnings"]]
     path = Path(path)
     with write_atomically(path, "w") as file:
-        file.writelines(_page(content))
+        file.writelines(_page(shown))
     return path
 
 
-def _content(
+def _shown(
     models: Mapping[str, Any],
     matrix: Any,
-    row_names: Sequence[str] | None,
-    column_names: Sequence[str] | None,
+    called: tuple[Sequence[str] | None, Sequence[str] | None],
     title: str | None,
-    columns: Sequence[Column] | None = None,
-    ratings: BlockRecommender | None = None,
+    columns: Sequence[Column] | None,
+    ratings: BlockRecommender | None,
 ) -> dict[str, Any]:
+    """Return what the page holds but for annotations and names of clusters, as JSON can hold it."""
     first = next(iter(models.values()))
     check_is_fitted(first)
     shape = len(first.row_labels_), len(first.column_labels_)
@@ -142,9 +136,9 @@ def _content(
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
     known = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
-    every_column = _names("column", shape[1], column_names, *known)
+    every_column = _names("column", shape[1], called[1], *known)
     names = {
-        "row": _names("row", shape[0], row_names, getattr(matrix, "index", None)),
+        "row": _names("row", shape[0], called[0], getattr(matrix, "index", None)),
         "column": [every_column[index] for index in kept],
     }
     packed, seen = None, None
@@ -165,9 +159,9 @@ def _content(
             seen = _seen(matrix, first.row_labels_, names["row"], columns or names["column"])
         if columns is not None:
             names["column"] = [column.title for column in columns]
-    described = [describe_model(str(name), model, seen) for name, model in models.items()]
+    described = [content.describe_model(str(name), model, seen) for name, model in models.items()]
     if ratings is not None:
-        described[0]["means"] = numbers_or_none(ratings.block_means_)
+        described[0]["means"] = content.numbers_or_none(ratings.block_means_)
     return {
         "title": title or f"{shape[0]} x {shape[1]} matrix, co-clustered",
         "version": __version__,
@@ -177,19 +171,19 @@ def _content(
         "levels": mixed,
         "palette": PALETTE,
         "models": described,
-        "agreement": compare_models(models),
+        "agreement": content.compare_models(models),
     }
 
 
 def _seen(
     matrix: Any, labels: np.ndarray, names: list[str], columns: Sequence[Column | str]
-) -> Seen:
+) -> content.Seen:
     """Return what clusters are described by: of very many rows an even part."""
     if not isinstance(matrix, RowSource) and len(names) <= MAX_ROWS:
-        return Seen(matrix, np.arange(len(names)), names, columns)
+        return content.Seen(matrix, np.arange(len(names)), names, columns)
     part = spread(labels, min(len(names), MAX_NAMED_ROWS))
     rows = matrix.rows(part) if isinstance(matrix, RowSource) else matrix[part]
-    return Seen(rows, part, [names[i] for i in part.tolist()], columns)
+    return content.Seen(rows, part, [names[i] for i in part.tolist()], columns)
 
 
 def _numbers_shown(model: Any, matrix: Any) -> tuple[Any, bool]:
@@ -222,29 +216,29 @@ def _names(side: str, number: int, *sources: Any) -> list[str]:
     return names
 
 
-def _page(content: Mapping[str, Any]) -> Iterator[str]:
+def _page(shown: Mapping[str, Any]) -> Iterator[str]:
     """Yield the page in pieces: together they would be one more copy of the matrix."""
     assets = resources.files("ccot.report") / "assets"
 
     def read(name: str) -> str:
         return (assets / name).read_text(encoding="utf-8")
 
-    summaries = "\n\n".join(model["summary"] or model["name"] for model in content["models"])
+    summaries = "\n\n".join(model["summary"] or model["name"] for model in shown["models"])
     fields = {
-        "title": html.escape(content["title"]),
+        "title": html.escape(shown["title"]),
         "summary": html.escape(summaries),
         "style": read("style.css"),
         "script": "\n".join(read(name) for name in SCRIPTS),
     }
     before, after = read("page.html").split("$content")
     yield Template(before).substitute(fields)
-    yield embed(content)
+    yield embed(shown)
     yield Template(after).substitute(fields)
 
 
-def embed(content: Any) -> str:
+def embed(values: Any) -> str:
     """Return JSON that is safe inside a ``<script>`` element, whatever names it holds."""
-    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

@@ -24,15 +24,12 @@ _BATCH_ROWS = 4096
 
 @dataclass(frozen=True)
 class Counts:
-    """The matrix of annotated data that is clustered: an array, or the rows of a file.
-
-    It was found in ``"X"``, ``"raw"`` or ``"layers/NAME"``; counts are whole and not negative.
-    """
+    """The matrix of annotated data that is clustered: an array, or the rows of a file."""
 
     values: Any
     genes: pd.Index
-    where: str
-    are_counts: bool
+    where: str  # "X", "raw" or "layers/NAME"
+    are_counts: bool  # whole and not negative
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -70,11 +67,7 @@ class Counts:
 
 
 def find_counts(adata: Any, layer: str | None = None) -> Counts:
-    """Return the counts of annotated data; a layer may also be called ``"X"`` or ``"raw"``.
-
-    By default ``layers["counts"]`` or else, of ``raw`` and ``X``, the first that holds counts, that
-    has no negative values, or ``X``.
-    """
+    """Return the counts of annotated data; a layer may also be called ``"X"`` or ``"raw"``."""
     for names, what in ((adata.obs_names, "obs"), (adata.var_names, "var")):
         if not names.is_unique:
             raise InputError(
@@ -95,6 +88,7 @@ def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
 
 
 def _name(adata: Any, layer: str | None) -> str:
+    """Return where counts are: as told, or where there are counts, or nothing is negative."""
     if layer is not None:
         plain = layer in ("X", "raw") and layer not in adata.layers
         return layer if plain else f"layers/{layer}"

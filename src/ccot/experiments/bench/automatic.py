@@ -1,8 +1,4 @@
-"""The suite of automatic numbers: real matrices with row classes, and rivals that find how many.
-
-A folder holds files KIND/NAME.npz with ``row_labels`` and the matrix: ``X``, or ``data``,
-``indices``, ``indptr`` and ``shape`` of a sparse one.
-"""
+"""The suite of automatic numbers: real matrices with row classes, and rivals that find how many."""
 
 from __future__ import annotations
 
@@ -37,7 +33,7 @@ def labelled_cases(folder: Path | None = None) -> list[Case]:
     if folder is None:
         shipped = {"zoo": load_zoo, "votes": load_votes}
         return [_case("shipped", name, partial(_shipped, load)) for name, load in shipped.items()]
-    # Fits run in folders of their own.
+    # Fits run in folders of their own. Sparse matrices are stored by their parts, others as X.
     paths = sorted(folder.resolve().glob("*/*.npz"))
     cases = [_case(p.parent.name, p.stem, partial(_stored, p)) for p in paths if _has_classes(p)]
     if not cases:
@@ -93,10 +89,7 @@ def automatic_rivals() -> dict[str, Rival]:
         ("tau objective", _tau, "ccot"),
         ("sparsebm, ICL", _sparsebm, "sparsebm"),
     ]
-    return {
-        name: Rival(name, fit, package, informed=False, kinds=("labelled",))
-        for name, fit, package in entrants
-    }
+    return {one[0]: Rival(*one, informed=False, kinds=("labelled",)) for one in entrants}
 
 
 def _vectors(matrix: Any) -> np.ndarray:
@@ -233,18 +226,14 @@ def _spread(labels: np.ndarray, rows: np.ndarray) -> np.ndarray:
 def mean_scores(result: dict[str, Any]) -> Iterator[tuple[str, dict[str, dict[str, float]]]]:
     """Yield for every rival, by kind of data, the means of its scores over sets and seeds."""
     kinds = {case["name"]: case["axis"] for case in result["cases"]}
-    found: defaultdict[str, defaultdict[str, list[dict[str, Any]]]]
-    found = defaultdict(lambda: defaultdict(list))
-    for trial in result["trials"]:
-        by_kind = found[trial["rival"]]
-        if trial["status"] == "done":
-            by_kind[kinds[trial["case"]]].append(trial)
-    for rival, by_kind in found.items():
-        yield (
-            rival,
-            {
-                kind: {key: float(np.mean([t[key] for t in own])) for key in ("nmi", "ami", "ari")}
-                | {"sets": len({t["case"] for t in own})}
-                for kind, own in by_kind.items()
-            },
-        )
+    for rival in dict.fromkeys(trial["rival"] for trial in result["trials"]):
+        by_kind: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        for trial in result["trials"]:
+            if trial["rival"] == rival and trial["status"] == "done":
+                by_kind[kinds[trial["case"]]].append(trial)
+        scores = {
+            kind: {key: float(np.mean([t[key] for t in own])) for key in ("nmi", "ami", "ari")}
+            | {"sets": len({t["case"] for t in own})}
+            for kind, own in by_kind.items()
+        }
+        yield rival, scores

@@ -1,7 +1,4 @@
-"""What the suite fits: planted blocks, of the paper's sizes and growing along one axis each.
-
-Growing matrices are crisp, so that every method is right and times compare at equal answers.
-"""
+"""What the suite fits: planted blocks, of the paper's sizes and growing along one axis each."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ import scipy.sparse as sp
 from ccot.datasets import make_latent_blocks
 from ccot.experiments.protocol import DATA_SETS, OVERLAPS, load_matrix, load_shape
 
+# Growing matrices are crisp: every method is right, and times compare at equal answers.
 _CRISP = ((4.0, 0.5, 1.5), (1.8, 4.5, 1.1), (1.5, 1.5, 5.5))
 _SIGMA = 0.01
 # Each row cluster of the counts has a column cluster of its own, which gets this part of them.
@@ -66,18 +64,16 @@ def draws_case(n_draws: int) -> Case:
 
 def row_cases(sizes: tuple[int, ...], n_columns: int) -> list[Case]:
     """Return matrices whose rows grow in number."""
-    return [
-        _real(f"{size} rows", "rows", size, (size, n_columns), partial(_crisp, size, n_columns))
-        for size in sizes
-    ]
+    return [_growing("rows", size, (size, n_columns)) for size in sizes]
 
 
 def column_cases(sizes: tuple[int, ...], n_rows: int) -> list[Case]:
     """Return matrices whose columns grow in number."""
-    return [
-        _real(f"{size} columns", "columns", size, (n_rows, size), partial(_crisp, n_rows, size))
-        for size in sizes
-    ]
+    return [_growing("columns", size, (n_rows, size)) for size in sizes]
+
+
+def _growing(axis: str, size: int, shape: tuple[int, int]) -> Case:
+    return _real(f"{size} {axis}", axis, size, shape, partial(_crisp, *shape))
 
 
 def nonzero_cases(sizes: tuple[int, ...], n_columns: int = 1000) -> list[Case]:

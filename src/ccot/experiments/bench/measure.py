@@ -1,8 +1,4 @@
-"""One fit in a process of its own: time, peak memory, error.
-
-Processes have one thread and are forked from a server that has imported everything; each first
-fits a tiny matrix, untimed.
-"""
+"""One fit in a process of its own, with one thread: time, peak memory, error."""
 
 from __future__ import annotations
 
@@ -72,7 +68,7 @@ def measure(case: Case, rival: Rival, seed: int, limits: Limits) -> dict[str, An
 
 
 def _context() -> Any:
-    """Return the server's context; the first call starts it."""
+    """Return the context of a server that has imported everything; the first call starts it."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise OSError("the suite forks processes, which this system cannot: use Linux or macOS")
     context = multiprocessing.get_context("forkserver")
@@ -146,9 +142,9 @@ def _quality(planted: Any, labels: Any) -> dict[str, Any]:
     if labels is None:
         return {"error": None, "row_clusters": None, "column_clusters": None}
     if planted.column_labels is None:
-        scores = {name: score(planted.row_labels, labels[0]) for name, score in _SCORES.items()}
-        numbers = {"row_clusters": len(set(labels[0].tolist()))}
-        return {name: round(float(score), 4) for name, score in scores.items()} | numbers
+        found = {name: score(planted.row_labels, labels[0]) for name, score in _SCORES.items()}
+        scores = {name: round(float(score), 4) for name, score in found.items()}
+        return scores | {"row_clusters": len(set(labels[0].tolist()))}
     error = coclustering_error(planted.row_labels, planted.column_labels, *labels)
     rows, columns = (len(set(side.tolist())) for side in labels)
     return {"error": round(float(error), 5), "row_clusters": rows, "column_clusters": columns}

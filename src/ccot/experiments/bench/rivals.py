@@ -1,7 +1,4 @@
-"""Who takes part: our estimators, POT, scikit-learn, CGC, sparsebm and the paper's rivals.
-
-POT's loops and its barycentre solve the transport problems alone, and have no labels.
-"""
+"""Who takes part: our estimators, POT, scikit-learn, CGC, sparsebm and the paper's rivals."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Rival:
-    """One way to co-cluster a matrix; ``fit`` returns None where there are no labels."""
+    """One way to co-cluster a matrix; POT solves the transport problems alone, without labels."""
 
     name: str
     fit: Callable[[Job], Labels | None]

@@ -85,18 +85,12 @@ def run_suite(
     command: str = "",
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Measure a profile and store what was seen.
-
-    The file is rewritten after every case, and says whether it is complete. A rival that was
-    stopped by a limit or failed is spared the larger cases of the same axis.
-    """
+    """Measure a profile; the file is rewritten after every case, and says if it is complete."""
     all_rivals = _take_part((profile.rivals or rivals)(), only)
     result: dict[str, Any] = {
         "facts": machine_facts(command),
-        "profile": {
-            **{name: getattr(profile, name) for name in ("name", "paper_seeds", "repeats")},
-            "limits": asdict(profile.limits),
-        },
+        "profile": {name: getattr(profile, name) for name in ("name", "paper_seeds", "repeats")}
+        | {"limits": asdict(profile.limits)},
         "complete": False,
         "rivals": [
             {"name": r.name, "package": r.package, "version": r.version, "told": r.informed}
@@ -105,6 +99,7 @@ def run_suite(
         "cases": [],
         "trials": [],
     }
+    # A rival that was stopped by a limit or failed is spared the larger cases of the same axis.
     out_of_race: dict[tuple, str] = {}
     for case in counted(profile.cases, "cases", progress):
         progress(case.name)
@@ -131,8 +126,13 @@ def _take_turns(
     case: Case, entrants: Sequence[Rival], profile: Profile, out_of_race: dict[tuple, str]
 ) -> Iterator[dict[str, Any]]:
     """Yield the trials of a case: each rival once before any has its second go."""
-    asked = [rival for rival in entrants if _is_asked(rival, case)]
-    for number, (seed, repeat) in enumerate(_goes(case, profile)):
+    invited = [rival for rival in entrants if not case.only or rival.name in case.only]
+    asked = [rival for rival in invited if case.kind in rival.kinds and rival.version is not None]
+    # Errors want many matrices, times the same one many times.
+    goes = [(0, repeat) for repeat in range(profile.repeats)]
+    if case.axis == "paper" or case.kind == "labelled":
+        goes = [(seed, 0) for seed in range(profile.paper_seeds)]
+    for number, (seed, repeat) in enumerate(goes):
         # Another one begins each time, so that being first or last is no advantage.
         for rival in asked[number % len(asked) :] + asked[: number % len(asked)] if asked else ():
             key = case.axis if case.axis != "paper" else case.name, rival.name
@@ -144,20 +144,7 @@ def _take_turns(
                 seen = measure(case, rival, seed, profile.limits)
                 if seen["status"] != DONE:
                     out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
-            which = {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat}
-            yield which | seen
-
-
-def _goes(case: Case, profile: Profile) -> list[tuple[int, int]]:
-    """Return seeds and repeats: errors want many matrices, times the same one many times."""
-    if case.axis == "paper" or case.kind == "labelled":
-        return [(seed, 0) for seed in range(profile.paper_seeds)]
-    return [(0, repeat) for repeat in range(profile.repeats)]
-
-
-def _is_asked(rival: Rival, case: Case) -> bool:
-    invited = not case.only or rival.name in case.only
-    return invited and case.kind in rival.kinds and rival.version is not None
+            yield {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat} | seen
 
 
 def _store(result: dict[str, Any], path: str | Path) -> None:

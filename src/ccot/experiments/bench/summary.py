@@ -53,11 +53,8 @@ def summarise(result: dict[str, Any]) -> list[Cell]:
 
 def growth(cells: Sequence[Cell], rival: str, axis: str, what: str) -> Growth:
     """Return how the seconds or the megabytes of a rival grow along an axis."""
-    seen = sorted(
-        (cell.size, value)
-        for cell in cells
-        if (cell.rival, cell.axis) == (rival, axis) and (value := getattr(cell, what)) is not None
-    )
+    own = [(c.size, getattr(c, what)) for c in cells if (c.rival, c.axis) == (rival, axis)]
+    seen = sorted((size, value) for size, value in own if value is not None)
     sizes, values = tuple(size for size, _ in seen), tuple(value for _, value in seen)
     clear = [(size, value) for size, value in seen if value >= _FLOOR[what]]
     return Growth(sizes, values, fit_exponent(*zip(*clear, strict=True)) if clear else None)
@@ -75,21 +72,18 @@ def fit_exponent(sizes: Sequence[float], values: Sequence[float]) -> float | Non
 
 def _cell(case: dict[str, Any], rival: str, trials: list[dict[str, Any]]) -> Cell:
     done = [trial for trial in trials if trial["status"] == "done"]
-    lost = [trial["status"] for trial in trials if trial["status"] != "done"]
+    status = next((trial["status"] for trial in trials if trial["status"] != "done"), "done")
+    labelled = [trial for trial in done if trial["row_clusters"] is not None]
     return Cell(
-        case["name"],
-        case["axis"],
-        rival,
-        case["size"],
-        lost[0] if lost else "done",
-        _of(median, done, "processor_seconds"),
-        _of(median, done, "megabytes"),
-        _of(fmean, done, "error"),
-        tuple(
-            f"{trial['row_clusters']} x {trial['column_clusters']}"
-            for trial in done
-            if trial["row_clusters"] is not None
-        ),
+        case=case["name"],
+        axis=case["axis"],
+        rival=rival,
+        size=case["size"],
+        status=status,
+        seconds=_of(median, done, "processor_seconds"),
+        megabytes=_of(median, done, "megabytes"),
+        error=_of(fmean, done, "error"),
+        numbers=tuple(f"{t['row_clusters']} x {t['column_clusters']}" for t in labelled),
     )
 
 
