@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ccot.blocks import criteria
 from ccot.blocks import preparation as prepare
-from ccot.blocks.axes import has_room
+from ccot.blocks.axes import has_room, n_entries
 from ccot.blocks.criteria import Candidate, Numbers, ranked
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
@@ -23,7 +23,6 @@ from ccot.blocks.problem import (
     make_problem,
     pearson_dispersion,
 )
-from ccot.blocks.products import n_entries
 from ccot.blocks.refine import match_counts, refine, same_partitions
 from ccot.blocks.reproducibility import BothSides, Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
@@ -33,8 +32,8 @@ from ccot.blocks.sweep import assign, sweep
 from ccot.blocks.tap import soft_sweep
 from ccot.coclustering import Coclustering, Side, block_means
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import NUMPY, Backend, choose_backend
-from ccot.runtime.device_csr import is_device_csr, to_scipy, with_values
+from ccot.runtime.backends import NUMPY, Backend, choose_backend, is_device_csr, with_values
+from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.run import Run, counted, in_threads
 from ccot.runtime.types import Matrix, is_sparse
 

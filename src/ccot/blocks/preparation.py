@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 
 from ccot.blocks.spectrum import low_rank
 from ccot.persistence.registry import stored
-from ccot.runtime.device_csr import is_device_csr, with_values
+from ccot.runtime.backends import is_device_csr, with_values
 from ccot.runtime.types import Matrix, is_sparse
 
 # Below this share of non-zeros a count is mostly "there or not", and repeats come in bursts.

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from ccot.blocks.axes import AxisView, Profiles, both_views, compact, stack
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import NUMPY, Backend, to_numpy
-from ccot.runtime.device_csr import is_device_csr, row_sums, transposed
+from ccot.runtime.backends import NUMPY, Backend, is_device_csr, to_numpy
+from ccot.runtime.device_csr import row_sums, transposed
 from ccot.runtime.types import Matrix, is_sparse
 
 

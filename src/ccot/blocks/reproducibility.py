@@ -21,8 +21,8 @@ from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion, 
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import one_blas_thread, to_numpy
-from ccot.runtime.device_csr import is_device_csr, take_rows, transposed
+from ccot.runtime.backends import is_device_csr, one_blas_thread, to_numpy
+from ccot.runtime.device_csr import take_rows, transposed
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix, is_sparse
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.products import multiply, multiply_transposed
+from ccot.blocks.axes import multiply, multiply_transposed
 from ccot.runtime.backends import NUMPY, Backend, namespace, to_numpy
 from ccot.runtime.types import Array, Matrix
 

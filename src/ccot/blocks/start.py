@@ -11,13 +11,12 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.axes import AxisView
+from ccot.blocks.axes import AxisView, n_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
-from ccot.blocks.products import n_entries
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
-from ccot.runtime.backends import namespace, to_numpy
-from ccot.runtime.device_csr import is_device_csr, scaled
+from ccot.runtime.backends import is_device_csr, namespace, to_numpy
+from ccot.runtime.device_csr import scaled
 from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Array
 

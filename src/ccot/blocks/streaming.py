@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from ccot.blocks import fit
-from ccot.blocks.axes import AxisView, Profiles, stack
+from ccot.blocks.axes import AxisView, Profiles, n_entries, stack
 from ccot.blocks.placement import BlockPlacement, place_side
 from ccot.blocks.preparation import settle_family
 from ccot.blocks.problem import BlockProblem, Blocks
-from ccot.blocks.products import n_entries
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread
