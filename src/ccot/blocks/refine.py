@@ -45,10 +45,7 @@ def refine(
     checkpoint: Checkpoint = NO_CHECKPOINT,
     known: Sequence[Blocks] = (),
 ) -> Blocks:
-    """Accept the best split or merge while the criterion improves.
-
-    It stops at partitions that are known to have no better one beside them.
-    """
+    """Accept the best split or merge while the criterion improves, but not beyond known ends."""
 
     def move(last: Moved) -> Moved:
         if any(same_partitions(last.blocks, other) for other in known):
@@ -116,9 +113,8 @@ def _jointly(problem: BlockProblem, blocks: Blocks, moves: list[Blocks]) -> list
             if moved.shape[axis] > size:
                 labels[axis][own == size] = shape[axis]
                 shape[axis] += 1
-    return (
-        [make_blocks(problem, labels[0], labels[1])] if sum(shape) > sum(blocks.shape) + 1 else []
-    )
+    several = sum(shape) > sum(blocks.shape) + 1
+    return [make_blocks(problem, labels[0], labels[1])] if several else []
 
 
 def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:

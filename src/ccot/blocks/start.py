@@ -65,7 +65,8 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
     axis_view, backend = problem.axes[0], problem.backend
-    scales = [_degree_scale(degree) for degree in _degrees(axis_view)]
+    degrees = _degrees(axis_view)
+    scales = [1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300) for degree in degrees]
     if not isinstance(axis_view.values, np.ndarray):
         values, transposed = _scale_sparse(problem, *scales)
     else:
@@ -111,10 +112,6 @@ def _degrees(axis_view: AxisView) -> list[np.ndarray]:
         # Exposures are degrees over the root of their sum, so their sum is that root.
         return [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
     return [np.asarray(values.sum(axis=axis), dtype=np.float64).ravel() for axis in (1, 0)]
-
-
-def _degree_scale(degree: np.ndarray) -> np.ndarray:
-    return 1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300)
 
 
 def _unit(scores: Array) -> Array:

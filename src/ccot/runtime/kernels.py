@@ -44,10 +44,8 @@ def _sum_rows(
 
 
 def collapse(matrix: Any, other: Any, width: int) -> Any:
-    """Return the columns of a CSR tensor summed by labels, or its product with a dense matrix.
-
-    Sums are in float64, and always in the same order.
-    """
+    """Return the columns of a CSR tensor summed by labels, or its product with a dense matrix."""
+    # Sums are in float64, and always in the same order.
     n_rows, is_hard = matrix.shape[0], other.ndim == 1
     n_splits = min(max(matrix.values().shape[0] // (_ENTRIES * n_rows), 1), _MOST_SPLITS)
     padded = triton.next_power_of_2(width)
