@@ -72,9 +72,11 @@ class Profiles:
 
     def parts(self, n_clusters: int) -> list[Profiles]:
         """Cut the points into parts whose gains over so many clusters fit a cache or a device."""
+        n_points = self.total.shape[0]
         step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
-        firsts = range(0, self.total.shape[0], step)
-        return [self.take(slice(first, first + step)) for first in firsts]
+        if n_points <= step:
+            return [self]
+        return [self.take(slice(first, first + step)) for first in range(0, n_points, step)]
 
     def full_exposure(self) -> Array:
         """Return the exposures as a matrix."""
