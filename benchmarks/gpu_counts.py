@@ -29,9 +29,11 @@ from benchmarks.record import RESULTS
 from ccot import TransportCoclustering
 from ccot.blocks import fit as fitting
 from ccot.blocks import start
+from ccot.blocks.axes import n_entries
 from ccot.estimators import transport
 from ccot.metrics import error_rate
-from ccot.runtime.device_csr import make_csr, n_stored, to_scipy
+from ccot.runtime.backends import make_csr
+from ccot.runtime.device_csr import to_scipy
 
 # Rows, columns, and entries drawn for every row, of which some fall together.
 SIZES = {
@@ -202,7 +204,7 @@ def measure(name: str, X: Any, rows: np.ndarray, device: str, watched: bool) -> 
     cell: dict[str, Any] = {
         "matrix": name,
         "shape": list(X.shape),
-        "entries": n_stored(X) if isinstance(X, torch.Tensor) else int(X.nnz),
+        "entries": int(n_entries(X)),
         "from": "the card" if isinstance(X, torch.Tensor) else "SciPy",
         "seconds": round(seconds, 3),
         "gpu_gigabytes": peak,

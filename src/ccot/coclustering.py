@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from ccot.persistence.registry import stored
-from ccot.runtime.device_csr import is_device_csr, sum_blocks
+from ccot.runtime.backends import is_device_csr
+from ccot.runtime.device_csr import sum_blocks
 from ccot.runtime.types import Matrix
 
 

@@ -5,14 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import axes as problems
-from ccot.blocks.axes import Profiles
+from ccot.blocks.axes import Profiles, row_parts
 from ccot.blocks.problem import (
     information,
     make_blocks,
     make_problem,
     pearson_dispersion,
 )
-from ccot.blocks.products import row_parts
 from tests.blocks.matrices import sum_blocks
 
 

@@ -7,15 +7,15 @@ import pytest
 import scipy.sparse as sp
 
 from ccot import TransportCoclustering
-from ccot.blocks import axes, products
+from ccot.blocks import axes
+from ccot.blocks.axes import multiply, multiply_transposed, rows_of, transpose
 from ccot.blocks.problem import make_problem
-from ccot.blocks.products import multiply, multiply_transposed, rows_of, transpose
 from ccot.runtime.backends import NUMPY
 
 
 @pytest.fixture
 def matrix(monkeypatch):
-    monkeypatch.setattr(products, "_ENTRIES", 60)
+    monkeypatch.setattr(axes, "_ENTRIES", 60)
     monkeypatch.setattr(axes, "_CACHE_ENTRIES", 60)
     rng = np.random.default_rng(0)
     return sp.csr_array(rng.poisson(0.3, (90, 40)).astype(float))

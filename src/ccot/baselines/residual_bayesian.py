@@ -286,10 +286,8 @@ class Inference:
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:
-    """Return residuals less their cluster means, which the means of the blocks take over.
-
-    Where every row belongs to one cluster this changes no expected value and saves many sweeps.
-    """
+    """Return residuals less their cluster means, which the means of the blocks take over."""
+    # Where every row belongs to one cluster this changes no expected value and saves many sweeps.
     if (membership.max(axis=1) < 1).any():
         return residual
     sizes = np.maximum(membership.sum(axis=0), 1.0)

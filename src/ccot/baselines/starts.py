@@ -88,20 +88,16 @@ class FirstPartitions:
 
 
 def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None) -> list[Any]:
-    """Return the results of all tasks, run by threads, or by processes where the first takes long.
-
-    The arithmetic libraries get one thread each, so that sums are the same to the last bit.
-    """
+    """Return the results of all tasks, by threads, or by processes where the first takes long."""
+    # The arithmetic libraries get one thread each, so that sums are the same to the last bit.
     with one_blas_thread():
         start = time.perf_counter()
         first = _run_in_thread(run, tasks[0])
         expected = (time.perf_counter() - start) * (len(tasks) - 1)
         if effective_n_jobs(n_jobs) > 1 and expected > _WORTH_PROCESSES:
             try:
-                others = Parallel(n_jobs=n_jobs, prefer="processes")(
-                    delayed(_run_in_process)(run, task) for task in tasks[1:]
-                )
-                return [first, *others]
+                work = (delayed(_run_in_process)(run, task) for task in tasks[1:])
+                return [first, *Parallel(n_jobs=n_jobs, prefer="processes")(work)]
             except BrokenProcessPool:
                 warnings.warn(
                     "a worker process was lost, perhaps for lack of memory: all starts are made by "
@@ -109,10 +105,8 @@ def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None)
                     RuntimeWarning,
                     stacklevel=2,
                 )
-        others = Parallel(n_jobs=n_jobs, require="sharedmem")(
-            delayed(_run_in_thread)(run, task) for task in tasks[1:]
-        )
-    return [first, *others]
+        work = (delayed(_run_in_thread)(run, task) for task in tasks[1:])
+        return [first, *Parallel(n_jobs=n_jobs, require="sharedmem")(work)]
 
 
 def _run_in_thread(run: Callable[[Any], Any], task: Any) -> Any:
@@ -126,6 +120,4 @@ def _run_in_process(run: Callable[[Any], Any], task: Any) -> Any:
         return _run_in_thread(run, task)
 
 
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
+_libraries = cache(ThreadpoolController)

@@ -162,10 +162,8 @@ class _Multiplication(_Alternation):
 
 
 def best_factor(profiles: np.ndarray, table: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Return the outer factor with the smallest error, given the matrix times the other one.
-
-    Each row goes to the row of the table with the smallest angle, weighted by its projection.
-    """
+    """Return the outer factor with the smallest error, given the matrix times the other one."""
+    # Each row goes to the row of the table with the smallest angle, weighted by its projection.
     scores = profiles @ table.T / np.maximum(np.linalg.norm(table, axis=1), _TINY)
     points, own, best = np.arange(len(scores)), factor.argmax(axis=1), scores.argmax(axis=1)
     # Rows that gain nothing stay: rows of zeros would otherwise all gather in one cluster.

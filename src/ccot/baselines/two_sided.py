@@ -111,14 +111,10 @@ class TwoSidedKMeans(TwoSidedBaseline):
         return [self._run_side(*side, task) for side in zip(points, self._shape, strict=True)]
 
     def _run_side(self, points: Matrix, n_clusters: int, seeds: Sequence[int]) -> SideStart:
-        kmeans = KMeans(
-            n_clusters,
-            init="random" if self.init == "random" else "k-means++",
-            n_init=len(seeds),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=seeds[0],
-        ).fit(points)
+        init, n_init = "random" if self.init == "random" else "k-means++", len(seeds)
+        limits = {"max_iter": self.max_iter, "tol": self.tol}
+        kmeans = KMeans(n_clusters, init=init, n_init=n_init, random_state=seeds[0], **limits)
+        kmeans.fit(points)
         converged = kmeans.n_iter_ < self.max_iter
         return SideStart(kmeans.labels_, float(kmeans.inertia_), kmeans.n_iter_, converged)
 

@@ -1,27 +1,27 @@
 """The matrix seen from its rows or from its columns, summed within clusters of the other side.
 
-Sums over clusters cost O(nnz) for hard labels, and exposures stay factored wherever they are
-products. A view may have a copy of its arrays on a device: profiles are then made and kept there,
-and only tables of blocks and labels come back.
+Where a view has a copy on a device, only tables of blocks and labels come back from there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
-from ccot.blocks.products import multiply, multiply_transposed, row_parts, rows_of
 from ccot.runtime import device_csr
-from ccot.runtime.backends import NUMPY, Backend, fall_back
-from ccot.runtime.device_csr import is_device_csr
+from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together where something is kept of each, and where it should stay in a cache.
 _PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
 _CACHE_BYTES = 2**22
+# Entries of a part of a product, and the parts whose sums may have to be held at once.
+_ENTRIES, _MOST_PARTS = 2**20, 16
 # Shares that differ by less are the same.
 _UNMOVED = 1e-9
 # What a device keeps of a row or column: profiles and plans over the finest clusters.
@@ -30,15 +30,11 @@ _POINT_BYTES = 2**11
 
 @dataclass(frozen=True)
 class Profiles:
-    """Totals of n points of a view over the m clusters of the other side.
-
-    Totals and exposures are on the backend; what is small, ``pooled`` and tables of blocks, is in
-    NumPy.
-    """
+    """Totals of n points of a view, on the backend, over the m clusters of the other side."""
 
     total: Array
     exposure: Array  # of shape (n, m), or (n,): the points' factor where ``pooled`` has the other
-    pooled: np.ndarray | None
+    pooled: np.ndarray | None  # small, and in NumPy as tables of blocks are
     backend: Backend = NUMPY
     partner: Array | None = None  # the assignment of the other side
 
@@ -91,13 +87,10 @@ class Profiles:
 
 @dataclass(frozen=True)
 class AxisView:
-    """The matrix seen from its n rows or, transposed, from its columns.
-
-    The exposure of an entry is the product of both sides' factors, or stands in ``observed``.
-    """
+    """The matrix seen from its n rows or, transposed, from its columns."""
 
     values: Matrix  # times precision
-    exposure: Array
+    exposure: Array  # that of an entry is the product of both sides' factors, or in ``observed``
     partner_exposure: Array
     observed: Array | None = None  # exposure of every entry where some are missing
     transposed_values: Matrix | None = None  # of a sparse matrix: CSR of the other side
@@ -113,10 +106,7 @@ class AxisView:
         return self if self.copy is None else self.copy
 
     def profiles(self, partner: Array, n_partners: int, last: Profiles | None = None) -> Profiles:
-        """Collapse the other side to its clusters, given by labels or by soft assignments.
-
-        Where few of them differ from those of the last profiles, only what differs is summed.
-        """
+        """Collapse the other side to its clusters; given the last profiles, sum what differs."""
         if self.copy is not None:
             return self.copy.profiles(partner, n_partners)
         partner = self.backend.send(partner)
@@ -184,14 +174,11 @@ class AxisView:
         """Return the squares of the values over their exposures, summed within blocks."""
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
-        own_scale, partner_scale = (
-            self._inverse(self.exposure),
-            self._inverse(self.partner_exposure),
-        )
+        own_scale, partner_scale = map(self._inverse, (self.exposure, self.partner_exposure))
         backend, table = self.backend, np.zeros(shape)
         if backend.device is not None:
-            columns = _shares(backend, partner, shape[1]) * partner_scale[:, None]
-            rows = _shares(backend, own, shape[0]) * own_scale[:, None]
+            columns = _bring(backend, partner, shape[1]) * partner_scale[:, None]
+            rows = _bring(backend, own, shape[0]) * own_scale[:, None]
             return backend.fetch(rows.T @ multiply(backend.squared(self.values), columns))
         for part in row_parts(self.values, _PART_ENTRIES):
             if is_sparse(self.values):
@@ -248,20 +235,12 @@ def has_room(values: Matrix, backend: Backend) -> bool:
     return False
 
 
-def _shares(backend: Backend, labels: Array, n_clusters: int) -> Array:
-    """Return labels as shares of zero and one."""
-    if backend.device is None:
-        return np.eye(n_clusters)[labels]
-    return device_csr.shares(backend.send(labels), n_clusters, backend.xp.float64)
-
-
 def _bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
     """Bring labels or shares to where they are summed with; a device sums with shares only."""
-    if backend.device is None:
+    assignment = backend.send(assignment)
+    if backend.device is None or assignment.ndim == 2:
         return assignment
-    if assignment.ndim == 1:
-        return _shares(backend, assignment, n_clusters)
-    return backend.send(assignment)
+    return device_csr.shares(assignment, n_clusters, backend.xp.float64)
 
 
 def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
@@ -298,7 +277,7 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
 def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backend) -> Array:
     """Sum the columns of a matrix within clusters."""
     if is_device_csr(matrix) and assignment.ndim == 1:
-        return device_csr.collapse(matrix, assignment, n_clusters)
+        return device_csr.multiply(matrix, assignment, n_clusters)
     if backend.device is not None:
         return multiply(matrix, _bring(backend, assignment, n_clusters), backend)
     if isinstance(matrix, np.ndarray):
@@ -333,3 +312,59 @@ def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:
     for cluster in range(int(labels.max()) + 1, wanted):
         labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
     return labels
+
+
+def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
+    """Return the product of a matrix and a dense one."""
+    if is_device_csr(matrix):
+        return device_csr.multiply(matrix, dense, dense.shape[1])
+    if backend.n_jobs == 1 or not is_sparse(matrix):
+        return matrix @ dense
+    parts = row_parts(matrix, _ENTRIES)
+    return np.concatenate(backend.map(lambda part: rows_of(matrix, part) @ dense, parts))
+
+
+def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
+    """Return the product of a transposed matrix and a dense one."""
+    if not is_sparse(matrix) or matrix.nnz <= _ENTRIES:
+        return matrix.T @ dense
+    parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
+    sums = backend.map(lambda part: transpose(rows_of(matrix, part)) @ dense[part], parts)
+    return reduce(np.add, sums)
+
+
+def row_parts(matrix: Matrix, size: int) -> list[slice]:
+    """Cut the rows into parts of about so many entries, whatever the number of threads."""
+    n_rows = matrix.shape[0]
+    step = max(1, n_rows * size // max(n_entries(matrix), 1))
+    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+
+
+def n_entries(matrix: Matrix) -> int:
+    """Return how many entries a matrix stores."""
+    if is_device_csr(matrix):
+        return matrix.values().shape[0]
+    return matrix.nnz if is_sparse(matrix) else matrix.size
+
+
+def rows_of(
+    matrix: sp.csr_array, part: slice, names: np.ndarray | None = None, n_names: int = 0
+) -> sp.csr_array:
+    """Return some rows, which share their entries with the matrix; columns may be renamed."""
+    starts = matrix.indptr[part.start : part.stop + 1]
+    held = slice(starts[0], starts[-1])
+    indices = matrix.indices[held] if names is None else names.take(matrix.indices[held])
+    rows = sp.csr_array((len(starts) - 1, n_names or matrix.shape[1]), dtype=matrix.dtype)
+    return _with_entries(rows, matrix.data[held], indices, starts - starts[0])
+
+
+def transpose(rows: sp.csr_array) -> sp.csc_array:
+    """Return a transposed matrix that shares its entries."""
+    columns = sp.csc_array(rows.shape[::-1], dtype=rows.dtype)
+    return _with_entries(columns, rows.data, rows.indices, rows.indptr)
+
+
+def _with_entries(matrix: Any, data: np.ndarray, indices: np.ndarray, starts: np.ndarray) -> Any:
+    """Set the arrays of a matrix, which its constructor would look through and copy."""
+    matrix.data, matrix.indices, matrix.indptr = data, indices, starts
+    return matrix

@@ -1,8 +1,6 @@
 """What kind of thing each column of a table holds, and why it is thought so.
 
-Kinds are recognised from the distinct cells of a column. Small whole numbers may be amounts or the
-names of categories: they are categories where, by BIC, free means of the levels explain the leading
-principal components of the other columns better than a line.
+Kinds are recognised from the distinct cells of a column, those of small whole numbers from others.
 """
 
 from __future__ import annotations
@@ -277,7 +275,7 @@ def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
 
 
 def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
-    """Tell whether free means of levels explain the other columns clearly better than a line."""
+    """Tell whether, by BIC, free means of levels explain the other columns better than a line."""
     left, singular, _ = np.linalg.svd(others - others.mean(axis=0), full_matrices=False)
     observed = np.isfinite(code)
     target = (left * singular)[observed, :_COMPONENTS]

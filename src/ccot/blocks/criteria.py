@@ -1,7 +1,6 @@
 """How many clusters: integrated completed likelihood, evidence, and jumps of the merge costs.
 
-ICL charges the entropy of soft assignments and every block mean in full, and finds too few clusters
-under strong noise. For real values the :func:`evidence` does neither; docs/blocks.md has the terms.
+ICL charges the entropy of soft assignments and every block mean in full; evidence does neither.
 """
 
 from __future__ import annotations
@@ -53,7 +52,8 @@ class Candidate:
 
 def icl(problem: BlockProblem, blocks: Blocks) -> float:
     """Return the integrated completed likelihood of a co-clustering, up to a constant."""
-    partitions = sum(_log_shares(np.bincount(labels)) for labels in blocks.labels)
+    sizes = map(np.bincount, blocks.labels)
+    partitions = sum(float(xlogy(n, n / n.sum()).sum()) for n in sizes)
     likelihood = log_likelihood(problem, problem.information(blocks.total, blocks.exposure).sum())
     return float(likelihood + partitions - _price(blocks.shape, problem, labels=True))
 
@@ -65,11 +65,8 @@ def bic(problem: BlockProblem, blocks: Blocks) -> float:
 
 
 def evidence(problem: BlockProblem, blocks: Blocks) -> float:
-    """Return the integrated likelihood of a co-clustering of real values, ICL of other families.
-
-    Hard labels bound it from below, and so do soft plans but for the reaction: the higher number
-    counts.
-    """
+    """Return the integrated likelihood of a co-clustering of real values, ICL of other families."""
+    # Hard labels bound it from below, and so do soft plans but for the reaction.
     if problem.family != "gaussian":
         return icl(problem, blocks)
     row_sizes, column_sizes = (np.bincount(labels) for labels in blocks.labels)
@@ -135,11 +132,8 @@ def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.n
 
 
 def ranked(found: Iterable[Blocks], score: Callable[[Blocks], float]) -> list[Blocks]:
-    """Sort co-clusterings by a score, highest first.
-
-    Those that differ by rounding stay in order: which naming of a partition is kept must not depend
-    on the machine.
-    """
+    """Sort co-clusterings by a score, highest first."""
+    # Those that differ by rounding stay in order, so that labels do not depend on the machine.
     found = list(found)
     scores = [score(blocks) for blocks in found]
     order: list[int] = []
@@ -225,11 +219,6 @@ def mean_costs(hierarchies: Sequence[Hierarchy], axis: int) -> np.ndarray:
         return np.empty(0)
     floor = 1e-12 * max(costs.max() for costs in every) + 1e-300
     return np.exp(np.mean([np.log(np.maximum(c[:length], floor)) for c in every], axis=0))
-
-
-def _log_shares(sizes: np.ndarray) -> float:
-    """Return the completed log-likelihood of the labels of one side."""
-    return float(xlogy(sizes, sizes / sizes.sum()).sum())
 
 
 def _price(shape: tuple[Any, Any], problem: BlockProblem, labels: bool) -> Any:

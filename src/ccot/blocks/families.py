@@ -1,13 +1,6 @@
-r"""Families of block models behind one Bregman interface.
+"""Families of block models behind one Bregman interface: docs/blocks.md has the mathematics.
 
-Every family is an exponential family with exposure. A block that collected the values ``total``
-over the exposure ``exposure`` has mean ``total / exposure`` and, at that mean,
-
-.. math:: \log L = \mathrm{total} \cdot \eta(\mathrm{mean})
-                   - \mathrm{exposure} \cdot \psi(\mathrm{mean}),
-
-with natural parameter :math:`\eta` and cumulant :math:`\psi`. The exposure of an entry is the
-precision of its column (gaussian), the product of its degrees over the sum (poisson), or 1.
+Blocks of values ``total`` over ``exposure`` hold ``total * natural - exposure * cumulant`` nats.
 """
 
 from __future__ import annotations
@@ -26,14 +19,12 @@ Terms = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Family:
-    """One family, as functions of the totals and exposures of blocks.
-
-    ``terms`` takes the overall mean too and returns natural parameters and cumulants;
-    ``information`` returns maximised log-likelihoods, without constants.
-    """
+    """One family, as functions of the totals and exposures of blocks."""
 
     name: str
+    # Natural parameters and cumulants, given the overall mean too.
     terms: Callable[[np.ndarray, np.ndarray, float], Terms]
+    # Maximised log-likelihoods, without constants.
     information: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ccot.blocks import criteria
 from ccot.blocks import preparation as prepare
-from ccot.blocks.axes import has_room
+from ccot.blocks.axes import has_room, n_entries
 from ccot.blocks.criteria import Candidate, Numbers, ranked
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
@@ -23,7 +23,6 @@ from ccot.blocks.problem import (
     make_problem,
     pearson_dispersion,
 )
-from ccot.blocks.products import n_entries
 from ccot.blocks.refine import match_counts, refine, same_partitions
 from ccot.blocks.reproducibility import BothSides, Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
@@ -33,8 +32,8 @@ from ccot.blocks.sweep import assign, sweep
 from ccot.blocks.tap import soft_sweep
 from ccot.coclustering import Coclustering, Side, block_means
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import NUMPY, Backend, choose_backend
-from ccot.runtime.device_csr import is_device_csr, to_scipy, with_values
+from ccot.runtime.backends import NUMPY, Backend, choose_backend, is_device_csr, with_values
+from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.run import Run, counted, in_threads
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -108,11 +107,7 @@ def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclusteri
 def collect(
     found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
 ) -> BlockCoclustering:
-    """Put together what a search found, its blocks, and how sure rows and columns are.
-
-    Where halves of the evidence were asked, the confidence of a point is its share of the plan
-    times the share of halves in which it stays with its cluster.
-    """
+    """Put together what a search found, its blocks, and how sure rows and columns are."""
     problem = found.problem
     pairs = zip(found.halves, blocks.labels, strict=True)
     again = BothSides(*(None if half is None else describe(half, own) for half, own in pairs))
@@ -154,10 +149,7 @@ class Search:
 
 
 def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
-    """Return large sparse counts on the device that they are to be fitted on, or are on already.
-
-    Anything else is returned in memory: what is sent of it is what was prepared there.
-    """
+    """Return large sparse counts on the device to fit them on; anything else in memory."""
     given = is_device_csr(X)
     device = settings.device or (str(X.device) if given else None)
     if not (given or is_sparse(X)) or device is None:
@@ -194,11 +186,7 @@ def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> 
 def _begin(
     X: Matrix, family: str, settings: BlockSettings, run: Run
 ) -> tuple[Preparation, BlockProblem, list[Start]]:
-    """Prepare the matrix and over-segment it.
-
-    Where the plain gaussian model finds structure at every scale, additive row and column effects
-    are taken out, as the poisson family always does with its degrees.
-    """
+    """Prepare the matrix and over-segment it."""
     # The same labels as NumPy's need its precision.
     device = str(X.device) if is_device_csr(X) else settings.device
     backend = choose_backend(device, "float64", run.n_jobs)
@@ -208,8 +196,7 @@ def _begin(
         make = partial(over_segment, problem, settings.n_init or _default_n_init(X), run)
         fine = ranked(run.checkpoint.piece("starts", make), partial(information, problem))
         merged = in_threads(partial(build_hierarchy, problem), fine, run.n_jobs)
-        starts = [Start(*both) for both in zip(fine, merged, strict=True)]
-        return preparation, problem, starts
+        return preparation, problem, list(map(Start, fine, merged))
 
     plain = prepare.choose_preparation(X, family, settings.scale)
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
@@ -220,6 +207,7 @@ def _begin(
         return begin(prepare.with_effects(plain, X, settings.center, "asked for"))
     begun = begin(prepare.with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
+        # Structure at every scale: additive effects go, as degrees do in the poisson family.
         preparation = prepare.with_effects(plain, X, *prepare.choose_effects(plain, X))
         # What was begun with makes room, here and on a device.
         del begun

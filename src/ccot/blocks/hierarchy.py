@@ -27,10 +27,7 @@ class Merge:
 @stored()
 @dataclass(frozen=True)
 class Hierarchy:
-    """The merges of both sides, each against the finest clusters of the other.
-
-    So its costs are comparable: they do not shrink because the other side was merged meanwhile.
-    """
+    """The merges of both sides, each against the finest clusters of the other."""
 
     shape: tuple[int, int]  # before the first merge
     merges: tuple[Merge, ...]  # rows first, then columns, in the order they were made

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 
 from ccot.blocks.spectrum import low_rank
 from ccot.persistence.registry import stored
-from ccot.runtime.device_csr import is_device_csr, with_values
+from ccot.runtime.backends import is_device_csr, with_values
 from ccot.runtime.types import Matrix, is_sparse
 
 # Below this share of non-zeros a count is mostly "there or not", and repeats come in bursts.
@@ -106,7 +106,7 @@ class Preparation:
 
     def _with_row_effect(self, X: Matrix) -> np.ndarray:
         """Prepare rows but for their own effects, as a dense matrix."""
-        return replace(self, row_effect=None).matrix(X.toarray() if is_sparse(X) else X)
+        return replace(self, row_effect=None).matrix(_dense(X))
 
     def _values(self, X: Matrix) -> Matrix:
         if is_sparse(X) and (self.center != "none" or self.limits is not None):
@@ -121,23 +121,23 @@ class Preparation:
         if self.logarithm:
             return np.log1p(X)
         if self.floor:
-            return (X.toarray() if is_sparse(X) else X) - self.floor
+            return _dense(X) - self.floor
         return X
 
 
-def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparation:
-    """Decide how values are prepared for a family.
+def _dense(X: Matrix) -> np.ndarray:
+    return X.toarray() if is_sparse(X) else X
 
-    Sparse counts become logarithms: the tenth occurrence of a word says less than the first. Dense
-    amounts lose a floor they share, columns of a table of traits get one scale. Other real values
-    lose a mean far from zero; a few far out are brought in: each would be a block of its own.
-    """
+
+def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparation:
+    """Decide how values are prepared for a family."""
     if is_device_csr(X):
         return Preparation(family, logarithm=scale == "auto")
     if scale not in ("auto", "none"):
         return _scaled_as_asked(X, family, scale)
     if family == "poisson":
         if scale == "auto" and density(X) < _SPARSE_DENSITY:
+            # The tenth occurrence of a word says less than the first.
             return Preparation(family, logarithm=True)
         return Preparation(family, floor=_floor(X))
     if family == "bernoulli":
@@ -146,6 +146,7 @@ def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparati
         return Preparation(family, floor=_offset(X))
     if scale == "auto" and _is_table_of_traits(X):
         return Preparation(family, column_scale=_spread(X))
+    # Each of a few values far out would be a block of its own.
     return Preparation(family, floor=_offset(X), limits=_limits(X))
 
 
@@ -171,8 +172,7 @@ def _scaled_as_asked(X: Matrix, family: str, scale: str) -> Preparation:
 
 def choose_effects(preparation: Preparation, X: Matrix) -> tuple[str, str]:
     """Return which effects are taken out where the data may choose, and why."""
-    values = preparation.matrix(X)
-    share = row_level_share(values.toarray() if is_sparse(values) else values)
+    share = row_level_share(_dense(preparation.matrix(X)))
     if share >= _ROW_SHARE:
         return "columns", f"rows differ in level: {share:.0%} of what varies within columns"
     return "both", "there would be structure at every scale"
@@ -184,8 +184,7 @@ def with_effects(
     """Add the removal of row and column effects, the additive twin of the poisson degrees."""
     if center == "none":
         return with_sentence(preparation, center, reason)
-    values = preparation.matrix(X)
-    left = values.toarray() if is_sparse(values) else values
+    left = _dense(preparation.matrix(X))
     column_effect, row_effect = np.zeros(left.shape[1]), np.zeros(left.shape[0])
     observed = np.isfinite(left)
     for _ in range(1 if observed.all() or center != "both" else _EFFECT_ROUNDS):
@@ -248,7 +247,7 @@ def choose_family(X: Matrix) -> tuple[str, str]:
         return "poisson", _FEW
     if all(((part == 0) | (part == 1)).all() for part in _parts(values)):
         return "bernoulli", "all values are 0 or 1"
-    slope = _variance_slope(X.toarray() if is_sparse(X) else X)
+    slope = _variance_slope(_dense(X))
     counts = all((part == np.round(part)).all() for part in _parts(values))
     if slope > (_COUNT_SLOPE if counts else _AMOUNT_SLOPE):
         kind = "counts" if counts else "amounts"
@@ -288,11 +287,8 @@ def settle_family(
 
 
 def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
-    """Return the power of the mean that the noise variance follows (Taylor's law).
-
-    Entries are binned by their low-rank approximation. A poisson law has power 1, a gaussian one 0,
-    and so has one whose means hardly differ.
-    """
+    """Return the power of the mean that the noise variance follows (Taylor's law)."""
+    # Entries are binned by their low-rank approximation; where means hardly differ it is 0.
     mean = low_rank(X)
     edges = np.quantile(mean, np.linspace(0, 1, n_bins + 1)[1:-1])
     counts, centre, spread = np.zeros((3, n_bins))

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from ccot.blocks.axes import AxisView, Profiles, both_views, compact, stack
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import NUMPY, Backend, to_numpy
-from ccot.runtime.device_csr import is_device_csr, row_sums, transposed
+from ccot.runtime.backends import NUMPY, Backend, is_device_csr, to_numpy
+from ccot.runtime.device_csr import row_sums, transposed
 from ccot.runtime.types import Matrix, is_sparse
 
 
@@ -163,10 +163,8 @@ def make_blocks(
     n_sweeps: int = 0,
     seen: Profiles | None = None,
 ) -> Blocks:
-    """Number the clusters without gaps, in the order they had, and collect the statistics.
-
-    ``seen`` are profiles of rows over similar clusters of columns.
-    """
+    """Number the clusters without gaps, in the order they had, and collect the statistics."""
+    # ``seen`` are profiles of rows over similar clusters of columns.
     labels = compact(row_labels), compact(column_labels)
     shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
     total, exposure = (
@@ -192,11 +190,7 @@ def information(problem: Informed, blocks: Blocks) -> float:
 
 
 def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> float:
-    """Return Pearson's estimate of the dispersion; 1 unless poisson.
-
-    Around blocks, or around the degrees alone. It uses
-    ``sum (x - e)^2 / e = sum x^2 / e - 2 sum x + sum e``, so that zeros cost nothing.
-    """
+    """Return Pearson's dispersion around blocks, or degrees alone; 1 unless poisson."""
     if problem.family != "poisson":
         return 1.0
     axis_view = problem.axes[0]
@@ -209,6 +203,7 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
         mean = blocks.total / np.maximum(blocks.exposure, 1e-300)
         squares = axis_view.squares(*blocks.labels, blocks.shape)
         squares = np.divide(squares, mean, out=np.zeros_like(mean), where=mean > 0)
+    # sum (x - e)^2 / e = sum x^2 / e - 2 sum x + sum e: zeros cost nothing.
     count = float(axis_view.exposure.sum() * axis_view.partner_exposure.sum())
     excess = max(float(squares.sum()) - count, 1e-12 * float(np.clip(count, 1e-288, 1.0)))
     return excess / max(n_free, 1)

@@ -12,7 +12,6 @@ from ccot.blocks.axes import Profiles, compact, set_apart
 from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
 from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks
-from ccot.blocks.reproducibility import adjusted_rand
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
 from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, in_threads
@@ -46,10 +45,7 @@ def refine(
     checkpoint: Checkpoint = NO_CHECKPOINT,
     known: Sequence[Blocks] = (),
 ) -> Blocks:
-    """Accept the best split or merge while the criterion improves.
-
-    It stops at partitions that are known to have no better one beside them.
-    """
+    """Accept the best split or merge while the criterion improves, but not beyond known ends."""
 
     def move(last: Moved) -> Moved:
         if any(same_partitions(last.blocks, other) for other in known):
@@ -75,8 +71,10 @@ def refine(
 
 def same_partitions(one: Blocks, other: Blocks) -> bool:
     """Tell whether two co-clusterings differ in the names of their clusters only."""
-    pairs = zip(one.labels, other.labels, strict=True)
-    return one.shape == other.shape and all(adjusted_rand(*pair) == 1.0 for pair in pairs)
+    sides = zip(one.labels, other.labels, one.shape, strict=True)
+    return one.shape == other.shape and all(
+        np.count_nonzero(np.bincount(own * size + names)) == size for own, names, size in sides
+    )
 
 
 def match_counts(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
@@ -115,9 +113,8 @@ def _jointly(problem: BlockProblem, blocks: Blocks, moves: list[Blocks]) -> list
             if moved.shape[axis] > size:
                 labels[axis][own == size] = shape[axis]
                 shape[axis] += 1
-    return (
-        [make_blocks(problem, labels[0], labels[1])] if sum(shape) > sum(blocks.shape) + 1 else []
-    )
+    several = sum(shape) > sum(blocks.shape) + 1
+    return [make_blocks(problem, labels[0], labels[1])] if several else []
 
 
 def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:

@@ -1,8 +1,6 @@
 """Which clusters come back: halves of the evidence, fitted separately and compared.
 
-The columns are split at random into two halves and the rows are clustered by each half alone; for
-columns the rows are split. A cluster is reproducible if both halves find it. The agreement of two
-partitions is the adjusted Rand index, 0 on average where they have nothing to do with one another.
+Rows are clustered by random halves of the columns and vice versa; both may find a cluster.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion, 
 from ccot.blocks.start import over_segment
 from ccot.blocks.sweep import gains, log_marginal
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import one_blas_thread, to_numpy
-from ccot.runtime.device_csr import is_device_csr, take_rows, transposed
+from ccot.runtime.backends import is_device_csr, one_blas_thread, to_numpy
+from ccot.runtime.device_csr import take_rows, transposed
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix, is_sparse
 
@@ -68,10 +66,8 @@ class Halves:
     def scores(
         self, jumps: Mapping[int, float], weights: tuple[float, float] = WEIGHTS
     ) -> dict[int, float]:
-        """Return log R(k) + 0.4 log log k + 1.5 J(k) for numbers k with a jump J of merge costs.
-
-        R is the agreement that can be counted on: the mean less the standard deviation.
-        """
+        """Return log R(k) + 0.4 log log k + 1.5 J(k) for numbers k with a jump J of merge costs."""
+        # R, the agreement that can be counted on.
         reliable = self.mean - self.agreement.std(axis=0)
         agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
         return {
@@ -140,11 +136,7 @@ def can_be_halved(problem: BlockProblem) -> bool:
 def fit_halves(
     problem: BlockProblem, axis: int, numbers: Sequence[int], run: Run, n_splits: int | None = None
 ) -> Halves:
-    """Cluster the points of one side by halves of the other.
-
-    Numbers that some half does not reach are left out. The default number of splits is 8, for large
-    matrices 3 (rows) or 2 (columns).
-    """
+    """Cluster the points of one side by halves of the other, at the numbers that all reach."""
     if n_splits is None:
         n_cells = problem.shape[0] * problem.shape[1]
         n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
@@ -183,10 +175,7 @@ def is_clear(halves: Halves) -> bool:
 
 
 def describe(halves: Halves, labels: np.ndarray) -> Reproducibility | None:
-    """Compare fitted clusters with those of the halves, which hold one number only.
-
-    The halves of a sample of the rows have nothing to compare: None.
-    """
+    """Compare fitted clusters with those of the halves; None if these are of a sample."""
     if halves.labels.shape[-1] != len(labels):
         return None
     found, stays = [], np.zeros(len(labels))
@@ -232,10 +221,7 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> BlockProblem:
-    """Return the problem of all points of one side and some of the other.
-
-    Values stay as prepared; degrees and effects are those of the half alone.
-    """
+    """Return the problem of all points of one side and some of the other, prepared as before."""
     rows = problem.axes[0]
     if is_device_csr(rows.values):
         half = take_rows(problem.axes[1 - axis].values, problem.backend.send(members))

@@ -47,9 +47,8 @@ def select_numbers(
 ) -> Selection:
     """Choose the numbers of clusters that are not given.
 
-    ICL is right where it stops well short of the over-segmentation. Where it takes nearly all it is
-    offered it is an upper bound: the numbers are those whose clusters halves of the evidence find
-    again, and at which the merge costs jump.
+    Where ICL takes nearly all it is offered it is an upper bound: the numbers are those whose
+    clusters halves of the evidence find again, and at which the merge costs jump.
     """
     if not (_has_structure(problem, starts) or _has_faint_structure(problem, starts)):
         return _select_without_structure(problem, starts, given, criterion, run)
@@ -133,10 +132,8 @@ def _join(sides: list[_Side], criterion: str) -> Selection:
 
 
 def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
-    """Tell whether any cut beats a single block, the dispersion being that of no clusters at all.
-
-    With the dispersion of the finest clusters, which fit some noise, noise looks like structure.
-    """
+    """Tell whether any cut beats a single block, given the dispersion of no clusters at all."""
+    # With the dispersion of the finest clusters, which fit some noise, noise looks like structure.
     cautious = problem.with_dispersion(pearson_dispersion(problem))
     best = (best_cuts(cautious, start.fine, start.hierarchy)[0] for start in starts)
     return any(cut.numbers != (1, 1) for cut in best)
@@ -147,8 +144,7 @@ def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
     if problem.family != "gaussian":
         return False
     rows, columns = (np.zeros(n_points, np.int64) for n_points in problem.shape)
-    flat = make_blocks(problem, rows, columns)
-    floor = evidence(problem, flat) + _CLEAR
+    floor = evidence(problem, make_blocks(problem, rows, columns)) + _CLEAR
     return any(
         evidence(problem, settle(problem, start.cut(cut.numbers))) > floor
         for start in starts[:_N_FAINT]

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.products import multiply, multiply_transposed
+from ccot.blocks.axes import multiply, multiply_transposed
 from ccot.runtime.backends import NUMPY, Backend, namespace, to_numpy
 from ccot.runtime.types import Array, Matrix
 
@@ -30,11 +30,8 @@ def leading_vectors(
     backend: Backend = NUMPY,
     transposed: Matrix | None = None,
 ) -> tuple[Array, np.ndarray, Array]:
-    """Return left vectors, singular values and right vectors (as columns), largest first.
-
-    The matrix is where the backend has its arrays, as the vectors are; a device needs sparse ones
-    transposed too.
-    """
+    """Return left vectors, singular values and right vectors (as columns), largest first."""
+    # All but the values are on the backend; a device needs sparse matrices transposed too.
     rank = min(rank, min(matrix.shape))
     if not sp.issparse(matrix) and transposed is None and min(matrix.shape) <= _FULL_SIZE:
         left, values, right = thin_svd(matrix, backend)
@@ -53,16 +50,13 @@ def leading_vectors(
 
 
 def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray, Array]:
-    """Decompose a dense matrix; vectors stay where it is, the singular values come to NumPy.
-
-    On a device the long side is made short there and the rest is left to LAPACK, which would begin
-    in the same way: signs are those of NumPy.
-    """
+    """Decompose a dense matrix; vectors stay where it is, the singular values come to NumPy."""
     if backend.device is None:
         return np.linalg.svd(matrix, full_matrices=False)
     if max(matrix.shape) < 2 * min(matrix.shape):
         left, values, right = np.linalg.svd(to_numpy(matrix), full_matrices=False)
         return backend.send(left), values, backend.send(right)
+    # LAPACK, which does the rest, would begin in the same way: signs are those of NumPy.
     is_wide = matrix.shape[0] < matrix.shape[1]
     basis, triangle = backend.xp.linalg.qr(matrix.T if is_wide else matrix)
     core = to_numpy(triangle.T if is_wide else triangle)
@@ -74,11 +68,8 @@ def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray
 def _search(
     forth: Product, back: Product, basis: Array, rank: int
 ) -> tuple[Array, np.ndarray, Array]:
-    """Search the leading vectors of a long matrix by its products with random ones.
-
-    See Halko, Martinsson and Tropp (2011), Finding structure with randomness, SIAM Review 53(2).
-    Only the shorter vectors are made orthogonal in every round, which spans the same.
-    """
+    """Search a long matrix by random products (Halko et al., 2011, SIAM Review 53(2))."""
+    # Only the shorter vectors are made orthogonal in every round, which spans the same.
     linalg = namespace(basis).linalg
     for _ in range(_ROUNDS):
         basis = linalg.qr(back(forth(basis)))[0]
@@ -90,18 +81,12 @@ def _search(
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:
-    """All singular values where they come anyway, twice what is kept where they do not.
-
-    The noise is read off their bulk: without it, the largest of the noise would pass for signal.
-    """
+    """All singular values where they come anyway, else twice what is kept: noise is their bulk."""
     return min(shape) if min(shape) <= _FULL_SIZE else 2 * MAX_RANK
 
 
 def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.ndarray:
-    """Shrink singular values optimally for squared loss (Gavish and Donoho, 2017).
-
-    ``noise`` is its standard deviation; values below its edge become 0.
-    """
+    """Shrink singular values optimally for squared loss (Gavish and Donoho, 2017)."""
     long, short = max(shape), min(shape)
     # Noise that is rounding leaves the singular values as they are; its square may not be finite.
     if noise * np.sqrt(long) <= _ROUNDING * np.max(singular, initial=0.0):

@@ -11,13 +11,12 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.axes import AxisView
+from ccot.blocks.axes import AxisView, n_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
-from ccot.blocks.products import n_entries
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
-from ccot.runtime.backends import namespace, to_numpy
-from ccot.runtime.device_csr import is_device_csr, scaled
+from ccot.runtime.backends import is_device_csr, namespace, to_numpy
+from ccot.runtime.device_csr import scaled
 from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Array
 
@@ -66,7 +65,8 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
     axis_view, backend = problem.axes[0], problem.backend
-    scales = [_degree_scale(degree) for degree in _degrees(axis_view)]
+    degrees = _degrees(axis_view)
+    scales = [1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300) for degree in degrees]
     if not isinstance(axis_view.values, np.ndarray):
         values, transposed = _scale_sparse(problem, *scales)
     else:
@@ -112,10 +112,6 @@ def _degrees(axis_view: AxisView) -> list[np.ndarray]:
         # Exposures are degrees over the root of their sum, so their sum is that root.
         return [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
     return [np.asarray(values.sum(axis=axis), dtype=np.float64).ravel() for axis in (1, 0)]
-
-
-def _degree_scale(degree: np.ndarray) -> np.ndarray:
-    return 1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300)
 
 
 def _unit(scores: Array) -> Array:

@@ -1,8 +1,6 @@
 """Blocks of matrices that are read row by row and never held.
 
-A sample of the rows is searched for blocks. Then all rows are read, part by part: every row goes to
-its best cluster and adds its values to the profiles of the columns, the columns move, and the
-blocks are estimated anew. Memory grows with rows and columns, not with entries.
+A sample is searched for blocks. Then all rows are read past them, and columns and blocks follow.
 """
 
 from __future__ import annotations
@@ -17,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from ccot.blocks import fit
-from ccot.blocks.axes import AxisView, Profiles, stack
+from ccot.blocks.axes import AxisView, Profiles, n_entries, stack
 from ccot.blocks.placement import BlockPlacement, place_side
 from ccot.blocks.preparation import settle_family
 from ccot.blocks.problem import BlockProblem, Blocks
-from ccot.blocks.products import n_entries
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread
@@ -74,12 +71,10 @@ def fit_block_source(
 @stored()
 @dataclass(frozen=True)
 class Sweep:
-    """Where a sweep ended: views of all rows and columns, with what was seen on the way.
+    """Where a sweep ended: views of all rows and columns, with what was seen on the way."""
 
-    The first view has the row clusters of the answer, the last but one (it may be the first) the
-    column clusters, and the last one is under the hierarchy.
-    """
-
+    # The first has the row clusters of the answer, the last but one, perhaps the same, the column
+    # clusters; the last is under the hierarchy.
     views: tuple[Blocks, ...]
     rows: Rows | None = None  # None: not read yet
     column_confidence: tuple[np.ndarray, ...] = ()

@@ -1,10 +1,6 @@
-r"""Transport of rows, then of columns, onto a small summary of blocks.
+"""Transport of rows, then of columns, onto a small summary of blocks: see docs/blocks.md.
 
-A point pays minus its log-likelihood G to go to a cluster, its entropy weighed by a temperature:
-
-.. math:: \min_{P} \; - \langle P, G \rangle - \tau E(P), \qquad P \mathbf{1} = \mathbf{1}.
-
-The clusters' marginals are free and learned (semi-relaxed transport), so each plan is closed form;
+Marginals of clusters are free and learned (semi-relaxed transport), so each plan is closed form;
 balanced, they are equal and Sinkhorn scalings share points out. At temperature 0 plans are hard.
 """
 
@@ -12,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +29,8 @@ def sweep(
     balanced: bool = False,
     seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
-    """Alternate the two transports until nothing moves, at each temperature in turn.
-
-    ``tol`` is the share of the mass of rows and columns that may still move; ``seen`` are profiles
-    of similar blocks.
-    """
+    """Alternate the two transports until nothing moves, at each temperature in turn."""
+    # ``tol``: the share of the mass that may still move; ``seen``: profiles of similar blocks.
     send, shape = problem.backend.send, blocks.shape
     plans = send(blocks.labels[0]), send(blocks.labels[1])
     n_sweeps, seen = blocks.n_sweeps, list(seen)
@@ -59,16 +53,10 @@ def sweep(
 
 
 def settle(
-    problem: BlockProblem,
-    blocks: Blocks,
-    max_iter: int = 30,
-    tol: float = 1e-3,
-    balanced: bool = False,
-    seen: Sequence[Profiles | None] = (None, None),
+    problem: BlockProblem, blocks: Blocks, max_iter: int = 30, tol: float = 1e-3, **options: Any
 ) -> Blocks:
     """Sweep at temperature 1, where overlapping clusters share points, until little moves."""
-    options = {"max_iter": max_iter, "tol": tol, "balanced": balanced, "seen": seen}
-    return sweep(problem, blocks, temperatures=(1,), **options)
+    return sweep(problem, blocks, temperatures=(1,), max_iter=max_iter, tol=tol, **options)
 
 
 def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> Array:
@@ -84,8 +72,7 @@ def log_marginal(assignment: Array, n_clusters: int) -> np.ndarray:
     if assignment.ndim == 2:
         mass = to_numpy(assignment.sum(axis=0))
     else:
-        counts = namespace(assignment).bincount(assignment, minlength=n_clusters)
-        mass = to_numpy(counts).astype(np.float64)
+        mass = to_numpy(namespace(assignment).bincount(assignment, minlength=n_clusters))
     return np.log(np.maximum(mass / mass.sum(), 1e-300))
 
 
@@ -102,8 +89,7 @@ def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
 def balanced_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the plan whose clusters all receive the same mass."""
     log_kernel = gain / temperature
-    answer = sinkhorn(log_kernel, max_iter=100)
-    return soft_plan(log_kernel + answer.log_column)
+    return soft_plan(log_kernel + sinkhorn(log_kernel, max_iter=100).log_column)
 
 
 def share_out(plan: np.ndarray) -> np.ndarray:

@@ -1,8 +1,6 @@
 """Column clusters of a table, after its rows: columns that separate the same row clusters.
 
-Every column is read as one score per row, in units of its noise; of a category it is the contrast
-of its levels that separates the row clusters most. Scores merge as columns of a matrix do, except
-that each may be turned over. Columns of one kind merge first.
+Every column is read as one score per row, in units of its noise, which may be turned over.
 """
 
 from __future__ import annotations
@@ -129,10 +127,7 @@ def _finest(
 def _merge(
     total: np.ndarray, exposure: np.ndarray, group: np.ndarray
 ) -> tuple[Hierarchy, np.ndarray]:
-    """Merge the cheapest pair again and again, one of them turned over where that is cheaper.
-
-    The signs of the finest clusters come with the merges.
-    """
+    """Merge the cheapest pair again and again, turned over if cheaper; return signs as well."""
     n_finest, n_rows = total.shape
     total, exposure, merges = total.copy(), exposure.copy(), []
     alive, owner, signs = np.arange(n_finest), np.arange(n_finest), np.ones(n_finest)

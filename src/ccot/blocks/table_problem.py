@@ -1,7 +1,6 @@
 """The model of a mixed table: one partition of the rows, a law for every cell.
 
-The gain of a row is the sum over cells, each over its dispersion. Scaled numbers share one noise
-variance; each column of counts has a dispersion of its own; levels of categories need none.
+Scaled numbers share one noise variance, each count has a dispersion, levels need none.
 """
 
 from __future__ import annotations
@@ -140,11 +139,8 @@ def move_rows(
 
 
 def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
-    """Return the likelihood of clusters, integrated over their means, shares and rates.
-
-    Means of numbers have a normal prior, rates of counts a gamma one, shares of levels one of
-    Dirichlet; each column takes the strength of the prior that is likeliest.
-    """
+    """Return the likelihood of clusters, integrated over their means, rates and shares."""
+    # Each column takes the likeliest strength of its prior.
     total, exposure, first = blocks.total, blocks.exposure, problem.n_real
     counts = slice(first, first + problem.n_counts)
     levels = slice(first + problem.n_counts, None)

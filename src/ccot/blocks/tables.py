@@ -1,9 +1,7 @@
 """Tables of mixed columns as cells that families can model.
 
-Every column that is used becomes one or more *cells*, each with a total and an exposure for every
-row; a gap has no exposure. A number is scaled (gaussian). A count is exposed to the mean of its
-column (poisson). Every level of a category is a cell exposed to the share of the level (poisson);
-the levels together are a multinomial.
+A cell has a total and an exposure for every row, a gap none: 1 for a scaled number, the mean of a
+count, the share of a level of a category (poisson; its levels together are a multinomial).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 r"""What mean field leaves out: rows and columns react to one another.
 
-A row pulls columns its way and is then pulled along by them, so in a soft sweep it is surer than it
-should be, and the variational likelihood is too low. The equations of Thouless, Anderson and Palmer
-(1977) put both right: see docs/blocks.md. With weights w of rows and columns, plans q and r,
-:math:`S_r = \sum_j w_j r_j r_j^\top`, its row sums :math:`D_r` and :math:`V_r = D_r - S_r`, the
-means solve :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`. Where plans are hard V is zero.
+A soft sweep is surer than it should be. The equations of Thouless, Anderson and Palmer (1977) put
+it right, see docs/blocks.md: with :math:`S_r = \sum_j w_j r_j r_j^\top` of weights and plans, its
+row sums :math:`D_r` and :math:`V_r = D_r - S_r`, :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`.
 """
 
 from __future__ import annotations
@@ -62,7 +60,7 @@ def soft_sweep(
     seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
     """Sweep softly until little moves; then in shorter steps with the reaction, if noticeable."""
-    settled = settle(problem, blocks, max_iter, tol, balanced, seen)
+    settled = settle(problem, blocks, max_iter, tol, balanced=balanced, seen=seen)
     if balanced or not reacts(problem, settled):
         return settled
     plans = settled.plans
@@ -93,8 +91,8 @@ def reacts(problem: BlockProblem, blocks: Blocks) -> bool:
 
 def tap_correction(problem: BlockProblem, plans: Plans) -> TapCorrection:
     """Return the blocks of soft plans, estimated with the reaction."""
-    total, _ = problem.table(*plans, (plans[0].shape[1], plans[1].shape[1]))
-    return _estimate(problem, plans, total)
+    shape = plans[0].shape[1], plans[1].shape[1]
+    return _estimate(problem, plans, problem.table(*plans, shape)[0])
 
 
 def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> TapCorrection:

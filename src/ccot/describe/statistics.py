@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from ccot.describe.words import Portrait, Trait
-from ccot.runtime.device_csr import by_row, is_device_csr, take_rows, transposed
+from ccot.runtime.backends import is_device_csr
+from ccot.runtime.device_csr import by_row, take_rows, transposed
 
 # Of more rows so many are looked at, taken evenly; column clusters are told by fewer.
 MAX_ROWS, MAX_NAMED_ROWS = 200_000, 20_000

@@ -30,11 +30,7 @@ _NUMBER = Interval(Integral, 1, None, closed="left")
 
 
 class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseEstimator):
-    """Base of all co-clustering estimators, the baselines included.
-
-    A subclass has a ``fit`` that checks its input with :meth:`_check_matrix` and sets
-    ``row_labels_``, ``column_labels_`` and the numbers of clusters.
-    """
+    """Base of all co-clustering estimators, the baselines included; a subclass has a ``fit``."""
 
     random_state: RandomState
     # Formats of sparse matrices that are taken as they are; False takes none.
@@ -161,10 +157,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
 
 @dataclass(eq=False, repr=False)
 class InductiveCoclustering(BaseCoclustering):
-    """Base of the estimators that place unseen rows and columns.
-
-    A subclass fits a :class:`~ccot.coclustering.Coclustering` and hands it to :meth:`_adopt`.
-    """
+    """Base of the estimators that place unseen points; a ``fit`` ends with :meth:`_adopt`."""
 
     n_row_clusters: int | None = None
     n_column_clusters: int | None = None

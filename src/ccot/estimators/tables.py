@@ -19,7 +19,8 @@ from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
 from ccot.io.matrix import Table
 from ccot.persistence.digest import digest
-from ccot.runtime.device_csr import as_device_csr, to_scipy
+from ccot.runtime.backends import as_device_csr
+from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.types import Matrix
 from ccot.sources import RowSource
 

@@ -27,7 +27,7 @@ from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
 from ccot.estimators.tables import TableData, TableInput
-from ccot.runtime.device_csr import is_device_csr
+from ccot.runtime.backends import is_device_csr
 from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource

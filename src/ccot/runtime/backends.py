@@ -11,15 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
-
-from ccot.runtime.device_csr import is_device_csr, make_csr, with_values
 
 T = TypeVar("T")
 
@@ -93,6 +91,37 @@ def namespace(array: Any) -> Any:
 def to_numpy(array: Any) -> np.ndarray:
     """Bring an array of any library to NumPy."""
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
+
+
+def is_device_csr(X: Any) -> TypeGuard[Any]:
+    """Tell whether something is a CSR tensor of PyTorch."""
+    return bool(getattr(X, "is_sparse_csr", False))
+
+
+def as_device_csr(X: Any) -> Any | None:
+    """Return a CSR matrix of PyTorch or CuPy as a tensor where it is; None for anything else."""
+    if is_device_csr(X):
+        return X
+    if not type(X).__module__.startswith("cupyx.scipy.sparse"):
+        return None
+    torch: Any = importlib.import_module("torch")
+    rows = X.tocsr()
+    starts, columns, values = map(torch.from_dlpack, (rows.indptr, rows.indices, rows.data))
+    return make_csr(starts, columns, values, rows.shape)
+
+
+def make_csr(starts: Any, columns: Any, values: Any, shape: Any) -> Any:
+    """Return a CSR tensor of its parts."""
+    torch: Any = importlib.import_module("torch")
+    with warnings.catch_warnings():
+        # PyTorch tells everyone that its sparse matrices are young.
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.sparse_csr_tensor(starts, columns, values, size=tuple(shape))
+
+
+def with_values(matrix: Any, values: Any) -> Any:
+    """Return a matrix with other values in the same places, which are shared."""
+    return make_csr(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape)
 
 
 @cache

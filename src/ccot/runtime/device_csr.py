@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ccot.runtime.backends import make_csr, with_values
 from ccot.runtime.types import Array
-
-
-def is_device_csr(X: Any) -> TypeGuard[Any]:
-    """Tell whether something is a CSR tensor of PyTorch."""
-    return bool(getattr(X, "is_sparse_csr", False))
-
-
-def as_device_csr(X: Any) -> Any | None:
-    """Return a CSR matrix of PyTorch or CuPy as a tensor where it is; None for anything else."""
-    if is_device_csr(X):
-        return X
-    if not type(X).__module__.startswith("cupyx.scipy.sparse"):
-        return None
-    torch: Any = importlib.import_module("torch")
-    rows = X.tocsr()
-    starts, columns, values = map(torch.from_dlpack, (rows.indptr, rows.indices, rows.data))
-    return make_csr(starts, columns, values, rows.shape)
-
-
-def make_csr(starts: Array, columns: Array, values: Array, shape: Any) -> Any:
-    """Return a CSR tensor of its parts."""
-    torch: Any = importlib.import_module("torch")
-    with warnings.catch_warnings():
-        # PyTorch tells everyone that its sparse matrices are young.
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.sparse_csr_tensor(starts, columns, values, size=tuple(shape))
-
-
-def with_values(matrix: Any, values: Array) -> Any:
-    """Return a matrix with other values in the same places, which are shared."""
-    return make_csr(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape)
 
 
 def to_scipy(matrix: Any) -> sp.csr_array:
@@ -54,23 +23,12 @@ def to_scipy(matrix: Any) -> sp.csr_array:
     )
 
 
-def n_stored(matrix: Any) -> int:
-    """Return how many entries are stored."""
-    return matrix.values().shape[0]
-
-
-def multiply(matrix: Any, dense: Array) -> Array:
-    """Return the product of a matrix and a narrow dense one."""
+def multiply(matrix: Any, other: Array, width: int) -> Array:
+    """Return the product with a narrow dense matrix; by labels, columns summed within clusters."""
     kernel = _kernel() if matrix.is_cuda else None
-    return matrix @ dense if kernel is None else kernel(matrix, dense, dense.shape[1])
-
-
-def collapse(matrix: Any, labels: Array, n_clusters: int) -> Array:
-    """Return the columns of a matrix summed within clusters."""
-    kernel = _kernel() if matrix.is_cuda else None
-    if kernel is None:
-        return matrix @ shares(labels, n_clusters, matrix.dtype)
-    return kernel(matrix, labels, n_clusters)
+    if kernel is not None:
+        return kernel(matrix, other, width)
+    return matrix @ (shares(other, width, matrix.dtype) if other.ndim == 1 else other)
 
 
 def shares(labels: Array, n_clusters: int, dtype: Any) -> Array:
@@ -90,7 +48,8 @@ def _kernel() -> Callable[[Any, Array, int], Array] | None:
 
 def by_row(matrix: Any, vector: Array) -> Array:
     """Return the value of its row for every entry."""
-    return vector.repeat_interleave(matrix.crow_indices().diff(), output_size=n_stored(matrix))
+    counts = matrix.crow_indices().diff()
+    return vector.repeat_interleave(counts, output_size=matrix.values().shape[0])
 
 
 def row_numbers(matrix: Any) -> Array:
@@ -101,16 +60,15 @@ def row_numbers(matrix: Any) -> Array:
 
 def row_sums(matrix: Any) -> Array:
     """Return the sum of every row."""
-    return multiply(matrix, matrix.values().new_ones((matrix.shape[1], 1)))[:, 0]
+    return multiply(matrix, matrix.values().new_ones((matrix.shape[1], 1)), 1)[:, 0]
 
 
 def transposed(matrix: Any) -> Any:
     """Return a matrix kept by its columns."""
     columns, n_columns = matrix.col_indices(), matrix.shape[1]
     order = columns.argsort(stable=True)
-    counts = columns.bincount(minlength=n_columns)
     starts = columns.new_zeros(n_columns + 1)
-    starts[1:] = counts.cumsum(0)
+    starts[1:] = columns.bincount(minlength=n_columns).cumsum(0)
     parts = row_numbers(matrix)[order], matrix.values()[order]
     return make_csr(starts, *parts, (n_columns, matrix.shape[0]))
 
@@ -137,4 +95,4 @@ def take_rows(matrix: Any, members: Array) -> Any:
 def sum_blocks(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return sums over blocks, given the shares of rows and columns in them."""
     tensor = matrix.values().new_tensor
-    return (tensor(rows).T @ multiply(matrix, tensor(columns))).cpu().numpy()
+    return (tensor(rows).T @ multiply(matrix, tensor(columns), columns.shape[1])).cpu().numpy()

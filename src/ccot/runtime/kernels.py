@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 # Where only the CPU build of PyTorch is installed there is no Triton to look at.
 import triton  # type: ignore[import-not-found]
 import triton.language as tl  # type: ignore[import-not-found]
@@ -44,10 +42,10 @@ def _sum_rows(
 
 
 def collapse(matrix: Any, other: Any, width: int) -> Any:
-    """Return the columns of a CSR tensor summed by labels, or its product with a dense matrix.
+    """Return the columns of a CSR tensor summed by labels, or its product with a dense matrix."""
+    import torch
 
-    Sums are in float64, and always in the same order.
-    """
+    # Sums are in float64, and always in the same order.
     n_rows, is_hard = matrix.shape[0], other.ndim == 1
     n_splits = min(max(matrix.values().shape[0] // (_ENTRIES * n_rows), 1), _MOST_SPLITS)
     padded = triton.next_power_of_2(width)

@@ -1,7 +1,6 @@
-r"""Costs between the rows and the columns of square draws.
+"""Costs between the rows and the columns of square draws.
 
-They are :math:`M_{ij} = \|x_i - y_j\|^2 = \|x_i\|^2 + \|y_j\|^2 - 2 (D D)_{ij}`. The norms only
-rescale the Gibbs kernel: the solver sees the product, and its scalings get them afterwards.
+Norms only rescale the Gibbs kernel: the solver sees the product, its scalings get them afterwards.
 """
 
 from __future__ import annotations
@@ -51,11 +50,10 @@ def _squared_norms(squares: Array, axis: int) -> Array:
 
 
 class CrossedCosts:
-    """Costs of all crossings of two squares, summed from products that they share.
+    """Costs of all crossings of two squares, summed from products that they share."""
 
-    A strip of rows of ``D @ D`` is the sum, over five strips of columns, of that part of the rows
-    times the rows opposite. Both come from one of two squares: four products a strip serve all.
-    """
+    # A strip of rows of ``D @ D`` is the sum, over five strips of columns, of that part of the rows
+    # times the rows opposite. Both come from one of two squares: four products a strip serve all.
 
     def __init__(self, size: int, dtype: Any) -> None:
         self._strips = strips(size)

@@ -104,14 +104,11 @@ class DrawPlacement(StepPlacement):
 
 @dataclass(frozen=True)
 class DrawSolver:
-    r"""Solves draws of one matrix; log scalings that differ by ``resolution`` are equal.
-
-    ``products`` is the matrix on the device, shifted (if not sparse), which changes no partition,
-    and scaled so that the exponent of the kernel, the paper's :math:`-\lambda M`, is the plain
-    product of a draw with itself, up to norms.
-    """
+    """Solves draws of one matrix; log scalings that differ by ``resolution`` are equal."""
 
     matrix: Matrix
+    # The matrix on the device, shifted (if not sparse), which changes no partition, and scaled so
+    # that the exponent of the kernel is the plain product of a draw with itself, up to norms.
     products: Matrix
     offset: float
     scale: float

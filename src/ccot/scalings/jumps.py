@@ -126,10 +126,8 @@ def find_jumps(
     level: float = LEVEL,
     resolution: float | None = None,
 ) -> Jumps:
-    """Find the jumps in a batch of sorted vectors at once, PyTorch only by ``"multiscale"``.
-
-    Gaps up to ``resolution`` are rounding; by default it is what float64 resolves.
-    """
+    """Find the jumps in a batch of sorted vectors at once, PyTorch only by ``"multiscale"``."""
+    # Gaps up to ``resolution`` are rounding; by default it is what float64 resolves.
     _check_request(values.shape[-1], method, n_jumps)
     xp = array_namespace(values)
     batch = xp.reshape(values, (-1, values.shape[-1]))

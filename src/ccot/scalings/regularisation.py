@@ -1,7 +1,6 @@
 """Choice of the regularisation by how well halves reproduce each other's partitions.
 
-Partitions are compared by the information they share in nats, corrected for chance: a single
-cluster scores 0; of equally reproduced ones the finer scores more.
+The score is shared information in nats, corrected for chance: of equals, the finer has more.
 """
 
 from __future__ import annotations

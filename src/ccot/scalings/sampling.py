@@ -1,7 +1,6 @@
 """Which rows go into each square draw; their order pairs them with columns.
 
-Many draws cost less as crossings: two squares are cut into strips of rows, a crossing takes each
-strip from one or the other, and all crossings share the products of their strips.
+Many draws cost less as crossings, which take each strip of rows from one of two squares.
 """
 
 from __future__ import annotations
@@ -31,10 +30,8 @@ def worth_crossing(shape: tuple[int, int], sampling: str, n_draws: int) -> bool:
 def draw_indices(
     n_points: int, size: int, sampling: str, rng: np.random.Generator, crossed: bool = False
 ) -> Iterator[np.ndarray]:
-    """Yield ordered draws of ``size`` of ``n_points`` points, or crossings of pairs of squares.
-
-    They do not end. If all points are drawn, the first draw has the given order.
-    """
+    """Yield, without end, ordered draws of ``size`` of ``n_points`` points, or crossings."""
+    # If all points are drawn, the first draw has the given order.
     if crossed:
         for first, second in _parents(n_points, size, rng):
             yield from cross(first, second)

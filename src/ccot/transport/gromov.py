@@ -1,9 +1,7 @@
-r"""Entropic Gromov-Wasserstein alignment and the barycentre of two similarity matrices.
+"""Entropic Gromov-Wasserstein alignment and the barycentre of two similarity matrices.
 
-An alignment of ``K`` with a support ``S`` minimises
-:math:`\sum_{ijkl} L(K_{ij}, S_{kl}) T_{ik} T_{jl} - \lambda E(T)`; if the loss is
-:math:`f_1(a) + f_2(b) - h_1(a) h_2(b)`, by transport with linear costs :math:`-h_1(K) T h_2(S)`.
-Terms of one index only are left out, as the paper's authors do: couplings stay as they are.
+Solved by transport with linear costs, see docs/method.md: ``-h1(K) T h2(S)`` for a loss
+``f1(a) + f2(b) - h1(a) h2(b)``. Terms of one index are left out, as the paper's authors do.
 """
 
 from __future__ import annotations
@@ -30,16 +28,14 @@ AnyMatrix = Array | LowRank
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss that splits into products, ``h1`` the identity; the last two are for low rank.
-
-    ``average`` maps weighted means of ``forward(K)``, its ``h2``, to the best support; for KL, as
-    the authors have it, the best for the divergence taken the other way round.
-    """
+    """A loss that splits into products, ``h1`` the identity; the last two are for low rank."""
 
     f1: Callable[[Array], Array]
     f2: Callable[[Array], Array]
     h2: Callable[[Array], Array]
     forward: Callable[[Array], Array]
+    # From weighted means of ``forward(K)`` to the best support; for KL, as the authors have it, the
+    # best for the divergence taken the other way round.
     average: Callable[[Array], Array]
     mean_f1: Callable[[LowRankKernel], float]
     low_rank_forward: Callable[[LowRankKernel], Any]
@@ -86,15 +82,12 @@ class Limits:
 @stored()
 @dataclass(frozen=True)
 class Alignment:
-    """A coupling of data and support points, ``exp(log_row + log_kernel + log_column)``.
+    """A coupling of data and support points, ``exp(log_row + log_kernel + log_column)``."""
 
-    ``log_kernel = (K @ potential + shift) / reg`` is linear in ``K``, so that new points are scaled
-    by their similarities. The potential is the last coupling times ``h2`` of the support.
-    """
-
+    # log_kernel = (K @ potential + shift) / reg is linear in K: new points have scalings as well.
     log_row: Array
     log_column: Array
-    potential: AnyMatrix
+    potential: AnyMatrix  # the last coupling times ``h2`` of the support
     shift: float
     coupling: AnyMatrix
     value: float
@@ -149,8 +142,7 @@ def gromov_barycentre(
     """Compute the entropic Gromov-Wasserstein barycentre of similarity matrices.
 
     Alignments with the current support alternate with the support that is best for them (Peyré,
-    Cuturi and Solomon, 2016, Gromov-Wasserstein averaging of kernel and distance matrices, ICML).
-    ``exact_refinement`` first continues every coupling by exact transport, as the authors do.
+    Cuturi and Solomon, 2016, ICML), refined first by exact transport, as the authors do, or not.
     """
     limits, run = limits or Limits(), run or Run()
     checkpoint = run.checkpoint

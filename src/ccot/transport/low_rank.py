@@ -1,7 +1,6 @@
 r"""Matrices kept as products of thin ones: couplings, costs and similarities of low rank.
 
-With much entropy the exponent of a Gibbs kernel, less what depends on one index, varies little, and
-:math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` needs few terms.
+Of kernels with much entropy :math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` is short.
 """
 
 from __future__ import annotations

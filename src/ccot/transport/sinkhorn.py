@@ -1,7 +1,6 @@
 """Entropic optimal transport by Sinkhorn's iteration, for batches of full kernels.
 
-An iteration is two products with a kernel into which potentials have been absorbed. If a factor
-might overflow or underflow, the iteration is made in the log domain and potentials are absorbed.
+Where a factor might overflow, an iteration is made in logarithms and the kernel absorbs it.
 """
 
 from __future__ import annotations
@@ -161,9 +160,8 @@ def sinkhorn(
 ) -> Scalings:
     """Scale a batch of Gibbs kernels of shape (..., n, m) to given marginals, or to uniform ones.
 
-    ``diag(alpha) exp(log_kernel) diag(beta)`` gets the given row and column sums (Cuturi, 2013,
-    Sinkhorn distances, NIPS 26). Products have the precision of the kernel, vectors are in float64.
-    Errors are looked at every ``check_every`` iterations, since on a GPU that costs more than one.
+    Products have the precision of the kernel, vectors are in float64 (Cuturi, 2013, NIPS 26). To
+    look at errors costs more than an iteration on a GPU: it is done once in ``check_every``.
     ``overwrite`` lets the kernel's memory be used; ``reach`` bounds the size of its logarithms.
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
@@ -187,10 +185,7 @@ def scale(
     check_every: int = 1,
     log_masses: tuple[Array | None, Array | None] = (None, None),
 ) -> tuple[Array, Array, Array, Array, Status]:
-    """Scale columns, then rows, until both marginals hold, each problem of the batch for itself.
-
-    Returns factors as the kernel keeps them, iterations, errors and status.
-    """
+    """Scale columns, then rows, until both marginals hold, each problem of the batch for itself."""
     xp, (row_mass, column_mass) = kernel.xp, masses
     kept, running = None, True
     column_sums = kernel.column_sums(row)
@@ -229,11 +224,7 @@ def scale(
 
 
 def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass: float):
-    r"""Scale new points, of this mass each, against anchors whose scaling is known.
-
-    A solved problem gives every possible point a scaling in closed form: one more row scaling,
-    :math:`\log \alpha(x) = \log a - \log \sum_j \beta_j e^{-\lambda c(x, y_j)}`.
-    """
+    """Scale new points, of this mass each, against anchors of known scaling: one more row each."""
     terms = log_kernel + log_anchor_scaling
     top = terms.max(axis=-1, keepdims=True)
     terms -= top
