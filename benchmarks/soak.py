@@ -238,7 +238,8 @@ def soak(n_fits: int, every: int, report: Callable[[str], None] = print) -> dict
                 report(f"{time.perf_counter() - begun:6.0f} s {samples[-1]}")
         get_reusable_executor().shutdown(wait=True)
         end = look(process, folder)
-        remaining = [" ".join(child.cmdline()) for child in process.children(recursive=True)]
+        children = process.children(recursive=True)
+        remaining = [" ".join(["python", *child.cmdline()[1:]]) for child in children]
     return {
         "fits": n_fits,
         "seconds": time.perf_counter() - begun,

@@ -173,6 +173,8 @@ def test_many_rows_that_were_read_one_by_one_have_to_be_passed(tmp_path, monkeyp
     model = TransportCoclustering(2, 2, random_state=0).fit(tmp_path / "x.npy")
     assert len(model.describe_clusters()) > 2
     monkeypatch.setattr("ccot.estimators.described.MAX_NAMED_ROWS", 79)
+    # So few rows would be fitted in memory.
+    monkeypatch.setattr("ccot.estimators.tables.pool_size", lambda source: 79)
     model.fit(tmp_path / "x.npy")
     with pytest.raises(ValueError, match=r"pass the matrix, describe_clusters\(X\)"):
         model.describe_clusters()

@@ -6,8 +6,8 @@ from benchmarks.soak import WORK, soak
 @pytest.mark.slow
 def test_fits_leave_nothing_behind():
     """A short soak after one that loads and starts whatever is loaded and started once."""
-    soak(3 * len(WORK), len(WORK), progress=lambda line: None)
-    seen = soak(3 * len(WORK), len(WORK), progress=lambda line: None)
+    soak(3 * len(WORK), len(WORK), report=lambda line: None)
+    seen = soak(3 * len(WORK), len(WORK), report=lambda line: None)
     assert set(seen["kinds"].values()) == {3}
     assert not any(seen["left_behind"].values()), seen["left_behind"]
     assert seen["samples"][-1]["megabytes"] - seen["samples"][0]["megabytes"] < 30

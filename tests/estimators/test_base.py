@@ -400,11 +400,11 @@ BAD_MATRICES = {
     "no columns": (np.empty((5, 0)), r"0 feature\(s\).*minimum of 2 is required"),
     "one row": (np.ones((1, 5)), r"1 sample\(s\).*minimum of 2 is required"),
     "one column": (np.ones((5, 1)), r"1 feature\(s\).*minimum of 2 is required"),
-    "strings": (np.array([["a", "b"], ["c", "d"]]), "X contains text.*encode them first"),
-    "list of strings": ([["a", "b"], ["c", "d"]], "X contains text.*encode them first"),
+    "strings": (np.array([["a", "b"], ["c", "d"]]), "X contains text.*drop those columns, or"),
+    "list of strings": ([["a", "b"], ["c", "d"]], "X contains text.*drop those columns, or"),
     "text that is numbers": (np.array([["1", "2"], ["3", "4"]]), "X contains text"),
     "object strings": (np.array([["a", 1], ["c", 2]], dtype=object), "could not convert string"),
-    "frame of strings": (pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}), "could not convert string"),
+    "frame of strings": (pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}), r"columns \['a'\] hold no"),
     "complex": (np.ones((4, 4)) * 1j, "Complex data not supported"),
 }
 

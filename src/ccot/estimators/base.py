@@ -106,7 +106,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         except (TypeError, ValueError) as error:
             if not is_frame(X) or not (words := table_from_frame(X).words()):
                 raise
-            problem = f"columns that hold no numbers are for TransportCoclustering: {words[:8]}"
+            problem = (
+                f"columns {words[:8]} hold no numbers: drop them, or use TransportCoclustering"
+            )
             raise ValueError(problem) from error
         self._check_numbers(*checked.shape)
         # Only frames name their rows.
