@@ -305,5 +305,5 @@ def test_units_of_rows_that_are_read_in_parts_are_seen(monkeypatch):
 @pytest.mark.parametrize("library", [pd, pl])
 def test_estimators_for_numbers_name_the_columns_of_words(library):
     mixed = library.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"], "c": [1.0, 0.0, 2.0]})
-    with pytest.raises(ValueError, match=r"no numbers are for TransportCoclustering: \[\'b\'\]"):
+    with pytest.raises(ValueError, match=r"columns \['b'\] hold no numbers: drop them, or"):
         CCOT().fit(mixed)
