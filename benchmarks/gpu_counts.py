@@ -25,7 +25,7 @@ import torch
 
 from benchmarks.gpu_transport import card, differ, write
 from benchmarks.large_blocks import CONTRAST, DENSE
-from benchmarks.record import RESULTS
+from benchmarks.record import RESULTS, command
 from ccot import TransportCoclustering
 from ccot.blocks import fit as fitting
 from ccot.blocks import start
@@ -127,6 +127,7 @@ class PeakMemory:
 
     @staticmethod
     def _resident() -> int:
+        # Without psutil, which machines with GPUs may lack.
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -241,50 +242,45 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, nargs="*", default=(1, 16), help="threads of NumPy")
     parser.add_argument("--sizes", type=int, default=len(SIZES), help="how many of the sizes")
     asked = parser.parse_args()
-    begun, device = time.perf_counter(), asked.device
-    result: dict[str, Any] = {"card": card(device), "cells": []}
-    command = f"python -m benchmarks.gpu_counts --limit {asked.limit:g}"
     if asked.shrink > 1:
         fitting.HERE_ENTRIES = start.HERE_ENTRIES = 0
+    result: dict[str, Any] = {"card": card(asked.device), "cells": [], "numpy": []}
+    begun = time.perf_counter()
+    for part, found in measurements(asked):
+        result[part].append(found)
+        print(json.dumps(found), f"--- {time.perf_counter() - begun:.1f} s", sep="\n", flush=True)
+        write(asked.out, result, command())
+        if time.perf_counter() - begun > asked.limit:
+            break
+    print(f"stored {asked.out}")
 
-    def keep(part: dict) -> None:
-        shown = part | {"cells": part["cells"][-1:]} if "cells" in part else part
-        result.update(part)
-        print(json.dumps(shown), flush=True)
-        print(f"--- {time.perf_counter() - begun:.1f} s", flush=True)
-        write(asked.out, result, command)
 
-    def late() -> bool:
-        return time.perf_counter() - begun > asked.limit
+def measurements(asked: argparse.Namespace) -> Iterator[tuple[str, dict]]:
+    """Yield what is measured, each with the list that it belongs to."""
+    device = asked.device
+
+    def draw(size: tuple[int, ...], spread: float = 0.0) -> tuple[Any, np.ndarray]:
+        return draw_counts(*(number // asked.shrink for number in size), device, spread)
 
     # The first fit on a card waits for its libraries.
-    fit(draw_counts(20_000 // asked.shrink, 2_000 // asked.shrink, 250, device)[0], device)
-    keep({"warm_up_seconds": round(time.perf_counter() - begun, 2)})
-    for name, (n_rows, n_columns, n_drawn) in list(SIZES.items())[: asked.sizes]:
-        shape = n_rows // asked.shrink, n_columns // asked.shrink
-        if late():
-            continue
-        X, rows = draw_counts(*shape, n_drawn // asked.shrink, device)
-        wait(device)
+    fit(draw((20_000, 2_000, 250))[0], device)
+    for name, size in list(SIZES.items())[: asked.sizes]:
         small = name == next(iter(SIZES))
-        gpu = measure(name, X, rows, device, watched=small)
-        found = gpu.pop("model")
-        keep({"cells": [*result["cells"], gpu]})
+        X, rows = draw(size)
+        found = measure(name, X, rows, device, watched=small)
+        model = found.pop("model")
+        yield "cells", found
         host = to_scipy(X)
         del X
-        from_host = measure(name, host, rows, device, watched=small)
-        from_host.pop("model")
-        keep({"cells": [*result["cells"], from_host]})
+        found = measure(name, host, rows, device, watched=small)
+        del found["model"]
+        yield "cells", found
         for n_jobs in asked.jobs if small else ():
-            numpy = result.get("numpy", [])
-            keep({"numpy": [*numpy, beside_numpy(host, found, n_jobs)]})
-        del host, found
-    for name, (size, spread) in VARYING.items() if not late() else ():
-        X, rows = draw_counts(*(number // asked.shrink for number in size), device, spread)
-        varying = measure(name, X, rows, device, watched=False)
-        varying.pop("model")
-        keep({"cells": [*result["cells"], varying]})
-    print(f"stored {asked.out}")
+            yield "numpy", beside_numpy(host, model, n_jobs)
+    for name, (size, spread) in VARYING.items():
+        found = measure(name, *draw(size, spread), device, watched=False)
+        del found["model"]
+        yield "cells", found
 
 
 if __name__ == "__main__":

@@ -110,6 +110,7 @@ def make_app(
 
     _add_search(app, answers)
     _add_monitoring(app, answers, counts)
+    # Starlette's types know neither handlers of one error nor classes without its base.
     app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
     # The last one added is the first to see a request.
     app.add_middleware(LimitBody)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Products of CSR matrices with narrow dense ones, up to five times as fast as PyTorch's.
+"""Products of CSR matrices with narrow dense ones, faster than those of PyTorch.
 
 Written in Triton, which comes with PyTorch for GPUs; elsewhere this module cannot be imported.
 """
@@ -50,6 +50,7 @@ def collapse(matrix: Any, other: Any, width: int) -> Any:
     n_splits = min(max(matrix.values().shape[0] // (_ENTRIES * n_rows), 1), _MOST_SPLITS)
     padded = triton.next_power_of_2(width)
     parts = matrix.values().new_empty((n_splits, n_rows, width), dtype=torch.float64)
+    # A function to those who look at it, a kernel with a grid to Triton.
     _sum_rows[(n_rows, n_splits)](  # type: ignore[index]
         matrix.crow_indices(), matrix.col_indices(), matrix.values(),
         other.int() if is_hard else other.contiguous(), parts, n_rows, width, n_splits,
