@@ -332,7 +332,7 @@ def test_unfitted_estimators_are_refused(blocks):
 
 
 def test_without_matplotlib_the_message_names_the_remedy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'ccot\[report\]'"):
         new_figure()
 
