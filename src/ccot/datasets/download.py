@@ -14,7 +14,6 @@ from urllib.request import Request, urlopen
 
 from ccot.persistence.atomic import NO_ROOM
 
-_CHUNK = 1 << 16
 # Status codes after which another attempt may succeed; other errors of the server are final.
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 _BEYOND_THE_END = 416
@@ -59,7 +58,7 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> str:
                 have = 0
             length = answer.headers.get("Content-Length")
             with part.open("ab" if have else "wb") as file:
-                while chunk := answer.read1(_CHUNK):  # what is there, not a full chunk
+                while chunk := answer.read1(1 << 16):  # what is there, not a full chunk
                     file.write(chunk)
                 arrived = file.tell()
     except HTTPError as error:
