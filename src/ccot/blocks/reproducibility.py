@@ -34,7 +34,7 @@ _LEAST_COLUMNS, _LEAST_ROWS = 8, 16
 WEIGHTS, SHARPNESS = (0.6, 1.5), 4.0
 _LEAST_AGREEMENT = 1e-3
 # Points by which partitions are compared.
-_COMPARED = 2**12
+_COMPARED = 2**11
 # Sweeps of the finest clusters of a half: more of them follow its noise.
 _SWEEPS = 1
 # Agreement beyond that of noise which is clear, and how many noise matrices are looked at.

@@ -25,8 +25,9 @@ from ccot.runtime.run import Run
 # ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
 _TRUSTED_SHARE = 0.25
 _N_CANDIDATES = 10
-# Numbers of one side that are fitted, and the entries that their fits may have together.
-_MOST_FINALISTS, _FINALIST_ENTRIES = 6, 2**22
+# Numbers of row clusters that are fitted, the entries that their fits may have together, and how
+# far from the halves their cuts may be, relative to the nearest.
+_MOST_FINALISTS, _FINALIST_ENTRIES, _FINALIST_DISTANCE = 6, 2**22, 1.2
 # Nats by which a co-clustering must beat a single block where no cut does before it is swept.
 _CLEAR = 5.0
 # Starts that are looked at for it.
@@ -105,10 +106,11 @@ def _select_side(
     if axis or halves is None:
         return _Side((max(scores, key=lambda k: scores[k]),), scores, halves)
     cuts = cut_once(problem, starts[0], axis, halves.numbers)
-    order = np.argsort([halves.distance(cut) for cut in cuts], kind="stable")
+    far = np.array([halves.distance(cut) for cut in cuts])
+    near = [i for i in np.argsort(far, kind="stable") if far[i] <= _FINALIST_DISTANCE * far.min()]
     size = max(n_entries(problem.axes[0].values), 1)
     n_fits = np.clip(_FINALIST_ENTRIES // size, 1, _MOST_FINALISTS)
-    return _Side(tuple(halves.numbers[order[:n_fits]].tolist()), scores, halves)
+    return _Side(tuple(halves.numbers[near[:n_fits]].tolist()), scores, halves)
 
 
 def _select_without_structure(
