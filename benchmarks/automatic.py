@@ -25,7 +25,7 @@ from sklearn.metrics import (
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.data import KINDS, Labelled, labelled, need_data
-from benchmarks.record import load, of_this_run, store
+from benchmarks.record import of_this_run, store, stored_trials
 from ccot import TransportCoclustering
 
 _VECTORS, _MOST_CLUSTERS, _SILHOUETTE_ROWS = 50, 20, 2000
@@ -121,10 +121,8 @@ def main() -> None:
     fresh = Parallel(arguments.jobs, verbose=5)(delayed(trial)(*task) for task in tasks)
     # What is not measured again is kept, with the run that made it.
     made = {(kind, method) for kind in arguments.kinds for method in arguments.methods}
-    before = load("automatic")
-    earlier = {key: before["facts"].get(key) for key in ("command", "commit", "date")}
-    kept = [t for t in before["trials"] if (t["kind"], t["method"]) not in made]
-    trials = [{"run": earlier, **t} for t in kept] + [of_this_run(t) for t in fresh]
+    kept = [t for t in stored_trials("automatic") if (t["kind"], t["method"]) not in made]
+    trials = [*kept, *map(of_this_run, fresh)]
     trials.sort(key=lambda t: (list(KINDS).index(t["kind"]), list(METHODS).index(t["method"])))
     cells = summarise(trials)
     print(*cells, sep="\n")

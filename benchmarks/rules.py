@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from benchmarks.data import Labelled, labelled, need_data
-from benchmarks.record import load, of_this_run, store
+from benchmarks.record import of_this_run, store, stored_trials
 from ccot.blocks.criteria import jump_scores, mean_costs
 from ccot.blocks.fit import BlockSettings, _begin, _fit_side
 from ccot.blocks.preparation import settle_family
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--stored", action="store_true", help="sum up the stored trials again")
     arguments = parser.parse_args()
     if arguments.stored:
-        trials = load("rules")["trials"]
+        trials = stored_trials("rules")
     else:
         need_data()
         tasks = [
@@ -156,7 +156,7 @@ def main() -> None:
             for seed in range(arguments.seeds)
         ]
         trials = Parallel(arguments.jobs, verbose=5)(delayed(measure)(*task) for task in tasks)
-        trials = [of_this_run(trial) for trial in trials]
+        trials = list(map(of_this_run, trials))
     summary = summarise(trials)
     print(summary)
     print(f"stored {store('rules', {'summary': summary, 'trials': trials})}")
