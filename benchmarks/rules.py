@@ -21,7 +21,7 @@ from ccot.blocks.fit import BlockSettings, _begin, _fit_side
 from ccot.blocks.preparation import settle_family
 from ccot.blocks.problem import pearson_dispersion
 from ccot.blocks.reproducibility import WEIGHTS, Halves, fit_halves
-from ccot.blocks.select import trust_icl
+from ccot.blocks.select import _LEAST_SUPPORT, trust_icl
 from ccot.blocks.sweep import assign
 from ccot.runtime.run import Run, as_generator
 
@@ -68,7 +68,9 @@ def _score(score, data: Labelled, labels: np.ndarray) -> float:
 
 def nearest(trial: dict, weights: Weights) -> int:
     """Where the number stands that the rule takes with these weights, if all are fitted."""
-    return int(np.argmin(trial["distances"] @ _weighed(trial, weights)))
+    agreement = np.mean(trial["agreement"], axis=0)
+    found = agreement >= _LEAST_SUPPORT * agreement.max()
+    return int(np.argmin(np.where(found, trial["distances"] @ _weighed(trial, weights), np.inf)))
 
 
 def highest(trial: dict, weights: Weights) -> int:

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+from ccot.blocks import select
 from ccot.blocks.criteria import Candidate, best_cuts, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.problem import make_blocks, make_problem
-from ccot.blocks.reproducibility import describe
+from ccot.blocks.reproducibility import Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from tests.blocks.matrices import draw_noise, seeded
 
@@ -115,6 +116,18 @@ def test_halves_name_the_numbers_where_structure_has_every_scale(smooth):
     assert given.halves[1] is None
     looked_into = select_numbers(problem, starts, (None, 9), "reproducibility", seeded())
     assert looked_into.halves[1] is not None
+
+
+def test_numbers_that_halves_do_not_find_are_not_taken(smooth, monkeypatch):
+    """Two clusters are nearest to everything; halves agree at four."""
+    problem, starts = smooth
+    agreement = np.array([[0.1, 0.2, 0.9]] * 2)
+    labels = np.stack([starts[0].cut((k, None)).labels[0] for k in (2, 3, 4)])
+    halves = Halves(np.array([2, 3, 4]), agreement, np.stack([labels] * 4))
+    monkeypatch.setattr(select, "fit_halves", lambda *given: halves)
+    monkeypatch.setattr(Halves, "distance", lambda self, cut: float(cut.max()))
+    found = select_numbers(problem, starts, (None, 2), "auto", seeded())
+    assert found.finalists[0] == (4,)
 
 
 def test_structure_may_show_only_once_it_is_swept():

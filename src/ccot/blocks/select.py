@@ -28,6 +28,8 @@ _N_CANDIDATES = 10
 # Numbers of row clusters that are fitted, the entries that their fits may have together, and how
 # far from the halves their cuts may be, relative to the nearest.
 _MOST_FINALISTS, _FINALIST_ENTRIES, _FINALIST_DISTANCE = 6, 2**22, 1.2
+# Agreement of halves that a number needs to be taken, relative to the highest.
+_LEAST_SUPPORT = 0.5
 # Nats by which a co-clustering must beat a single block where no cut does before it is swept.
 _CLEAR = 5.0
 # Starts that are looked at for it.
@@ -106,7 +108,9 @@ def _select_side(
     if axis or halves is None:
         return _Side((max(scores, key=lambda k: scores[k]),), scores, halves)
     cuts = cut_once(problem, starts[0], axis, halves.numbers)
-    far = np.array([halves.distance(cut) for cut in cuts])
+    # A coarse partition is near to any, also where halves do not find it again.
+    found = halves.mean >= _LEAST_SUPPORT * halves.highest()
+    far = np.where(found, [halves.distance(cut) for cut in cuts], np.inf)
     near = [i for i in np.argsort(far, kind="stable") if far[i] <= _FINALIST_DISTANCE * far.min()]
     size = max(n_entries(problem.axes[0].values), 1)
     n_fits = np.clip(_FINALIST_ENTRIES // size, 1, _MOST_FINALISTS)
