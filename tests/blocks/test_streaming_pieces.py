@@ -17,6 +17,7 @@ from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, make_problem
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.runtime.run import Run
 from ccot.sources import FunctionSource
+from ccot.sources.base import sum_in_tree
 from tests.blocks.matrices import MEANS, draw, seeded
 
 
@@ -36,6 +37,11 @@ def with_gaps(X):
 def tilted(X):
     rng = np.random.default_rng(4)
     return X + 3 * rng.normal(size=len(X))[:, None] + 3 * rng.normal(size=X.shape[1])
+
+
+def read_parts(placements, parts):
+    kept, sums = zip(*(stream._read(placements, part) for part in parts), strict=True)
+    return stream._join(kept, sum_in_tree(sums, len(sums)))
 
 
 @dataclass
@@ -93,7 +99,7 @@ def read(request):
     hierarchy = build_hierarchy(sample, fine)
     found = Search(known, sample, (coarse, coarse), fine, hierarchy, ())
     placements = [place_side(problem, preparation, v, 0) for v in views]
-    rows = stream._join(stream._read(placements, X[part]) for part in gen_batches(30, 11))
+    rows = read_parts(placements, [X[part] for part in gen_batches(30, 11)])
     return Read(X.toarray() if kind == "sparse" else X, problem, effect, found, views, rows)
 
 
@@ -180,7 +186,7 @@ def test_a_cluster_of_columns_that_all_would_leave_stays():
     problem, own = make_problem(X, "gaussian"), np.array([0, 0, 1, 0, 0, 0])
     view = make_blocks(problem, np.arange(20) % 2, own)
     placement = place_side(problem, Preparation("gaussian"), view, 0)
-    rows = stream._join([stream._read([placement], X)])
+    rows = read_parts([placement], [X])
     blocks, sure = stream._move_columns(problem, view, rows, 0)
     np.testing.assert_array_equal(blocks.labels[1], own)
     total, _ = problem.table(rows.labels[0], own, (2, 2))
@@ -290,13 +296,23 @@ def test_degrees_are_double_whatever_the_precision_of_the_rows():
     problem = make_problem(X, "poisson")
     view = make_blocks(problem, np.arange(9) % 2, np.arange(6) % 3)
     placement = place_side(problem, Preparation("poisson"), view, 0)
-    rows = stream._read([placement], X.astype(np.float32))
+    rows = read_parts([placement], [X.astype(np.float32)])
     assert rows.degree.dtype == np.float64
     np.testing.assert_allclose(rows.degree, X.sum(axis=1), rtol=1e-6)
 
 
-@pytest.mark.parametrize("n_moving", [1, 2, 9])
-def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
+@pytest.mark.parametrize(
+    ("n_moving", "settings", "n_passes"),
+    [
+        (1, {}, 2),
+        (2, {}, 3),
+        (9, {}, 4),
+        (9, {"max_passes": 1}, 1),
+        (5, {"max_passes": None, "tol": stream._TOL}, 6),
+        (1, {"max_passes": None, "tol": stream._TOL / 2, "max_iter": 7}, 7),
+    ],
+)
+def test_passes_end_when_little_moves_or_at_their_limit(monkeypatch, n_moving, settings, n_passes):
     X = draw("gaussian", np.arange(50) % 2, np.arange(30) % 3, np.random.default_rng(0))
     problem = make_problem(X, "gaussian")
     by_rows, by_columns, finest = (
@@ -321,11 +337,11 @@ def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
     monkeypatch.setattr(stream, "_sweep", one_pass)
     monkeypatch.setattr(stream, "POOL_ROWS", 40)
     monkeypatch.setattr(stream, "POOL_ENTRIES", 1)
-    settings, run = BlockSettings(), seeded(lambda message, *_: told.append(message))
+    settings, run = BlockSettings(**settings), seeded(lambda message, *_: told.append(message))
     found = answer = stream.fit_block_source(in_parts(X, 20), "gaussian", settings, run)
     assert told.pop(0) == "40 of 50 rows are searched for blocks"
     passes = [message for message in told if message.startswith("pass ")]
-    assert len(passes) == min(n_moving + 1, 4)
+    assert len(passes) == n_passes
     assert passes[0] == "pass 1 over 50 rows: 50.0% moved"
     ((sample, *others),) = asked
     drawn = np.sort(np.random.default_rng(0).choice(50, 40, replace=False))
