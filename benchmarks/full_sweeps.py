@@ -154,7 +154,9 @@ def on_cluster(kill: bool) -> tuple[TransportCoclustering, dict]:
         model, seconds = settle(planted_array(), watch)
         watch.look()
         return model, {
-            "how": "two workers, one killed twice" if kill else "two workers",
+            "how": "two workers, one killed while the sample is read, one in a sweep"
+            if kill
+            else "two workers",
             "seconds": seconds,
             "passes": watch.passes,
             "killed": watch.killed,
