@@ -342,7 +342,7 @@ def test_passes_end_when_little_moves_or_at_their_limit(monkeypatch, n_moving, s
     assert told.pop(0) == "40 of 50 rows are searched for blocks"
     passes = [message for message in told if message.startswith("pass ")]
     assert len(passes) == n_passes
-    assert passes[0] == "pass 1 over 50 rows: 50.0% moved"
+    assert passes[0] == "pass 1 over 50 rows: 50.00% moved"
     ((sample, *others),) = asked
     drawn = np.sort(np.random.default_rng(0).choice(50, 40, replace=False))
     np.testing.assert_array_equal(sample, X[drawn])

@@ -67,7 +67,7 @@ def fit_block_source(
         limits = settings.max_iter, settings.tol
     for swept in run.checkpoint.loop("pass", Sweep((*views, found.finest)), one_pass):
         share = swept.share_moved
-        run.progress(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.1%} moved")
+        run.progress(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.2%} moved")
         if swept.n_passes == limits[0] or share <= limits[1]:
             break
     return replace(_collect(found, swept), family_reason=reason)
