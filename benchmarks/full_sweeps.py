@@ -1,10 +1,10 @@
 """Sweeps over all rows of a matrix that is read row by row: on a cluster, and what they gain.
 
 ``cluster``: two workers on this machine, each of which may take 1.5 GB, make and sweep sparse
-counts of 2,000,000 x 2,000 block by block, until one label in 10,000 moves. The fit is made undisturbed, again
-while one worker is killed as the sample is read and another one in a sweep, and once more without
-Dask over the same blocks. ``gain``: one sweep, the default, and sweeps until nothing moves, on
-simulated counts and on real ones of which a quarter of the rows are searched::
+counts of 2,000,000 x 2,000 block by block, until one label in 10,000 moves. The fit is made
+undisturbed, again while one worker is killed as the sample is read and another one in a sweep, and
+once more without Dask over the same blocks. ``gain``: one sweep, the default, and sweeps until
+nothing moves, on simulated counts and on real ones of which a quarter of the rows are searched::
 
     python -m benchmarks.full_sweeps --parts cluster gain
 """
@@ -244,12 +244,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="+", default=["cluster", "gain"])
     parts = parser.parse_args().parts
-    known = load("full_sweeps") if (RESULTS / "full_sweeps.json").exists() else {}
-    result = {key: known[key] for key in ("cluster", "gain") if key in known}
     for part, measure in (("cluster", on_a_cluster), ("gain", compare)):
         if part in parts:
-            result[part] = measure()
-            print(f"stored {store('full_sweeps', result)}")
+            measured = measure()
+            known = load("full_sweeps") if (RESULTS / "full_sweeps.json").exists() else {}
+            result = {key: known[key] for key in ("cluster", "gain") if key in known}
+            print(f"stored {store('full_sweeps', result | {part: measured})}")
 
 
 if __name__ == "__main__":
