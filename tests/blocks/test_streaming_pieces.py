@@ -204,7 +204,8 @@ def test_what_is_collected_is_what_blocks_of_the_matrix_are(read):
     assert len(told) >= 3
     assert (swept.n_passes, again.n_passes) == (1, 2)
     assert swept.share_moved == 1
-    assert again.share_moved == stream._share_moved(swept.views, again.views)
+    moved = stream._share_moved(swept.views, [view.labels for view in again.views])
+    assert again.share_moved == moved
     answer = stream._collect(read.found, again)
     found, labels = answer, again.views[0].labels
     np.testing.assert_array_equal(found.row.labels, labels[0])
@@ -244,10 +245,27 @@ def test_share_moved_is_the_largest_but_for_the_finest_view():
         return Blocks((np.array(rows), np.array(columns)), np.zeros((2, 2)), np.zeros((2, 2)))
 
     still, one, all_ = view([0, 0, 1], [0, 1]), view([0, 1, 1], [0, 1]), view([1, 1, 0], [1, 0])
-    assert stream._share_moved((still, still, still), (still, one, all_)) == 1 / 5
-    assert stream._share_moved((still, still), (all_, still)) == 1
+    share = stream._share_moved((still, still, still), (still.labels, one.labels, all_.labels))
+    assert share == 1 / 5
+    assert stream._share_moved((still, still), (all_.labels, still.labels)) == 1
     # Where one view is all there is, it counts.
-    assert stream._share_moved((still,), (one,)) == 1 / 5
+    assert stream._share_moved((still,), (one.labels,)) == 1 / 5
+
+
+def test_rows_of_clusters_that_get_other_numbers_have_not_moved():
+    X = np.repeat([[5.0, 0.0], [0.0, 5.0], [5.0, 5.0]], (1, 30, 20), axis=0)
+    problem, rows = make_problem(X, "gaussian"), np.repeat([0, 1, 2], (1, 30, 20))
+    view = make_blocks(problem, rows, np.array([0, 1]))
+    found = Search(
+        Preparation("gaussian"), problem, (view, view), view, build_hierarchy(problem, view), ()
+    )
+    first = stream._sweep(in_parts(X, 10), found, Run(), stream.Sweep((view, view)))
+    assert first.views[0].shape == (3, 2)
+    # The row that is the first cluster goes to the third: the other rows stay.
+    X[0] = X[-1]
+    second = stream._sweep(in_parts(X, 10), found, Run(), first)
+    assert second.views[0].shape == (2, 2)
+    assert second.share_moved == 1 / 53
 
 
 def test_empty_clusters_are_dropped_from_every_sum_of_their_view():

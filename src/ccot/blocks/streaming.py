@@ -97,18 +97,21 @@ def _sweep(source: RowSource, found: fit.Search, run: Run, before: Sweep) -> Swe
     placements = tuple(place_side(problem, found.preparation, view, 0) for view in before.views)
     with one_blas_thread():
         kept, sums = get_executor(source, run).sum_parts(partial(_read, placements))
-    rows = _without_empty(_join(kept, sums))
+    joined = _join(kept, sums)
+    rows = _without_empty(joined)
     problem = _whole_problem(found.problem, rows)
     moved = [_move_columns(problem, view, rows, index) for index, view in enumerate(before.views)]
     views = tuple(blocks for blocks, _ in moved)
-    share = 1.0 if before.rows is None else _share_moved(before.views, views)
+    # Labels as they were before empty clusters were dropped, and others got their numbers.
+    labels = [(own, view.labels[1]) for own, view in zip(joined.labels, views, strict=True)]
+    share = 1.0 if before.rows is None else _share_moved(before.views, labels)
     return Sweep(views, rows, tuple(sure for _, sure in moved), share, before.n_passes + 1)
 
 
-def _share_moved(before: tuple[Blocks, ...], after: tuple[Blocks, ...]) -> float:
+def _share_moved(before: Sequence[Blocks], after: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     return max(
-        sum(np.count_nonzero(a != b) for a, b in zip(new.labels, old.labels, strict=True))
-        / sum(map(len, new.labels))
+        sum(np.count_nonzero(a != b) for a, b in zip(new, old.labels, strict=True))
+        / sum(map(len, new))
         for new, old in zip(after[:-1] or after, before, strict=False)
     )
 

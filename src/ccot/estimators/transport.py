@@ -86,8 +86,9 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     max_iter, tol : int, default=200; float, default=1e-6
         Limit on the sweeps of the final fit; share of points that may still move when they stop.
     max_passes : int or None, default=4
-        Sweeps over all rows of a source, after a sample of them was searched for blocks; they stop
-        when 0.2 % of the labels change. None: until no more than ``tol`` do, ``max_iter`` at most.
+        Sweeps over all rows of a source after a sample was searched for blocks: at most so many,
+        fewer once no more than 0.2 % of the labels change. None: until no more than ``tol`` do,
+        ``max_iter`` at most.
     device : str or None, default=None
         None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. What
         does not fit is left to NumPy, with a warning; of rows from a source, the sample goes there.

@@ -117,7 +117,8 @@ def sum_in_tree(items: Iterable[Any], n_items: int, add_group: Callable = add_up
     """Return the sum of items, added in groups: few are held at once, and the order is fixed."""
     while n_items > 1:
         items, n_items = map(add_group, _grouped(items)), -(-n_items // _GROUP)
-    return next(iter(items))
+    (total,) = items
+    return total
 
 
 def _grouped(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -31,9 +31,8 @@ class DaskExecutor:
     source: DaskSource
     client: Any
     progress: Progress = no_progress
-    picked: list[Any] = field(
-        default_factory=list
-    )  # the rows gathered last, on the workers that read them
+    # The rows gathered last, on the workers that read them.
+    picked: list[Any] = field(default_factory=list)
 
     def gather(self, indices: np.ndarray) -> Matrix:
         """Return the rows at ascending indices; the workers keep them too."""
