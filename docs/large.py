@@ -224,8 +224,9 @@ def sweeps_gain() -> str:
         "A quarter of the rows is searched for blocks, the number of row clusters is given. NMI of "
         "rows with their classes after one sweep over all rows, after at most four (the default), "
         "and after all, until no more than one label in a million moves; what the second and the "
-        "third add to ICL; the number of sweeps of the last. Rows are swept against fine clusters of "
-        "columns and columns against fine ones of rows, so ICL of both together may fall. Means over "
+        "third add to ICL; the number of sweeps of the last. Rows are swept against fine clusters "
+        "of columns and columns against fine ones of rows, so ICL of both together may fall. "
+        "Means over "
         f"{result['gain'][0]['seeds']} seeds."
     )
     heads = ["counts", "one", "four", "all", "ICL, four", "ICL, all", "sweeps"]
