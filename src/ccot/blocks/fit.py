@@ -61,6 +61,7 @@ class BlockSettings:
     n_init: int | None = None
     max_iter: int = 200
     tol: float = 1e-6
+    max_passes: int | None = 4
     device: str | None = None
     scale: str = "auto"
     center: str = "auto"

@@ -22,7 +22,7 @@ from ccot.persistence.digest import digest
 from ccot.runtime.backends import as_device_csr
 from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.types import Matrix
-from ccot.sources import RowSource
+from ccot.sources import RowSource, is_source
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
@@ -63,7 +63,8 @@ def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
     """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
     if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
         return X, None, None
-    values = X.X if as_device_csr(X.X) is not None else from_anndata(X).values
+    as_it_is = is_source(X.X) or as_device_csr(X.X) is not None
+    values = X.X if as_it_is else from_anndata(X).values
     return values, list(X.var_names), list(X.obs_names)
 
 
@@ -148,6 +149,10 @@ class TableInput(InductiveCoclustering):
     def _check_rows(self, X: Any) -> Matrix | TableData:
         """Return a matrix, or a table where columns differ in unit or kind."""
         X, column_names, row_names = unpack_anndata(X)
+        if column_names is not None and is_source(X):
+            rows = self._check_source(X)
+            self._name(column_names, row_names)
+            return rows
         on_device = as_device_csr(X)
         if on_device is not None:
             self._name(column_names, row_names)
@@ -249,6 +254,11 @@ class TableInput(InductiveCoclustering):
         )
         self._kept_portraits = rows, tuple(described)
         return self
+
+    def _say(self, what: str, X: Any) -> np.ndarray:
+        """Return what is said of new rows; those of AnnData are read in parts if not in memory."""
+        matrix = X.X if hasattr(X, "obs_names") else None
+        return super()._say(what, matrix if is_source(matrix) else X)
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""

@@ -85,6 +85,10 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Number of starts; None takes 24 on tiny matrices and down to 3 on large ones.
     max_iter, tol : int, default=200; float, default=1e-6
         Limit on the sweeps of the final fit; share of points that may still move when they stop.
+    max_passes : int or None, default=4
+        Sweeps over all rows of a source after a sample was searched for blocks: at most so many,
+        fewer once no more than 0.2 % of the labels change. None: until no more than ``tol`` do,
+        ``max_iter`` at most.
     device : str or None, default=None
         None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. What
         does not fit is left to NumPy, with a warning; of rows from a source, the sample goes there.
@@ -160,6 +164,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     n_init: int | None = None
     max_iter: int = 200
     tol: float = 1e-6
+    max_passes: int | None = 4
     n_jobs: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -173,6 +178,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         "heteroscedastic": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "max_passes": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
     }
 

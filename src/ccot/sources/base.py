@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import accumulate, islice, pairwise
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from ccot.runtime.types import Matrix, is_sparse
 
 # Rows are read in parts of about this many numbers.
 PART_CELLS = 2**20
+# Tables of parts are added in groups of so many, then the sums of the groups, and so on.
+_GROUP = 8
 
 
 class RowSource(ABC):
@@ -102,6 +106,25 @@ def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
     if blocks and is_sparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(blocks) if blocks else np.empty((0, n_columns))
+
+
+def add_up(items: Iterable[Any]) -> Any:
+    """Return the sum of items, added in order."""
+    return reduce(add, items)
+
+
+def sum_in_tree(items: Iterable[Any], n_items: int, add_group: Callable = add_up) -> Any:
+    """Return the sum of items, added in groups: few are held at once, and the order is fixed."""
+    while n_items > 1:
+        items, n_items = map(add_group, _grouped(items)), -(-n_items // _GROUP)
+    (total,) = items
+    return total
+
+
+def _grouped(items: Iterable[Any]) -> Iterator[list[Any]]:
+    items = iter(items)
+    while group := list(islice(items, _GROUP)):
+        yield group
 
 
 def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
