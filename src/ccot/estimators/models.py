@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -86,18 +85,15 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             kind = known[name]
         case _:
             raise ModelFileError(f"{path} holds no estimator that this ccot knows")
-    if not given.keys() <= signature(kind).parameters.keys():
-        raise ModelFileError(f"{path} holds parameters that {name} does not have")
-    if "row_labels_" not in fitted or not all(_may_be_fitted(kind, key) for key in fitted):
-        raise ModelFileError(f"{path} holds something else than a fitted {name}")
     # What writes or prints is for whoever fits again to say.
     given |= {key: value for key, value in _HARMLESS.items() if key in given}
     try:
         check_fitted(fitted, Path(path).stat().st_size)
         estimator: Any = kind(**given)
         estimator._validate_params()
-        vars(estimator).update(fitted)
-        _try(estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _restore(estimator, fitted)
     except MemoryError:
         raise
     except Exception as error:  # parts that contradict each other raise whatever comes of it
@@ -106,23 +102,19 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
-def _try(estimator: Any) -> None:
-    """Place one row and one column: parts of a model that do not go together fail here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if isinstance(estimator, InductiveCoclustering):
-            estimator.predict(np.ones((1, estimator.n_features_in_)))
-            width = estimator._coclustering.column.placement.width
-            estimator.predict_columns(np.ones((1, width)))
-        if hasattr(estimator, "cut"):
-            estimator.cut(1, 1)
-        estimator.summary()
-
-
-def _may_be_fitted(kind: type, key: Any) -> bool:
-    """Tell whether a fit may set an attribute of this name: the class itself has none such."""
-    proper = isinstance(key, str) and (key.endswith("_") or key.startswith("_"))
-    return proper and key.isidentifier() and not hasattr(kind, key)
+def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
+    """Set what a fit left; place one row and one column: parts that do not go together fail."""
+    places = isinstance(estimator, InductiveCoclustering)
+    if places:  # attributes that a file lacks follow from the co-clustering
+        estimator._adopt(fitted["_coclustering"])
+    estimator.__dict__.update(fitted)
+    if places:
+        estimator.predict(np.ones((1, estimator.n_features_in_)))
+        width = estimator._coclustering.column.placement.width
+        estimator.predict_columns(np.ones((1, width)))
+    if hasattr(estimator, "cut"):
+        estimator.cut(1, 1)
+    estimator.summary()
 
 
 def _plain(estimator: str, name: str, value: Any) -> Any:

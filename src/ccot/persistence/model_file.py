@@ -213,29 +213,30 @@ def _dataclass(known: type, content: dict[str, Any]) -> Any:
         raise _Damage(f"{known.__name__} with other fields than it has")
     hints = get_type_hints(known)
     for name, value in content.items():
-        if not _fits(value, hints[name]):
+        if not fits(value, hints[name]):
             raise _Damage(f"{known.__name__} whose {name} is of the wrong type")
     return known(**content)
 
 
-def _fits(value: Any, hint: Any) -> bool:
+def fits(value: Any, hint: Any) -> bool:
     """Tell whether a value is of an annotated type."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
+        return any(fits(value, one) for one in inner)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         each = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
-        return len(each) == len(value) and all(map(_fits, value, each))
+        return len(each) == len(value) and all(map(fits, value, each))
     if origin is dict:
         return isinstance(value, dict) and all(
-            _fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items()
+            fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items()
         )
     if hint is float:
-        return isinstance(value, float | int)
+        # Larger whole numbers have no float.
+        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1023)
     kind = origin or hint
     return isinstance(value, kind) if isinstance(kind, type) else True
 
