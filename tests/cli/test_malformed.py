@@ -212,7 +212,7 @@ def test_links_that_lead_nowhere_and_a_closed_input(ccot, tmp_path, monkeypatch)
     (tmp_path / "gone").symlink_to("nowhere")
     before = sorted(tmp_path.rglob("*"))
     for name in ("loop", "gone"):
-        told = f"{name} is a link that leads nowhere"
+        told = f"{name} is no folder, or a link that leads to none"
         refused(ccot("fit", "in.csv", "-q", "--out", name, code=2), tmp_path, before, told)
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(InputError, match="the standard input is closed"):

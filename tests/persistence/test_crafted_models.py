@@ -281,6 +281,7 @@ def finest(attributes, members):
         (lambda a, _: a.update(_kept_portraits={"tuple": []}), "_kept_portraits is of a wrong"),
         (lambda a, _: a.update(_to_describe=a["block_means_"]), "_to_describe is of a wrong"),
         (lambda a, _: a.update(row_merge_costs_=0.5), "row_merge_costs_ is of a wrong"),
+        (lambda a, _: a.update(_file_options={"dict": [[2**61 - 1, 0]]}), "value of unknown kind"),
         (finest, "labels is of a wrong"),
     ],
 )

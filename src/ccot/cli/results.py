@@ -32,10 +32,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
     """Make a folder to write into, which takes the place of another at the end, all at once."""
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"{out} is a file: pass another --out")
-    if out.is_symlink() and not out.exists():
-        raise ValueError(f"{out} is a link that leads nowhere: pass another --out")
+    if os.path.lexists(out) and not out.is_dir():
+        raise ValueError(f"{out} is no folder, or a link that leads to none: pass another --out")
     given, out = out, out.resolve()
     # A mount point, and a folder that the working folder is in: only their files can be replaced.
     fixed = out.is_dir() and (os.path.ismount(out) or Path.cwd().is_relative_to(out))

@@ -104,14 +104,14 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     """Set what a fit left; place one row and one column: parts that do not go together fail."""
-    places = isinstance(estimator, InductiveCoclustering)
-    if places:  # attributes that a file lacks follow from the co-clustering
+    if isinstance(estimator, InductiveCoclustering):
+        # Attributes that a file lacks follow from the co-clustering; the others keep their order.
         estimator._adopt(fitted["_coclustering"])
-    estimator.__dict__.update(fitted)
-    if places:
+    others = {name: value for name, value in vars(estimator).items() if name not in fitted}
+    estimator.__dict__ = others | fitted
+    if hasattr(estimator, "predict_columns"):
         estimator.predict(np.ones((1, estimator.n_features_in_)))
-        width = estimator._coclustering.column.placement.width
-        estimator.predict_columns(np.ones((1, width)))
+        estimator.predict_columns(np.ones((1, estimator._coclustering.column.placement.width)))
     if hasattr(estimator, "cut"):
         estimator.cut(1, 1)
     estimator.summary()

@@ -20,9 +20,9 @@ _FITTED: dict[str, Any] = {
     "row_labels_": "i n k", "column_labels_": "i d l", "row_confidence_": "p n",
     "column_confidence_": "p d", "row_names_in_": "s n", "feature_names_in_": "s d",
     "block_means_": "f kl", "row_log_scaling_": "f n", "column_log_scaling_": "f d",
-    "row_jumps_": "i r n", "column_jumps_": "i s d", "row_jump_strength_": "f r",
-    "column_jump_strength_": "f s", "row_merge_costs_": "f a", "column_merge_costs_": "f b",
-    "criterion_path_": "f e", "n_row_clusters_": int, "n_column_clusters_": int,
+    "row_jumps_": "i R n", "column_jumps_": "i S d", "row_jump_strength_": "f R",
+    "column_jump_strength_": "f S", "row_merge_costs_": "f A", "column_merge_costs_": "f B",
+    "criterion_path_": "f E", "n_row_clusters_": int, "n_column_clusters_": int,
     "n_features_in_": int, "n_iter_": int, "n_samplings_": int, "reg_": float, "icl_": float,
     "bic_": float, "criterion_": float, "_unit": float, "_offset": float, "converged_": bool,
     "_sparse_rows": bool, "family_": str, "family_reason_": str, "_file_options": dict[str, Any],
@@ -76,9 +76,8 @@ def check_fitted(fitted: dict[str, Any], size: int) -> None:
     # With kernels instead of a matrix, points are described by those of their own side.
     _require(fitted["n_features_in_"] in (sizes["n"], sizes["d"]), "n_features_in_")
     _require(8 * sizes["k"] * sizes["l"] <= held_limit(size), "the table of blocks")
-    letters = dict(sizes)
     for name, value in fitted.items():
-        _require(name in _FITTED and _is(value, _FITTED[name], letters), name)
+        _require(name in _FITTED and _is(value, _FITTED[name], sizes), name)
         _check_parts(value, sizes, max(size, _COUNT))
     kept = fitted.get("_kept_portraits")
     _require(kept is None or [*map(len, kept)] == [sizes["k"], sizes["l"]], "_kept_portraits")
