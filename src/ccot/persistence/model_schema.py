@@ -140,7 +140,7 @@ def _is_array(value: Any, sizes: dict[str, int], kind: str, axes: str, counted: 
     if any(sizes.setdefault(axis, n) != n for axis, n in zip(axes, value.shape, strict=True)):
         return False
     if kind == "p":
-        return bool(((value >= 0) & (value <= 1)).all())
+        return bool(((value >= 0) & (value < 1 + 1e-6)).all())
     low = -1 if axes in "dp" else 0
     return not counted or bool(((value >= low) & (value < sizes[counted])).all())
 
