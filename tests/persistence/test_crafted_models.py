@@ -292,6 +292,18 @@ def test_parts_of_descriptions_and_confidences_are_checked(tmp_path, change, tol
         load_model(path)
 
 
+@pytest.mark.parametrize(("name", "value"), [("scale", 0.0), ("location", 10**30)])
+def test_numbers_of_prepared_columns_are_checked(tmp_path, name, value):
+    def change(attributes, _):
+        prepared = attributes["_coclustering"]["fields"]["row"]["fields"]["placement"]["fields"]
+        prepared["preparation"]["fields"]["columns"]["tuple"][0]["fields"][name] = value
+
+    path = TransportCoclustering(2, 2, random_state=0).fit(TABLE).save(tmp_path / "m.ccot")
+    path.write_bytes(changed(path.read_bytes(), change))
+    with pytest.raises(ModelFileError, match=name):
+        load_model(path)
+
+
 def test_attributes_that_a_file_lacks_follow_from_the_coclustering(tmp_path):
     model = CCOT(2, 2, n_samplings=4, random_state=0).fit(SIMULATED)
     path = model.save(tmp_path / "m.ccot")

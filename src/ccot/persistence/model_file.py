@@ -223,7 +223,7 @@ def _dataclass(known: type, content: dict[str, Any]) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of an annotated type."""
+    """Tell whether a value is of an annotated type; an exact whole number may stand for a float."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -239,8 +239,7 @@ def fits(value: Any, hint: Any) -> bool:
             fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items()
         )
     if hint is float:
-        # Larger whole numbers have no float.
-        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**1023)
+        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
     kind = origin or hint
     return isinstance(value, kind) if isinstance(kind, type) else True
 

@@ -100,6 +100,7 @@ def _check_parts(part: Any, sizes: dict[str, int], most: int) -> None:
         _require(value is None or _is(value, told, sizes), f"{kind}.{name}")
     for name in (field.name for field in (fields(part) if is_dataclass(part) else ())):
         value = getattr(part, name)
+        _require(name != "scale" or value != 0, f"{kind}.scale")
         if name.startswith("n_"):
             right = value == sizes["c"] if name == "n_clusters" else 0 <= value <= most
             _require(right, f"{kind}.{name}")
