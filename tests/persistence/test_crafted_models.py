@@ -313,6 +313,13 @@ def test_attributes_that_a_file_lacks_follow_from_the_coclustering(tmp_path):
     write_report(tmp_path / "m.html", again)
 
 
+def test_attributes_that_no_fit_sets_are_refused_when_saved(tmp_path):
+    model = CCOT(2, 2, n_samplings=4, random_state=0).fit(SIMULATED)
+    model.note_ = "mine"
+    with pytest.raises(ModelFileError, match="note_ cannot be saved, since no fit sets it"):
+        model.save(tmp_path / "m.ccot")
+
+
 @pytest.mark.slow
 # As above.
 @pytest.mark.filterwarnings("ignore")

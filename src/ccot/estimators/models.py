@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ccot._version import __version__
 from ccot.estimators.base import BaseCoclustering, InductiveCoclustering
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
-from ccot.persistence.model_schema import check_fitted
+from ccot.persistence.model_schema import FITTED, check_fitted
 from ccot.persistence.registry import stored_types
 
 # Parameters that a model from a file does not bring along.
@@ -42,6 +42,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
     given = {key: _plain(name, key, value) for key, value in estimator.get_params().items()}
     estimator._made_portraits()
     fitted = {key: value for key, value in vars(estimator).items() if key not in given}
+    if odd := sorted(fitted.keys() - FITTED.keys()):
+        raise ModelFileError(f"{odd[0]} cannot be saved, since no fit sets it: delete it")
     values = {"estimator": name, "given": given, "fitted": fitted}
     return write_values(path, values, stored_types(), __version__)
 
@@ -107,8 +109,7 @@ def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
     if isinstance(estimator, InductiveCoclustering):
         # Attributes that a file lacks follow from the co-clustering; the others keep their order.
         estimator._adopt(fitted["_coclustering"])
-    others = {name: value for name, value in vars(estimator).items() if name not in fitted}
-    estimator.__dict__ = others | fitted
+    estimator.__dict__ = {k: v for k, v in vars(estimator).items() if k not in fitted} | fitted
     if hasattr(estimator, "predict_columns"):
         estimator.predict(np.ones((1, estimator.n_features_in_)))
         estimator.predict_columns(np.ones((1, estimator._coclustering.column.placement.width)))

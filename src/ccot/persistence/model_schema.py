@@ -16,7 +16,7 @@ from ccot.persistence.model_file import fits
 # in clusters: the others have -1), row clusters k and column clusters l; in the parts of one side
 # its points p, the values w of each, and its clusters c. Any other letter is as long as where it
 # stands first. A bar parts two forms of an array, a plus sign the two of a pair.
-_FITTED: dict[str, Any] = {
+FITTED: dict[str, Any] = {
     "row_labels_": "i n k", "column_labels_": "i d l", "row_confidence_": "p n",
     "column_confidence_": "p d", "row_names_in_": "s n", "feature_names_in_": "s d",
     "block_means_": "f kl", "row_log_scaling_": "f n", "column_log_scaling_": "f d",
@@ -51,8 +51,7 @@ _PARTS: dict[str, dict[str, str]] = {
                         "points": "f p"},
     "RegPath": {"scores": "f gh"},
     "TableCoclustering": {"block_means": "f kl", "column_signs": "f d"},
-    "BlockCoclustering": {"block_means": "f kl"},
-    "StepCoclustering": {"block_means": "f kl"},
+    "BlockCoclustering": {"block_means": "f kl"}, "StepCoclustering": {"block_means": "f kl"},
     "Beliefs": {"means": "f kl", "variances": "f kl"},
     "BeliefSide": {"counts": "f p", "membership": "f pc", "residual": "f p", "uncertainty": "f p"},
     "PreparedColumn": {"shares": "f v"},
@@ -77,7 +76,7 @@ def check_fitted(fitted: dict[str, Any], size: int) -> None:
     _require(fitted["n_features_in_"] in (sizes["n"], sizes["d"]), "n_features_in_")
     _require(8 * sizes["k"] * sizes["l"] <= held_limit(size), "the table of blocks")
     for name, value in fitted.items():
-        _require(name in _FITTED and _is(value, _FITTED[name], sizes), name)
+        _require(name in FITTED and _is(value, FITTED[name], sizes), name)
         _check_parts(value, sizes, max(size, _COUNT))
     kept = fitted.get("_kept_portraits")
     _require(kept is None or [*map(len, kept)] == [sizes["k"], sizes["l"]], "_kept_portraits")
@@ -111,8 +110,8 @@ def _check_parts(part: Any, sizes: dict[str, int], most: int) -> None:
 
 
 def _check_hierarchy(hierarchy: Any, sizes: Mapping[str, int]) -> None:
-    rows, columns = hierarchy.shape
-    _require(1 <= rows <= sizes["n"] and 1 <= columns <= sizes["d"], "Hierarchy.shape")
+    right = (1 <= n <= sizes[axis] for n, axis in zip(hierarchy.shape, "nd", strict=True))
+    _require(all(right), "Hierarchy.shape")
     there = {axis: set(range(length)) for axis, length in enumerate(hierarchy.shape)}
     for merge in hierarchy.merges:
         clusters = {merge.first, merge.second} & there.get(merge.axis, set())
