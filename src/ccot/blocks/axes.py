@@ -17,9 +17,8 @@ from ccot.runtime import device_csr
 from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr
 from ccot.runtime.types import Array, Matrix, is_sparse
 
-# Entries looked at together where something is kept of each, and where it should stay in a cache.
-_PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
-_CACHE_BYTES = 2**22
+# Entries looked at together so that they stay in a cache, and what of plans does.
+_CACHE_ENTRIES, _CACHE_BYTES = 2**18, 2**22
 # Entries of a part of a product, and the parts whose sums may have to be held at once.
 _ENTRIES, _MOST_PARTS = 2**20, 16
 # Shares that differ by less are the same.
@@ -175,20 +174,22 @@ class AxisView:
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
         own_scale, partner_scale = map(self._inverse, (self.exposure, self.partner_exposure))
-        backend, table = self.backend, np.zeros(shape)
+        backend = self.backend
         if backend.device is not None:
             columns = _bring(backend, partner, shape[1]) * partner_scale[:, None]
             rows = _bring(backend, own, shape[0]) * own_scale[:, None]
             return backend.fetch(rows.T @ multiply(backend.squared(self.values), columns))
-        for part in row_parts(self.values, _PART_ENTRIES):
+
+        def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):
                 values = rows_of(self.values, part)
                 values.data = values.data**2 * partner_scale.take(values.indices)
             else:
                 values = self.values[part] ** 2 * partner_scale
-            total = _collapse(values, partner, shape[1], backend) * own_scale[part, None]
-            table += stack(total, own[part], shape[0])
-        return table
+            total = _collapse(values, partner, shape[1], NUMPY) * own_scale[part, None]
+            return stack(total, own[part], shape[0])
+
+        return reduce(np.add, backend.map(sum_up, row_parts(self.values, _ENTRIES)))
 
     def _inverse(self, exposure: Array) -> Array:
         """Return one over exposures; 0 for those of points that hold nothing."""
@@ -322,6 +323,22 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
         return matrix @ dense
     parts = row_parts(matrix, _ENTRIES)
     return np.concatenate(backend.map(lambda part: rows_of(matrix, part) @ dense, parts))
+
+
+def scale_entries(
+    matrix: sp.csr_array, row_scale: np.ndarray, column_scale: np.ndarray, backend: Backend = NUMPY
+) -> sp.csr_array:
+    """Scale rows and columns; the places of the entries are shared, not copied."""
+    data = np.empty(matrix.nnz, row_scale.dtype)
+
+    def scale(part: slice) -> None:
+        rows = rows_of(matrix, part)
+        out = data[matrix.indptr[part.start] : matrix.indptr[part.stop]]
+        np.multiply(column_scale.take(rows.indices), rows.data, out=out)
+        out *= np.repeat(row_scale[part], np.diff(rows.indptr))
+
+    backend.map(scale, row_parts(matrix, _CACHE_ENTRIES))
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:

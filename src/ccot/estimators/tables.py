@@ -228,10 +228,10 @@ class TableInput(InductiveCoclustering):
         if rows is not None:
             self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
 
-    def _keep_portraits(self, matrix: Any):
-        """Keep what sets the clusters apart; a table is described by its levels and numbers."""
+    def _describe_fitted(self, matrix: Any) -> Any:
+        """Return what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
-            return super()._keep_portraits(matrix)
+            return super()._describe_fitted(matrix)
         values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         rows, others = portray_sides(
@@ -247,8 +247,7 @@ class TableInput(InductiveCoclustering):
             Portrait(len(own), "", each, tuple(own[:TOP].tolist()))
             for own, each in zip(members, traits, strict=True)
         )
-        self._kept_portraits = rows, tuple(described)
-        return self
+        return rows, tuple(described)
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""

@@ -182,8 +182,8 @@ def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep matrix products on the calling thread: every ``n_jobs`` does the same arithmetic."""
-    return _blas().limit(limits=1, user_api="blas")
+    """Keep products and K-means on the calling thread: all ``n_jobs`` do the same arithmetic."""
+    return _blas().limit(limits=1)
 
 
 # Looking for the libraries takes milliseconds: once is enough.
