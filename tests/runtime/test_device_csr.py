@@ -48,9 +48,9 @@ def test_rows_and_columns_are_scaled(counts, sent):
 
 def test_blocks_are_summed(counts, sent):
     rng = np.random.default_rng(2)
-    rows, columns = np.eye(3)[rng.integers(3, size=40)], np.eye(2)[rng.integers(2, size=25)]
-    expected = rows.T @ counts.toarray() @ columns
-    np.testing.assert_allclose(device_csr.sum_blocks(sent, rows, columns), expected)
+    rows, columns = rng.integers(3, size=40), rng.integers(2, size=25)
+    expected = np.eye(3)[rows].T @ counts.toarray() @ np.eye(2)[columns]
+    np.testing.assert_allclose(device_csr.sum_blocks(sent, rows, columns, (3, 2)), expected)
 
 
 def test_matrices_of_cupy_are_taken_where_they_are(counts):

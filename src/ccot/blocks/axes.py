@@ -33,36 +33,40 @@ class Profiles:
 
     total: Array
     exposure: Array  # of shape (n, m), or (n,): the points' factor where ``pooled`` has the other
-    pooled: np.ndarray | None  # small, and in NumPy as tables of blocks are
+    pooled: Array | None
     backend: Backend = NUMPY
     partner: Array | None = None  # the assignment of the other side
 
     def blocks(self, assignment: Array, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
-        assignment = _bring(self.backend, assignment, n_clusters)
-        fetch = self.backend.fetch
-        total = fetch(stack(self.total, assignment, n_clusters))
-        if self.pooled is None:
-            return total, fetch(stack(self.exposure, assignment, n_clusters))
-        return total, np.outer(fetch(_pool(self.exposure, assignment, n_clusters)), self.pooled)
+        fetch, brought = self.backend.fetch, bring(self.backend, assignment, n_clusters)
+        total, exposure = self.sums(brought, n_clusters)
+        return fetch(total), fetch(exposure)
 
-    def gain(self, natural: np.ndarray, cumulant: np.ndarray) -> Array:
+    def sums(self, brought: Array, n_clusters: int) -> Terms:
+        """Return the same where the points are, of an assignment that was brought there."""
+        total = stack(self.total, brought, n_clusters)
+        if self.pooled is None:
+            return total, stack(self.exposure, brought, n_clusters)
+        return total, _pool(self.exposure, brought, n_clusters)[:, None] * self.pooled
+
+    def gain(self, natural: Array, cumulant: Array) -> Array:
         """Return the log-likelihood of every point under every cluster's parameters."""
         send = self.backend.send
         gain = self.total @ send(natural.T)
         if self.pooled is None:
             gain -= self.exposure @ send(cumulant.T)
         else:
-            gain -= self.exposure[:, None] * send(cumulant @ self.pooled)
+            gain -= self.exposure[:, None] * (send(cumulant) @ self.pooled)
         return gain
 
-    def own_gain(self, natural: np.ndarray, cumulant: np.ndarray, own: Array) -> Array:
+    def own_gain(self, natural: Array, cumulant: Array, own: Array) -> Array:
         """Return the log-likelihood of every point under the parameters of its own cluster."""
-        xp, send = self.backend.xp, self.backend.send
-        gain = xp.sum(self.total * send(natural)[own], axis=1)
+        xp = self.backend.xp
+        gain = xp.sum(self.total * natural[own], axis=1)
         if self.pooled is None:
-            return gain - xp.sum(self.exposure * send(cumulant)[own], axis=1)
-        return gain - self.exposure * send(cumulant @ self.pooled)[own]
+            return gain - xp.sum(self.exposure * cumulant[own], axis=1)
+        return gain - self.exposure * (cumulant @ self.pooled)[own]
 
     def take(self, members: np.ndarray | slice) -> Profiles:
         """Return the profiles of some of the points."""
@@ -81,7 +85,7 @@ class Profiles:
         """Return the exposures as a matrix."""
         if self.pooled is None:
             return self.exposure
-        return self.exposure[:, None] * self.backend.send(self.pooled)
+        return self.exposure[:, None] * self.pooled
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,8 @@ class AxisView:
         if self.observed is not None:
             seen = _collapse(self.observed, partner, n_partners, self.backend)
             return Profiles(total, seen, None, self.backend)
-        shares = _bring(self.backend, partner, n_partners)
-        pooled = self.backend.fetch(_pool(self.partner_exposure, shares, n_partners))
+        shares = bring(self.backend, partner, n_partners)
+        pooled = _pool(self.partner_exposure, shares, n_partners)
         return Profiles(total, self.exposure, pooled, self.backend, partner)
 
     def _total(self, partner: Array, n_partners: int) -> Array:
@@ -176,8 +180,8 @@ class AxisView:
         own_scale, partner_scale = map(self._inverse, (self.exposure, self.partner_exposure))
         backend = self.backend
         if backend.device is not None:
-            columns = _bring(backend, partner, shape[1]) * partner_scale[:, None]
-            rows = _bring(backend, own, shape[0]) * own_scale[:, None]
+            columns = bring(backend, partner, shape[1]) * partner_scale[:, None]
+            rows = bring(backend, own, shape[0]) * own_scale[:, None]
             return backend.fetch(rows.T @ multiply(backend.squared(self.values), columns))
 
         def sum_up(part: slice) -> np.ndarray:
@@ -236,7 +240,7 @@ def has_room(values: Matrix, backend: Backend) -> bool:
     return False
 
 
-def _bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
+def bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
     """Bring labels or shares to where they are summed with; a device sums with shares only."""
     assignment = backend.send(assignment)
     if backend.device is None or assignment.ndim == 2:
@@ -257,6 +261,11 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
         change[:, : before.shape[1]] -= before
     moved = np.flatnonzero(np.abs(change).max(axis=1) > _UNMOVED)
     return moved, change[moved]
+
+
+def mass(brought: Array, n_clusters: int) -> Array:
+    """Return how many points, or what shares of them, every cluster has."""
+    return brought.sum(axis=0) if brought.ndim == 2 else np.bincount(brought, minlength=n_clusters)
 
 
 def _pool(vector: Array, assignment: Array, n_clusters: int) -> Array:
@@ -280,7 +289,7 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
     if is_device_csr(matrix) and assignment.ndim == 1:
         return device_csr.multiply(matrix, assignment, n_clusters)
     if backend.device is not None:
-        return multiply(matrix, _bring(backend, assignment, n_clusters), backend)
+        return multiply(matrix, bring(backend, assignment, n_clusters), backend)
     if isinstance(matrix, np.ndarray):
         shares = assignment if assignment.ndim == 2 else np.eye(n_clusters)[assignment]
         if matrix.flags.c_contiguous:

@@ -92,7 +92,10 @@ def take_rows(matrix: Any, members: Array) -> Any:
     return make_csr(ends, *parts, (len(members), matrix.shape[1]))
 
 
-def sum_blocks(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return sums over blocks, given the shares of rows and columns in them."""
-    tensor = matrix.values().new_tensor
-    return (tensor(rows).T @ multiply(matrix, tensor(columns), columns.shape[1])).cpu().numpy()
+def sum_blocks(
+    matrix: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """Return sums over blocks, given the labels of rows and columns."""
+    own, other = (matrix.col_indices().new_tensor(labels) for labels in (rows, columns))
+    total = multiply(matrix, other, shape[1])
+    return (shares(own, shape[0], total.dtype).T @ total).cpu().numpy()
