@@ -313,7 +313,8 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
 def compact(labels: np.ndarray) -> np.ndarray:
     """Number clusters without gaps, in the order they had."""
     labels = labels.astype(np.intp, copy=False)
-    return (np.cumsum(np.bincount(labels) > 0) - 1)[labels]
+    held = np.bincount(labels) > 0
+    return labels if held.all() else (np.cumsum(held) - 1)[labels]
 
 
 def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:

@@ -33,8 +33,8 @@ def multiply(matrix: Any, other: Array, width: int) -> Array:
 
 def shares(labels: Array, n_clusters: int, dtype: Any) -> Array:
     """Return labels as shares of zero and one."""
-    names = labels.new_ones(n_clusters).cumsum(0) - 1
-    return (labels[:, None] == names).to(dtype)
+    torch: Any = importlib.import_module("torch")
+    return (labels[:, None] == torch.arange(n_clusters, device=labels.device)).to(dtype)
 
 
 @cache
@@ -96,6 +96,7 @@ def sum_blocks(
     matrix: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
 ) -> np.ndarray:
     """Return sums over blocks, given the labels of rows and columns."""
-    own, other = (matrix.col_indices().new_tensor(labels) for labels in (rows, columns))
+    torch: Any = importlib.import_module("torch")
+    own, other = (torch.as_tensor(labels, device=matrix.device) for labels in (rows, columns))
     total = multiply(matrix, other, shape[1])
     return (shares(own, shape[0], total.dtype).T @ total).cpu().numpy()
