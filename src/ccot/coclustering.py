@@ -67,8 +67,7 @@ class Coclustering:
 def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray:
     """Return the mean of the matrix over each block; missing entries are left out."""
     if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
-        shape = row.n_clusters, column.n_clusters
-        sums = sum_blocks(matrix, row.labels, column.labels, shape)
+        sums = sum_blocks(matrix, row.labels, column.labels, (row.n_clusters, column.n_clusters))
         return sums / np.outer(row.sizes(), column.sizes())
     by_row, by_column = np.eye(row.n_clusters)[row.labels], np.eye(column.n_clusters)[column.labels]
     sizes = np.outer(by_row.sum(axis=0), by_column.sum(axis=0))

@@ -39,9 +39,8 @@ class Profiles:
 
     def blocks(self, assignment: Array, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
-        fetch, brought = self.backend.fetch, bring(self.backend, assignment, n_clusters)
-        total, exposure = self.sums(brought, n_clusters)
-        return fetch(total), fetch(exposure)
+        total, exposure = self.sums(bring(self.backend, assignment, n_clusters), n_clusters)
+        return self.backend.fetch(total), self.backend.fetch(exposure)
 
     def sums(self, brought: Array, n_clusters: int) -> Terms:
         """Return the same where the points are, of an assignment that was brought there."""
@@ -62,10 +61,9 @@ class Profiles:
 
     def own_gain(self, natural: Array, cumulant: Array, own: Array) -> Array:
         """Return the log-likelihood of every point under the parameters of its own cluster."""
-        xp = self.backend.xp
-        gain = xp.sum(self.total * natural[own], axis=1)
+        gain = (self.total * natural[own]).sum(axis=1)
         if self.pooled is None:
-            return gain - xp.sum(self.exposure * cumulant[own], axis=1)
+            return gain - (self.exposure * cumulant[own]).sum(axis=1)
         return gain - self.exposure * (cumulant @ self.pooled)[own]
 
     def take(self, members: np.ndarray | slice) -> Profiles:

@@ -17,7 +17,6 @@ from ccot.runtime.types import Array
 # Block means are kept from the edge of their range by this much exposure at the overall mean.
 _SMOOTHING = 0.5
 
-# In NumPy; those of sweeps are where the points are.
 Terms = tuple[Array, Array]
 
 
@@ -33,10 +32,8 @@ class Family:
 
 
 def _ratio(total: Array, exposure: Array) -> Array:
-    if not isinstance(total, np.ndarray):
-        xp, held = namespace(total), exposure > 0
-        return xp.where(held, total / xp.where(held, exposure, 1.0), 0.0)
-    return np.divide(total, exposure, out=np.zeros_like(total), where=exposure > 0)
+    xp, held = namespace(total), exposure > 0
+    return xp.where(held, total / xp.where(held, exposure, 1.0), 0.0)
 
 
 def _smooth_mean(total: Array, exposure: Array, overall: float) -> Array:

@@ -21,7 +21,6 @@ from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Array
 
 Scores = tuple[Array, Array]
-Seeds = tuple[int | None, int | None]
 
 _MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
 _SWEEPS, _TOL = 6, 1e-2
@@ -40,16 +39,15 @@ def over_segment(
     problem: BlockProblem, n_init: int, run: Run, max_iter: int = _SWEEPS
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves."""
-    keep, rng = run.checkpoint.piece, run.rng
-    scores = keep("scores", partial(embed, problem, rng))
+    scores, rng = run.checkpoint.piece("scores", partial(embed, problem, run.rng)), run.rng
 
-    def segments(seeds: Seeds) -> Scores:
-        return _cut(scores[0], seeds[0]), _cut(scores[1], seeds[1])
+    def segments(seeds: tuple[int | None, int | None]) -> Scores:
+        return segment(scores[0], seeds[0]), segment(scores[1], seeds[1])
 
     def start(partition: Scores) -> Blocks:
         return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
-    seeds = [(_seed(scores[0], rng), _seed(scores[1], rng)) for _ in range(n_init)]
+    seeds = [(draw_seed(scores[0], rng), draw_seed(scores[1], rng)) for _ in range(n_init)]
     # Each K-means sets warnings and threads of BLAS and puts them back: several at once may not.
     with one_blas_thread(), warnings.catch_warnings():
         partitions = list(run.each("segments", segments, seeds))
@@ -136,17 +134,13 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     return to_numpy(left[:, :rank]) * weight, to_numpy(right[:, :rank]) * weight
 
 
-def segment(scores: Array, rng: np.random.Generator) -> np.ndarray:
-    """Cut one side finely by K-means; the sweeps that follow do the fine work."""
-    return _cut(scores, _seed(scores, rng))
-
-
-def _seed(scores: Array, rng: np.random.Generator) -> int | None:
-    """Return a seed for K-means; None for points that are all equal."""
+def draw_seed(scores: Array, rng: np.random.Generator) -> int | None:
+    """Return a seed for :func:`segment`; None for points that are all equal."""
     return int(rng.integers(2**31)) if bool((scores != scores[0]).any()) else None
 
 
-def _cut(scores: Array, seed: int | None) -> np.ndarray:
+def segment(scores: Array, seed: int | None) -> np.ndarray:
+    """Cut one side finely by K-means; the sweeps that follow do the fine work."""
     n_points = len(scores)
     if seed is None:
         return np.zeros(n_points, dtype=np.int64)

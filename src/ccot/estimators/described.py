@@ -188,15 +188,14 @@ class DescribedClusters:
     def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
         self._forget_portraits()
-        if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
-            return self
-        if isinstance(matrix, np.ndarray) and matrix.size <= _COPIED:
-            matrix = matrix.copy()
-        elif not (is_sparse(matrix) or is_device_csr(matrix) or self._waits_for_names):
-            self._kept_portraits = self._describe_fitted(matrix)
-            return self
+        is_small = isinstance(matrix, np.ndarray) and matrix.size <= _COPIED
+        is_kept = is_small or is_sparse(matrix) or is_device_csr(matrix) or self._waits_for_names
         # Sparse matrices are not copied: they are the caller's, who may change them.
-        self._to_describe = matrix, _sum_of(matrix)
+        self._to_describe = matrix.copy() if is_small else matrix, _sum_of(matrix)
+        if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
+            self._forget_portraits()
+        elif not is_kept:
+            self._made_portraits()
         return self
 
     def _made_portraits(self) -> Any:
@@ -270,9 +269,8 @@ class DescribedClusters:
 
 def _sum_of(matrix: Any) -> str:
     """Return what tells whether a sparse matrix has been changed; nothing for others."""
-    if is_device_csr(matrix):
-        return str(float(matrix.values().sum()))
-    return str(float(matrix.data.sum())) if is_sparse(matrix) else ""
+    values = matrix.values() if is_device_csr(matrix) else getattr(matrix, "data", None)
+    return str(float(values.sum())) if is_sparse(matrix) or is_device_csr(matrix) else ""
 
 
 def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:

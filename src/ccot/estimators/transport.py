@@ -205,8 +205,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             self._sparse_rows = True
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
-        # The copy on a device goes with the fit.
-        return self._adopt(found)._keep_portraits(given if is_sparse(given) else rows)
+        return self._adopt(found)._keep_portraits(given)
+
+    def _describe_fitted(self, matrix: Any) -> Any:
+        # The copy on a device went with the fit.
+        if not isinstance(matrix, RowSource | TableData):
+            matrix = counts_on_device(matrix, self.family, self._given(BlockSettings))
+        return super()._describe_fitted(matrix)
 
     @available_if(_takes_dense)
     def predict_proba(self, X: Any) -> np.ndarray:

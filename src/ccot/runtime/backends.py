@@ -50,8 +50,8 @@ class Backend:
         if sp.issparse(array):
             starts, columns, values = map(self.send, (array.indptr, array.indices, array.data))
             return make_csr(starts, columns, values, array.shape)
-        if is_device_csr(array):
-            return array
+        if hasattr(array, "is_sparse_csr"):
+            return array.to(self.device)
         if isinstance(array, np.ndarray):
             # PyTorch wants to write to what it shares, and cannot go backwards through it.
             shared = array.flags.writeable and min(array.strides, default=0) >= 0
@@ -84,8 +84,13 @@ NUMPY = Backend(np, None, _CPU_CHUNK_BYTES)
 
 
 def namespace(array: Any) -> Any:
-    """Return the library of an array; that of NumPy's own, which are many and small, at once."""
-    return np if isinstance(array, np.ndarray) else array_namespace(array)
+    """Return the library of an array, which is looked for once for every type."""
+    if type(array) not in _LIBRARIES:
+        _LIBRARIES[type(array)] = np if isinstance(array, np.ndarray) else array_namespace(array)
+    return _LIBRARIES[type(array)]
+
+
+_LIBRARIES: dict[type, Any] = {}
 
 
 def to_numpy(array: Any) -> np.ndarray:

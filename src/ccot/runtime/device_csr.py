@@ -92,9 +92,7 @@ def take_rows(matrix: Any, members: Array) -> Any:
     return make_csr(ends, *parts, (len(members), matrix.shape[1]))
 
 
-def sum_blocks(
-    matrix: Any, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]
-) -> np.ndarray:
+def sum_blocks(matrix: Any, rows: Array, columns: Array, shape: tuple[int, int]) -> np.ndarray:
     """Return sums over blocks, given the labels of rows and columns."""
     torch: Any = importlib.import_module("torch")
     own, other = (torch.as_tensor(labels, device=matrix.device) for labels in (rows, columns))
