@@ -269,7 +269,7 @@ class DescribedClusters:
 
 def _sum_of(matrix: Any) -> str:
     """Return what tells whether a sparse matrix has been changed; nothing for others."""
-    values = matrix.values() if is_device_csr(matrix) else getattr(matrix, "data", None)
+    values = matrix.values() if is_device_csr(matrix) else getattr(matrix, "data", matrix)
     return str(float(values.sum())) if is_sparse(matrix) or is_device_csr(matrix) else ""
 
 
