@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
 from ccot.runtime import device_csr
-from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr
+from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together so that they stay in a cache, and what of plans does.
@@ -180,7 +180,9 @@ class AxisView:
         if backend.device is not None:
             columns = bring(backend, partner, shape[1]) * partner_scale[:, None]
             rows = bring(backend, own, shape[0]) * own_scale[:, None]
-            return backend.fetch(rows.T @ multiply(backend.squared(self.values), columns))
+            held: Any = self.values
+            squares = with_values(held, held.values() ** 2) if is_device_csr(held) else held**2
+            return backend.fetch(rows.T @ multiply(squares, columns))
 
         def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):

@@ -58,15 +58,6 @@ class Backend:
             array = array if shared else array.copy()
         return self.xp.asarray(array, device=self.device)
 
-    def squared(self, matrix: Any) -> Any:
-        """Return a matrix with its entries squared; the places of sparse ones are shared."""
-        if sp.issparse(matrix):
-            parts = matrix.data**2, matrix.indices, matrix.indptr
-            return sp.csr_array(parts, shape=matrix.shape)
-        if self.device is None or not matrix.is_sparse_csr:
-            return matrix**2
-        return with_values(matrix, matrix.values() ** 2)
-
     def fetch(self, array: Any) -> np.ndarray:
         """Bring an array back to NumPy."""
         return array if self.device is None else to_numpy(array)

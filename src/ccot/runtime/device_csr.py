@@ -52,12 +52,6 @@ def by_row(matrix: Any, vector: Array) -> Array:
     return vector.repeat_interleave(counts, output_size=matrix.values().shape[0])
 
 
-def row_numbers(matrix: Any) -> Array:
-    """Return the row of every entry."""
-    columns = matrix.col_indices()
-    return by_row(matrix, columns.new_ones(matrix.shape[0]).cumsum(0, dtype=columns.dtype) - 1)
-
-
 def row_sums(matrix: Any) -> Array:
     """Return the sum of every row."""
     return multiply(matrix, matrix.values().new_ones((matrix.shape[1], 1)), 1)[:, 0]
@@ -69,7 +63,8 @@ def transposed(matrix: Any) -> Any:
     order = columns.argsort(stable=True)
     starts = columns.new_zeros(n_columns + 1)
     starts[1:] = columns.bincount(minlength=n_columns).cumsum(0)
-    parts = row_numbers(matrix)[order], matrix.values()[order]
+    rows = columns.new_ones(matrix.shape[0]).cumsum(0, dtype=columns.dtype) - 1
+    parts = by_row(matrix, rows)[order], matrix.values()[order]
     return make_csr(starts, *parts, (n_columns, matrix.shape[0]))
 
 
