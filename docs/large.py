@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from statistics import mean
 
-from stored import load, source, table
+from stored import RESULTS, load, source, table
 
 
 def gw_speed() -> str:
@@ -72,6 +72,30 @@ def blocks_growth() -> str:
     heads = ["non-zeros", "shape", "seconds", "ns a non-zero", "memory (GB)", "clusters found",
              "largest error"]  # fmt: skip
     return table(heads, rows) + source("large_blocks", result, note, result["cells"])
+
+
+def threads() -> str:
+    if not (RESULTS / "threads.json").exists():
+        return "Not measured yet: `python -m benchmarks.threads --jobs 1 2`."
+    result = load("threads")
+    rows = [
+        [
+            f"{cell['threads']} of {cell['cores']}",
+            f"{min(cell['seconds']['1']):.1f}",
+            f"{min(cell['seconds'][str(cell['threads'])]):.1f}",
+            f"{cell['times_faster']:.2f}",
+            "the same" if cell["same_results"] else "not the same",
+        ]
+        for cell in result["cells"]
+    ]
+    first = result["cells"][0]
+    note = (
+        f"Whole fits of {first['shape'][0]:,} x {first['shape'][1]:,} counts with {first['nnz']:,} "
+        "entries, on one thread and on several in turns: the least seconds on the clock, and the "
+        "median over the turns of the one over the other."
+    )
+    heads = ["threads, of cores", "one thread (s)", "several (s)", "times faster", "results"]
+    return table(heads, rows) + source("threads", result, note, result["cells"])
 
 
 def blocks_gpu() -> str:
@@ -269,6 +293,7 @@ TABLES: dict[str, Callable[[], str]] = {
         gw_speed,
         gw_growth,
         blocks_growth,
+        threads,
         blocks_gpu,
         counts_gpu,
         gpu_batches,

@@ -13,7 +13,7 @@ from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, is_device_csr, to_numpy
 from ccot.runtime.device_csr import row_sums, transposed
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Array, Matrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class BlockProblem:
         rows, columns = (replace(axis_view, copy=None) for axis_view in self.axes)
         return replace(self, axes=(rows, columns))
 
-    def terms(self, total: np.ndarray, exposure: np.ndarray) -> Terms:
+    def terms(self, total: Array, exposure: Array) -> Terms:
         """Return natural parameters and cumulants of blocks."""
         return FAMILIES[self.family].terms(total / self.unit, exposure / self.unit, self.overall)
 
-    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    def information(self, total: Array, exposure: Array) -> Array:
         """Return the maximised log-likelihood of blocks, without constants."""
         return FAMILIES[self.family].information(total, exposure)
 
@@ -60,7 +60,7 @@ class BlockProblem:
         """Return the same problem with another dispersion."""
         return replace(self, dispersion=float(dispersion))
 
-    def noise(self, total: np.ndarray, exposure: np.ndarray) -> float:
+    def noise(self, total: Array, exposure: Array) -> float:
         """Return the dispersion around blocks: that of the residuals for the gaussian family."""
         if self.family != "gaussian":
             return self.dispersion

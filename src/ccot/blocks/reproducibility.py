@@ -5,6 +5,7 @@ Rows are clustered by random halves of the columns and vice versa; both may find
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -172,7 +173,7 @@ def fit_halves(
     cluster = partial(_cluster_by_half, problem, axis, asked)
     tasks = list(zip(halves, seeds, strict=True))
     # One thread each, whatever the number of workers: all do the same arithmetic.
-    with one_blas_thread():
+    with one_blas_thread(), warnings.catch_warnings():
         labels = np.stack(list(run.each("half", cluster, tasks)))
     reached = labels.max(axis=2).min(axis=0) + 1 >= asked
     asked, labels = asked[reached], labels[:, reached]

@@ -233,10 +233,10 @@ class TableInput(InductiveCoclustering):
         if rows is not None:
             self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
 
-    def _keep_portraits(self, matrix: Any):
-        """Keep what sets the clusters apart; a table is described by its levels and numbers."""
+    def _describe_fitted(self, matrix: Any) -> Any:
+        """Return what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
-            return super()._keep_portraits(matrix)
+            return super()._describe_fitted(matrix)
         values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         rows, others = portray_sides(
@@ -252,8 +252,7 @@ class TableInput(InductiveCoclustering):
             Portrait(len(own), "", each, tuple(own[:TOP].tolist()))
             for own, each in zip(members, traits, strict=True)
         )
-        self._kept_portraits = rows, tuple(described)
-        return self
+        return rows, tuple(described)
 
     def _say(self, what: str, X: Any) -> np.ndarray:
         """Return what is said of new rows; those of AnnData are read in parts if not in memory."""

@@ -204,14 +204,20 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         """
         self._validate_params()
         self._forget()
-        rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
+        given = rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
         if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
             rows = counts_on_device(rows, self.family, self._given(BlockSettings))
         if is_sparse(rows) or is_device_csr(rows):
             self._sparse_rows = True
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
-        return self._adopt(found)._keep_portraits(rows)
+        return self._adopt(found)._keep_portraits(given)
+
+    def _describe_fitted(self, matrix: Any) -> Any:
+        # The copy on a device went with the fit.
+        if not isinstance(matrix, RowSource | TableData):
+            matrix = counts_on_device(matrix, self.family, self._given(BlockSettings))
+        return super()._describe_fitted(matrix)
 
     @available_if(_takes_dense)
     def predict_proba(self, X: Any) -> np.ndarray:
