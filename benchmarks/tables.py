@@ -208,6 +208,7 @@ def trial(data: LabelledTable, method: str, seed: int) -> dict[str, Any]:
         "nmi": nmi,
         "ari": ari,
         "seconds": round(seconds, 3),
+        "stopped_after": None if len(labels) else KHIOPS_SECONDS,
     }
 
 

@@ -17,7 +17,9 @@ METHODS = {
 
 
 def _nmi(trial: dict) -> str:
-    return "–" if trial["nmi"] is None else f"{trial['nmi']:.3f} ({trial['row_clusters']})"
+    if trial["nmi"] is None:
+        return f"stopped after {trial['stopped_after']} s"
+    return f"{trial['nmi']:.3f} ({trial['row_clusters']})"
 
 
 def _mean(cell: dict, n_tables: int) -> str:
@@ -31,7 +33,7 @@ def tables_nmi() -> str:
     note = (
         "NMI of row clusters with the classes, and in brackets the number of clusters. "
         f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
-        "co-clustering where it has one cluster; –: not finished in five minutes."
+        "co-clustering where it has one cluster; seconds are of processor time, on one core."
     )
     return _compared(result) + source("tables", result, note)
 
