@@ -97,11 +97,15 @@ def tables_rules() -> str:
     n_seeds = len({trial["seed"] for trial in result["trials"]})
     constants, planted = summary["constants"], summary["planted"]
     low, middle, high = planted["labelled_as_good"]
+    both = summary["with_planted"]
+    again = both["drawn_again"]
     note = (
         f"Mean NMI over the tables, {n_seeds} seeds; the rules as they are give "
         f"{summary['nmi']:.3f}. All five chosen together on the other tables, out of "
         f"{summary['combinations']} combinations: {summary['left_out']:.3f} on the tables left "
-        f"out. The three that hold a constant (overlap, skewness, share), out of "
+        f"out. Chosen on the other tables and {planted['tables']} planted ones together: "
+        f"{both['left_out']:.3f} ({min(again):.3f} to {max(again):.3f} where the planted ones are "
+        f"drawn again {len(again)} times). The three that hold a constant (overlap, skewness, share), out of "
         f"{constants['combinations']}: {constants['left_out']:.3f}. All five chosen on "
         f"{planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled ones "
         f"({planted['as_good']} combinations are as good on planted tables, and give {low:.3f} to "
