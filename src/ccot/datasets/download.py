@@ -1,7 +1,5 @@
 """Downloads: resumed after interruptions, checked, and moved into place when complete."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

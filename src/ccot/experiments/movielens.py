@@ -1,7 +1,5 @@
 """The paper's study of MovieLens-100K, and what transport onto blocks makes of the same ratings."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import combinations

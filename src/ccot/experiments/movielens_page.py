@@ -1,7 +1,5 @@
 """The page of the MovieLens study: figures, tables and plain statements, from its values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

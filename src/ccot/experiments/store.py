@@ -1,7 +1,5 @@
 """Trials on disk: a journal, and the Parquet files of results and of times it is moved into."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Sequence

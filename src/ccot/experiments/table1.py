@@ -1,7 +1,5 @@
 """Table 1: the data sets, as the paper describes them and as they are generated here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How cells of a table are written: numbers, shares, money, dates, and the words for a gap."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime

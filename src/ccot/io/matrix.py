@@ -1,7 +1,5 @@
 """What every reader returns, and the checks that all inputs share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Arrays as compact text: typed, deflated, in base64; the page's ``decode.js`` is the way back."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

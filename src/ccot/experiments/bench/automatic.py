@@ -1,7 +1,5 @@
 """The suite of automatic numbers: real matrices with row classes, and rivals that find how many."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """One run of the suite: every case, every rival, in turns, and a file that keeps what was seen."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
