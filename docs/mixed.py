@@ -107,9 +107,9 @@ def tables_rules() -> str:
         f"drawn again {len(again)} times). The three that hold a constant (overlap, skewness, "
         f"share), out of {constants['combinations']}: {constants['left_out']:.3f}. All five chosen "
         f"on {planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled "
-        f"ones ({planted['as_good']} combinations are as good on planted tables, and give {low:.3f} to "
-        f"{high:.3f}, {middle:.3f} on average). The best combination for all tables has "
-        f"{summary['best']['nmi']:.3f}. Fits {run_of(result['fitted'])}."
+        f"ones ({planted['as_good']} combinations are as good on planted tables, and give "
+        f"{low:.3f} to {high:.3f}, {middle:.3f} on average). The best combination for all tables "
+        f"has {summary['best']['nmi']:.3f}. Fits {run_of(result['fitted'])}."
     )
     heads = ["rule", "ours", "mean NMI by value", "value chosen on other tables", "planted tables"]
     return table(heads, rows) + source("table_rules", result, note)

@@ -3,8 +3,6 @@
 Kinds are recognised from the distinct cells of a column, those of small whole numbers from others.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,8 +16,8 @@ from ccot.persistence.registry import stored
 
 LEFT_OUT = ("identifier", "text", "constant")
 BY_LEVEL = ("yes/no", "category")
-NUMERIC = ("number", "count", "ordered", "date", "share", "money")
-KINDS = (*NUMERIC, *BY_LEVEL, *LEFT_OUT)
+NUMBER_KINDS = ("number", "count", "share", "money")
+KINDS = (*NUMBER_KINDS, "ordered", "date", *BY_LEVEL, *LEFT_OUT)
 
 # Whole numbers with no more levels in no wider range may be codes of categories.
 _CODE_LEVELS, _CODE_RANGE = 10, 20
@@ -34,6 +32,7 @@ _COMPONENTS = 5
 # Rows that the regressions on codes look at.
 _CODE_ROWS = 20_000
 
+_TRUTH = {"false": "0", "true": "1"}
 _YES_NO = {"yes", "no", "y", "n", "true", "false", "t", "f", "+", "-"}
 _SCALES = tuple(tuple(scale.split(", ")) for scale in (
     "very low, low, medium, moderate, high, very high",
@@ -54,7 +53,8 @@ _CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) f
     "monday tuesday wednesday thursday friday saturday sunday",
 ))  # fmt: skip
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
-_DATES = ("time", "%")
+# Beginnings of formats of dates, and the one in which text has dates that a type declares.
+_DATES, _ISO = ("time", "%"), "%Y-%m-%d"
 
 
 @stored()
@@ -92,7 +92,7 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
             guess = _of_numbers if values.dtype.kind == "f" else _of_cells
             kind = guess(name, values)
         else:
-            reason = "asked for" if name in asked else "the data frame says so"
+            reason = "asked for" if name in asked else "the table says so"
             kind = as_kind(name, values, given, table.levels.get(name, ()), reason)
         if kind.kind == "code":
             codes.append(len(kinds))
@@ -115,7 +115,8 @@ def as_kind(
         order = levels or _order(counts, (*_SCALES, *_CALENDAR))
         reason = reason if order else f"{reason}, in the order of the alphabet"
         return ColumnKind(name, kind, reason, order or _sorted_levels(counts))
-    formats = find_formats(counts) if values.dtype.kind == "O" else ["plain"]
+    declared = _ISO if values.dtype.kind == "M" else "plain"
+    formats = find_formats(counts) if values.dtype.kind == "O" else [declared]
     if not formats:
         odd = next(cell for cell in counts if not find_formats([cell]))
         raise ValueError(
@@ -179,7 +180,7 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
 def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     """Return the kind of a column of words, or of numbers written as words."""
     if values.dtype.kind == "M":
-        return ColumnKind(name, "date", "dates")
+        return ColumnKind(name, "date", "dates", format=_ISO)
     counts = _count(values)
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
@@ -318,6 +319,8 @@ def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     """Return the index of every cell's level; -1 for gaps, -2 for levels never seen."""
     index = {level: position for position, level in enumerate(kind.levels)}
+    # What is written true and false in one file is a type of its own in another.
+    index |= {_TRUTH[level.lower()]: i for level, i in index.items() if level.lower() in _TRUTH}
     if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
         values = read_numbers(values, kind.format)
     if values.dtype.kind == "f":

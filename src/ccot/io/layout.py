@@ -107,10 +107,16 @@ class Layout:
 
     def title(self, place: int) -> str:
         """Return what options call a column: its name, or its position from 0."""
-        return (self.header[place] if self.header else "") or str(place)
+        return column_title(self.header or ("",) * self.width, place)
 
     def _shown(self, place: int) -> str:
         return repr(self.header[place]) if self.header and self.header[place] else str(place)
+
+
+def column_title(names: Sequence[str], place: int) -> str:
+    """Return the name of a column, or its position in words that are no other column's name."""
+    position = f"column {place}" if str(place) in names else str(place)
+    return names[place] or position
 
 
 class Cells:
