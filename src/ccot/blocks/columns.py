@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ccot.io.cells import find_formats, is_gap, read_numbers
+from ccot.io.layout import is_number
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
@@ -66,7 +67,7 @@ class ColumnKind:
     kind: str  # one of KINDS
     reason: str
     levels: tuple[str, ...] = ()  # of categories; of ordered ones in their order
-    format: str = "plain"  # how numbers are written, see ccot.io.cells.FORMATS
+    format: str = "plain"  # how numbers are written, see ccot.io.cells.find_formats
 
     @property
     def is_used(self) -> bool:
@@ -185,7 +186,7 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
     formats = find_formats(counts)
-    if not formats:
+    if not formats or (len(counts) == 2 and formats[0].startswith("in ")):
         return _of_words(name, counts)
     first = formats[0]
     if first == "percent":
@@ -198,7 +199,8 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     found = _of_numbers(name, read_numbers(values, first), first)
     if first == "plain":
         return found
-    mark = "a comma before decimals" if first == "decimal comma" else "separators of thousands"
+    marks = {"decimal comma": "a comma before decimals", "thousands": "separators of thousands"}
+    mark = marks.get(first, f"the unit {first.removeprefix('in ')}")
     return replace(found, reason=f"{found.reason}, with {mark}")
 
 
@@ -321,7 +323,8 @@ def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     index = {level: position for position, level in enumerate(kind.levels)}
     # What is written true and false in one file is a type of its own in another.
     index |= {_TRUTH[level.lower()]: i for level, i in index.items() if level.lower() in _TRUTH}
-    if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
+    are_plain = "plain" in find_formats(kind.levels) and all(map(is_number, kind.levels))
+    if values.dtype.kind == "O" and are_plain:
         values = read_numbers(values, kind.format)
     if values.dtype.kind == "f":
         distinct, code = np.unique(values, return_inverse=True)

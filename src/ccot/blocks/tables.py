@@ -169,7 +169,7 @@ def prepare_table(
         raise ValueError(
             "no column can be used: "
             + "; ".join(f"{kind.name!r} is {kind.kind} ({kind.reason})" for kind in kinds[:10])
-            + '. Correct a kind with column_kinds={"NAME": "category"}'
+            + '. Correct a kind by column_kinds={"NAME": "category"} or --kind NAME=category'
         )
     return TablePreparation(columns, _say(columns, scale, center, reason), center in _BY_ROW)
 

@@ -1,7 +1,5 @@
 """What ``ccot fit`` does: choose an estimator, read, fit, write, and say all of it."""
 
-from __future__ import annotations
-
 import json
 import platform
 import sys

@@ -1,7 +1,5 @@
 """The folder of results: written beside its place, then moved there, all of it or nothing."""
 
-from __future__ import annotations
-
 import csv
 import os
 import secrets

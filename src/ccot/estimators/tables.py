@@ -1,7 +1,5 @@
 """What an estimator was given: a matrix of numbers, or a table of columns of several kinds."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterator, Mapping
@@ -123,10 +121,7 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
     used = [preparation.names[position] for position in preparation.used]
     missing = [name for name in used if name not in table.columns]
     if len(missing) == len(used):
-        raise ValueError(
-            f"none of the fitted columns is there: X has {', '.join(list(table.columns)[:10])}; "
-            f"the model needs {', '.join(used[:10])}"
-        )
+        raise ValueError(f"none of the fitted columns is there: they are {', '.join(used[:10])}")
     if missing:
         problem = f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps"
         warnings.warn(f"{problem}: {', '.join(missing[:10])}", stacklevel=4)

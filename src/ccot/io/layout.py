@@ -14,7 +14,7 @@ from textwrap import shorten
 import numpy as np
 
 from ccot.io.cells import MISSING_NUMBER as MISSING
-from ccot.io.matrix import InputError
+from ccot.io.matrix import InputError, column_title
 
 Column = str | int
 Header = tuple[str, ...] | None
@@ -111,12 +111,6 @@ class Layout:
 
     def _shown(self, place: int) -> str:
         return repr(self.header[place]) if self.header and self.header[place] else str(place)
-
-
-def column_title(names: Sequence[str], place: int) -> str:
-    """Return the name of a column, or its position in words that are no other column's name."""
-    position = f"column {place}" if str(place) in names else str(place)
-    return names[place] or position
 
 
 class Cells:

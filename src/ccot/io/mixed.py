@@ -9,15 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from ccot.io.layout import (
-    DECIMAL_COMMA,
-    MISSING,
-    Layout,
-    append_numbers,
-    column_title,
-    is_number,
-    parse,
-)
+from ccot.io.layout import DECIMAL_COMMA, MISSING, Layout, append_numbers, is_number, parse
 from ccot.io.matrix import (
     Found,
     InputError,
@@ -26,6 +18,7 @@ from ccot.io.matrix import (
     Table,
     check_held,
     check_values,
+    column_title,
     most_repeated,
     named_matrix,
     unique_names,

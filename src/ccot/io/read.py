@@ -1,7 +1,5 @@
 """Matrices and tables of every format, told by the content of the file."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
