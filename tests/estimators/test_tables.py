@@ -326,3 +326,14 @@ def test_dates_and_truth_that_a_type_declares_are_also_written_as_text(tmp_path)
         for fitted, new in ((typed.drop(columns="member"), text), (text, typed)):
             model = fit(fitted)
             np.testing.assert_array_equal(model.predict(new), model.row_labels_)
+
+
+def test_columns_of_one_name_are_told_apart():
+    twice = pd.DataFrame(np.column_stack([TRUTH, 100 * TRUTH + RNG.normal(size=90), TRUTH]))
+    model = fit(twice.set_axis(["a", "b", "a"], axis=1))
+    assert model.feature_names_in_.tolist() == ["a", "b", "a (3)"]
+
+
+def test_infinity_is_no_gap():
+    with pytest.raises(ValueError, match="column 'height' contains infinity: replace it"):
+        fit(FRAME.assign(height=np.inf))

@@ -54,8 +54,7 @@ _CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) f
     "monday tuesday wednesday thursday friday saturday sunday",
 ))  # fmt: skip
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
-# Beginnings of formats of dates, and the one in which text has dates that a type declares.
-_DATES, _ISO = ("time", "%"), "%Y-%m-%d"
+_DATES, _ISO = ("time", "%"), "%Y-%m-%d"  # how formats of dates begin, and that of typed ones
 
 
 @stored()

@@ -177,6 +177,8 @@ class TableInput(InductiveCoclustering):
             self._name(column_names, row_names)
             return self._check_device(on_device)
         table = as_table(X)
+        if not getattr(getattr(X, "columns", None), "is_unique", True):
+            X = table  # in which a second column of a name has another
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
         if table is not None and table.words():
@@ -248,6 +250,9 @@ class TableInput(InductiveCoclustering):
         """Return a table with its preparation, or say what is wrong with it and what to do."""
         n_rows, n_columns = table.shape
         check_shape(n_rows, n_columns)
+        numbers = [name for name in table.columns if name not in table.words()]
+        if wrong := [name for name in numbers if np.isinf(table.columns[name]).any()]:
+            raise ValueError(f"column {wrong[0]!r} contains infinity: replace it, or leave a gap")
         preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
         self._check_numbers(n_rows, len(preparation.used))
         self.n_features_in_ = n_columns

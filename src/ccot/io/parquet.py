@@ -165,7 +165,6 @@ def parquet_parts(path: Path, options: ReadOptions) -> Iterator[Table]:
     """Yield a table of a Parquet file, some rows at a time."""
     table = ArrowTable(path, parquet_reader())
     kept = [table.checked(name) for name in table.layout(options).column_names or ()]
-    yes_no = {name: "yes/no" for name in kept if table.types[name] == "bool"}
     asked = {f"{k}s": [n for n in kept if table.kinds[n] == k] for k in ("number", "text", "date")}
     names, n_texts = [name for one in asked.values() for name in one], len(asked["texts"])
     n_bytes = max(table.group_rows, default=0) * _TEXT_BYTES * len(kept)
@@ -175,7 +174,7 @@ def parquet_parts(path: Path, options: ReadOptions) -> Iterator[Table]:
         known = (np.array(texts, dtype=object) for texts in message["texts"])
         words = [texts[code] for texts, code in zip(known, codes, strict=True)]
         columns = dict(zip(names, [*matrix.T, *words, *moments], strict=True))
-        yield Table({name: columns[name] for name in kept}, kinds=yes_no)
+        yield Table({name: columns[name] for name in kept})
 
 
 def _read_long(table: ArrowTable, options: ReadOptions) -> Found:

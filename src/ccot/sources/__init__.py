@@ -58,10 +58,7 @@ def _make_source(X: Any) -> RowSource:
             raise InputError(f"the matrix in {X} is empty: pass data")
         return source
     if isinstance(X, TableParts):
-        remedy = "write it as .npy or Parquet, or leave out --by-row"
-        raise InputError(
-            f"only a TransportCoclustering of a table reads this file by row: {remedy}"
-        )
+        raise InputError("only a TransportCoclustering of a table takes it: leave out --by-row")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):
