@@ -3,8 +3,6 @@
 Every column is read as one score per row, in units of its noise, which may be turned over.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -80,8 +80,8 @@ class Reading:
     table: str | None = _about("Table of an SQLite database. [default: the only one]")
     layer: str | None = _about("Layer of an .h5ad file. [default: X]")
     by_row: bool | None = _about(
-        "Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row where "
-        f"{COPIES} times the matrix is more than the free memory]",
+        "Read a .npy, Parquet, Zarr or text file row by row, or as a whole. [default: a matrix by "
+        f"row where {COPIES} times it is more than the free memory]",
         "--by-row/--in-memory",
     )
 

@@ -1,7 +1,5 @@
 """The folder of results: written beside its place, then moved there, all of it or nothing."""
 
-from __future__ import annotations
-
 import csv
 import os
 import secrets
@@ -22,6 +20,7 @@ from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
 from ccot.plotting._shared import SIDES, sizes_of
+from ccot.sources import TableParts
 
 FILES = "row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot", "report.html", "run.json"
 _PART = 2**20
@@ -264,6 +263,8 @@ def write_blocks(path: Path, model: Any, values: Any) -> None:
 def _means_as_read(model: Any, values: Any) -> np.ndarray:
     """Return means of a table's blocks; NaN where several columns, or words, have no common one."""
     means, labels = np.full(model.block_means_.shape, np.nan), model.row_labels_
+    if isinstance(values, TableParts):
+        values, labels = values.sample, labels[values.rows]
     columns, named = model.preparation_.columns, model.preparation_.names
     table = values if isinstance(values, Table) else Table(dict(zip(named, values.T, strict=True)))
     for j in range(model.n_column_clusters_):

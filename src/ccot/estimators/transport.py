@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -26,7 +27,7 @@ from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
-from ccot.estimators.tables import TableData, TableInput
+from ccot.estimators.tables import TableData, TableInput, warn_unread
 from ccot.runtime.backends import is_device_csr
 from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
@@ -195,7 +196,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             At least two rows and two columns. NaN is missing (gaussian family only). A data frame
             of pandas or polars, or a :class:`ccot.io.Table`, may hold words, dates and gaps beside
             numbers; see :doc:`/tables`. A Dask or Zarr array, a memory-mapped ``.npy``, the path of
-            one or of a Parquet file, or a :class:`ccot.sources.RowSource` is read row by row.
+            one, of a Parquet or a text file, or a :class:`ccot.sources.RowSource` is read by rows.
         y : ignored
 
         Returns
@@ -270,9 +271,12 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
         settings = self._given(BlockSettings)
         if isinstance(rows, TableData):
-            return fit_table(rows.table, rows.preparation, settings, run)
+            found = fit_table(rows.parts or rows.table, rows.preparation, settings, run)
+            if rows.parts is not None:
+                warn_unread(sum(rows.parts.unread.values(), Counter()))
+            return found
         if isinstance(rows, RowSource):
-            return fit_block_source(rows, self.family, self._in_units(rows, settings), run)
+            return fit_block_source(rows, self.family, settings, run)
         return fit_matrix(rows, self.family, settings, run)
 
     @property

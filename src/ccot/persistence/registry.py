@@ -1,7 +1,5 @@
 """Which values may stand in model files and checkpoints, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Recommenders in a file and back, without running code from it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
