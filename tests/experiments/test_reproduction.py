@@ -20,7 +20,7 @@ from ccot.experiments.protocol import (
 from ccot.experiments.store import TrialStore
 
 DOCS = Path(__file__).parents[2] / "docs"
-MODULES = ("reproduction", "variants", "claims", "render")
+MODULES = ("reproduction", "variants", "claims", "setting", "render")
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,15 @@ def test_claims_follow_the_trials(docs, made_up, monkeypatch):
     monkeypatch.setattr(made_up, "chosen", lambda: (protocol, trials))
     assert claims.significantly_better()[2] == "holds"
     assert claims.numbers_found()[2] == "holds"
+
+
+def test_a_setting_is_compared_with_what_was_run(docs, made_up, tmp_path, a_trial):
+    setting = docs["setting"]
+    assert setting.starts()[2] == setting.matrices()[2] == "different"
+    assert setting.draws()[2] == "the same"
+    keep(tmp_path, a_trial, Protocol(100, n_init=50))
+    assert setting.starts()[2] == "the same in part"
+    assert setting.matrices()[2] == "the same"
 
 
 def test_other_readings_are_shown_beside_the_papers_numbers(docs, made_up, tmp_path, a_trial):
