@@ -59,8 +59,18 @@ def test_the_largest_complete_comparison_is_shown(made_up):
 
 def test_every_part_can_be_made_from_any_complete_store(made_up):
     for name, make in made_up.TABLES.items():
-        if "rivals" not in name:
+        if not name.endswith(("rivals_public", "rivals_cores", "rerun")):
             assert len(make()) > 100, name
+
+
+def test_the_page_says_which_trials_do_not_come_out_again(made_up, monkeypatch):
+    facts = {"command": "python -m benchmarks.rerun", "date": "2026-01-01", "commit": "abc"}
+    cells = [{"method": "DKM", "rerun": 3, "same": 3}, {"method": "NMF", "rerun": 3, "same": 1}]
+    monkeypatch.setattr(made_up, "load", lambda name: {"facts": facts, "cells": cells})
+    assert "4 of 6 stored trials" in made_up.rerun()
+    assert "Not all trials did of NMF (1 of 3): what this page says of it" in made_up.rerun()
+    cells.pop()
+    assert "Not all" not in made_up.rerun()
 
 
 def test_verdicts_follow_the_trials(made_up, monkeypatch):
