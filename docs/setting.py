@@ -8,8 +8,8 @@ from variants import cells_of
 
 from ccot.experiments.protocol import DATA_SETS, METHODS, RANDOM_STARTS, RIVALS, base_of
 from ccot.experiments.published import TABLE1, TABLE2
+from ccot.experiments.sections import make_table1
 from ccot.experiments.summary import SIGNIFICANT
-from ccot.experiments.table1 import make_table1
 
 USERS, MOVIES, DRAWS = 943, 1682, 500
 
