@@ -29,16 +29,37 @@ def weight() -> str:
         largest = [f"{it} {size:.0f}" for it, size in list(one["megabytes_of"].items())[:4]]
         rows.append(
             [name, str(one["packages"]), f"{one['megabytes']:.0f}", ", ".join(largest),
-             f"{one['seconds']:.0f}"]
+             f"{one['seconds']:.0f}", f"{one['processor_seconds']:.0f}",
+             f"{one['seconds_to_import']:.2f}", f"{one['seconds_of_version']:.2f}"]
         )  # fmt: skip
     facts = result["facts"]
     note = (
-        f"Into an empty environment, nothing cached; seconds with download, on {facts['cores']} "
-        f"cores shared with others (load {facts['load']:.0f}). The wheel of ccot itself has "
-        f"{result['wheel_kilobytes']} kB."
+        f"Into an empty environment, nothing cached; seconds with download on the clock, on "
+        f"{facts['cores']} cores shared with others (load {facts['load']:.0f}); all others of "
+        f"processor time. The wheel of ccot itself has {result['wheel_kilobytes']} kB."
     )
-    heads = ["installed", "packages", "MB on the disk", "the largest", "seconds"]
+    heads = ["installed", "packages", "MB on the disk", "the largest", "seconds",
+             "of processor time", "`import ccot`", "`ccot --version`"]  # fmt: skip
     return table(heads, rows) + source("install", result, note)
 
 
-TABLES: dict[str, Callable[[], str]] = {"licences": licences, "weight": weight}
+def pythons() -> str:
+    """Counts of the fast tests on each Python."""
+    result = load("pythons")
+    rows = []
+    for one in result["rows"]:
+        name = one["python"] + (", free-threaded" if one["free_threaded"] else "")
+        around = f"{one['packages']}: " + ", ".join(
+            f"{it} {at}" for it, at in one["versions"].items()
+        )
+        rows.append([name, around, *(f"{one[key]:,}" for key in ("passed", "skipped", "failed"))])
+    note = f"The fast tests, run to their end, on {result['facts']['system']}."
+    heads = ["Python", "packages", "passed", "skipped", "failed"]
+    return table(heads, rows) + source("pythons", result, note, result["rows"])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "licences": licences,
+    "pythons": pythons,
+    "weight": weight,
+}
