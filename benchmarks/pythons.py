@@ -1,8 +1,9 @@
 """The fast tests on one Python: ``python -m benchmarks.pythons`` runs them and stores the counts.
 
-Run it with the interpreter in question; rows of other versions are kept. ``--packages`` says where
-the packages around ccot come from. Options for pytest stand after ``--``. Nothing is stored where
-the tests did not come to their end.
+Run it with the interpreter in question. The tests are run folder by folder, and counts are stored
+after each: a run that was stopped goes on with what is missing or failed (``--forget`` starts
+again). ``--packages`` says where the packages around ccot come from. Results of other versions of
+Python stay.
 """
 
 import argparse
@@ -17,10 +18,19 @@ from xml.etree import ElementTree
 
 from benchmarks.record import RESULTS, load, of_this_run, store
 
+PROJECT = Path(__file__).parents[1]
 NAMED = ("numpy", "scipy", "scikit-learn", "pandas", "torch")
+NONE_COLLECTED = 5
 
 
-def count(report: Path) -> dict:
+def parts() -> dict[str, list[str]]:
+    """Return the folders of tests, the files beside them, and the examples in docstrings."""
+    folders = sorted(path.parent.name for path in PROJECT.glob("tests/*/__init__.py"))
+    loose = sorted(str(path.relative_to(PROJECT)) for path in PROJECT.glob("tests/test_*.py"))
+    return {"src": ["src"], "tests": loose} | {f"tests/{it}": [f"tests/{it}"] for it in folders}
+
+
+def count(report: Path) -> dict[str, int]:
     """Return how many tests passed, were skipped and failed, of a report in JUnit's form."""
     (suite,) = ElementTree.parse(report).getroot().iter("testsuite")
     tests, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
@@ -28,32 +38,42 @@ def count(report: Path) -> dict:
     return {"passed": tests - skipped - failed, "skipped": skipped, "failed": failed}
 
 
-def run_tests(options: list[str]) -> dict:
+def run_tests(paths: list[str], workers: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        pytest = (sys.executable, "-m", "pytest", "-q", "-m", "not slow")
-        done = subprocess.run([*pytest, f"--junitxml={report}", *options], check=False)
-        if done.returncode not in (0, 1):
+        pytest = (sys.executable, "-m", "pytest", "-q", "-m", "not slow", "-n", str(workers))
+        done = subprocess.run([*pytest, f"--junitxml={report}", *paths], check=False, cwd=PROJECT)
+        if done.returncode not in (0, 1, NONE_COLLECTED):
             raise SystemExit(f"pytest ended with {done.returncode}")
         return count(report)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=[[], *parts()], help="these alone")
     parser.add_argument("--packages", choices=["locked", "newest", "lowest"], default="locked")
-    parser.add_argument("options", nargs="*", help="for pytest, after --")
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--forget", action="store_true", help="run again what is stored")
     arguments = parser.parse_args()
-    row = of_this_run({
+    about = {
         "python": platform.python_version(),
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         "packages": arguments.packages,
         "versions": {name: version(name) for name in NAMED},
-        **run_tests(arguments.options),
-    })  # fmt: skip
+    }
     known = load("pythons")["rows"] if (RESULTS / "pythons.json").exists() else []
-    rows = {(one["python"], one["packages"]): one for one in [*known, row]}
-    store("pythons", {"rows": [rows[key] for key in sorted(rows)]})
-    return int(row["failed"] > 0)
+    rows = {key(one): one for one in known}
+    for part in arguments.parts or parts():
+        row = {**about, "part": part}
+        if arguments.forget or rows.get(key(row), {"failed": 1})["failed"]:
+            print(part, flush=True)
+            rows[key(row)] = of_this_run(row | run_tests(parts()[part], arguments.workers))
+            store("pythons", {"parts": len(parts()), "rows": [rows[it] for it in sorted(rows)]})
+    return int(any(one["failed"] for one in rows.values()))
+
+
+def key(row: dict) -> tuple[str, str, str]:
+    return row["python"], row["packages"], row["part"]
 
 
 if __name__ == "__main__":

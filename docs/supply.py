@@ -44,17 +44,23 @@ def weight() -> str:
 
 
 def pythons() -> str:
-    """Counts of the fast tests on each Python."""
+    """Counts of the fast tests on each Python, and how many parts of them were run."""
     result = load("pythons")
-    rows = []
+    kinds: dict[tuple[str, str], list[dict]] = {}
     for one in result["rows"]:
         name = one["python"] + (", free-threaded" if one["free_threaded"] else "")
-        around = f"{one['packages']}: " + ", ".join(
-            f"{it} {at}" for it, at in one["versions"].items()
-        )
-        rows.append([name, around, *(f"{one[key]:,}" for key in ("passed", "skipped", "failed"))])
-    note = f"The fast tests, run to their end, on {result['facts']['system']}."
-    heads = ["Python", "packages", "passed", "skipped", "failed"]
+        around = ", ".join(f"{it} {at}" for it, at in one["versions"].items())
+        kinds.setdefault((name, f"{one['packages']}: {around}"), []).append(one)
+    rows = [
+        [*kind, f"{len(seen)} of {result['parts']}",
+         *(f"{sum(one[it] for one in seen):,}" for it in ("passed", "skipped", "failed"))]
+        for kind, seen in kinds.items()
+    ]  # fmt: skip
+    note = (
+        f"The fast tests, folder by folder, on {result['facts']['system']}. Tests are skipped "
+        "where there is no browser or GPU."
+    )
+    heads = ["Python", "packages", "folders run", "passed", "skipped", "failed"]
     return table(heads, rows) + source("pythons", result, note, result["rows"])
 
 
