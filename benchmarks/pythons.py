@@ -61,19 +61,26 @@ def main() -> int:
         "packages": arguments.packages,
         "versions": {name: version(name) for name in NAMED},
     }
-    known = load("pythons")["rows"] if (RESULTS / "pythons.json").exists() else []
-    rows = {key(one): one for one in known}
+    failed = 0
     for part in arguments.parts or parts():
         row = {**about, "part": part}
-        if arguments.forget or rows.get(key(row), {"failed": 1})["failed"]:
+        if arguments.forget or stored().get(key(row), {"failed": 1})["failed"]:
             print(part, flush=True)
-            rows[key(row)] = of_this_run(row | run_tests(parts()[part], arguments.workers))
+            row = of_this_run(row | run_tests(parts()[part], arguments.workers))
+            # Read again: another Python may have stored its own in the meantime.
+            rows = stored() | {key(row): row}
             store("pythons", {"parts": len(parts()), "rows": [rows[it] for it in sorted(rows)]})
-    return int(any(one["failed"] for one in rows.values()))
+            failed += row["failed"]
+    return int(failed > 0)
 
 
 def key(row: dict) -> tuple[str, str, str]:
     return row["python"], row["packages"], row["part"]
+
+
+def stored() -> dict[tuple[str, str, str], dict]:
+    known = load("pythons")["rows"] if (RESULTS / "pythons.json").exists() else []
+    return {key(row): row for row in known}
 
 
 if __name__ == "__main__":
