@@ -25,7 +25,7 @@ from sklearn.metrics import (
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.data import KINDS, Labelled, labelled, need_data
-from benchmarks.record import store
+from benchmarks.record import of_this_run, store, stored_trials
 from ccot import TransportCoclustering
 
 _VECTORS, _MOST_CLUSTERS, _SILHOUETTE_ROWS = 50, 20, 2000
@@ -118,7 +118,12 @@ def main() -> None:
         for method in arguments.methods
         for seed in range(arguments.seeds)
     ]
-    trials = Parallel(arguments.jobs, verbose=5)(delayed(trial)(*task) for task in tasks)
+    fresh = Parallel(arguments.jobs, verbose=5)(delayed(trial)(*task) for task in tasks)
+    # What is not measured again is kept, with the run that made it.
+    made = {(kind, method) for kind in arguments.kinds for method in arguments.methods}
+    kept = [t for t in stored_trials("automatic") if (t["kind"], t["method"]) not in made]
+    trials = [*kept, *map(of_this_run, fresh)]
+    trials.sort(key=lambda t: (list(KINDS).index(t["kind"]), list(METHODS).index(t["method"])))
     cells = summarise(trials)
     print(*cells, sep="\n")
     print(f"stored {store('automatic', {'cells': cells, 'trials': trials})}")

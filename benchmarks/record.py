@@ -43,6 +43,13 @@ def load(name: str) -> dict:
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def stored_trials(name: str) -> list[dict]:
+    """Return the trials of a stored result, each with the run that made it."""
+    result = load(name)
+    earlier = {key: result["facts"].get(key) for key in ("command", "commit", "date")}
+    return [{"run": earlier, **trial} for trial in result["trials"]]
+
+
 def command() -> str:
     """Return the command line; paths of this machine say nothing to others and are left out."""
     arguments = ["PATH" if os.path.isabs(text) else shlex.quote(text) for text in sys.argv[1:]]

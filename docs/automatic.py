@@ -22,7 +22,7 @@ def _seeds(number: int) -> str:
 
 def automatic() -> str:
     result = load("automatic")
-    cells, facts = result["cells"], result["facts"]
+    cells = result["cells"]
     kinds = list(dict.fromkeys(cell["kind"] for cell in cells))
     rows = []
     for method in dict.fromkeys(cell["method"] for cell in cells):
@@ -32,11 +32,8 @@ def automatic() -> str:
     sets = {cell["kind"]: cell["sets"] for cell in cells}
     heads = ["NMI / ARI of row clusters", *(f"{kind} ({sets[kind]} sets)" for kind in kinds)]
     seeds = _seeds(len({trial.get("seed", 0) for trial in result["trials"]}))
-    note = (
-        f"Means over the sets, {seeds}. Stored in `benchmarks/results/automatic.json` by "
-        f"`{facts['command']}`, {facts['date']}."
-    )
-    return table(heads, rows) + f"\n\n{note}"
+    note = f"Means over the sets, {seeds}; of the runs, so many of the fits are by each."
+    return table(heads, rows) + source("automatic", result, note, result["trials"])
 
 
 def automatic_numbers() -> str:
@@ -59,26 +56,28 @@ def automatic_numbers() -> str:
 
 def rules() -> str:
     result = load("rules")
-    summary, facts = result["summary"], result["facts"]
+    summary = result["summary"]
     kinds = list(summary["nmi"])
     chosen = ", ".join(
         f"{pair[1:-1].replace(', ', ' and ')} for {number} of the sets"
         for pair, number in sorted(summary["chosen"].items(), key=lambda item: -item[1])
     )
     rows = [
-        ["NMI, weights of the rule", *(f"{summary['nmi'][kind]:.3f}" for kind in kinds)],
-        ["ARI, weights of the rule", *(f"{summary['ari'][kind]:.3f}" for kind in kinds)],
-        [
-            "NMI, weights chosen on other sets",
-            *(f"{summary['left_out'][kind]:.3f}" for kind in kinds),
-        ],
+        [f"{score}{what}", *(f"{found[key][kind]:.3f}" for kind in kinds)]
+        for found, what in ((summary, ""), (summary["highest"], ", highest score"))
+        for key, score in (
+            ("nmi", "NMI"),
+            ("ari", "ARI"),
+            ("left_out", "NMI, weights chosen on other sets"),
+        )
     ]
     n_seeds = len({trial["seed"] for trial in result["trials"]})
     note = (
-        f"Means over the sets, {n_seeds} seeds. Chosen on the other sets: {chosen}. Stored in "
-        f"`benchmarks/results/rules.json` by `{facts['command']}`, {facts['date']}."
+        f"Means over the sets, {n_seeds} seeds. Chosen on the other sets: {chosen}. The highest "
+        "score has the weights that are best for it on all sets, "
+        f"{summary['highest']['weights'][0]:g} and {summary['highest']['weights'][1]:g}."
     )
-    return table(["", *kinds], rows) + f"\n\n{note}"
+    return table(["", *kinds], rows) + source("rules", result, note, result["trials"])
 
 
 def automatic_rivals() -> str:

@@ -252,7 +252,7 @@ def real() -> str:
         f"{seeds} seeds and the lowest of them. Number right: as many row clusters as classes."
     )
     heads = ["data: method", "NMI", "ARI", f"NMI, {seeds} seeds", "lowest", "number right"]
-    return table(heads, rows) + source("real", result, note)
+    return table(heads, rows) + source("real", result, note, result["trials"])
 
 
 def real_sets() -> str:
@@ -276,7 +276,7 @@ def real_sets() -> str:
     note = "NMI / ARI at `random_state=0`; seconds of the fit that finds its numbers."
     heads = ["set", "shape", "family", "classes", "found", "given", "found", "K-means", "spectral",
              "seconds"]  # fmt: skip
-    return table(heads, rows) + source("real", result, note)
+    return table(heads, rows) + source("real", result, note, result["trials"])
 
 
 ROBUST = ("found", "given", "from_truth", "k_means", "spectral_biclustering", "latent_block_model")

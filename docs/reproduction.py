@@ -9,9 +9,9 @@ from stored import load, source
 
 from ccot.experiments.protocol import DATA_SETS, METHODS, OVERLAPS, RIVALS, Protocol, Trial
 from ccot.experiments.published import TABLE2
+from ccot.experiments.sections import make_table1
 from ccot.experiments.store import TRIALS, load_trials
 from ccot.experiments.summary import Cell, summarise
-from ccot.experiments.table1 import make_table1
 from ccot.experiments.table2 import (
     make_counts,
     make_table2,

@@ -51,7 +51,7 @@ SENTENCES = {
     "votes": [("republican", {"el salvador aid", "more physician fee freeze"}),
               ("democrat", {"no physician fee freeze", "aid to nicaraguan contras"})],
     "titles": [("transport", {"more transport", "more optimal"}), ("transport", {"wasserstein"}),
-               ("networks", {"more community", "more network"}), ("topics", {"topic"}),
+               ("networks", {"more community", "more network"}), ("topics", {"more topic"}),
                ("co-clustering", {"more biclustering", "more gene"}),
                ("recommendation", {"more collaborative", "more filtering"})],
 }  # fmt: skip

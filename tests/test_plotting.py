@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -23,7 +24,7 @@ from ccot.plotting import (
     plot_scalings,
 )
 from ccot.plotting.blocks import _shrink
-from ccot.plotting.margins import leaf_order, merge_tree
+from ccot.plotting.margins import as_tracks, leaf_order, merge_tree
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -332,7 +333,7 @@ def test_unfitted_estimators_are_refused(blocks):
 
 
 def test_without_matplotlib_the_message_names_the_remedy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'ccot\[report\]'"):
         new_figure()
 
@@ -473,6 +474,14 @@ def test_colours_have_a_legend(zoo):
     assert plot_blocks(model, frame, row_colors=gaps).figure.legends
     with pytest.raises(ValueError, match="3 row_colors 'class' for 101 rows"):
         plot_blocks(model, frame, row_colors={"class": classes[:3]})
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame])
+def test_colours_come_in_mappings_and_in_frames_of_any_library(make):
+    given = {"a": [1, 2], "b": ["x", "y"]}
+    assert as_tracks(make(given), 2, "row") == given
+    assert as_tracks(pd.Series([1, 2], name="a"), 2, "row") == {"a": [1, 2]}
+    assert as_tracks(["x", "y"], 2, "row") == {"": ["x", "y"]}
 
 
 def test_unlike_columns_are_shown_in_standard_deviations(zoo):

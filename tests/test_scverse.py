@@ -1,6 +1,7 @@
 """Annotated data in scanpy's manner; scanpy itself is asked where it is installed."""
 
 import os
+import sys
 from copy import copy
 from importlib import metadata
 from pathlib import Path
@@ -460,7 +461,7 @@ def test_plots_of_scanpy_read_the_markers(sc, clustered):
 
 
 def test_dot_plots_ask_for_scanpy(clustered, monkeypatch):
-    monkeypatch.setattr("ccot.scverse.pl.find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "scanpy", None)
     with pytest.raises(ImportError, match=r"ccot\[scverse\]"):
         pl.dotplot(clustered)
 

@@ -14,6 +14,8 @@ from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.preparation import Preparation, choose_preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.refine import same_partitions
+from ccot.blocks.reproducibility import Halves
+from ccot.blocks.select import Selection
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.sweep import assign, settle, sweep
 from ccot.blocks.tap import soft_sweep
@@ -301,7 +303,22 @@ def test_the_criterion_settles_what_has_no_end():
         assert told[-1] == f"{rows.shape[0]} x {columns.shape[1]} clusters"
         assert (rows is columns) == (criterion == "icl")
     assert rows.shape[0] != columns.shape[0]
-    assert "sides cut" in told
+    assert f"cut into {columns.shape[1]} column clusters" in told
+
+
+def test_of_several_numbers_the_fit_nearest_to_the_halves_is_taken():
+    """Halves find three clusters; two and five were fitted as well."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.arange(60) % 3, np.arange(40) % 2
+    X = 5 * rng.normal(size=(3, 2))[rows][:, columns] + rng.normal(size=(60, 40))
+    _, problem, starts = begin(X, "gaussian", n_init=2)
+    cut = partial(fit._fit_side, problem, starts, BlockSettings(), Run())
+    halves = Halves(np.array([3]), np.ones((1, 1)), np.stack([[rows], [rows]]))
+    views = fit._fit_by_cut(Selection(((2, 5, 3), (2,)), (), (halves, None)), cut)
+    assert views[0].shape[0] == 3
+    assert error_rate(rows, views[0].labels[0]) == 0
+    first = fit._fit_by_cut(Selection(((2, 5, 3), (2,)), ()), cut)
+    assert first[0].shape[0] == 2
 
 
 def test_clusters_of_equal_size_stay_so_to_the_end(family):
@@ -320,13 +337,20 @@ def test_a_fit_without_sweeps_counts_as_one(small, family):
     assert fit.collect(found, still, (np.ones(24), np.ones(18))).n_iter == 1
 
 
+def cut_both(problem, starts, numbers, settings):
+    return [
+        fit._fit_side(problem, starts, settings, Run(), axis, number)
+        for axis, number in enumerate(numbers)
+    ]
+
+
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("n_starts", [2, 8])
 def test_sides_are_cut_against_the_finest_clusters_of_the_other(small, family, n_starts, balanced):
     """The most informed cuts are swept, and the most informed of what comes out is kept."""
     X, rows, columns = small
     _, problem, starts = begin(X, family, n_init=n_starts)
-    views = fit._fit_by_cut(problem, starts, (2, 3), BlockSettings(balanced=balanced), Run())
+    views = cut_both(problem, starts, (2, 3), BlockSettings(balanced=balanced))
     for axis, (view, truth) in enumerate(zip(views, (rows, columns), strict=True)):
         assert error_rate(truth, view.labels[axis]) == 0
         assert view.shape[1 - axis] > 3
@@ -353,7 +377,7 @@ def test_cuts_have_the_numbers_even_where_clusters_got_lost(small, family, monke
     for balanced in (False, True):
         settings = BlockSettings(balanced=balanced)
         options.clear()
-        views = fit._fit_by_cut(problem, starts, (20, 17), settings, Run())
+        views = cut_both(problem, starts, (20, 17), settings)
         assert options
         for one in options:
             assert one == {"max_iter": 6, "tol": 2e-3, "balanced": balanced}
@@ -368,7 +392,7 @@ def test_clusters_that_had_to_be_split_are_shared_out_again(small, family):
     problem = make_problem(small[0], family)
     fine = make_blocks(problem, *small[1:])
     start = Start(fine, build_hierarchy(problem, fine))
-    views = fit._fit_by_cut(problem, [start], (5, 7), BlockSettings(balanced=True), Run())
+    views = cut_both(problem, [start], (5, 7), BlockSettings(balanced=True))
     np.testing.assert_array_equal(np.sort(np.bincount(views[0].labels[0])), [4, 5, 5, 5, 5])
     np.testing.assert_array_equal(np.sort(np.bincount(views[1].labels[1])), [2, 2, 2, 3, 3, 3, 3])
 

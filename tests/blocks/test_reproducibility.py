@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics import adjusted_rand_score
+from scipy.stats import entropy
+from sklearn.metrics import adjusted_rand_score, mutual_info_score
 
 from ccot.blocks.problem import make_problem
 from ccot.blocks.reproducibility import (
@@ -36,7 +37,7 @@ def test_planted_clusters_come_back(wide, axis):
     truth = axis + 2
     assert halves.labels.shape == (4, 2, problem.shape[axis])
     assert halves.mean[truth - 2] > 0.95
-    told = describe(halves.at(truth), labels[axis])
+    told = describe(halves, labels[axis])
     assert told.comes_back
     assert told.clusters.min() > 0.95
     assert told.points.mean() > 0.95
@@ -116,9 +117,45 @@ def test_scores_weigh_agreement_resolution_and_jump():
     halves = Halves(np.array([2, 3, 4]), splits, np.zeros((4, 3, 5), int))
     scores = halves.scores({2: 0.2, 3: 1.0, 4: 0.0, 5: 9.0})
     assert list(scores) == [2, 3, 4]
-    assert scores[2] == pytest.approx(0.4 * np.log(np.log(2)) + 1.5 * 0.2)
-    assert scores[3] == pytest.approx(np.log(0.5 - 0.1) + 0.4 * np.log(np.log(3)) + 1.5)
-    assert scores[4] == pytest.approx(np.log(1e-3) + 0.4 * np.log(np.log(4)))
+    assert scores[2] == pytest.approx(0.6 * np.log(np.log(2)) + 1.5 * 0.2)
+    assert scores[3] == pytest.approx(np.log(0.5 - 0.1) + 0.6 * np.log(np.log(3)) + 1.5)
+    assert scores[4] == pytest.approx(np.log(1e-3) + 0.6 * np.log(np.log(4)))
+
+
+def test_distances_are_variations_of_information():
+    rng = np.random.default_rng(0)
+    labels = np.stack([[rng.integers(k, size=60) for k in (2, 3)] for _ in range(4)])
+    halves, own = Halves(np.array([2, 3]), np.zeros((2, 2)), labels), rng.integers(4, size=60)
+
+    def by_definition(first, second):
+        lost = [entropy(np.bincount(part)) for part in (first, second)]
+        return sum(lost) - 2 * mutual_info_score(first, second)
+
+    expected = [np.mean([by_definition(own, half[j]) for half in labels]) for j in (0, 1)]
+    assert halves.distances(own) == pytest.approx(expected)
+    same = Halves(np.array([4]), np.zeros((1, 1)), np.stack([[own], [3 - own]]))
+    assert same.distances(own) == pytest.approx(0)
+
+
+def test_expected_distance_weighs_numbers_by_their_scores():
+    coarse, fine = np.arange(40) // 20, np.arange(40) // 10
+    halves = Halves(np.array([2, 4]), np.ones((1, 2)), np.stack([[coarse, fine]] * 2))
+
+    def distance(scores):
+        return halves.weighed(scores).distance(fine)
+
+    assert distance({2: 0.0, 4: 0.0}) == pytest.approx(np.log(2) / 2)
+    assert distance({2: 0.0, 4: 1.0}) == pytest.approx(np.log(2) / (1 + np.exp(4)))
+    assert distance({4: 0.0}) == pytest.approx(0)
+
+
+def test_distances_of_many_points_are_taken_from_some():
+    rng = np.random.default_rng(1)
+    own = rng.integers(3, size=20_000)
+    noisy = np.where(rng.random(20_000) < 0.9, own, rng.integers(3, size=20_000))
+    many = Halves(np.array([3]), np.ones((1, 1)), np.stack([[noisy], [noisy]]))
+    few = replace(many, labels=many.labels[..., :4_000])
+    assert many.distances(own) == pytest.approx(few.distances(own[:4_000]), abs=0.05)
 
 
 def test_numbers_that_a_half_does_not_reach_are_left_out():

@@ -1,17 +1,22 @@
 import numpy as np
 import pytest
 
+from ccot.blocks import select
 from ccot.blocks.criteria import Candidate, best_cuts, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.problem import make_blocks, make_problem
-from ccot.blocks.reproducibility import describe
+from ccot.blocks.reproducibility import Halves, describe
 from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
 from tests.blocks.matrices import draw_noise, seeded
 
 
+def best(found):
+    return tuple(numbers[0] if numbers else None for numbers in found.finalists)
+
+
 def chosen(problem, starts, given, criterion):
     found = select_numbers(problem, starts, given, criterion, seeded())
-    return found.numbers, found.candidates
+    return best(found), found.candidates
 
 
 def make_start(problem, rows, columns):
@@ -78,10 +83,10 @@ def test_noise_whose_halves_disagree_stays_one_block(family, criterion):
     problem = make_problem(draw_noise(family, (50, 40), np.random.default_rng(3)), family)
     starts = [make_start(problem, np.arange(50) % 8, np.arange(40) % 8)]
     found = select_numbers(problem, starts, (None, None), criterion, seeded())
-    assert found.numbers == (1, 1)
+    assert best(found) == (1, 1)
     assert found.halves == (None, None)
     asked = select_numbers(problem, starts, (3, None), criterion, seeded())
-    assert asked.numbers == (3, 1)
+    assert best(asked) == (3, 1)
     assert asked.halves[1] is None
     assert not describe(asked.halves[0], np.arange(50) % 3).comes_back
 
@@ -93,9 +98,9 @@ def test_one_block_is_not_for_clusters_that_come_back():
     rates = np.where(topics[:, None] == words, 0.06, 0.02)
     problem = make_problem(rng.poisson(rates).astype(float), "poisson")
     start = make_start(problem, 8 * topics + np.arange(120) % 4, np.arange(800) // 100)
-    assert select_numbers(problem, [start], (None, None), "jump", seeded()).numbers == (1, 1)
+    assert chosen(problem, [start], (None, None), "jump")[0] == (1, 1)
     found = select_numbers(problem, [start], (None, None), "auto", seeded())
-    assert found.numbers[0] == 2
+    assert found.finalists[0][0] == 2
     assert found.halves[0].highest() > found.halves[0].expected + 0.1
 
 
@@ -103,14 +108,26 @@ def test_halves_name_the_numbers_where_structure_has_every_scale(smooth):
     problem, starts = smooth
     found = select_numbers(problem, starts, (None, None), "auto", seeded())
     assert {candidate.criterion for candidate in found.candidates} == {"reproducibility"}
-    for number, halves in zip(found.numbers, found.halves, strict=True):
-        assert number in halves.numbers
-        assert halves.labels.shape[1] == 1
+    for numbers, halves in zip(found.finalists, found.halves, strict=True):
+        assert set(numbers) <= set(halves.numbers)
+    assert len(found.finalists[1]) == 1
     given = select_numbers(problem, starts, (None, 9), "auto", seeded())
-    assert given.numbers[1] == 9
+    assert given.finalists[1] == (9,)
     assert given.halves[1] is None
     looked_into = select_numbers(problem, starts, (None, 9), "reproducibility", seeded())
     assert looked_into.halves[1] is not None
+
+
+def test_numbers_that_halves_do_not_find_are_not_taken(smooth, monkeypatch):
+    """Two clusters are nearest to everything; halves agree at four."""
+    problem, starts = smooth
+    agreement = np.array([[0.1, 0.2, 0.9]] * 2)
+    labels = np.stack([starts[0].cut((k, None)).labels[0] for k in (2, 3, 4)])
+    halves = Halves(np.array([2, 3, 4]), agreement, np.stack([labels] * 4))
+    monkeypatch.setattr(select, "fit_halves", lambda *given: halves)
+    monkeypatch.setattr(Halves, "distance", lambda self, cut: float(cut.max()))
+    found = select_numbers(problem, starts, (None, 2), "auto", seeded())
+    assert found.finalists[0] == (4,)
 
 
 def test_structure_may_show_only_once_it_is_swept():
@@ -143,7 +160,7 @@ def test_jumps_name_the_scale_of_smooth_structure(smooth):
         assert candidate.score == pytest.approx(expected)
     rest = [candidate.score for candidate in candidates[1:]]
     assert rest == sorted(rest, reverse=True)
-    assert len(candidates) == min(10, len(scores[0]) * len(scores[1]))
+    assert len(candidates) == len(scores[0]) * len(scores[1])
 
 
 def test_a_given_number_leads_whatever_the_jumps_say(smooth):

@@ -15,14 +15,12 @@ from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import rivals
 from ccot.experiments.bench.suite import Profile, profiles, run_suite
 from ccot.experiments.bench.summary import Cell, Growth, fit_exponent, growth, summarise
-from ccot.experiments.figures import draw_blocks, draw_scalings
 from ccot.experiments.printed import PrintedVote, _mode
 from ccot.experiments.protocol import Protocol, Task, run_task
 from ccot.experiments.runner import run_protocol
-from ccot.experiments.sections import write_part
+from ccot.experiments.sections import draw_blocks, draw_scalings, make_table1, write_part
 from ccot.experiments.store import TrialStore, load_trials
 from ccot.experiments.summary import summarise as summarise_trials
-from ccot.experiments.table1 import make_table1
 from ccot.experiments.table2 import make_table2
 from ccot.experiments.tables import Table, Text
 

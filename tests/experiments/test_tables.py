@@ -6,8 +6,8 @@ import pytest
 
 from ccot.experiments.protocol import DATA_SETS, METHODS
 from ccot.experiments.published import FIGURE2C, TABLE1, TABLE2
+from ccot.experiments.sections import make_table1
 from ccot.experiments.summary import summarise
-from ccot.experiments.table1 import make_table1
 from ccot.experiments.table2 import (
     cells_csv,
     make_counts,

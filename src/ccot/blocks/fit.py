@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -25,7 +26,7 @@ from ccot.blocks.problem import (
 )
 from ccot.blocks.refine import match_counts, refine, same_partitions
 from ccot.blocks.reproducibility import BothSides, Halves, describe
-from ccot.blocks.select import crossed, led_by, select_numbers, trust_icl
+from ccot.blocks.select import Selection, crossed, led_by, select_numbers, trust_icl
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.start import HERE_ENTRIES, over_segment
 from ccot.blocks.sweep import assign, sweep
@@ -172,14 +173,16 @@ def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> 
     choose = partial(select_numbers, problem, starts, settings.given, settings.criterion, run)
     selected = run.checkpoint.piece("numbers", choose)
     candidates = selected.candidates
-    if None in selected.numbers:
+    if not all(selected.finalists):
         views = _fit_by_icl(problem, starts, settings, run)
-        best = Candidate(*views[0].shape, criteria.icl(problem, views[0]), "icl")
-        candidates = led_by(best, candidates)
+        numbers = views[0].shape
+        best = Candidate(*numbers, criteria.icl(problem, views[0]), "icl")
     else:
-        views = _fit_by_cut(problem, starts, selected.numbers, settings, run)
-    run.progress(f"{views[0].shape[0]} x {views[1].shape[1]} clusters")
-    fine, hierarchy = starts[0].fine, starts[0].hierarchy
+        views = _fit_by_cut(selected, partial(_fit_side, problem, starts, settings, run))
+        numbers = views[0].shape[0], views[1].shape[1]
+        best = next((found for found in candidates if found.numbers == numbers), candidates[0])
+    run.progress(f"{numbers[0]} x {numbers[1]} clusters")
+    fine, hierarchy, candidates = starts[0].fine, starts[0].hierarchy, led_by(best, candidates)
     return Search(preparation, problem, views, fine, hierarchy, candidates, selected.halves)
 
 
@@ -279,23 +282,33 @@ def _fit_by_icl(
     return best, best
 
 
-def _fit_by_cut(
-    problem: BlockProblem, starts: list[Start], numbers: Numbers, settings: BlockSettings, run: Run
-) -> tuple[Blocks, Blocks]:
-    """Cut each side against the finest clusters of the other, which tell more, and reassign."""
-    views, balanced = [], settings.balanced
+def _fit_by_cut(selected: Selection, fit: Callable[[int, int], Blocks]) -> tuple[Blocks, Blocks]:
+    """Fit the numbers of each side; of several for the rows, the fit nearest to the halves'."""
+    halves = selected.halves[0]
+    rows, columns = ([fit(axis, k) for k in selected.finalists[axis]] for axis in (0, 1))
+    if len(rows) > 1 and halves is not None:
+        rows.sort(key=lambda found: halves.distance(found.labels[0]))
+    return rows[0], columns[0]
+
+
+def _fit_side(
+    problem: BlockProblem,
+    starts: list[Start],
+    settings: BlockSettings,
+    run: Run,
+    axis: int,
+    number: int,
+) -> Blocks:
+    """Cut one side against the finest clusters of the other, which tell more, and reassign."""
+    run.progress(f"cut into {number} {('row', 'column')[axis]} clusters")
+    balanced, informed = settings.balanced, partial(information, problem)
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
-    informed = partial(information, problem)
-    for axis in counted((0, 1), "sides cut", run.progress):
-        target = (numbers[0], None) if axis == 0 else (None, numbers[1])
-        cuts = ranked((start.cut(target) for start in starts), informed)
-        moved = run.each("cut", move, cuts[: max(2 - axis, len(cuts) // 2 - 1)])
-        best = ranked(moved, informed)[0]
-        reached = match_counts(problem, best, target)
-        if balanced and reached is not best:
-            reached = move(reached)
-        views.append(reached)
-    return views[0], views[1]
+    target = (number, None) if axis == 0 else (None, number)
+    cuts = ranked((start.cut(target) for start in starts), informed)
+    moved = run.each("cut", move, cuts[: max(2 - axis, len(cuts) // 2 - 1)])
+    best = ranked(moved, informed)[0]
+    reached = match_counts(problem, best, target)
+    return move(reached) if balanced and reached is not best else reached
 
 
 def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:

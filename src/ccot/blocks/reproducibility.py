@@ -11,9 +11,10 @@ from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import entr, softmax
 
 from ccot.blocks.axes import stack
-from ccot.blocks.hierarchy import build_hierarchy
+from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.preparation import observed_mean
 from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion, scale_columns
 from ccot.blocks.start import over_segment
@@ -28,9 +29,12 @@ from ccot.runtime.types import Matrix, is_sparse
 _FEWEST_SPLITS, _MOST_SPLITS, _CELLS = (3, 2), 8, 2**23
 # Halves of fewer columns or rows tell nothing.
 _LEAST_COLUMNS, _LEAST_ROWS = 8, 16
-# What finer clusters and a jump of the merge costs weigh beside the agreement.
-WEIGHTS = 0.4, 1.5
+# What finer clusters and a jump of the merge costs weigh beside the agreement, and how sharply
+# numbers that score well are preferred.
+WEIGHTS, SHARPNESS = (0.6, 1.5), 4.0
 _LEAST_AGREEMENT = 1e-3
+# Points by which partitions are compared.
+_COMPARED = 2**11
 # Sweeps of the finest clusters of a half: more of them follow its noise.
 _SWEEPS = 1
 # Agreement beyond that of noise which is clear, and how many noise matrices are looked at.
@@ -48,6 +52,7 @@ class Halves:
     agreement: np.ndarray  # adjusted Rand index of the halves, of shape (n_splits, n_numbers)
     labels: np.ndarray  # of shape (2 * n_splits, n_numbers, n_points)
     expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
+    plausibility: np.ndarray | float = 1.0  # of every number, in the choice between fits
 
     @property
     def mean(self) -> np.ndarray:
@@ -58,15 +63,10 @@ class Halves:
         """Return the highest mean agreement."""
         return float(self.mean.max(initial=0.0))
 
-    def at(self, number: int) -> Halves:
-        """Return the same with the labels of one number only: they are many."""
-        nearest = int(np.argmin(np.abs(self.numbers - number)))
-        return replace(self, labels=self.labels[:, nearest : nearest + 1])
-
     def scores(
         self, jumps: Mapping[int, float], weights: tuple[float, float] = WEIGHTS
     ) -> dict[int, float]:
-        """Return log R(k) + 0.4 log log k + 1.5 J(k) for numbers k with a jump J of merge costs."""
+        """Return log R(k) + 0.6 log log k + 1.5 J(k) for numbers k with a jump J of merge costs."""
         # R, the agreement that can be counted on.
         reliable = self.mean - self.agreement.std(axis=0)
         agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
@@ -75,6 +75,30 @@ class Halves:
             for k, level in zip(self.numbers, agreement, strict=True)
             if int(k) in jumps
         }
+
+    def weighed(self, scores: Mapping[int, float]) -> Halves:
+        """Return the same with the plausibility of every number, which grows with its score."""
+        logits = [SHARPNESS * scores.get(int(k), -np.inf) for k in self.numbers]
+        return replace(self, plausibility=softmax(logits))
+
+    def distance(self, labels: np.ndarray) -> float:
+        """Return the variation of information between a partition and those of halves, expected."""
+        return float((self.distances(labels) * self.plausibility).sum())
+
+    def distances(self, labels: np.ndarray) -> np.ndarray:
+        """Return the mean variation of information between a partition and halves, by number."""
+        step = -(-len(labels) // _COMPARED)
+        own, others = labels[::step].astype(np.int64), self.labels[..., ::step]
+        n_own, n_others = int(own.max()) + 1, int(others.max()) + 1
+        first = np.arange(others[..., 0].size).reshape(*others.shape[:2], 1) * n_own * n_others
+        cells = first + own * n_others + others
+        size = others[..., 0].size * n_own * n_others
+        joint = np.bincount(cells.ravel(), minlength=size) / len(own)
+        joint = joint.reshape(*others.shape[:2], n_own, n_others)
+        both, fitted, half = (
+            entr(joint.sum(axis=margin, keepdims=True)).sum(axis=(2, 3)) for margin in ((), 3, 2)
+        )
+        return (2 * both - fitted - half).mean(axis=0)
 
 
 @stored()
@@ -179,7 +203,8 @@ def describe(halves: Halves, labels: np.ndarray) -> Reproducibility | None:
     if halves.labels.shape[-1] != len(labels):
         return None
     found, stays = [], np.zeros(len(labels))
-    for half in halves.labels[:, 0]:
+    nearest = int(np.argmin(np.abs(halves.numbers - int(labels.max()) - 1)))
+    for half in halves.labels[:, nearest]:
         table = contingency(labels, half)
         union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
         overlap = table / np.maximum(union, 1)
@@ -282,15 +307,20 @@ def _cluster_by_half(
     members, seed = task
     half = half_problem(problem, axis, members)
     fine = over_segment(half, 1, Run(np.random.default_rng(seed)), _SWEEPS)[0]
-    hierarchy = build_hierarchy(half, fine, (axis,))
-    profiles = half.axes[axis].profiles(fine.labels[1 - axis], fine.shape[1 - axis])
-    (total, exposure), found = fine.table(axis), []
+    return cut_once(half, Start(fine, build_hierarchy(half, fine, (axis,))), axis, numbers)
+
+
+def cut_once(problem: BlockProblem, start: Start, axis: int, numbers: np.ndarray) -> np.ndarray:
+    """Return clusters of points, a row for every number: the tree is cut, and each moves once."""
+    fine, found = start.fine, []
+    profiles = problem.axes[axis].profiles(fine.labels[1 - axis], fine.shape[1 - axis])
+    total, exposure = fine.table(axis)
     for number in numbers:
-        cut = hierarchy.cut(axis, int(number))
+        cut = start.hierarchy.cut(axis, int(number))
         k, labels = int(cut.max()) + 1, cut[fine.labels[axis]]
         table = stack(total, cut, k), stack(exposure, cut, k)
-        moved = to_numpy(gains(half, profiles, table, log_marginal(labels, k)).argmax(axis=1))
-        # Every point moves once, if no cluster loses all of them.
+        moved = to_numpy(gains(problem, profiles, table, log_marginal(labels, k)).argmax(axis=1))
+        # Unless a cluster would lose all of its points.
         found.append(moved if np.bincount(moved, minlength=k).min() else labels)
     return np.stack(found).astype(np.uint8)
 

@@ -6,10 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ccot.blocks.axes import n_entries
 from ccot.blocks.criteria import Candidate, Numbers, best_cuts, evidence, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start
 from ccot.blocks.problem import BlockProblem, make_blocks, pearson_dispersion
-from ccot.blocks.reproducibility import Halves, can_be_halved, fit_halves, is_clear, with_noise
+from ccot.blocks.reproducibility import (
+    Halves,
+    can_be_halved,
+    cut_once,
+    fit_halves,
+    is_clear,
+    with_noise,
+)
 from ccot.blocks.sweep import settle
 from ccot.persistence.registry import stored
 from ccot.runtime.run import Run
@@ -17,6 +25,11 @@ from ccot.runtime.run import Run
 # ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
 _TRUSTED_SHARE = 0.25
 _N_CANDIDATES = 10
+# Numbers of row clusters that are fitted, the entries that their fits may have together, and how
+# far from the halves their cuts may be, relative to the nearest.
+_MOST_FINALISTS, _FINALIST_ENTRIES, _FINALIST_DISTANCE = 6, 2**22, 1.2
+# Agreement of halves that a number needs to be taken, relative to the highest.
+_LEAST_SUPPORT = 0.5
 # Nats by which a co-clustering must beat a single block where no cut does before it is swept.
 _CLEAR = 5.0
 # Starts that are looked at for it.
@@ -26,18 +39,19 @@ _N_FAINT = 3
 @stored()
 @dataclass(frozen=True)
 class Selection:
-    """The numbers of clusters, and what they were chosen by: candidates, the chosen ones first."""
+    """The numbers of clusters to fit, and what they were chosen by."""
 
-    numbers: Numbers  # None on both sides where the likelihood is to settle them by search
+    # Of each side, best first; none where the likelihood is to settle them by search.
+    finalists: tuple[tuple[int, ...], tuple[int, ...]]
     candidates: tuple[Candidate, ...]
     halves: tuple[Halves | None, Halves | None] = (None, None)
 
 
 @dataclass(frozen=True)
 class _Side:
-    """What is chosen on one side, the scores it was chosen by, and the halves."""
+    """The best numbers of one side, the scores they were chosen by, and the halves."""
 
-    number: int
+    finalists: tuple[int, ...]
     scores: dict[int, float]
     halves: Halves | None = None
 
@@ -45,7 +59,7 @@ class _Side:
 def select_numbers(
     problem: BlockProblem, starts: list[Start], given: Numbers, criterion: str, run: Run
 ) -> Selection:
-    """Choose the numbers of clusters that are not given.
+    """Choose numbers of clusters to fit where they are not given.
 
     Where ICL takes nearly all it is offered it is an upper bound: the numbers are those whose
     clusters halves of the evidence find again, and at which the merge costs jump.
@@ -55,12 +69,12 @@ def select_numbers(
     limit, trusted = trust_icl(problem, starts)
     if criterion == "icl" or (all(trusted) and criterion != "reproducibility"):
         cuts = [best_cuts(problem, s.fine, s.hierarchy, given) for s in starts]
-        return Selection((None, None), _best_of(cuts))
+        return Selection(((), ()), _best_of(cuts))
     sides = []
     for axis, number in enumerate(given):
         if trusted[axis] and criterion != "reproducibility":
             chosen = limit[axis] if number is None else number
-            sides.append(_Side(chosen, {limit[axis]: 0.0}))
+            sides.append(_Side((chosen,), {limit[axis]: 0.0}))
             continue
         most = starts[0].fine.shape[axis] if trusted[axis] else limit[axis]
         sides.append(_select_side(problem, starts, axis, number, most, criterion, run))
@@ -82,16 +96,25 @@ def _select_side(
     scores = jump_scores(costs, limit) or {limit: 0.0}
     # A number that was given is only looked into where that was asked for.
     wanted = criterion == "reproducibility" or (criterion == "auto" and given is None)
+    numbers = [*(k for k in scores if k > 1), *([given] if (given or 1) > 1 else [])]
     halves = None
-    if wanted and can_be_halved(problem):
-        numbers = [*(k for k in scores if k > 1), *([given] if (given or 1) > 1 else [])]
-        if numbers:
-            halves = fit_halves(problem, axis, numbers, run)
-            scores = halves.scores(scores) or scores
-    chosen = max(scores, key=lambda k: scores[k]) if given is None else given
-    if halves is not None:
-        halves = halves.at(chosen) if len(halves.numbers) and chosen > 1 else None
-    return _Side(chosen, scores, halves)
+    if wanted and numbers and can_be_halved(problem):
+        halves = fit_halves(problem, axis, numbers, run)
+        scores = halves.scores(scores) or scores
+        halves = halves.weighed(scores) if len(halves.numbers) else None
+    if given is not None:
+        return _Side((given,), scores, halves if given > 1 else None)
+    # Columns describe rows: the partition nearest to all others is too coarse to tell these apart.
+    if axis or halves is None:
+        return _Side((max(scores, key=lambda k: scores[k]),), scores, halves)
+    cuts = cut_once(problem, starts[0], axis, halves.numbers)
+    # A coarse partition is near to any, also where halves do not find it again.
+    found = halves.mean >= _LEAST_SUPPORT * halves.highest()
+    far = np.where(found, [halves.distance(cut) for cut in cuts], np.inf)
+    near = [i for i in np.argsort(far, kind="stable") if far[i] <= _FINALIST_DISTANCE * far.min()]
+    size = max(n_entries(problem.axes[0].values), 1)
+    n_fits = np.clip(_FINALIST_ENTRIES // size, 1, _MOST_FINALISTS)
+    return _Side(tuple(halves.numbers[near[:n_fits]].tolist()), scores, halves)
 
 
 def _select_without_structure(
@@ -99,7 +122,7 @@ def _select_without_structure(
 ) -> Selection:
     """Make one block, unless halves of the evidence agree clearly better than noise does."""
     flat = given[0] or 1, given[1] or 1
-    single = Selection(flat, (Candidate(*flat, 0.0, "icl"),))
+    single = Selection(((flat[0],), (flat[1],)), (Candidate(*flat, 0.0, "icl"),))
     if criterion not in ("auto", "reproducibility") or not can_be_halved(problem):
         return single
     finest = starts[0].fine.shape
@@ -121,14 +144,15 @@ def _select_without_structure(
 def _join(sides: list[_Side], criterion: str) -> Selection:
     """Pair the numbers of both sides up; the chosen ones come first."""
     rows, columns = sides
-    chosen = rows.number, columns.number
+    chosen = rows.finalists[0], columns.finalists[0]
     pairs = [
         Candidate(g, m, rows.scores.get(g, 0.0) + columns.scores.get(m, 0.0), criterion)
-        for g in set(rows.scores) | {rows.number}
-        for m in set(columns.scores) | {columns.number}
+        for g in set(rows.scores) | {chosen[0]}
+        for m in set(columns.scores) | {chosen[1]}
     ]
     pairs.sort(key=lambda c: (c.numbers != chosen, -c.score))
-    return Selection(chosen, tuple(pairs[:_N_CANDIDATES]), (rows.halves, columns.halves))
+    finalists, halves = (rows.finalists, columns.finalists), (rows.halves, columns.halves)
+    return Selection(finalists, tuple(pairs), halves)
 
 
 def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:

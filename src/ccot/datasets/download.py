@@ -1,7 +1,5 @@
 """Downloads: resumed after interruptions, checked, and moved into place when complete."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time
@@ -14,14 +12,9 @@ from urllib.request import Request, urlopen
 
 from ccot.persistence.atomic import NO_ROOM
 
-_CHUNK = 1 << 16
 # Status codes after which another attempt may succeed; other errors of the server are final.
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 _BEYOND_THE_END = 416
-
-
-class _TryAgainError(Exception):
-    """The error of one attempt."""
 
 
 def download(
@@ -40,24 +33,21 @@ def download(
     for attempt in range(n_tries):
         if attempt:
             time.sleep(delay * 2 ** (attempt - 1))
-        try:
-            _fetch_rest(url, part, timeout)
-            if (found := _md5(part)) != md5:
-                part.unlink()
-                raise _TryAgainError(f"the checksum of what arrived is {found}, not {md5}")
-        except _TryAgainError as failure:
-            reason = str(failure)
-            continue
-        os.replace(part, path)
-        return path
+        reason = _fetch_rest(url, part, timeout)
+        if not reason:
+            if (found := _md5(part)) == md5:
+                os.replace(part, path)
+                return path
+            part.unlink()
+            reason = f"the checksum of what arrived is {found}, not {md5}"
     raise OSError(
         f"could not download {url} in {n_tries} tries, the last time because {reason}. Try again "
         f"later (what has arrived is kept), or put the file at {path} yourself"
     )
 
 
-def _fetch_rest(url: str, part: Path, timeout: float) -> None:
-    """Append the missing bytes to ``part``."""
+def _fetch_rest(url: str, part: Path, timeout: float) -> str:
+    """Append the missing bytes to ``part``; return why some are missing still, "" if none are."""
     have = part.stat().st_size if part.exists() else 0
     request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     try:
@@ -66,16 +56,16 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
                 have = 0
             length = answer.headers.get("Content-Length")
             with part.open("ab" if have else "wb") as file:
-                while chunk := answer.read1(_CHUNK):  # what is there, not a full chunk
+                while chunk := answer.read1(1 << 16):  # what is there, not a full chunk
                     file.write(chunk)
                 arrived = file.tell()
     except HTTPError as error:
         if error.code == _BEYOND_THE_END:
             # Either the file is complete or it is another file; the checksum decides.
-            return
+            return ""
         if error.code not in _PASSING:
             raise OSError(f"{url} answers {error.code} {error.reason}") from error
-        raise _TryAgainError(f"the server answered {error.code} {error.reason}") from error
+        return f"the server answered {error.code} {error.reason}"
     except (OSError, HTTPException) as error:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise OSError(
@@ -83,9 +73,10 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
                 f"there is no room for {part} ({error.strerror}): make some, or choose another "
                 "folder; what has arrived is kept",
             ) from error
-        raise _TryAgainError(f"the connection failed ({error})") from error
+        return f"the connection failed ({error})"
     if length is not None and arrived < have + int(length):
-        raise _TryAgainError(f"the connection broke after {arrived} of {have + int(length)} bytes")
+        return f"the connection broke after {arrived} of {have + int(length)} bytes"
+    return ""
 
 
 def _md5(path: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +54,7 @@ def fetch_movielens_100k(data_home: str | os.PathLike[str] | None = None) -> Bun
     """
     home = Path(data_home) if data_home is not None else _default_home()
     try:
-        return _parsed(_reader(home))
+        return _parsed(_folder(home))
     except (ValueError, IndexError) as error:
         raise ValueError(
             f"the files of MovieLens-100K in {home} are damaged ({error}): put the original ones "
@@ -63,8 +62,13 @@ def fetch_movielens_100k(data_home: str | os.PathLike[str] | None = None) -> Bun
         ) from error
 
 
-def _parsed(lines: Callable[[str], list[str]]) -> Bunch:
-    """Return the set from the lines of its files."""
+def _parsed(folder: Path | zipfile.Path) -> Bunch:
+    """Return the set from its files."""
+
+    def lines(name: str) -> list[str]:
+        text = (folder / name).read_bytes().decode("latin-1")
+        return [line for line in text.splitlines() if line.strip()]
+
     user, movie, rating, _ = np.array([line.split("\t") for line in lines("u.data")], np.int64).T
     items = [line.split("|") for line in lines("u.item")]
     people = [line.split("|") for line in lines("u.user")]
@@ -87,20 +91,9 @@ def _default_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ccot"
 
 
-def _reader(home: Path) -> Callable[[str], list[str]]:
-    """Return a function that reads the lines of one of the files."""
+def _folder(home: Path) -> Path | zipfile.Path:
+    """Return the folder of the files, which may be in the archive."""
     for folder in (home, home / "ml-100k"):
         if all((folder / name).is_file() for name in _FILES):
-            return lambda name: _lines((folder / name).read_bytes())
-    archive = download(_URL, home / "ml-100k.zip", md5=_MD5)
-
-    def read(name: str) -> list[str]:
-        with zipfile.ZipFile(archive) as stored:
-            return _lines(stored.read(f"ml-100k/{name}"))
-
-    return read
-
-
-def _lines(content: bytes) -> list[str]:
-    """Return the lines of a text that are not empty; the files are in Latin-1."""
-    return [line for line in content.decode("latin-1").splitlines() if line.strip()]
+            return folder
+    return zipfile.Path(download(_URL, home / "ml-100k.zip", md5=_MD5), "ml-100k/")

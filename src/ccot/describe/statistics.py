@@ -1,7 +1,5 @@
 """Sums over groups of rows or columns, and what sets a group apart by them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said of a cluster: one column that sets it apart, all of them, and a short name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A first look at the library, ``ccot demo``: what is found in matrices that ship with it."""
 
-from __future__ import annotations
-
 import html
 import re
 import struct

@@ -1,7 +1,5 @@
 """The paper's study of MovieLens-100K, and what transport onto blocks makes of the same ratings."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import combinations
@@ -24,7 +22,6 @@ from ccot.runtime.run import Progress, no_progress
 from ccot.scalings.jumps import LEVEL, detect_jumps
 
 N_TITLES = 5
-_DRAWS = 500
 
 
 def run(
@@ -55,7 +52,7 @@ def fit_models(movies: Bunch, seed: int, quick: bool, progress: Progress) -> dic
     models: dict[str, Any] = {
         "CCOT-GW": CCOTGW(reg=1.0, loss="kl", detector="authors"),
         "CCOT-GW, cross-validated": CCOTGW(reg="cv", loss="kl", **common),
-        "CCOT": CCOT(reg="cv", sampling="uniform", n_samplings=32 if quick else _DRAWS, **common),
+        "CCOT": CCOT(reg="cv", sampling="uniform", n_samplings=32 if quick else 500, **common),
         "TransportCoclustering": TransportCoclustering(n_init=30, random_state=seed),
     }
     if quick:

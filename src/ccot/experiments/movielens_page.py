@@ -1,7 +1,5 @@
 """The page of the MovieLens study: figures, tables and plain statements, from its values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from ccot.experiments.tables import TEXTS, Table, worded_table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting import new_figure, plot_scalings
 
-_PAPER_MOVIE_CLUSTERS = 15
 _SIDES = "users", "movies"
 
 
@@ -130,7 +127,7 @@ def table_of_ends(study: dict[str, Any]) -> Table:
 
 def table_of_paper_titles(study: dict[str, Any]) -> Table:
     """Return where the titles of the paper are."""
-    clusters = {"first": 1, "last": _PAPER_MOVIE_CLUSTERS}
+    clusters = {"first": 1, "last": 15}
     rows = [
         (f"M{clusters[end]}", movie["title"], f"M{movie['cluster']}", str(movie["rank"]))
         for end, titles in study["paper_titles"].items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,25 +36,22 @@ class PrintedVote(CCOT):
     def _fit(self, rows: Any, run: Run) -> StepCoclustering:
         self._found: list[DrawPartitions] = []
 
-        def prepare(*arguments: Any, **options: Any) -> Any:
-            return _Recorded(DrawSolver.prepare(*arguments, **options), self._found)
+        def prepare(*arguments: Any) -> _Recorded:
+            return _Recorded(**vars(DrawSolver.prepare(*arguments)), found=self._found)
 
         return fit_ccot(rows, self._given(CCOTSettings), run, prepare)
 
 
-class _Recorded:
+@dataclass(frozen=True)
+class _Recorded(DrawSolver):
     """A solver that keeps the partitions of its draws."""
 
-    def __init__(self, solver: DrawSolver, found: list[DrawPartitions]) -> None:
-        self._solver, self._found = solver, found
+    found: list[DrawPartitions]
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._solver, name)
-
-    def partitions(self, *arguments: Any) -> DrawPartitions:
+    def partitions(self, draws: np.ndarray) -> DrawPartitions:
         """Solve draws, and keep what they found."""
-        self._found.append(self._solver.partitions(*arguments))
-        return self._found[-1]
+        self.found.append(super().partitions(draws))
+        return self.found[-1]
 
 
 def _mode(members: np.ndarray, labels: np.ndarray, n_points: int) -> np.ndarray:

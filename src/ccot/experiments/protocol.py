@@ -1,7 +1,5 @@
 """The tasks of the paper's comparison, and their trials, of which only the seconds vary."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The paper's own numbers, as printed there: tables 1 and 2, figure 2c, and titles of movies."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 

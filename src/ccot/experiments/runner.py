@@ -1,7 +1,5 @@
 """Runs tasks over processes and keeps every trial the moment it is finished."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

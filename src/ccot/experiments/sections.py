@@ -1,18 +1,25 @@
-"""Which tables and figures each part of the paper consists of, numbered as in its source."""
+"""Table 1, figures 1 and 2, and what each part of the paper consists of, numbered as there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ccot.estimators.ccot import CCOT
 from ccot.experiments import table2
-from ccot.experiments.figures import draw_blocks, draw_scalings
 from ccot.experiments.page import Section, write_sections
-from ccot.experiments.protocol import Protocol, Trial
+from ccot.experiments.protocol import DATA_SETS, OVERLAPS, Protocol, Trial, load_matrix
+from ccot.experiments.published import TABLE1
 from ccot.experiments.summary import Cell, summarise
-from ccot.experiments.table1 import make_table1
-from ccot.experiments.tables import TEXTS
+from ccot.experiments.tables import TEXTS, Table, worded_table
 from ccot.persistence.atomic import write_atomically
+from ccot.plotting import new_figure, plot_scalings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PARTS = ("table1", "table2", "figure1", "figure2")
 # Parts that rest on trials; the others need nothing but the matrices.
@@ -52,3 +59,57 @@ def _settings(protocol: Protocol, trials: Sequence[Trial]) -> list[str]:
     lines += [f"Versions: {versions}." for versions in dict.fromkeys(t.versions for t in trials)]
     commits = sorted({trial.commit for trial in trials if trial.commit})
     return [*lines, f"Commits: {', '.join(commits)}."] if commits else lines
+
+
+def make_table1() -> Table:
+    """Return the data sets, the paper's words beside the parameters used here."""
+    rows = []
+    for name in DATA_SETS:
+        paper = TABLE1[name]
+        printed = paper.overlapping, paper.proportions, paper.proportions
+        rows.append((f"{name}, paper", _product(paper.size), _product(paper.blocks), *printed))
+        first, *_ = sets = [load_matrix(name, overlap, 0) for overlap in OVERLAPS]
+        sigma = "σ " + " / ".join(f"{blocks.sigma:g}" for blocks in sets)
+        shares = _shares(first.row_proportions), _shares(first.column_proportions)
+        sizes = _product(first.data.shape), _product(first.block_means.shape)
+        rows.append((f"{name}, here", *sizes, sigma, *shares))
+    return worded_table("table1", rows, groups=2, overlaps=" / ".join(OVERLAPS))
+
+
+def _product(numbers: Sequence[int]) -> str:
+    return " × ".join(map(str, numbers))
+
+
+def _shares(proportions: np.ndarray) -> str:
+    if np.ptp(proportions) < 1e-12:
+        return "equal"
+    return " ".join(f"{share:g}".removeprefix("0") for share in proportions)
+
+
+def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> Figure:
+    """Draw matrices in the order of the true partitions, a row of panels for each overlap."""
+    names, size = ("D2", "D3", "D4"), (9, 3.2 * len(overlaps))
+    figure, axes = new_figure(len(overlaps), len(names), size=size, squeeze=False)
+    for row, overlap in zip(axes, overlaps, strict=True):
+        for panel, name in zip(row, names, strict=True):
+            truth = load_matrix(name, overlap, seed)
+            rows, columns = np.argsort(truth.row_labels), np.argsort(truth.column_labels)
+            panel.imshow(truth.data[rows][:, columns], aspect="auto", interpolation="nearest")
+            panel.set_title(f"{name}, σ = {truth.sigma:g}")
+            panel.set(xticks=[], yticks=[])
+        row[0].set_ylabel(overlap)
+    return figure
+
+
+def draw_scalings(
+    overlaps: Sequence[str] = OVERLAPS, seed: int = 0, n_samplings: int = 1000
+) -> Figure:
+    """Draw the sorted scalings of rows and columns of D3, a row of panels for each overlap."""
+    figure, axes = new_figure(len(overlaps), 2, size=(9, 3.4 * len(overlaps)), squeeze=False)
+    for row, overlap in zip(axes, overlaps, strict=True):
+        model = CCOT(n_samplings=n_samplings, sampling="uniform", random_state=seed)
+        plot_scalings(model.fit(load_matrix("D3", overlap, seed).data), row)
+        for panel, name in zip(row, "αβ", strict=True):
+            steps = panel.get_title().split(": ")[-1]
+            panel.set_title(f"{name}, {overlap}: {steps}")
+    return figure

@@ -1,7 +1,5 @@
 """Trials on disk: a journal, and the Parquet files of results and of times it is moved into."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -12,6 +10,7 @@ from typing import Any, BinaryIO, get_type_hints
 
 from ccot.experiments import protocol
 from ccot.experiments.protocol import OVERLAPS, Task, Trial
+from ccot.io.binary import check_installed
 from ccot.persistence.atomic import locked_folder, write_atomically
 
 JOURNAL, TRIALS, TIMINGS = "journal.jsonl", "trials.parquet", "timings.parquet"
@@ -138,11 +137,8 @@ def _column(pa: Any, name: str, hint: Any) -> Any:
 
 
 def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "trials are kept in Parquet files, which need pyarrow: pip install 'ccot[paper]'"
-        ) from error
+    check_installed("pyarrow", "trials are kept in Parquet files, which", "paper")
+    import pyarrow
+    import pyarrow.parquet
+
     return pyarrow

@@ -1,7 +1,5 @@
 """Trials in, cells of the comparison out: means, spreads, tests."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

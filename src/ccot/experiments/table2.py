@@ -1,7 +1,5 @@
 """Table 2 and what belongs to it, ours under the paper's: errors, tests, numbers found, times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any

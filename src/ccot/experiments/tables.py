@@ -1,7 +1,5 @@
 """A table, the languages it is written in, and the words of all tables of the paper."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -11,6 +11,7 @@ import numpy as np
 from ccot.coclustering import Partition
 from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.described import count as count
+from ccot.io.binary import check_installed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,12 +54,8 @@ def new_figure(
 
 def matplotlib_module(module: str) -> Any:
     """Return a module of matplotlib, or say how to install it."""
-    try:
-        return importlib.import_module(f"matplotlib.{module}")
-    except ImportError as error:
-        raise ImportError(
-            "figures need matplotlib, which is not installed: pip install 'ccot[report]'"
-        ) from error
+    check_installed("matplotlib", "figures", "report")
+    return importlib.import_module(f"matplotlib.{module}")
 
 
 def new_axes(n_columns: int, size: tuple[float, float]) -> Any:

@@ -74,9 +74,11 @@ def as_tracks(given: Any, number: int, side: str) -> dict[str, list[Any]]:
     """Return values to be shown as colours, by title."""
     if given is None:
         return {}
-    is_many = isinstance(given, Mapping) or hasattr(given, "columns")
-    tracks = given.items() if is_many else [(getattr(given, "name", None) or "", given)]
-    found = {str(title): list(values) for title, values in tracks}
+    if hasattr(given, "columns"):
+        given = {title: given[title] for title in given.columns}
+    elif not isinstance(given, Mapping):
+        given = {getattr(given, "name", None) or "": given}
+    found = {str(title): list(values) for title, values in given.items()}
     for title, values in found.items():
         if len(values) != number:
             raise ValueError(f"{len(values)} {side}_colors {title!r} for {number} {side}s")

@@ -1,7 +1,5 @@
 """Users and items by name."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """The arithmetic of ratings: how a co-clustering sees them, offsets, effects of blocks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ _N_INIT = 30
 _POSITIVE = [Interval(Real, 0, None, closed="left")]
 
 
+@dataclass(eq=False, repr=False)
 class BlockRecommender(VersionedPickle, BaseEstimator):
     r"""Predicted ratings and recommendations from the blocks of a co-clustering.
 
@@ -105,28 +107,16 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         "verbose": ["verbose", callable],
     }
 
-    def __init__(
-        self,
-        coclustering: Any = None,
-        *,
-        view: str = "zeros",
-        like: float | None = None,
-        user_shrinkage: float = 5.0,
-        item_shrinkage: float = 3.0,
-        block_shrinkage: float = 30.0,
-        liking_shrinkage: float = 10.0,
-        random_state: RandomState = None,
-        verbose: int | Progress = 0,
-    ):
-        self.coclustering = coclustering
-        self.view = view
-        self.like = like
-        self.user_shrinkage = user_shrinkage
-        self.item_shrinkage = item_shrinkage
-        self.block_shrinkage = block_shrinkage
-        self.liking_shrinkage = liking_shrinkage
-        self.random_state = random_state
-        self.verbose = verbose
+    coclustering: Any = None
+    _: KW_ONLY
+    view: str = "zeros"
+    like: float | None = None
+    user_shrinkage: float = 5.0
+    item_shrinkage: float = 3.0
+    block_shrinkage: float = 30.0
+    liking_shrinkage: float = 10.0
+    random_state: RandomState = None
+    verbose: int | Progress = 0
 
     def fit(
         self,

@@ -1,7 +1,5 @@
 """What the page shows, as plain values: a fitted estimator, and what readers add to it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Arrays as compact text: typed, deflated, in base64; the page's ``decode.js`` is the way back."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -23,7 +21,6 @@ _MAX_TABLE = 65_536
 # So many values, taken evenly, tell signs, and that there are too many different ones for a table.
 _ENOUGH = 2**18
 _PIECE = 2**18
-_ROUNDED_BITS = 12
 
 
 def pack_array(
@@ -161,7 +158,7 @@ def _single(values: np.ndarray) -> np.ndarray:
 def _rounded(values: np.ndarray) -> np.ndarray:
     """Return 32-bit floats, rounded to the leading bits of their mantissa."""
     singles = _single(values)
-    dropped = 24 - _ROUNDED_BITS
+    dropped = 12  # of 24 bits
     bits = singles.view(np.uint32)
     # Half of the last bit that stays; a carry goes into the exponent, where it belongs.
     bits += np.uint32(2 ** (dropped - 1))

@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ccot._version import __version__
 from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
-from ccot.io.frames import is_frame, table_from_frame
-from ccot.io.matrix import Table
+from ccot.estimators.tables import as_table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting._shared import PALETTE, SIDES
 from ccot.recommend.ratings import see
@@ -189,11 +188,8 @@ def _seen(
 def _numbers_shown(model: Any, matrix: Any) -> tuple[Any, bool]:
     """Return the matrix, or the numbers that stand for a table's words, and whether it was one."""
     preparation = getattr(model, "preparation_", None)
-    if isinstance(preparation, TablePreparation):
-        if is_frame(matrix):
-            matrix = table_from_frame(matrix)
-        if isinstance(matrix, Table):
-            return preparation.shown_values(matrix), True
+    if isinstance(preparation, TablePreparation) and (table := as_table(matrix)) is not None:
+        return preparation.shown_values(table), True
     return matrix, False
 
 

@@ -1,7 +1,5 @@
 """In words: how the numbers of clusters came about, and what should make a reader doubt them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Algorithm 1 of the paper, CCOT, for a matrix in memory: squares are drawn, solved, and vote."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings

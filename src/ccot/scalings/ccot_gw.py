@@ -1,7 +1,5 @@
 """Algorithm 2 of the paper, CCOT-GW."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

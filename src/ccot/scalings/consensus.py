@@ -1,7 +1,5 @@
 """From the labels of many draws to one vote: the number found most often wins, then labels."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Norms only rescale the Gibbs kernel: the solver sees the product, its scalings get them afterwards.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

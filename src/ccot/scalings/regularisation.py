@@ -3,8 +3,6 @@
 The score is shared information in nats, corrected for chance: of equals, the finer has more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

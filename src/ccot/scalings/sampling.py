@@ -3,8 +3,6 @@
 Many draws cost less as crossings, which take each strip of rows from one of two squares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

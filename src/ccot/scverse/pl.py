@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ccot.estimators.transport import TransportCoclustering
+from ccot.io.binary import check_installed
 from ccot.plotting import plot_blocks
 from ccot.runtime.types import Matrix, is_sparse
 from ccot.scverse.counts import clustered_counts
@@ -73,8 +73,7 @@ def dotplot(
     None, dict or scanpy.pl.DotPlot
         What ``scanpy.pl.dotplot`` returns.
     """
-    if find_spec("scanpy") is None:
-        raise ImportError("a dot plot needs scanpy: pip install 'ccot[scverse]'")
+    check_installed("scanpy", "dot plots", "scverse")
     import anndata
 
     genes = top_genes(adata, key, n_genes, markers)

@@ -1,7 +1,5 @@
 """The suite of automatic numbers: real matrices with row classes, and rivals that find how many."""
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -24,7 +22,6 @@ from ccot.experiments.bench.rivals import Job, Rival, fit_transport, without_neg
 
 # Libraries of rivals are imported where they are used: types are checked without them, too.
 _NUMBERS = range(2, 21)
-_N_VECTORS, _SILHOUETTE_ROWS = 50, 2000
 _TAU_STARTS, _TAU_SWEEPS = 10, 100
 
 
@@ -95,7 +92,7 @@ def automatic_rivals() -> dict[str, Rival]:
 def _vectors(matrix: Any) -> np.ndarray:
     """Return leading singular vectors of counts as TF-IDF, of the rest as standardised columns."""
     prepare = TfidfTransformer() if sp.issparse(matrix) else StandardScaler()
-    n_vectors = min(_N_VECTORS, min(matrix.shape) - 1)
+    n_vectors = min(50, min(matrix.shape) - 1)
     return TruncatedSVD(n_vectors, random_state=0).fit_transform(prepare.fit_transform(matrix))
 
 
@@ -103,7 +100,7 @@ def _k_means(job: Job) -> Any:
     points = _vectors(job.matrix)
     numbers = [number for number in _NUMBERS if number < len(points)]
     found = [KMeans(k, n_init=3, random_state=job.seed).fit_predict(points) for k in numbers]
-    few = {"sample_size": min(_SILHOUETTE_ROWS, len(points)), "random_state": 0}
+    few = {"sample_size": min(2000, len(points)), "random_state": 0}
     best = int(np.argmax([silhouette_score(points, labels, **few) for labels in found]))
     return found[best], None
 

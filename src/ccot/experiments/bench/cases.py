@@ -1,7 +1,5 @@
 """What the suite fits: planted blocks, of the paper's sizes and growing along one axis each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

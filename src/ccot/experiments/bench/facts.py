@@ -1,7 +1,5 @@
 """The machine, the versions and the commit that a measurement belongs to."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

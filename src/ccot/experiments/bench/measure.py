@@ -1,7 +1,5 @@
 """One fit in a process of its own, with one thread: time, peak memory, error."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import math

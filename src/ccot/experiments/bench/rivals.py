@@ -1,7 +1,5 @@
 """Who takes part: our estimators, POT, scikit-learn, CGC, sparsebm and the paper's rivals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """One run of the suite: every case, every rival, in turns, and a file that keeps what was seen."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +15,6 @@ from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import Rival, rivals
 from ccot.persistence.atomic import write_atomically
 from ccot.runtime.run import Progress, counted, no_progress
-
-DONE = "done"
 
 
 @dataclass(frozen=True)
@@ -142,7 +138,7 @@ def _take_turns(
                 seen = {"status": out_of_race[key]}
             else:
                 seen = measure(case, rival, seed, profile.limits)
-                if seen["status"] != DONE:
+                if seen["status"] != "done":
                     out_of_race[key] = f"not asked: {seen['status']} at {case.name}"
             yield {"case": case.name, "rival": rival.name, "seed": seed, "repeat": repeat} | seen
 

@@ -1,7 +1,5 @@
 """What a run of the suite amounts to: medians of cells, ratios, and exponents of growth."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
