@@ -28,7 +28,7 @@ from ccot.persistence.digest import digest
 from ccot.runtime.backends import as_device_csr
 from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.types import Matrix
-from ccot.sources import RowSource, TableParts, as_source, is_source
+from ccot.sources import TableParts, as_source, is_source
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
