@@ -1,7 +1,5 @@
 """What a fit returns: two partitions, how sure they are, and the places of unseen points."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Products of matrices and entries gone over one by one are counted from the shape
 takes is measured on the spot. Numbers of iterations are taken to be what simulated blocks need.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

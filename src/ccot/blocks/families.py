@@ -3,8 +3,6 @@
 Blocks of values ``total`` over ``exposure`` hold ``total * natural - exposure * cumulant`` nats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Greedy merges on the table of block statistics, down to a single block."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where unseen rows and columns go, and how likely they are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

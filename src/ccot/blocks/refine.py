@@ -1,7 +1,5 @@
 """Splits and merges of clusters: kept while a criterion improves, or until a number is met."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Leading singular vectors, and what of them is signal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

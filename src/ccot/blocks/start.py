@@ -1,7 +1,5 @@
 """Where to start: fine clusters of rows and columns from leading singular vectors."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ Marginals of clusters are free and learned (semi-relaxed transport), so each pla
 balanced, they are equal and Sinkhorn scalings share points out. At temperature 0 plans are hard.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

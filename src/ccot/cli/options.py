@@ -1,7 +1,5 @@
 """Options that several commands share; no library that commands need is loaded here."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -97,14 +95,14 @@ class Reading:
         given = {name: getattr(self, name) for name in usual if name not in ("drop", "by_row")}
         return {name: given[name] for name in given if (given[name] != usual[name]) == is_said}
 
-    def as_before(self, fitted: Any) -> Reading:
+    def as_before(self, fitted: Any) -> "Reading":
         """Return the same and, where nothing is said, what was said of the file of a model."""
         before = getattr(fitted, "_file_options", {})
         silent = self.told(is_said=False).keys() - {"index_col"}
         kept = {name: before[name] for name in silent & before.keys()}
         return replace(self, **{n: v for n, v in kept.items() if isinstance(v, str | bool)})
 
-    def as_whole(self, refusal: str) -> Reading:
+    def as_whole(self, refusal: str) -> "Reading":
         """Return the same, but never row by row; that is refused if it was asked for."""
         if self.by_row:
             raise typer.BadParameter(refusal)

@@ -1,7 +1,5 @@
 """What estimators say about their clusters: in words, as a frame, and in notebooks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Fitted estimators in a file and back, without running code from it."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from importlib import import_module

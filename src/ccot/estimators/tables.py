@@ -182,7 +182,7 @@ class TableInput(InductiveCoclustering):
             self._name(column_names, row_names)
             return self._check_device(on_device)
         table = as_table(X)
-        if not getattr(getattr(X, "columns", None), "is_unique", True):
+        if hasattr(X, "iloc") and not X.columns.is_unique:
             X = table  # in which a second column of a name has another
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names

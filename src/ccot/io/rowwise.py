@@ -1,7 +1,5 @@
 """Spreadsheets, JSON records and tables of SQLite, as rows of cells that are text."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

@@ -28,7 +28,7 @@ from ccot.io.mixed import GrowingColumn, as_table, finish, gather, settle
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
 # Cells between checks of memory, and of a part of a table.
-_CELLS_BETWEEN_CHECKS, _PART_CELLS = 2**9, 2**20
+_CELLS_BETWEEN_CHECKS, _PART_CELLS = 2**9, 2**18
 # A name as Python keeps it while a table is read, however short; and a column that may hold words,
 # its title and the cell at hand.
 _NAME_BYTES, _COLUMN_BYTES = 90, 500

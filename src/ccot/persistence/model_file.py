@@ -4,8 +4,6 @@ Only classes that the reader names come back as such. Members are stored, not co
 can unfold to more than its size.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

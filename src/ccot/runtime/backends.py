@@ -1,7 +1,5 @@
 """Where arrays live and in what chunks they travel; with ``device_csr``, what knows PyTorch."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Sparse matrices on a device: CSR tensors of PyTorch, and what is done to them there."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from functools import cache

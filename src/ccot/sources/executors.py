@@ -1,7 +1,5 @@
 """Workers that read the rows of a source: threads of this process, or a Dask cluster."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
