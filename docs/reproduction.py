@@ -123,14 +123,10 @@ def rerun() -> str:
     result = load("rerun")
     cells = result["cells"]
     total, same = (sum(cell[key] for cell in cells) for key in ("rerun", "same"))
-    changed = [
-        f"{cell['method']} ({cell['same']} of {cell['rerun']})"
-        for cell in cells
-        if cell["same"] < cell["rerun"]
-    ]
+    changed = {c["method"]: f"{c['same']} of {c['rerun']}" for c in cells if c["same"] < c["rerun"]}
     told = (
-        f" Not all trials did of {', '.join(changed)}: what this page says of it was measured with "
-        "earlier code."
+        f" Not all did of {', '.join(f'{name} ({count})' for name, count in changed.items())}: "
+        f"what this page says of {', '.join(changed)} was measured with earlier code."
     )
     note = (
         f"{same} of {total} stored trials, chosen at random among {len(cells)} methods and their "

@@ -68,7 +68,7 @@ def test_the_page_says_which_trials_do_not_come_out_again(made_up, monkeypatch):
     cells = [{"method": "DKM", "rerun": 3, "same": 3}, {"method": "NMF", "rerun": 3, "same": 1}]
     monkeypatch.setattr(made_up, "load", lambda name: {"facts": facts, "cells": cells})
     assert "4 of 6 stored trials" in made_up.rerun()
-    assert "Not all trials did of NMF (1 of 3): what this page says of it" in made_up.rerun()
+    assert "Not all did of NMF (1 of 3): what this page says of NMF was" in made_up.rerun()
     cells.pop()
     assert "Not all" not in made_up.rerun()
 
