@@ -1,9 +1,7 @@
 """A matrix prepared for one family, and its co-clusterings: totals and exposures of blocks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +37,7 @@ class BlockProblem:
         """Where profiles are made."""
         return self.axes[0].on_device.backend
 
-    def on_host(self) -> BlockProblem:
+    def on_host(self) -> Self:
         """Return the problem without copies on a device."""
         rows, columns = (replace(axis_view, copy=None) for axis_view in self.axes)
         return replace(self, axes=(rows, columns))
@@ -56,7 +54,7 @@ class BlockProblem:
         """Return totals and exposures of the blocks of a co-clustering, hard or soft."""
         return self.axes[0].profiles(column_labels, shape[1]).blocks(row_labels, shape[0])
 
-    def with_dispersion(self, dispersion: float) -> BlockProblem:
+    def with_dispersion(self, dispersion: float) -> Self:
         """Return the same problem with another dispersion."""
         return replace(self, dispersion=float(dispersion))
 
@@ -142,7 +140,7 @@ class Blocks:
         """Return totals and exposures with the clusters of a side as rows."""
         return (self.total.T, self.exposure.T) if axis else (self.total, self.exposure)
 
-    def merged(self, rows: np.ndarray, columns: np.ndarray) -> Blocks:
+    def merged(self, rows: np.ndarray, columns: np.ndarray) -> Self:
         """Return coarser blocks, given the coarse cluster of every cluster of both sides."""
         shape = int(rows.max()) + 1, int(columns.max()) + 1
         total, exposure = (

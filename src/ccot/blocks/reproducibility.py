@@ -3,12 +3,11 @@
 Rows are clustered by random halves of the columns and vice versa; both may find a cluster.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,7 +76,7 @@ class Halves:
             if int(k) in jumps
         }
 
-    def weighed(self, scores: Mapping[int, float]) -> Halves:
+    def weighed(self, scores: Mapping[int, float]) -> Self:
         """Return the same with the plausibility of every number, which grows with its score."""
         logits = [SHARPNESS * scores.get(int(k), -np.inf) for k in self.numbers]
         return replace(self, plausibility=softmax(logits))

@@ -1,12 +1,10 @@
 """TransportCoclustering: robust co-clustering by transport onto blocks."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -187,7 +185,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     def _allow_nan(self) -> bool:
         return self.family in ("auto", "gaussian")
 
-    def fit(self, X: Any, y: Any = None) -> TransportCoclustering:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Co-cluster a matrix or a table.
 
         Parameters

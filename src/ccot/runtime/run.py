@@ -1,13 +1,11 @@
 """What a fit is given beside data and settings: random numbers, progress, a checkpoint, workers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Integral
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -113,6 +111,6 @@ class Run:
 
         yield from self.checkpoint.series(name, len(items), rest)
 
-    def quiet(self, rng: np.random.Generator | None = None) -> Run:
+    def quiet(self, rng: np.random.Generator | None = None) -> Self:
         """Return a run for a small part of the work: no progress, nothing kept."""
         return replace(self, rng=rng or self.rng, progress=no_progress, checkpoint=NO_CHECKPOINT)

@@ -1,14 +1,12 @@
 """What every source of rows is; rows in memory, and rows made when they are asked for."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import accumulate, islice, pairwise
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -85,7 +83,7 @@ class RowSource(ABC):
         written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
         return " ".join([str(self.shape), *ends, *written])
 
-    def transposed(self) -> RowSource:
+    def transposed(self) -> Self:
         """Return the source of the columns, where they can be read as well as the rows."""
         wide = f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]})"
         raise ValueError(f"{wide} and is read row by row: store it transposed, and fit that")
@@ -187,7 +185,7 @@ class ArraySource(RowSource):
         """Return a checksum of the array."""
         return digest(self.array)
 
-    def transposed(self) -> ArraySource:
+    def transposed(self) -> Self:
         """Return the source of the columns."""
         return ArraySource(self.array.T)
 
