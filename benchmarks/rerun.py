@@ -16,8 +16,7 @@ from pathlib import Path
 from benchmarks.paper import FOLDER
 from benchmarks.record import store
 from ccot.experiments.protocol import Trial
-from ccot.experiments.runner import run_tasks
-from ccot.experiments.store import MEASURED, load_trials
+from ccot.experiments.store import MEASURED, load_trials, run_tasks
 
 
 def choose(trials: Sequence[Trial], number: int, seed: int) -> list[Trial]:

@@ -90,11 +90,10 @@ class Halves:
         step = -(-len(labels) // _COMPARED)
         own, others = labels[::step].astype(np.int64), self.labels[..., ::step]
         n_own, n_others = int(own.max()) + 1, int(others.max()) + 1
-        first = np.arange(others[..., 0].size).reshape(*others.shape[:2], 1) * n_own * n_others
-        cells = first + own * n_others + others
-        size = others[..., 0].size * n_own * n_others
-        joint = np.bincount(cells.ravel(), minlength=size) / len(own)
-        joint = joint.reshape(*others.shape[:2], n_own, n_others)
+        shape = (*others.shape[:2], n_own, n_others)
+        first = np.arange(others[..., 0].size).reshape(*shape[:2], 1) * n_own * n_others
+        cells = (first + own * n_others + others).ravel()
+        joint = np.bincount(cells, minlength=np.prod(shape)).reshape(shape) / len(own)
         both, fitted, half = (
             entr(joint.sum(axis=margin, keepdims=True)).sum(axis=(2, 3)) for margin in ((), 3, 2)
         )

@@ -62,13 +62,11 @@ def fit_block_source(
     # holds all rows.
     views = found.views[:1] if found.views[1] is found.views[0] else found.views
     one_pass = partial(_sweep, source, found, run)
-    limits = settings.max_passes, _TOL
-    if settings.max_passes is None:
-        limits = settings.max_iter, settings.tol
+    full, most = settings.max_passes is None, settings.max_passes or settings.max_iter
     for swept in run.checkpoint.loop("pass", Sweep((*views, found.finest)), one_pass):
         share = swept.share_moved
         run.progress(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.2%} moved")
-        if swept.n_passes == limits[0] or share <= limits[1]:
+        if swept.n_passes == most or share <= (settings.tol if full else _TOL):
             break
     return replace(_collect(found, swept), family_reason=reason)
 

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from ccot.io.binary import read_header
 from ccot.io.matrix import check_sparse, held_limit
 from ccot.persistence.atomic import write_atomically
-from ccot.persistence.errors import ModelFileError as ModelFileError
+from ccot.persistence.registry import ModelFileError as ModelFileError
 from ccot.persistence.registry import upgraded
 
 StrPath: TypeAlias = str | os.PathLike[str]

@@ -1,7 +1,5 @@
 """Rows of a Dask array, worked on by the workers that hold them; any task can be run again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,14 +12,6 @@ from ccot.runtime.run import Progress, counted, no_progress
 from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource
 from ccot.sources.base import add_up, checked_rows, split_by_part, stack_rows, sum_in_tree
-
-
-def get_dask_executor(source: DaskSource, progress: Progress = no_progress) -> DaskExecutor | None:
-    """Return the cluster whose client is active; None: there is none."""
-    from distributed import default_client
-
-    with suppress(ValueError):
-        return DaskExecutor(source, default_client(), progress)
 
 
 @dataclass
@@ -82,6 +72,14 @@ class DaskExecutor:
         """Yield answers in order; each is let go of when taken: neither side keeps them all."""
         for _ in counted(range(len(futures)), "parts read", self.progress):
             yield futures.pop(0).result()
+
+
+def get_dask_executor(source: DaskSource, progress: Progress = no_progress) -> DaskExecutor | None:
+    """Return the cluster whose client is active; None: there is none."""
+    from distributed import default_client
+
+    with suppress(ValueError):
+        return DaskExecutor(source, default_client(), progress)
 
 
 def _pick(block: Matrix, within: np.ndarray, first: int, allow_nan: bool) -> Matrix:
