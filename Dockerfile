@@ -16,7 +16,7 @@ RUN python -m venv /opt/tools && python -m venv /opt/ccot \
         -r requirements/release.txt \
     && /opt/ccot/bin/pip install --no-cache-dir --require-hashes --only-binary :all: \
         -r requirements/serve.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN /opt/tools/bin/python -m hatchling build --target wheel \
     && /opt/ccot/bin/pip install --no-cache-dir --no-deps dist/*.whl \

@@ -1,12 +1,13 @@
 """Weight of an installation: ``python -m benchmarks.install`` fills empty environments.
 
-Stored are seconds of ``pip install`` of the wheel (nothing cached, so the network counts), least of
-three, bytes on the disk of every package, and seconds of ``import ccot`` and of ``ccot --version``,
-least of five.
+Stored are seconds of ``pip install`` of the wheel, on the clock (nothing cached, so the network
+counts) and of processor time, least of three, bytes on the disk of every package, and seconds of
+processor time of ``import ccot`` and of ``ccot --version``, least of five.
 """
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -35,10 +36,21 @@ def run(*command: object) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def seconds(*command: object) -> float:
-    start = time.perf_counter()
+def seconds(*command: object) -> tuple[float, float]:
+    """Return how long a command takes, on the clock and of processor time."""
+    start, used = time.perf_counter(), processor_seconds()
     run(*command)
-    return time.perf_counter() - start
+    return time.perf_counter() - start, processor_seconds() - used
+
+
+def processor_seconds() -> float:
+    """Return what the processes that this one started, and that have ended, have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def least(times: int, *command: object) -> float:
+    return round(min(seconds(*command)[1] for _ in range(times)), 3)
 
 
 def build(folder: Path) -> Path:
@@ -47,7 +59,7 @@ def build(folder: Path) -> Path:
     return wheel
 
 
-def install(wheel: Path, extra: str, folder: Path) -> float:
+def install(wheel: Path, extra: str, folder: Path) -> tuple[float, float]:
     venv.create(folder, clear=True)
     wanted = f"{wheel}[{extra}]" if extra else wheel
     pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install")
@@ -56,21 +68,20 @@ def install(wheel: Path, extra: str, folder: Path) -> float:
 
 def weigh(wheel: Path, extra: str, folder: Path, times: int) -> dict:
     python = folder / "bin" / "python"
-    installed = min(install(wheel, extra, folder) for _ in range(times))
+    clock, processor = zip(*(install(wheel, extra, folder) for _ in range(times)), strict=True)
     sizes = {name: size for name, size in json.loads(run(python, "-c", WEIGH)).items() if size}
     return {
         "extra": extra,
-        "seconds": round(installed, 1),
+        "seconds": round(min(clock), 1),
+        "processor_seconds": round(min(processor), 1),
         "packages": len(sizes),
         "megabytes": round(sum(sizes.values()) / 1e6, 1),
         "megabytes_of": {
             name: round(size / 1e6, 1)
             for name, size in sorted(sizes.items(), key=lambda it: -it[1])
         },
-        "seconds_to_import": round(min(seconds(python, "-c", "import ccot") for _ in range(5)), 3),
-        "seconds_of_version": round(
-            min(seconds(folder / "bin" / "ccot", "--version") for _ in range(5)), 3
-        ),
+        "seconds_to_import": least(5, python, "-c", "import ccot"),
+        "seconds_of_version": least(5, folder / "bin" / "ccot", "--version"),
     }
 
 

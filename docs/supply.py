@@ -29,16 +29,43 @@ def weight() -> str:
         largest = [f"{it} {size:.0f}" for it, size in list(one["megabytes_of"].items())[:4]]
         rows.append(
             [name, str(one["packages"]), f"{one['megabytes']:.0f}", ", ".join(largest),
-             f"{one['seconds']:.0f}"]
+             f"{one['seconds']:.0f}", f"{one['processor_seconds']:.0f}",
+             f"{one['seconds_to_import']:.2f}", f"{one['seconds_of_version']:.2f}"]
         )  # fmt: skip
     facts = result["facts"]
     note = (
-        f"Into an empty environment, nothing cached; seconds with download, on {facts['cores']} "
-        f"cores shared with others (load {facts['load']:.0f}). The wheel of ccot itself has "
-        f"{result['wheel_kilobytes']} kB."
+        f"Into an empty environment, nothing cached; seconds with download on the clock, on "
+        f"{facts['cores']} cores shared with others (load {facts['load']:.0f}); all others of "
+        f"processor time. The wheel of ccot itself has {result['wheel_kilobytes']} kB."
     )
-    heads = ["installed", "packages", "MB on the disk", "the largest", "seconds"]
+    heads = ["installed", "packages", "MB on the disk", "the largest", "seconds",
+             "of processor time", "`import ccot`", "`ccot --version`"]  # fmt: skip
     return table(heads, rows) + source("install", result, note)
 
 
-TABLES: dict[str, Callable[[], str]] = {"licences": licences, "weight": weight}
+def pythons() -> str:
+    """Counts of the fast tests on each Python, and how many parts of them were run."""
+    result = load("pythons")
+    kinds: dict[tuple[str, str], list[dict]] = {}
+    for one in result["rows"]:
+        name = one["python"] + (", free-threaded" if one["free_threaded"] else "")
+        around = ", ".join(f"{it} {at}" for it, at in one["versions"].items())
+        kinds.setdefault((name, f"{one['packages']}: {around}"), []).append(one)
+    rows = [
+        [*kind, f"{len(seen)} of {result['parts']}",
+         *(f"{sum(one[it] for one in seen):,}" for it in ("passed", "skipped", "failed"))]
+        for kind, seen in kinds.items()
+    ]  # fmt: skip
+    note = (
+        f"The fast tests, folder by folder, on {result['facts']['system']}. Tests are skipped "
+        "where there is no browser or GPU."
+    )
+    heads = ["Python", "packages", "folders run", "passed", "skipped", "failed"]
+    return table(heads, rows) + source("pythons", result, note, result["rows"])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "licences": licences,
+    "pythons": pythons,
+    "weight": weight,
+}

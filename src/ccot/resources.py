@@ -70,7 +70,7 @@ def estimate_resources(
     n_samplings, n_support, kernel_rank, exact_refinement, n_jobs
         As the estimators have them.
     out_of_core : bool, default=False
-        The matrix is read row by row, not held.
+        The matrix is read row by row, not held; ``max_passes`` is as by default.
 
     Returns
     -------

@@ -573,7 +573,8 @@ def test_gzipped_text_beyond_the_limit_is_refused_in_bounded_memory(tmp_path, sm
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < small_limit / 2  # it is counted before any of it is kept
+    # It is counted before any of it is kept; Python 3.14 reads by larger buffers than 3.11.
+    assert peak < small_limit
 
 
 def test_text_of_less_than_100_times_has_a_limit_too(tmp_path, small_limit, monkeypatch):
@@ -606,6 +607,14 @@ def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path,
     refused(path, "a table of 2000 records and 2000 keys would take 3.2e\\+07 bytes")
 
 
+def test_halves_of_characters_are_refused_where_they_are_read(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('[{"a": 1, "b": 2}, {"a": 3, "b\\ud800": 4}]')
+    refused(path, "record 2 is no JSON .*surrogates")
+    path.write_text('[{"a": 1, "\\ud83d\\ude00": 2}, {"a": 3, "\\ud83d\\ude00": 4}]')
+    assert read_matrix(path).column_names == ("a", "\U0001f600")
+
+
 def test_database_of_which_sqlite_says_that_memory_is_lacking(tmp_path):
     """It has 1024 bytes, and SQLite takes no memory for it."""
     head = bytes.fromhex(
@@ -623,7 +632,8 @@ def test_database_of_which_sqlite_says_that_memory_is_lacking(tmp_path):
     path = tmp_path / "a.sqlite"
     page = (b"SQLite format 3\0" + head).ljust(315, b"\0") + cell
     path.write_bytes(page.ljust(1024, b"\0"))
-    refused(path, "no readable SQLite file .*header is damaged")
+    # SQLite 3.40 says that memory is lacking, later ones say what is wrong.
+    refused(path, "no readable SQLite file .*(header is damaged|image is malformed)")
     assert list(tmp_path.iterdir()) == [path]
 
 

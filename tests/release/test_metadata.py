@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import ccot
+from hatch_build import with_addresses
 from tests.conftest import PROJECT
 from tools import changelog, metadata
 
@@ -94,6 +95,17 @@ def test_there_is_one_address_and_no_registry():
         for pattern in (HOSTS, FOLDERS):
             other += [(path.name, found[0]) for found in [pattern.search(text)] if found]
     assert not other
+
+
+def test_description_on_an_index_has_addresses_in_place_of_paths():
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    page = with_addresses(readme, NEW, "0.1.0")
+    targets = re.findall(r"\]\(([^)#]+)", page)
+    ours = [target.split("/v0.1.0/") for target in targets if target.startswith(NEW)]
+    assert len(ours) == len(targets) > 20
+    assert {start for start, _ in ours} == {f"{NEW}/blob", f"{NEW}/raw"}
+    assert all((PROJECT / path).is_file() for _, path in ours)
+    assert f"{NEW}/blob/main/LICENSE" in with_addresses(readme, NEW, "0.2.0.dev0")
 
 
 def test_an_owner_moves_the_project_in_one_step(tmp_path):

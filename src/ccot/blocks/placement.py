@@ -126,5 +126,5 @@ def place_side(
         natural=natural,
         cumulant=cumulant,
         noise=problem.noise(*table),
-        marginal=log_marginal(own, shape[axis]),
+        marginal=to_numpy(log_marginal(own, shape[axis])),
     )

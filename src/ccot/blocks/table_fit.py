@@ -14,7 +14,7 @@ from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.problem import Blocks, information
 from ccot.blocks.select import led_by
-from ccot.blocks.start import segment
+from ccot.blocks.start import draw_seed, segment
 from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
 from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence
 from ccot.blocks.tables import TablePreparation
@@ -111,7 +111,7 @@ def _starts(
     n_init = settings.n_init or int(np.clip(1.6e6 / max(scores.size, 1), 3, 8))
 
     def start() -> Blocks:
-        cut = make_table_blocks(problem, segment(scores, run.rng))
+        cut = make_table_blocks(problem, segment(scores, draw_seed(scores, run.rng)))
         return table_problem.move_rows(problem, cut, _FINE_SWEEPS, _TOL)
 
     rounds = counted(range(n_init), "starts", run.progress)

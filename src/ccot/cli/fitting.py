@@ -177,17 +177,15 @@ def _fit(model: Any, table: NamedMatrix, progress: ConsoleProgress, jobs: int | 
     with progress.step("fitting") as step, limit, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # What sets clusters apart is told by names: looked for once, when those are known.
-        to_describe: list[Any] = []
-        model._keep_portraits = to_describe.append
+        model._waits_for_names = True
         model.set_params(verbose=step).fit(inputs.fitted_values(model, table))
-    del model._keep_portraits
+    del model._waits_for_names
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
     if table.column_names is not None and not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.array(table.column_names, dtype=object)
     if table.row_names is not None:
         model.row_names_in_ = np.array(table.row_names, dtype=object)
-    model._keep_portraits(*to_describe)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))
 

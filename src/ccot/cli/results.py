@@ -31,8 +31,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
     """Make a folder to write into, which takes the place of another at the end, all at once."""
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"{out} is a file: pass another --out")
+    if os.path.lexists(out) and not out.is_dir():
+        raise ValueError(f"{out} is no folder, or a link that leads to none: pass another --out")
     given, out = out, out.resolve()
     # A mount point, and a folder that the working folder is in: only their files can be replaced.
     fixed = out.is_dir() and (os.path.ismount(out) or Path.cwd().is_relative_to(out))
@@ -156,7 +156,7 @@ def _replace_files(staged: Path, out: Path) -> None:
 @contextmanager
 def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]) -> Iterator[Path]:
     """Keep the pieces of a fit until its results are written, and say so if they never are."""
-    kept = out.parent / f"{out.resolve().name}.checkpoint"
+    kept = out.parent / f"{Path(os.path.realpath(out)).name}.checkpoint"
     if kept.exists():
         # A fit that is still under way is not to be resumed.
         with locked_folder(kept):

@@ -28,7 +28,7 @@ from ccot.persistence.digest import digest
 from ccot.runtime.backends import as_device_csr
 from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.types import Matrix
-from ccot.sources import TableParts, as_source
+from ccot.sources import TableParts, as_source, is_source
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
@@ -70,7 +70,8 @@ def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
     """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
     if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
         return X, None, None
-    values = X.X if as_device_csr(X.X) is not None else from_anndata(X).values
+    as_it_is = is_source(X.X) or as_device_csr(X.X) is not None
+    values = X.X if as_it_is else from_anndata(X).values
     return values, list(X.var_names), list(X.obs_names)
 
 
@@ -172,6 +173,10 @@ class TableInput(InductiveCoclustering):
     def _check_rows(self, X: Any) -> Matrix | TableData:
         """Return a matrix, or a table where columns differ in unit or kind."""
         X, column_names, row_names = unpack_anndata(X)
+        if column_names is not None and is_source(X):
+            rows = self._check_source(X)
+            self._name(column_names, row_names)
+            return rows
         on_device = as_device_csr(X)
         if on_device is not None:
             self._name(column_names, row_names)
@@ -267,10 +272,10 @@ class TableInput(InductiveCoclustering):
         if rows is not None:
             self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
 
-    def _keep_portraits(self, matrix: Any):
-        """Keep what sets the clusters apart; a table is described by its levels and numbers."""
+    def _describe_fitted(self, matrix: Any) -> Any:
+        """Return what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
-            return super()._keep_portraits(matrix)
+            return super()._describe_fitted(matrix)
         values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
         row_labels, row_names = self.row_labels_, self._row_names()
@@ -290,15 +295,15 @@ class TableInput(InductiveCoclustering):
             Portrait(len(own), "", each, tuple(own[:TOP].tolist()))
             for own, each in zip(members, traits, strict=True)
         )
-        self._kept_portraits = rows, tuple(described)
-        return self
+        return rows, tuple(described)
 
     def _say(self, what: str, X: Any) -> np.ndarray:
-        """Return what the placement of rows says of new ones; a file is read in parts."""
+        """Return what the placement of rows says of new ones; what is not held is read in parts."""
         check_is_fitted(self)
+        matrix = X.X if hasattr(X, "obs_names") else None
         say, is_table = super()._say, isinstance(self._coclustering.row.placement, TablePlacement)
         table = as_parts(X, self.column_kinds) if is_table else None
-        parts = [X] if table is None else table.parts()
+        parts = [matrix if is_source(matrix) else X] if table is None else table.parts()
         return np.concatenate([say(what, part) for part in parts])
 
     def _check_new_rows(self, X: Any) -> Any:

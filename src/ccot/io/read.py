@@ -203,6 +203,8 @@ def read_any(
     tell = progress or (lambda share: None)
     if str(source) != "-":
         return _read_file(Path(source), str(source), options, tell)
+    if sys.stdin is None:
+        raise InputError("the standard input is closed: pipe the data into it, or pass a file")
     stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
     if _kind(stream.peek(_START)[:_START]) is None:
         return _read_lines(stream, "-", options, lambda: None)

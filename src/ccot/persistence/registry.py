@@ -11,6 +11,10 @@ _FORMER: dict[str, type] = {}
 _UPGRADES: dict[type, Upgrade] = {}
 
 
+class ModelFileError(ValueError):
+    """A model file that cannot be read, or a model that cannot be written."""
+
+
 def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:
     """Let a class be written to files, and be read by former names, its fields by ``upgrade``."""
 
