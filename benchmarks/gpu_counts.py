@@ -56,7 +56,7 @@ PHASES = {
     "cuts, splits and merges": (fitting, "_fit_by_icl"),
     "cuts": (fitting, "_fit_by_cut"),
     "assignment, confidence, block means": (fitting, "finish"),
-    "portraits": (transport.TransportCoclustering, "_keep_portraits"),
+    "what descriptions need": (transport.TransportCoclustering, "_keep_portraits"),
 }
 
 
@@ -213,6 +213,9 @@ def measure(name: str, X: Any, rows: np.ndarray, device: str, watched: bool) -> 
         "clusters": [model.n_row_clusters_, model.n_column_clusters_],
         "row_error": round(error_rate(rows, model.row_labels_), 5),
     }
+    begun = time.perf_counter()
+    model.describe_clusters()
+    cell["seconds_to_describe"] = round(time.perf_counter() - begun, 3)
     with timed_phases(device) as phases:
         cell["seconds_by_phase_waiting"] = round(fit(X, device)[1], 3)
     cell["phases"] = {phase: round(took, 3) for phase, took in phases.items() if took}

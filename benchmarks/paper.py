@@ -25,8 +25,7 @@ from ccot.experiments.protocol import (
     at_sigma,
     load_matrix,
 )
-from ccot.experiments.runner import run_protocol
-from ccot.experiments.store import JOURNAL, TrialStore, load_trials
+from ccot.experiments.store import JOURNAL, TrialStore, load_trials, run_protocol
 from ccot.runtime.progress import LineProgress
 
 FOLDER = RESULTS / "paper"

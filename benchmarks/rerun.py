@@ -1,22 +1,22 @@
 """Whether stored trials of the paper's comparison come out again, byte for byte.
 
 Reruns some trials of every method, chosen at random, and compares everything but time, machine,
-commit and versions. Ends with exit code 1 if one differs.
+commit and versions. Stores how many came out again; ends with exit code 1 if one did not.
 """
 
 import argparse
 import json
 import random
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.paper import FOLDER
+from benchmarks.record import store
 from ccot.experiments.protocol import Trial
-from ccot.experiments.runner import run_tasks
-from ccot.experiments.store import MEASURED, load_trials
+from ccot.experiments.store import MEASURED, load_trials, run_tasks
 
 
 def choose(trials: Sequence[Trial], number: int, seed: int) -> list[Trial]:
@@ -40,6 +40,13 @@ def differing(trials: Sequence[Trial], jobs: int) -> list[tuple[Trial, Trial]]:
     return [(stored[t.task], t) for t in fresh if content(stored[t.task]) != content(t)]
 
 
+def counted(trials: Sequence[Trial], different: Sequence[tuple[Trial, Trial]]) -> list[dict]:
+    """Return for each method how many of its trials were rerun, and how many came out again."""
+    missed = Counter(old.method for old, _ in different)
+    rerun = Counter(trial.method for trial in trials)
+    return [{"method": m, "rerun": n, "same": n - missed[m]} for m, n in rerun.items()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=10, help="of every method")
@@ -53,6 +60,7 @@ def main() -> int:
         print(f"{old.task}:\n  stored {content(old)!r}\n  now    {content(new)!r}")
         if old.versions != new.versions:
             print(f"  stored with {old.versions}\n  now with    {new.versions}")
+    store("rerun", {"cells": counted(trials, different)})
     print(f"{len(trials) - len(different)} of {len(trials)} stored trials came out again")
     return int(bool(different))
 

@@ -16,7 +16,7 @@ from benchmarks.record import RESULTS
 HERE = Path(__file__).parent
 GROWTH = (
     ("growth",), ("growth", "--large"), ("large_blocks",), ("large_blocks", "--entries", "1e8"),
-    ("large_gw",),
+    ("threads",), ("large_gw",),
 )  # fmt: skip
 CLAIMS = ("detector", "nostructure", "quality", "speed", "robust", "scaling", "rivals")
 # These need matrices that are not ours to ship.

@@ -7,7 +7,7 @@ given and with the one of largest silhouette, Gaussian mixtures with diagonal co
 number of least BIC, and k-prototypes (numbers and words apart, the number given) where ``kmodes``
 is installed. Khiops, where it is installed, gets the table as it was read and clusters instances
 and variables by its own criterion; it draws nothing at random and runs once, for five minutes of
-processor time at most.
+processor time at most unless ``--khiops-seconds`` says otherwise.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -121,17 +122,17 @@ def k_prototypes(data: LabelledTable, seed: int) -> np.ndarray:
     return model.fit_predict(X, categorical=places)
 
 
-def khiops(data: LabelledTable, seed: int) -> np.ndarray:
-    with ProcessPoolExecutor(1, initializer=limit_processor_time) as apart:
-        return apart.submit(in_limited_process, data).result()
+def khiops(data: LabelledTable, seed: int, limit: int = KHIOPS_SECONDS) -> np.ndarray:
+    with ProcessPoolExecutor(1, initializer=limit_processor_time, initargs=(limit,)) as apart:
+        return apart.submit(in_limited_process, data, limit).result()
 
 
-def limit_processor_time() -> None:
+def limit_processor_time(limit: int) -> None:
     """Have the system end what this process starts, each after so many seconds of its own."""
-    resource.setrlimit(resource.RLIMIT_CPU, (KHIOPS_SECONDS, KHIOPS_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
 
 
-def in_limited_process(data: LabelledTable) -> np.ndarray:
+def in_limited_process(data: LabelledTable, limit: int) -> np.ndarray:
     """Return the clusters that Khiops finds; none at all if it was ended."""
     from khiops import core
     from khiops.core.exceptions import KhiopsRuntimeError
@@ -145,7 +146,7 @@ def in_limited_process(data: LabelledTable) -> np.ndarray:
                 known, "table", text, found, header_line=True, field_separator="\t", max_cores=1
             )
         except KhiopsRuntimeError:
-            if _children_seconds() < KHIOPS_SECONDS - 1:
+            if _children_seconds() < limit - 1:
                 raise
             return np.empty(0)
         labels = np.zeros(len(data.frame), dtype=int)
@@ -234,7 +235,11 @@ def summarise(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--khiops-seconds", type=int, default=KHIOPS_SECONDS)
     arguments = parser.parse_args()
+    limit = arguments.khiops_seconds
+    if "khiops" in METHODS:
+        METHODS["khiops"] = partial(khiops, limit=limit)
     # The rivals warn of constant columns and of fits that did not converge; scores show both.
     warnings.filterwarnings("ignore")
     trials = []
@@ -247,7 +252,8 @@ def main() -> None:
     cells = summarise(trials)
     print(*cells, sep="\n")
     rivals = {name: version(name) for name in ("kmodes", "khiops") if find_spec(name)}
-    print(f"stored {store('tables', {'rivals': rivals, 'cells': cells, 'trials': trials})}")
+    result = {"rivals": rivals, "khiops_seconds": limit, "cells": cells, "trials": trials}
+    print(f"stored {store('tables', result)}")
 
 
 if __name__ == "__main__":

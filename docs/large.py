@@ -1,8 +1,9 @@
 """Tables of large matrices, which ``docs/render.py`` puts in."""
 
 from collections.abc import Callable
+from statistics import mean
 
-from stored import load, source, table
+from stored import RESULTS, load, source, table
 
 
 def gw_speed() -> str:
@@ -71,6 +72,30 @@ def blocks_growth() -> str:
     heads = ["non-zeros", "shape", "seconds", "ns a non-zero", "memory (GB)", "clusters found",
              "largest error"]  # fmt: skip
     return table(heads, rows) + source("large_blocks", result, note, result["cells"])
+
+
+def threads() -> str:
+    if not (RESULTS / "threads.json").exists():
+        return "Not measured yet: `python -m benchmarks.threads --jobs 1 2`."
+    result = load("threads")
+    rows = [
+        [
+            f"{cell['threads']} of {cell['cores']}",
+            f"{min(cell['seconds']['1']):.1f}",
+            f"{min(cell['seconds'][str(cell['threads'])]):.1f}",
+            f"{cell['times_faster']:.2f}",
+            "the same" if cell["same_results"] else "not the same",
+        ]
+        for cell in result["cells"]
+    ]
+    first = result["cells"][0]
+    note = (
+        f"Whole fits of {first['shape'][0]:,} x {first['shape'][1]:,} counts with {first['nnz']:,} "
+        "entries, on one thread and on several in turns: the least seconds on the clock, and the "
+        "median over the turns of the one over the other."
+    )
+    heads = ["threads, of cores", "one thread (s)", "several (s)", "times faster", "results"]
+    return table(heads, rows) + source("threads", result, note, result["cells"])
 
 
 def blocks_gpu() -> str:
@@ -170,6 +195,68 @@ def gpu_batches() -> str:
     return table(heads, rows) + source("gpu_batches", result, note)
 
 
+def sweeps_on_cluster() -> str:
+    result = load("full_sweeps")
+    seen = result["cluster"]
+    runs, (n_rows, n_columns) = seen["runs"], seen["shape"]
+    sweeps = runs[0]["passes"]
+    rows = [
+        [
+            run["how"],
+            f"{run['seconds']:.0f}",
+            f"{max(run['worker_megabytes']):.0f}" if "worker_megabytes" in run else "",
+            f"{run['row_labels_that_differ']}, {run['column_labels_that_differ']}"
+            if "row_labels_that_differ" in run
+            else "",
+        ]
+        for run in runs
+    ]
+    n_tasks = {one["tasks"] for one in sweeps[1:]}
+    assert len(n_tasks) == 1, "the graph must not grow from sweep to sweep"
+    note = (
+        f"Sparse counts of {n_rows:,} x {n_columns:,} with {seen['entries']:,} entries, made by "
+        f"the workers in {seen['blocks']} blocks when they need them, swept {len(sweeps)} times, "
+        "until one label in 10,000 moves; 8 x 6 clusters given. Labels that differ are those of "
+        f"rows and columns, from the first run. Every sweep but the first has {n_tasks.pop()} "
+        f"tasks. Workers may take 1,500 MB each; the client, which searches the sample and holds "
+        f"the answers of all three runs, took {seen['client_megabytes']:.0f} MB. NMI with the "
+        f"planted rows is {seen['row_nmi']:.3f}. Other programs ran at the same time, so that "
+        f"seconds on the clock say little. {result['facts']['processor']}, "
+        f"{result['facts']['cores']} cores."
+    )
+    heads = ["run", "seconds", "largest worker (MB)", "labels that differ"]
+    return table(heads, rows) + source("full_sweeps", result, note, runs)
+
+
+def sweeps_gain() -> str:
+    result = load("full_sweeps")
+    rows = []
+    for cell in result["gain"]:
+        once, few, every = ([one[i] for one in cell["nmi"]] for i in range(3))
+        icl = [[(one[i] - one[i - 1]) / abs(one[i - 1]) for one in cell["icl"]] for i in (1, 2)]
+        rows.append(
+            [
+                f"{cell['set']}, {cell['shape'][0]:,} x {cell['shape'][1]:,}",
+                *(f"{mean(values):.3f}" for values in (once, few, every)),
+                *(f"{mean(values):+.2%}" for values in icl),
+                f"{mean([one[2] for one in cell['sweeps']]):.0f}",
+            ]
+        )
+    every = [[one[i] for cell in result["gain"] for one in cell["nmi"]] for i in range(3)]
+    rows.append(["mean", *(f"{mean(values):.3f}" for values in every), "", "", ""])
+    note = (
+        "A quarter of the rows is searched for blocks, the number of row clusters is given. NMI of "
+        "rows with their classes after one sweep over all rows, after at most four (the default), "
+        "and after all, until no more than one label in a million moves; what the second and the "
+        "third add to ICL; the number of sweeps of the last. Rows are swept against fine clusters "
+        "of columns and columns against fine ones of rows, so ICL of both together may fall. "
+        "Means over "
+        f"{result['gain'][0]['seeds']} seeds."
+    )
+    heads = ["counts", "one", "four", "all", "ICL, four", "ICL, all", "sweeps"]
+    return table(heads, rows) + source("full_sweeps", result, note, result["gain"])
+
+
 def csv_memory() -> str:
     result = load("csv_memory")
     alone = result["alone_megabytes"]
@@ -206,9 +293,12 @@ TABLES: dict[str, Callable[[], str]] = {
         gw_speed,
         gw_growth,
         blocks_growth,
+        threads,
         blocks_gpu,
         counts_gpu,
         gpu_batches,
         csv_memory,
+        sweeps_on_cluster,
+        sweeps_gain,
     )
 }

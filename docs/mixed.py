@@ -17,7 +17,7 @@ METHODS = {
 
 
 def _nmi(trial: dict) -> str:
-    return "–" if trial["nmi"] is None else f"{trial['nmi']:.3f} ({trial['row_clusters']})"
+    return "stopped" if trial["nmi"] is None else f"{trial['nmi']:.3f} ({trial['row_clusters']})"
 
 
 def _mean(cell: dict, n_tables: int) -> str:
@@ -31,7 +31,8 @@ def tables_nmi() -> str:
     note = (
         "NMI of row clusters with the classes, and in brackets the number of clusters. "
         f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
-        "co-clustering where it has one cluster; –: not finished in five minutes."
+        "co-clustering where it has one cluster; stopped: after "
+        f"{result.get('khiops_seconds')} s of processor time."
     )
     return _compared(result) + source("tables", result, note)
 
@@ -95,16 +96,20 @@ def tables_rules() -> str:
     n_seeds = len({trial["seed"] for trial in result["trials"]})
     constants, planted = summary["constants"], summary["planted"]
     low, middle, high = planted["labelled_as_good"]
+    both = summary["with_planted"]
+    again = both["drawn_again"]
     note = (
         f"Mean NMI over the tables, {n_seeds} seeds; the rules as they are give "
         f"{summary['nmi']:.3f}. All five chosen together on the other tables, out of "
         f"{summary['combinations']} combinations: {summary['left_out']:.3f} on the tables left "
-        f"out. The three that hold a constant (overlap, skewness, share), out of "
-        f"{constants['combinations']}: {constants['left_out']:.3f}. All five chosen on "
-        f"{planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled ones "
-        f"({planted['as_good']} combinations are as good on planted tables, and give {low:.3f} to "
-        f"{high:.3f}, {middle:.3f} on average). The best combination for all tables has "
-        f"{summary['best']['nmi']:.3f}. Fits {run_of(result['fitted'])}."
+        f"out. Chosen on the other tables and {planted['tables']} planted ones together: "
+        f"{both['left_out']:.3f} ({min(again):.3f} to {max(again):.3f} where the planted ones are "
+        f"drawn again {len(again)} times). The three that hold a constant (overlap, skewness, "
+        f"share), out of {constants['combinations']}: {constants['left_out']:.3f}. All five chosen "
+        f"on {planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled "
+        f"ones ({planted['as_good']} combinations are as good on planted tables, and give "
+        f"{low:.3f} to {high:.3f}, {middle:.3f} on average). The best combination for all tables "
+        f"has {summary['best']['nmi']:.3f}. Fits {run_of(result['fitted'])}."
     )
     heads = ["rule", "ours", "mean NMI by value", "value chosen on other tables", "planted tables"]
     return table(heads, rows) + source("table_rules", result, note)

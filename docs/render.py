@@ -21,6 +21,7 @@ import mixed
 import ratings
 import reliability
 import reproduction
+import setting
 import suite
 import supply
 import variants
@@ -385,7 +386,7 @@ TABLES: dict[str, Callable[[], str]] = {
                  movielens, speed, real, real_sets, robust, robust_summary, rules, scaling, sweeps)
 }  # fmt: skip
 for module in (automatic, claims, commands, faults, growth, large, layers, mixed, ratings,
-               reliability, reproduction, suite, supply, variants):  # fmt: skip
+               reliability, reproduction, setting, suite, supply, variants):  # fmt: skip
     TABLES |= module.TABLES
 
 

@@ -213,35 +213,46 @@ _INPUT = (InputError,)
 _ROWS = (ValueError,)
 _MODEL = (ModelFileError,)
 _ARCHIVE = (mutate.archive, mutate.archive_json, mutate.archive_layout)
+# Files whose functions run when a target reads; those of other formats do not count.
 _READ = ("io/read.py", "io/matrix.py")
-_CELLS = ("io/text.py", "io/layout.py", "io/long.py", "io/mixed.py", "io/cells.py")
-_TEXT, _PLAIN = (*_READ, *_CELLS), (*_READ, "io/binary.py")
+_TEXT = (*_READ, "io/text.py", "io/layout.py", "io/cells.py", "io/mixed.py")
+_ROWWISE = (*_TEXT, "io/long.py", "io/rowwise.py")
+_PLAIN = (*_READ, "io/binary.py")
 _OTHER = tuple(f"io/isolated/{name}.py" for name in ("client", "limits", "worker"))
-_ARROW = (*_TEXT, *_PLAIN, *_OTHER, "io/parquet.py", "io/isolated/parquet.py")
+_ARROW = ("io/matrix.py", "io/binary.py", "io/layout.py", "io/cells.py", *_OTHER, "io/parquet.py",
+          "io/isolated/parquet.py")  # fmt: skip
+_ARROW_TABLE = (*_ARROW, "io/read.py", "io/long.py", "io/mixed.py")
 _KEPT = ("io/binary.py", "io/matrix.py", "persistence/model_*.py", "persistence/registry.py",
          "estimators/models.py")  # fmt: skip
-_BY_ROWS = ("sources/__init__.py", "sources/base.py", "sources/files.py")
+_BY_ROWS = ("io/matrix.py", "io/binary.py", "sources/__init__.py", "sources/base.py",
+            "sources/files.py")  # fmt: skip
+_RATINGS = tuple(f"recommend/{name}.py" for name in ("names", "ratings", "recommender"))
+_SERVICE = tuple(f"recommend/{name}.py" for name in ("guards", "messages", "service", "values"))
 TARGETS = {
     "model": Target(read_model, "a.ccot", _MODEL, seeds.models, _ARCHIVE, _KEPT),
     "recommender": Target(
-        load_and_ask, "a.ccot", _MODEL, seeds.recommenders, _ARCHIVE, (*_KEPT, "recommend/*.py")
+        load_and_ask, "a.ccot", _MODEL, seeds.recommenders, _ARCHIVE,
+        (*_KEPT, *_RATINGS, "recommend/persist.py"),
     ),
     "text": Target(read_text, "a.csv", _INPUT, seeds.tables, (mutate.lines,), _TEXT),
-    "long": Target(read_long, "a.tsv", _INPUT, seeds.long_tables, (mutate.lines,), _TEXT),
+    "long": Target(
+        read_long, "a.tsv", _INPUT, seeds.long_tables, (mutate.lines,), (*_TEXT, "io/long.py")
+    ),
     "gzip": Target(
-        read_text, "a.csv.gz", _INPUT, seeds.gzipped, (mutate.gzipped,), (*_TEXT, *_PLAIN)
+        read_text, "a.csv.gz", _INPUT, seeds.gzipped, (mutate.gzipped,),
+        (*_TEXT, *_PLAIN, "io/isolated/limits.py"),
     ),
     "xlsx": Target(
         read_parquet, "a.xlsx", _INPUT, seeds.workbooks, (mutate.archive, mutate.archive_layout),
-        (*_TEXT, "io/rowwise.py"),
+        (*_ROWWISE, "io/binary.py"),
     ),
     "json": Target(
         read_parquet, "a.json", _INPUT, seeds.records, (mutate.json_text, mutate.lines),
-        (*_TEXT, "io/rowwise.py"),
+        _ROWWISE,
     ),
     "sqlite": Target(
         read_parquet, "a.sqlite", _INPUT, seeds.databases, (mutate.words,),
-        (*_TEXT, "io/rowwise.py"),
+        (*_ROWWISE, "io/binary.py"),
     ),
     "npy": Target(read_matrix, "a.npy", _INPUT, seeds.arrays, (mutate.array_header,), _PLAIN),
     "npz": Target(read_matrix, "a.npz", _INPUT, seeds.archives, _ARCHIVE, _PLAIN),
@@ -254,27 +265,30 @@ TARGETS = {
         (*_PLAIN, *_OTHER, "io/isolated/market.py"),
     ),
     "parquet": Target(
-        read_parquet, "a.parquet", _INPUT, seeds.parquets, (mutate.footer,), _ARROW
+        read_parquet, "a.parquet", _INPUT, seeds.parquets, (mutate.footer,), _ARROW_TABLE
     ),
-    "feather": Target(read_parquet, "a.feather", _INPUT, seeds.feathers, (mutate.words,), _ARROW),
+    "feather": Target(
+        read_parquet, "a.feather", _INPUT, seeds.feathers, (mutate.words,), _ARROW_TABLE
+    ),
     "h5ad": Target(
         read_matrix, "a.h5ad", _INPUT, seeds.anndatas, (mutate.words,),
         (*_PLAIN, *_OTHER, "io/isolated/h5ad.py"), 60,
     ),
     "stdin": Target(
-        read_stdin, "a", _INPUT, seeds.anything, (mutate.archive, mutate.lines), (*_TEXT, *_PLAIN)
+        read_stdin, "a", _INPUT, seeds.anything, (mutate.archive, mutate.lines),
+        (*_TEXT, *_PLAIN, *_OTHER),
     ),
     "rows-npy": Target(
-        read_rows, "a.npy", _ROWS, seeds.arrays, (mutate.array_header,), (*_PLAIN, *_BY_ROWS)
+        read_rows, "a.npy", _ROWS, seeds.arrays, (mutate.array_header,), _BY_ROWS
     ),
     "rows-parquet": Target(
         read_rows, "a.parquet", _ROWS, seeds.parquets, (mutate.footer,), (*_ARROW, *_BY_ROWS)
     ),
     "zarr": Target(
         read_zarr, "a", _ROWS, seeds.zarr_arrays, (mutate.parts,),
-        (*_PLAIN, *_OTHER, "io/isolated/zarr.py", *_BY_ROWS), 60,
+        (*_BY_ROWS, *_OTHER, "io/isolated/zarr.py"), 60,
     ),
     "service": Target(
-        ask_service, "a.json", (), seeds.requests, (mutate.json_text,), ("recommend/*.py",)
+        ask_service, "a.json", (), seeds.requests, (mutate.json_text,), (*_RATINGS, *_SERVICE)
     ),
 }  # fmt: skip

@@ -313,3 +313,21 @@ def test_a_small_matrix_is_described_when_asked_for_as_it_was_fitted():
     assert not hasattr(copied, "_to_describe")
     for one in (model, copied):
         assert str(one.describe_clusters()) == str(expected)
+
+
+def test_a_sparse_matrix_is_described_when_asked_for_unless_it_was_changed():
+    rng = np.random.default_rng(0)
+    rates = np.kron([[3.0, 0.2], [0.2, 3.0]], np.ones((30, 20)))
+    counts = sp.csr_array(rng.poisson(rates).astype(float))
+    model, changed = (TransportCoclustering(random_state=0).fit(counts) for _ in range(2))
+    assert not hasattr(model, "_kept_portraits")
+    expected = model.describe_clusters(counts)
+    copied = pickle.loads(pickle.dumps(model))
+    assert not hasattr(copied, "_to_describe")
+    for one in (model, copied):
+        assert one.describe_clusters().equals(expected)
+    counts.data *= 2
+    assert model.describe_clusters().equals(expected)
+    with pytest.raises(ValueError, match="changed since: pass the matrix"):
+        changed.describe_clusters()
+    assert "row clusters: sizes 30, 30" in changed.summary()

@@ -16,7 +16,7 @@ from sklearn.utils.fixes import parse_version
 
 from ccot import TransportCoclustering
 from ccot.io.matrix import InputError
-from ccot.sources import ArraySource, BackedSource, as_source, is_source
+from ccot.sources import ArraySource, BackedSource, FunctionSource, as_source, is_source
 
 anndata = pytest.importorskip("anndata")
 from ccot.scverse import pl, tl  # noqa: E402
@@ -365,6 +365,24 @@ def test_parts_of_a_backed_matrix_and_a_sample_of_its_rows(adata, tmp_path, monk
     backed.file.close()
     with h5py.File(tmp_path / "cells.h5ad") as file:
         assert not is_source(file["obs"])
+
+
+def test_a_dask_array_behind_annotated_data_is_swept_block_by_block(adata, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr("ccot.blocks.streaming.POOL_ENTRIES", 1)
+    monkeypatch.setattr("ccot.blocks.streaming.POOL_ROWS", 60)
+    options = {"n_row_clusters": 3, "random_state": 0, "max_passes": None}
+    blocks = FunctionSource(lambda first, last: adata.X[first:last], adata.shape, 40)
+    expected = TransportCoclustering(**options).fit(blocks)
+    lazy = anndata.AnnData(da.from_array(adata.X, chunks=(40, -1)), adata.obs, adata.var)
+    model = TransportCoclustering(**options).fit(lazy)
+    np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
+    np.testing.assert_array_equal(model.feature_names_in_, adata.var_names)
+    np.testing.assert_array_equal(model.predict(lazy), model.row_labels_)
+    np.testing.assert_array_equal(model.predict(adata), model.row_labels_)
+    tl.cocluster(lazy, quiet=True, **options)
+    np.testing.assert_array_equal(lazy.obs["ccot"].astype(int), model.row_labels_)
+    assert normalized_mutual_info_score(KIND, lazy.obs["ccot"]) == 1
 
 
 def test_what_is_stored_by_columns_is_read_as_a_whole(adata, tmp_path):

@@ -1,7 +1,5 @@
 """What a fit returns: two partitions, how sure they are, and the places of unseen points."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,14 +64,14 @@ class Coclustering:
 
 def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray:
     """Return the mean of the matrix over each block; missing entries are left out."""
+    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
+        sums = sum_blocks(matrix, row.labels, column.labels, (row.n_clusters, column.n_clusters))
+        return sums / np.outer(row.sizes(), column.sizes())
     by_row, by_column = np.eye(row.n_clusters)[row.labels], np.eye(column.n_clusters)[column.labels]
     sizes = np.outer(by_row.sum(axis=0), by_column.sum(axis=0))
     if isinstance(matrix, np.ndarray) and np.isnan(matrix.min()):
         observed = ~np.isnan(matrix)
         sizes = by_row.T @ (observed @ by_column)
         matrix = np.where(observed, matrix, 0.0)
-    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
-        sums = sum_blocks(matrix, by_row, by_column)
-    else:
-        sums = by_row.T @ (matrix @ by_column)
+    sums = by_row.T @ (matrix @ by_column)
     return np.divide(sums, sizes, out=np.full(sums.shape, np.nan), where=sizes > 0)

@@ -4,8 +4,6 @@ A cell is in the block of its row and its column, so that two small tables of co
 columns, tell all about the cells: no function here visits them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray

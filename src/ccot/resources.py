@@ -4,8 +4,6 @@ Products of matrices and entries gone over one by one are counted from the shape
 takes is measured on the spot. Numbers of iterations are taken to be what simulated blocks need.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -72,7 +70,7 @@ def estimate_resources(
     n_samplings, n_support, kernel_rank, exact_refinement, n_jobs
         As the estimators have them.
     out_of_core : bool, default=False
-        The matrix is read row by row, not held.
+        The matrix is read row by row, not held; ``max_passes`` is as by default.
 
     Returns
     -------

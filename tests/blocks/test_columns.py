@@ -116,3 +116,18 @@ def test_ordered_words_follow_the_calendar_or_the_alphabet_and_say_so(words, ord
     (found,) = recognise(Table({"a": np.array(words, dtype=object)}), {"a": "ordered"})
     assert found.levels == order
     assert ("order of the alphabet" in found.reason) == ("pear" in words)
+
+
+def test_numbers_with_a_unit_are_numbers_and_two_of_them_words():
+    weights = np.array([f"{50 + i / 2} kg" for i in range(40)], dtype=object)
+    drives = np.array(["2wd", "4wd"] * 20, dtype=object)
+    weight, drive = recognise(Table({"weight": weights, "drive": drives}))
+    assert (weight.kind, weight.reason) == ("number", "numbers, with the unit kg")
+    assert read_column(weights, weight).tolist() == [50 + i / 2 for i in range(40)]
+    assert (drive.kind, drive.levels) == ("yes/no", ("2wd", "4wd"))
+
+
+def test_levels_in_brackets_stay_what_they_are():
+    cells = np.array(["(1)", "(2)", "(3)"] * 9, dtype=object)
+    (kind,) = recognise(Table({"note": cells}), {"note": "category"})
+    assert read_levels(cells, kind).tolist() == [0, 1, 2] * 9

@@ -201,7 +201,7 @@ def test_dispersion_may_be_summed_in_parts(make, monkeypatch):
     problem = make_problem(make(X), "poisson")
     blocks = make_blocks(problem, rng.integers(0, 2, 50), rng.integers(0, 3, 20))
     whole = pearson_dispersion(problem), pearson_dispersion(problem, blocks)
-    monkeypatch.setattr(problems, "_PART_ENTRIES", 100)
+    monkeypatch.setattr(problems, "_ENTRIES", 100)
     parts = pearson_dispersion(problem), pearson_dispersion(problem, blocks)
     np.testing.assert_allclose(parts, whole, rtol=1e-12)
 

@@ -1,14 +1,16 @@
 """Products in parts on several threads, and profiles that are brought up to date."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_info
 
 from ccot import TransportCoclustering
 from ccot.blocks import axes
-from ccot.blocks.axes import multiply, multiply_transposed, rows_of, transpose
+from ccot.blocks.axes import multiply, multiply_transposed, rows_of, scale_entries, transpose
 from ccot.blocks.problem import make_problem
 from ccot.runtime.backends import NUMPY
 
@@ -31,6 +33,24 @@ def test_products_are_the_same_on_every_number_of_threads(matrix):
         np.testing.assert_array_equal(multiply(matrix, short, threads), multiply(matrix, short))
         given = multiply_transposed(matrix, long, threads)
         np.testing.assert_array_equal(given, multiply_transposed(matrix, long))
+
+
+def test_sums_of_squares_and_scaled_entries_are_the_same_on_every_number_of_threads(matrix):
+    rng = np.random.default_rng(3)
+    labels, scales = [(rng.integers(3, size=n), rng.random(n)) for n in matrix.shape], []
+    (own, row_scale), (partner, column_scale) = labels
+    view, found = make_problem(matrix, "poisson").axes[0], []
+    for n_jobs in (1, 2, 3):
+        threads = replace(NUMPY, n_jobs=n_jobs)
+        found.append(replace(view, backend=threads).squares(own, partner, (3, 3)))
+        scales.append(scale_entries(matrix, row_scale, column_scale, threads).toarray())
+    outer = np.outer(view.exposure, view.partner_exposure)
+    dense = matrix.toarray() ** 2 / np.where(outer > 0, outer, 1.0)
+    np.testing.assert_allclose(found[0], np.eye(3)[own].T @ dense @ np.eye(3)[partner])
+    np.testing.assert_allclose(scales[0], row_scale[:, None] * matrix.toarray() * column_scale)
+    for first, *others in (found, scales):
+        for other in others:
+            np.testing.assert_array_equal(first, other)
 
 
 def test_some_rows_share_their_entries(matrix):
@@ -66,10 +86,19 @@ def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown):
 
 
 def test_labels_are_the_same_on_every_number_of_threads(matrix):
-    one, two = (
+    one, *others = (
         TransportCoclustering(random_state=0, n_init=3, n_jobs=n_jobs).fit(matrix)
-        for n_jobs in (1, 2)
+        for n_jobs in (1, 2, 3)
     )
-    np.testing.assert_array_equal(one.row_labels_, two.row_labels_)
-    np.testing.assert_array_equal(one.column_labels_, two.column_labels_)
-    assert one.icl_ == two.icl_
+    for other in others:
+        np.testing.assert_array_equal(one.row_labels_, other.row_labels_)
+        np.testing.assert_array_equal(one.column_labels_, other.column_labels_)
+        np.testing.assert_array_equal(one.row_confidence_, other.row_confidence_)
+        np.testing.assert_array_equal(one.block_means_, other.block_means_)
+        assert one.icl_ == other.icl_
+
+
+def test_threads_leave_the_warnings_and_blas_as_they_were(matrix):
+    before = list(warnings.filters), [one["num_threads"] for one in threadpool_info()]
+    TransportCoclustering(random_state=0, n_init=6, n_jobs=3).fit(matrix)
+    assert (warnings.filters, [one["num_threads"] for one in threadpool_info()]) == before

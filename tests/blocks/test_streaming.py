@@ -1,5 +1,6 @@
 """Blocks of matrices that are read row by row, against the same matrices in memory."""
 
+from functools import partial
 from pathlib import Path
 
 import dask.array as da
@@ -112,6 +113,44 @@ def test_whatever_is_read_row_by_row_is_taken(small_pool, tmp_path):
     np.save(path, X)
     for source in (path, np.load(path, mmap_mode="r"), da.from_array(X, chunks=(90, 11))):
         assert_same(fit(source), expected)
+
+
+def faint(family, n_rows=600):
+    """Return a matrix whose blocks are so faint that sweeps go on for a while."""
+    rng = np.random.default_rng(1)
+    rows, columns = rng.integers(0, 2, n_rows), rng.integers(0, 3, 30)
+    signal = np.array([[0.3, -0.3, 0.0], [-0.3, 0.3, 0.2]])[rows][:, columns]
+    if family == "gaussian":
+        return signal + rng.normal(size=signal.shape)
+    if family == "poisson":
+        return rng.poisson(np.exp(signal)).astype(float)
+    return (rng.uniform(size=signal.shape) < 0.5 + signal).astype(float)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "poisson", "bernoulli", "sparse"])
+def test_full_sweeps_are_those_of_one_block_however_rows_are_kept(
+    kind, small_pool, tmp_path, monkeypatch
+):
+    """Swept until nothing moves, rows and columns are where the blocks of all of them say."""
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 1)  # one sample, whatever the first part holds
+    family = "poisson" if kind == "sparse" else kind
+    X = sp.csr_array(faint(family)) if kind == "sparse" else faint(family)
+    settle = partial(fit, n_row_clusters=2, n_column_clusters=3, family=family, criterion="jump")
+    few, settle = settle(in_parts(X, step=600)), partial(settle, max_passes=None, tol=0)
+    expected = settle(in_parts(X, step=600))
+    assert expected.n_iter_ > few.n_iter_
+    np.testing.assert_array_equal(expected.predict(X), expected.row_labels_)
+    np.testing.assert_array_equal(expected.predict_columns(X.T), expected.column_labels_)
+    if kind == "sparse":
+        sources = [da.from_array(sp.csr_matrix(X), chunks=(90, 30))]  # as AnnData has them
+    else:
+        np.save(tmp_path / "x.npy", X)
+        sources = [tmp_path / "x.npy", da.from_array(X, chunks=(90, 11))]
+    for source in [in_parts(X, step=7), *sources]:
+        there = settle(source, n_jobs=2)
+        np.testing.assert_array_equal(there.row_labels_, expected.row_labels_)
+        np.testing.assert_array_equal(there.column_labels_, expected.column_labels_)
+        assert there.icl_ == pytest.approx(expected.icl_, rel=1e-12)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, make_problem
 from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
 from ccot.runtime.run import Run
 from ccot.sources import FunctionSource
+from ccot.sources.base import sum_in_tree
 from tests.blocks.matrices import MEANS, draw, seeded
 
 
@@ -36,6 +37,11 @@ def with_gaps(X):
 def tilted(X):
     rng = np.random.default_rng(4)
     return X + 3 * rng.normal(size=len(X))[:, None] + 3 * rng.normal(size=X.shape[1])
+
+
+def read_parts(placements, parts):
+    kept, sums = zip(*(stream._read(placements, part) for part in parts), strict=True)
+    return stream._join(kept, sum_in_tree(sums, len(sums)))
 
 
 @dataclass
@@ -93,7 +99,7 @@ def read(request):
     hierarchy = build_hierarchy(sample, fine)
     found = Search(known, sample, (coarse, coarse), fine, hierarchy, ())
     placements = [place_side(problem, preparation, v, 0) for v in views]
-    rows = stream._join(stream._read(placements, X[part]) for part in gen_batches(30, 11))
+    rows = read_parts(placements, [X[part] for part in gen_batches(30, 11)])
     return Read(X.toarray() if kind == "sparse" else X, problem, effect, found, views, rows)
 
 
@@ -180,7 +186,7 @@ def test_a_cluster_of_columns_that_all_would_leave_stays():
     problem, own = make_problem(X, "gaussian"), np.array([0, 0, 1, 0, 0, 0])
     view = make_blocks(problem, np.arange(20) % 2, own)
     placement = place_side(problem, Preparation("gaussian"), view, 0)
-    rows = stream._join([stream._read([placement], X)])
+    rows = read_parts([placement], [X])
     blocks, sure = stream._move_columns(problem, view, rows, 0)
     np.testing.assert_array_equal(blocks.labels[1], own)
     total, _ = problem.table(rows.labels[0], own, (2, 2))
@@ -198,7 +204,8 @@ def test_what_is_collected_is_what_blocks_of_the_matrix_are(read):
     assert len(told) >= 3
     assert (swept.n_passes, again.n_passes) == (1, 2)
     assert swept.share_moved == 1
-    assert again.share_moved == stream._share_moved(swept.views, again.views)
+    moved = stream._share_moved(swept.views, [view.labels for view in again.views])
+    assert again.share_moved == moved
     answer = stream._collect(read.found, again)
     found, labels = answer, again.views[0].labels
     np.testing.assert_array_equal(found.row.labels, labels[0])
@@ -238,10 +245,27 @@ def test_share_moved_is_the_largest_but_for_the_finest_view():
         return Blocks((np.array(rows), np.array(columns)), np.zeros((2, 2)), np.zeros((2, 2)))
 
     still, one, all_ = view([0, 0, 1], [0, 1]), view([0, 1, 1], [0, 1]), view([1, 1, 0], [1, 0])
-    assert stream._share_moved((still, still, still), (still, one, all_)) == 1 / 5
-    assert stream._share_moved((still, still), (all_, still)) == 1
+    share = stream._share_moved((still, still, still), (still.labels, one.labels, all_.labels))
+    assert share == 1 / 5
+    assert stream._share_moved((still, still), (all_.labels, still.labels)) == 1
     # Where one view is all there is, it counts.
-    assert stream._share_moved((still,), (one,)) == 1 / 5
+    assert stream._share_moved((still,), (one.labels,)) == 1 / 5
+
+
+def test_rows_of_clusters_that_get_other_numbers_have_not_moved():
+    X = np.repeat([[5.0, 0.0], [0.0, 5.0], [5.0, 5.0]], (1, 30, 20), axis=0)
+    problem, rows = make_problem(X, "gaussian"), np.repeat([0, 1, 2], (1, 30, 20))
+    view = make_blocks(problem, rows, np.array([0, 1]))
+    found = Search(
+        Preparation("gaussian"), problem, (view, view), view, build_hierarchy(problem, view), ()
+    )
+    first = stream._sweep(in_parts(X, 10), found, Run(), stream.Sweep((view, view)))
+    assert first.views[0].shape == (3, 2)
+    # The row that is the first cluster goes to the third: the other rows stay.
+    X[0] = X[-1]
+    second = stream._sweep(in_parts(X, 10), found, Run(), first)
+    assert second.views[0].shape == (2, 2)
+    assert second.share_moved == 1 / 53
 
 
 def test_empty_clusters_are_dropped_from_every_sum_of_their_view():
@@ -290,13 +314,23 @@ def test_degrees_are_double_whatever_the_precision_of_the_rows():
     problem = make_problem(X, "poisson")
     view = make_blocks(problem, np.arange(9) % 2, np.arange(6) % 3)
     placement = place_side(problem, Preparation("poisson"), view, 0)
-    rows = stream._read([placement], X.astype(np.float32))
+    rows = read_parts([placement], [X.astype(np.float32)])
     assert rows.degree.dtype == np.float64
     np.testing.assert_allclose(rows.degree, X.sum(axis=1), rtol=1e-6)
 
 
-@pytest.mark.parametrize("n_moving", [1, 2, 9])
-def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
+@pytest.mark.parametrize(
+    ("n_moving", "settings", "n_passes"),
+    [
+        (1, {}, 2),
+        (2, {}, 3),
+        (9, {}, 4),
+        (9, {"max_passes": 1}, 1),
+        (5, {"max_passes": None, "tol": stream._TOL}, 6),
+        (1, {"max_passes": None, "tol": stream._TOL / 2, "max_iter": 7}, 7),
+    ],
+)
+def test_passes_end_when_little_moves_or_at_their_limit(monkeypatch, n_moving, settings, n_passes):
     X = draw("gaussian", np.arange(50) % 2, np.arange(30) % 3, np.random.default_rng(0))
     problem = make_problem(X, "gaussian")
     by_rows, by_columns, finest = (
@@ -321,12 +355,12 @@ def test_passes_end_when_little_moves_or_after_four(monkeypatch, n_moving):
     monkeypatch.setattr(stream, "_sweep", one_pass)
     monkeypatch.setattr(stream, "POOL_ROWS", 40)
     monkeypatch.setattr(stream, "POOL_ENTRIES", 1)
-    settings, run = BlockSettings(), seeded(lambda message, *_: told.append(message))
+    settings, run = BlockSettings(**settings), seeded(lambda message, *_: told.append(message))
     found = answer = stream.fit_block_source(in_parts(X, 20), "gaussian", settings, run)
     assert told.pop(0) == "40 of 50 rows are searched for blocks"
     passes = [message for message in told if message.startswith("pass ")]
-    assert len(passes) == min(n_moving + 1, 4)
-    assert passes[0] == "pass 1 over 50 rows: 50.0% moved"
+    assert len(passes) == n_passes
+    assert passes[0] == "pass 1 over 50 rows: 50.00% moved"
     ((sample, *others),) = asked
     drawn = np.sort(np.random.default_rng(0).choice(50, 40, replace=False))
     np.testing.assert_array_equal(sample, X[drawn])

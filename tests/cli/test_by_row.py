@@ -79,8 +79,9 @@ def test_folders_can_be_read_as_a_whole(name, ccot, stored, blocks):
     ("options", "remedy"),
     [
         (("array.npy", "--method", "ccot-gw"), "--method transport and ccot"),
-        (("genes.csv",), ".npy, Parquet and Zarr files"),
-        (("table.parquet", "--long"), ".npy, Parquet and Zarr files"),
+        (("table.parquet", "--long"), "leave it out with --long"),
+        (("genes.csv", "--index-col", "0"), "numbers its rows"),
+        (("-",), "standard input"),
     ],
 )
 def test_not_everything_has_rows(options, remedy, ccot, stored, table):

@@ -194,7 +194,7 @@ def test_a_column_that_outweighs_the_others_is_named(factor, told, ccot, blocks,
 def test_folders_that_cannot_be_written(ccot, table, tmp_path):
     (tmp_path / "taken").write_text("mine")
     outcome = ccot("fit", table, "--out", "taken", code=2)
-    assert "taken is a file: pass another --out" in outcome.stderr
+    assert "taken is no folder, or a link that leads to none" in outcome.stderr
     assert (tmp_path / "taken").read_text() == "mine"
 
 

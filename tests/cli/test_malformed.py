@@ -13,6 +13,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
+from ccot.io import InputError, read_matrix
+
 
 def text(content, encoding="utf-8"):
     return ("in.csv", lambda path: path.write_bytes(content.encode(encoding)))
@@ -202,6 +204,19 @@ def test_places_that_are_no_files(ccot, tmp_path):
     refused(ccot("fit", "-", stdin="", code=2), tmp_path, before, "the input is empty")
     refused(ccot("predict", "no.ccot", "in.csv", code=2), tmp_path, before, "no file at no.ccot")
     refused(ccot("report", "folder", code=2), tmp_path, before, "folder: pass the model in it")
+
+
+def test_links_that_lead_nowhere_and_a_closed_input(ccot, tmp_path, monkeypatch):
+    (tmp_path / "in.csv").write_text("1,2\n3,4\n5,7\n")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "gone").symlink_to("nowhere")
+    before = sorted(tmp_path.rglob("*"))
+    for name in ("loop", "gone"):
+        told = f"{name} is no folder, or a link that leads to none"
+        refused(ccot("fit", "in.csv", "-q", "--out", name, code=2), tmp_path, before, told)
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(InputError, match="the standard input is closed"):
+        read_matrix("-")
 
 
 def tree(version=1, values=None):

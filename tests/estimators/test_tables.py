@@ -14,9 +14,10 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from ccot import CCOT, TransportCoclustering, load_model
+from ccot import CCOT, TransportCoclustering, load_model, sources
 from ccot.blocks import streaming
 from ccot.blocks.tables import TablePreparation
+from ccot.io import read_table
 from ccot.io.matrix import Table
 from ccot.metrics import error_rate
 from ccot.sources import FunctionSource
@@ -284,8 +285,12 @@ def test_paths_and_frames_that_are_to_be_read_are_the_same_table(tmp_path):
         np.testing.assert_array_equal(model.row_labels_, labels)
         np.testing.assert_array_equal(model.predict(path), labels)
     mixed.to_parquet(tmp_path / "mixed.parquet")
-    with pytest.raises(ValueError, match=r"'word0' is of type .*pass ccot.io.read_table"):
-        TransportCoclustering().fit(tmp_path / "mixed.parquet")
+    mixed.to_csv(tmp_path / "mixed.csv", index=False)
+    labels = TransportCoclustering(random_state=0).fit(mixed).row_labels_
+    for path in (tmp_path / "mixed.parquet", tmp_path / "mixed.csv"):
+        model = TransportCoclustering(random_state=0).fit(path)
+        np.testing.assert_array_equal(model.row_labels_, labels)
+        np.testing.assert_array_equal(model.predict(path), labels)
 
 
 def test_units_of_rows_that_are_read_in_parts_are_seen(monkeypatch):
@@ -294,12 +299,14 @@ def test_units_of_rows_that_are_read_in_parts_are_seen(monkeypatch):
     table, truth = draw_table(3, n_rows=4000, gaps=0)
     X = np.column_stack([values for name, values in table.columns.items() if name[0] != "w"])
     source = FunctionSource(lambda first, last: X[first:last], X.shape)
-    with pytest.warns(UserWarning, match=r"different units.*scale='standard', center='columns'"):
-        model = TransportCoclustering(random_state=0).fit(source)
-    assert "each column divided by its" in model.summary()
+    monkeypatch.setattr(sources.tables, "_FEW_ROWS", 1000)
+    monkeypatch.setattr(sources.tables, "_SAMPLE_ROWS", 600)
+    model = TransportCoclustering(random_state=0).fit(source)
+    assert "each column of numbers divided by its" in model.summary()
+    assert "clusters found in 600 of 4000 rows, then all placed" in model.summary()
     assert error_rate(truth, model.row_labels_) < 0.05
-    with pytest.raises(ValueError, match="column_kinds needs all rows at once"):
-        TransportCoclustering(column_kinds={"x0": "number"}).fit(source)
+    told = TransportCoclustering(column_kinds={"x0": "text"}, random_state=0).fit(source)
+    assert told.column_labels_[0] == -1
 
 
 @pytest.mark.parametrize("library", [pd, pl])
@@ -307,3 +314,26 @@ def test_estimators_for_numbers_name_the_columns_of_words(library):
     mixed = library.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"], "c": [1.0, 0.0, 2.0]})
     with pytest.raises(ValueError, match=r"columns \['b'\] hold no numbers: drop them, or"):
         CCOT().fit(mixed)
+
+
+def test_dates_and_truth_that_a_type_declares_are_also_written_as_text(tmp_path):
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(100 * TRUTH, unit="D")
+    typed = FRAME.assign(since=days, member=TRUTH == 2)
+    typed.to_csv(tmp_path / "text.csv", index=False)
+    text = read_table(tmp_path / "text.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for fitted, new in ((typed.drop(columns="member"), text), (text, typed)):
+            model = fit(fitted)
+            np.testing.assert_array_equal(model.predict(new), model.row_labels_)
+
+
+def test_columns_of_one_name_are_told_apart():
+    twice = pd.DataFrame(np.column_stack([TRUTH, 100 * TRUTH + RNG.normal(size=90), TRUTH]))
+    model = fit(twice.set_axis(["a", "b", "a"], axis=1))
+    assert model.feature_names_in_.tolist() == ["a", "b", "a (3)"]
+
+
+def test_infinity_is_no_gap():
+    with pytest.raises(ValueError, match="column 'height' contains infinity: replace it"):
+        fit(FRAME.assign(height=np.inf))

@@ -77,4 +77,6 @@ def test_a_rerun_tells_trials_that_do_not_come_out_again():
     changed = replace(stored[2], error=0.25)
     [(old, new)] = rerun.differing([*stored[:2], changed], 1)
     assert (old.error, new.error) == (0.25, 0.0)
+    found = rerun.counted([*stored[:2], changed], [(old, new)])
+    assert found == [{"method": "K-means", "rerun": 3, "same": 2}]
     assert len(rerun.choose(stored, 2, seed=0)) == 2

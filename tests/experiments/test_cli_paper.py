@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ccot.cli.experiments import app
-from ccot.experiments import runner
+from ccot.experiments import store
 from ccot.experiments.store import TRIALS, load_trials
 from tests.conftest import needs_unix
 
@@ -52,7 +52,7 @@ def test_a_second_time_everything_is_there_and_the_same(made, monkeypatch):
         raise AssertionError("nothing is left to do")
 
     before = {file.name: file.read_bytes() for file in made.iterdir()}
-    monkeypatch.setattr(runner, "run_task", refuse)
+    monkeypatch.setattr(store, "run_task", refuse)
     answer = CliRunner().invoke(app, ["all", "--out", str(made), *TINY])
     assert answer.exit_code == 0, answer.output
     assert {file.name: file.read_bytes() for file in made.iterdir()} == before
@@ -86,7 +86,7 @@ def test_an_unknown_method_is_named(tmp_path):
 
 @needs_unix
 def test_a_folder_in_use_is_refused(tmp_path, made):
-    with runner.TrialStore(tmp_path):
+    with store.TrialStore(tmp_path):
         answer = CliRunner().invoke(app, ["table2", "--out", str(tmp_path), *TINY])
     assert answer.exit_code == 2
     assert "another run is writing" in answer.output
@@ -96,7 +96,7 @@ def test_interrupted_it_says_how_to_go_on(tmp_path, monkeypatch):
     def interrupt(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "run_protocol", interrupt)
+    monkeypatch.setattr(store, "run_protocol", interrupt)
     monkeypatch.setattr(sys, "argv", ["/usr/bin/ccot", "paper", "all", "--out", "a b"])
     answer = CliRunner().invoke(app, ["all", "--out", str(tmp_path)])
     assert answer.exit_code == 130

@@ -20,7 +20,7 @@ from ccot.experiments.protocol import (
 from ccot.experiments.store import TrialStore
 
 DOCS = Path(__file__).parents[2] / "docs"
-MODULES = ("reproduction", "variants", "claims", "render")
+MODULES = ("reproduction", "variants", "claims", "setting", "render")
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,18 @@ def test_the_largest_complete_comparison_is_shown(made_up):
 
 def test_every_part_can_be_made_from_any_complete_store(made_up):
     for name, make in made_up.TABLES.items():
-        if "rivals" not in name:
+        if not name.endswith(("rivals_public", "rivals_cores", "rerun")):
             assert len(make()) > 100, name
+
+
+def test_the_page_says_which_trials_do_not_come_out_again(made_up, monkeypatch):
+    facts = {"command": "python -m benchmarks.rerun", "date": "2026-01-01", "commit": "abc"}
+    cells = [{"method": "DKM", "rerun": 3, "same": 3}, {"method": "NMF", "rerun": 3, "same": 1}]
+    monkeypatch.setattr(made_up, "load", lambda name: {"facts": facts, "cells": cells})
+    assert "4 of 6 stored trials" in made_up.rerun()
+    assert "Not all did of NMF (1 of 3): what this page says of NMF was" in made_up.rerun()
+    cells.pop()
+    assert "Not all" not in made_up.rerun()
 
 
 def test_verdicts_follow_the_trials(made_up, monkeypatch):
@@ -82,6 +92,15 @@ def test_claims_follow_the_trials(docs, made_up, monkeypatch):
     monkeypatch.setattr(made_up, "chosen", lambda: (protocol, trials))
     assert claims.significantly_better()[2] == "holds"
     assert claims.numbers_found()[2] == "holds"
+
+
+def test_a_setting_is_compared_with_what_was_run(docs, made_up, tmp_path, a_trial):
+    setting = docs["setting"]
+    assert setting.starts()[2] == setting.matrices()[2] == "different"
+    assert setting.draws()[2] == "the same"
+    keep(tmp_path, a_trial, Protocol(100, n_init=50))
+    assert setting.starts()[2] == "the same in part"
+    assert setting.matrices()[2] == "the same"
 
 
 def test_other_readings_are_shown_beside_the_papers_numbers(docs, made_up, tmp_path, a_trial):
@@ -185,6 +204,8 @@ def test_what_is_said_of_movielens_is_what_is_stored(docs):
     assert verdicts["both_agree"] == "does not hold"
     assert verdicts["nine_by_fifteen"] == "holds in part"
     assert verdicts["last_users"] == verdicts["larger_clusters"] == "holds"
+    assert verdicts["first_and_last_movies"] == verdicts["block_6_10"] == "holds"
+    assert verdicts["top_five"] == "holds in part"
     settings = claims.load("movielens_settings")["cells"]
     same = [(c["loss"], c["reg"]) for c in settings if (c["users"], c["movies"]) == (9, 15)]
     assert same == [("kl", 1.0)]

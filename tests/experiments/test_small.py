@@ -17,9 +17,8 @@ from ccot.experiments.bench.suite import Profile, profiles, run_suite
 from ccot.experiments.bench.summary import Cell, Growth, fit_exponent, growth, summarise
 from ccot.experiments.printed import PrintedVote, _mode
 from ccot.experiments.protocol import Protocol, Task, run_task
-from ccot.experiments.runner import run_protocol
 from ccot.experiments.sections import draw_blocks, draw_scalings, make_table1, write_part
-from ccot.experiments.store import TrialStore, load_trials
+from ccot.experiments.store import TrialStore, load_trials, run_protocol
 from ccot.experiments.summary import summarise as summarise_trials
 from ccot.experiments.table2 import make_table2
 from ccot.experiments.tables import Table, Text

@@ -4,16 +4,18 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from ccot.experiments.protocol import DATA_SETS, METHODS
+from ccot.experiments.protocol import DATA_SETS, METHODS, Protocol
 from ccot.experiments.published import FIGURE2C, TABLE1, TABLE2
-from ccot.experiments.sections import make_table1
+from ccot.experiments.sections import make_table1, write_part
 from ccot.experiments.summary import summarise
 from ccot.experiments.table2 import (
+    SETTINGS,
     cells_csv,
     make_counts,
     make_table2,
     make_table_of_p_values,
     make_table_of_right_numbers,
+    make_table_of_seconds,
 )
 from ccot.experiments.tables import Table, Text
 
@@ -111,6 +113,19 @@ def test_every_table_of_errors_states_loss_and_regularisation(cells):
 def test_trials_that_did_not_converge_are_counted(make_trials):
     notes = make_table2(summarise(make_trials("NMF", [0.1] * 6, converged=False))).notes
     assert "Trials that stopped at their iteration limit: NMF on D3 (published) 6." in notes
+
+
+def test_the_page_says_which_commits_and_that_some_are_not_recorded(make_trials, tmp_path):
+    old, new = (make_trials("NMF", [0.1] * 2, commit=commit) for commit in (None, "abc123"))
+    page = write_part("table2", Protocol(), [*old, *new], tmp_path).read_text()
+    assert "Commits: abc123, not recorded." in page
+
+
+def test_loss_and_regularisation_stand_under_every_table_of_the_comparison(cells):
+    makers = (make_table2, make_table_of_right_numbers, make_table_of_p_values,
+              make_table_of_seconds, make_counts)  # fmt: skip
+    for make in makers:
+        assert SETTINGS in make(cells).notes
 
 
 def test_p_values_name_the_best(cells):

@@ -21,6 +21,11 @@ from ccot.io.cells import FORMATS, find_formats, is_gap, read_numbers
         (["1970-01-02", "1970-01-03T12:00:00"], "%Y-%m-%d", [1, 2.5]),
         (["03.01.1970"], "%d.%m.%Y", [2]),
         (["Jan 5, 1970"], "%b %d, %Y", [4]),
+        (["5. Jan 1970"], "%d. %b %Y", [4]),
+        (["(5.50)", "6", "\u22127"], "plain", [-5.5, 6, -7]),
+        (["($1,000)", "$5"], "money", [-1000, 5]),
+        (["12 kg", "1,300.5kg", "-3 kg"], "in kg", [12, 1300.5, -3]),
+        (["1,5 °C", "3 °C"], "in °C", [1.5, 3]),
     ],
 )
 def test_numbers_are_read_as_they_are_written(cells, name, numbers):
@@ -57,3 +62,13 @@ def test_plain_numbers_come_back(number):
 def test_no_cell_breaks_a_format(cell, name):
     value = read_numbers(np.array([cell], dtype=object), name)
     assert value.shape == (1,)
+
+
+@pytest.mark.parametrize("cells", [["12 kg", "13 lb"], ["1st", "2nd"], ["4 wheels a car", "5"]])
+def test_unlike_units_are_words(cells):
+    assert find_formats(cells) == []
+
+
+def test_a_number_in_another_unit_is_a_gap():
+    cells = np.array(["12 kg", "12 lb", "12", None], dtype=object)
+    np.testing.assert_array_equal(read_numbers(cells, "in kg"), [12, np.nan, np.nan, np.nan])

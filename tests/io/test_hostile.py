@@ -607,6 +607,14 @@ def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path,
     refused(path, "a table of 2000 records and 2000 keys would take 3.2e\\+07 bytes")
 
 
+def test_halves_of_characters_are_refused_where_they_are_read(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('[{"a": 1, "b": 2}, {"a": 3, "b\\ud800": 4}]')
+    refused(path, "record 2 is no JSON .*surrogates")
+    path.write_text('[{"a": 1, "\\ud83d\\ude00": 2}, {"a": 3, "\\ud83d\\ude00": 4}]')
+    assert read_matrix(path).column_names == ("a", "\U0001f600")
+
+
 def test_database_of_which_sqlite_says_that_memory_is_lacking(tmp_path):
     """It has 1024 bytes, and SQLite takes no memory for it."""
     head = bytes.fromhex(

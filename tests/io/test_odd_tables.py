@@ -351,3 +351,12 @@ def test_a_line_of_numbers_that_counts_the_columns_is_a_header(tmp_path, first, 
     # A line is no header where others are like it.
     (tmp_path / "a.csv").write_text("\n".join([first, first, *rows]))
     assert len(read_matrix(tmp_path / "a.csv").values) == 8
+
+
+def test_a_column_without_a_name_takes_no_other_place(tmp_path):
+    path = tmp_path / "index.csv"
+    for last in ("7", "x"):
+        path.write_text(f",0,1\n5,2,{last}\n6,3,{last}\n7,4,{last}\n")
+        table = read_table(path, index_col=False)
+        assert [*table.columns] == ["column 0", "0", "1"]
+        assert table.columns["column 0"].tolist() == [5, 6, 7]

@@ -6,10 +6,13 @@ import random
 import time
 import tracemalloc
 import zipfile
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, baselines, load_model
@@ -20,10 +23,20 @@ from ccot.report import write_report
 
 SIMULATED = make_latent_blocks([[1, 5], [6, 1]], 24, 16, sigma=0.1, random_state=0).data
 COUNTS = np.random.default_rng(0).poisson(np.abs(SIMULATED))
+GROUP = np.arange(60) % 2
+TABLE = pd.DataFrame({
+    "length": GROUP * 4 + np.random.default_rng(0).normal(size=60),
+    "colour": np.where(GROUP, "red", "blue"),
+    "eggs": np.random.default_rng(1).poisson(1 + 9 * GROUP),
+    "seen": pd.to_datetime("2020-01-01") + pd.to_timedelta(GROUP * 100 + np.arange(60), "D"),
+    "tame": GROUP == 1,
+    "size": pd.Categorical(np.where(GROUP, "high", "low"), ["low", "high"], ordered=True),
+})  # fmt: skip
 TASTE = np.array([[5, 1], [1, 5]])[np.arange(24) % 2][:, np.arange(16) % 2]
 # What any value may be replaced by.
 VALUES = (
-    None, True, -1, 0, 1, 7000, 2**31, 2**40, 2**63, 10**30, -0.5, 1e308, "", "a", "../../a", [],
+    None, True, -1, 0, 1, 7000, 2**31, 2**40, 2**63, 10**30, -0.5, 0.0, 0.5, 1e-320, 1e308,
+    "", "a", "../../a", "poisson", "number", [],
     {}, [1, 2], ["a"], [[[]]], {"array": 0}, {"array": 10**6}, {"tuple": []}, {"float": "nan"},
     {"float": "inf"},
 )  # fmt: skip
@@ -38,8 +51,11 @@ def fitted(few=False):
     return [
         TransportCoclustering(2, 2, random_state=0).fit(SIMULATED),
         TransportCoclustering(random_state=0).fit(COUNTS),
+        TransportCoclustering(criterion="reproducibility", random_state=0).fit(SIMULATED),
+        TransportCoclustering(random_state=0).fit(TABLE),
         CCOT(2, 2, n_samplings=4, random_state=0).fit(SIMULATED),
         CCOTGW(2, 2).fit(SIMULATED),
+        CCOTGW(2, 2, n_support=6, kernel_rank=4).fit(SIMULATED),
         *(kind(2, 2, random_state=0).fit(np.abs(SIMULATED)) for kind in rivals),
         BlockRecommender(random_state=0).fit(TASTE, user_names=[f"u{n}" for n in range(24)]),
     ]
@@ -54,18 +70,31 @@ def places(tree):
             yield from places(tree[key])
 
 
+def chosen(tree, chance):
+    """Return a place, of all or on a random way down: long lists do not take all the attention."""
+    if chance.random() < 0.7:
+        return chance.choice(list(places(tree)))
+    holder, key = tree, "values"
+    while isinstance(holder[key], dict | list) and holder[key] and chance.random() < 0.8:
+        holder = holder[key]
+        key = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+    return holder, key
+
+
 def change_tree(tree, chance):
-    holder, key = chance.choice(list(places(tree["values"])))
+    holder, key = chosen(tree, chance)
     kind = chance.randrange(8)
     if kind == 0:
         del holder[key]
     elif kind == 1:
-        other, where = chance.choice(list(places(tree["values"])))
-        holder[key] = json.loads(json.dumps(other[where]))
+        other, where = chance.choice(list(places(tree)))
+        holder[key] = deepcopy(other[where])
     elif kind == 2 and isinstance(holder[key], list) and holder[key]:
         holder[key] = holder[key] * chance.choice([2, 50])
     else:
-        holder[key] = chance.choice(VALUES)
+        alike = [value for value in VALUES if type(value) is type(holder[key])]
+        # Of the same type mostly: what differs in type alone is refused at once.
+        holder[key] = deepcopy(chance.choice(alike if alike and kind > 3 else VALUES))
 
 
 def change_array(content, chance):
@@ -163,13 +192,25 @@ def uses(model, matrix, path):
         yield lambda: model.explain(1, 2)
         yield lambda: model.recommend(model.new_user([0], [5]), 3)
         return
-    if hasattr(model, "predict"):
-        yield lambda: model.predict(matrix)
+    numbers = np.asarray(matrix if matrix is SIMULATED else matrix[["length", "eggs"]], float)
+    for name in ("predict", "predict_proba", "predict_confidence", "transform", "score"):
+        if hasattr(model, name):
+            yield partial(getattr(model, name), matrix)
     if hasattr(model, "predict_columns"):
-        yield lambda: model.predict_columns(matrix.T)
-    if hasattr(model, "summary"):
-        yield lambda: str(model.summary())
+        yield lambda: model.predict_columns(numbers.T)
+    if hasattr(model, "cut"):
+        yield lambda: model.cut(2, 2)
+        yield lambda: str(model.preparation_)
+    yield lambda: str(model.summary())
+    yield lambda: (model.rows_, model.columns_, model.labels_)
+    yield lambda: model.to_frame()
+    yield lambda: model.to_frame("columns")
+    yield model.describe_clusters
+    yield model._repr_html_
+    yield lambda: write_report(path.with_suffix(".html"), model)
+    if matrix is SIMULATED:
         yield lambda: write_report(path.with_suffix(".html"), model, matrix=matrix)
+    yield lambda: model.save(path.with_suffix(".again"))
 
 
 def attack(folder, n_models, seed, few=False):
@@ -179,8 +220,9 @@ def attack(folder, n_models, seed, few=False):
                for n, model in enumerate(fitted(few))]  # fmt: skip
     for number in range(n_models):
         content, model = sources[number % len(sources)]
-        is_recommender = isinstance(model, BlockRecommender)
-        matrix = TASTE if is_recommender else SIMULATED
+        matrix = TASTE if isinstance(model, BlockRecommender) else SIMULATED
+        if hasattr(getattr(model, "preparation_", None), "names"):
+            matrix = TABLE
         path = folder / "crafted.ccot"
         path.write_bytes(crafted(content, chance))
         seen = tried(path, matrix)
@@ -204,6 +246,78 @@ def check(found):
 @pytest.mark.filterwarnings("ignore")
 def test_crafted_models_are_refused_or_of_use(tmp_path):
     check(attack(tmp_path, 16, 0, few=True))
+
+
+def changed(content, change):
+    """Return a model file whose fitted attributes are changed."""
+    with zipfile.ZipFile(io.BytesIO(content)) as stored:
+        members = {name: stored.read(name) for name in stored.namelist()}
+    tree = json.loads(members["model.json"])
+    given = dict(map(tuple, tree["values"]["dict"]))
+    attributes = dict(map(tuple, given["fitted"]["dict"]))
+    change(attributes, members)
+    given["fitted"]["dict"] = [list(pair) for pair in attributes.items()]
+    members["model.json"] = json.dumps(tree).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as stored:
+        for name, member in members.items():
+            stored.writestr(name, member)
+    return buffer.getvalue()
+
+
+def finest(attributes, members):
+    """Leave one column out of the labels of the finest clusters."""
+    labels = attributes["_coclustering"]["fields"]["finest"]["fields"]["labels"]["tuple"][1]
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros(15, np.int64))
+    members[f"arrays/{labels['array']}.npy"] = buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda a, _: a.update(row_jumps_=0.5), "row_jumps_ is of a wrong"),
+        (lambda a, _: a.update(row_jump_strength_={"strings": ["a"]}), "row_jump_strength_ is of"),
+        (lambda a, _: a.update(_kept_portraits={"tuple": []}), "_kept_portraits is of a wrong"),
+        (lambda a, _: a.update(_to_describe=a["block_means_"]), "_to_describe is of a wrong"),
+        (lambda a, _: a.update(row_merge_costs_=0.5), "row_merge_costs_ is of a wrong"),
+        (lambda a, _: a.update(_file_options={"dict": [[2**61 - 1, 0]]}), "value of unknown kind"),
+        (finest, "labels is of a wrong"),
+    ],
+)
+def test_parts_of_descriptions_and_confidences_are_checked(tmp_path, change, told):
+    path = TransportCoclustering(2, 2, random_state=0).fit(SIMULATED).save(tmp_path / "m.ccot")
+    path.write_bytes(changed(path.read_bytes(), change))
+    with pytest.raises(ModelFileError, match=told):
+        load_model(path)
+
+
+@pytest.mark.parametrize(("name", "value"), [("scale", 0.0), ("location", 10**30)])
+def test_numbers_of_prepared_columns_are_checked(tmp_path, name, value):
+    def change(attributes, _):
+        prepared = attributes["_coclustering"]["fields"]["row"]["fields"]["placement"]["fields"]
+        prepared["preparation"]["fields"]["columns"]["tuple"][0]["fields"][name] = value
+
+    path = TransportCoclustering(2, 2, random_state=0).fit(TABLE).save(tmp_path / "m.ccot")
+    path.write_bytes(changed(path.read_bytes(), change))
+    with pytest.raises(ModelFileError, match=name):
+        load_model(path)
+
+
+def test_attributes_that_a_file_lacks_follow_from_the_coclustering(tmp_path):
+    model = CCOT(2, 2, n_samplings=4, random_state=0).fit(SIMULATED)
+    path = model.save(tmp_path / "m.ccot")
+    path.write_bytes(changed(path.read_bytes(), lambda a, _: a.pop("row_jump_strength_")))
+    again = load_model(path)
+    assert np.array_equal(again.row_jump_strength_, model.row_jump_strength_)
+    write_report(tmp_path / "m.html", again)
+
+
+def test_attributes_that_no_fit_sets_are_refused_when_saved(tmp_path):
+    model = CCOT(2, 2, n_samplings=4, random_state=0).fit(SIMULATED)
+    model.note_ = "mine"
+    with pytest.raises(ModelFileError, match="note_ cannot be saved, since no fit sets it"):
+        model.save(tmp_path / "m.ccot")
 
 
 @pytest.mark.slow

@@ -1,3 +1,4 @@
+import time
 from itertools import islice
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 from ccot.runtime.backends import in_parts_that_fit
 from ccot.runtime.lazy import load_when_used
 from ccot.runtime.progress import duration
-from ccot.runtime.run import Checkpoint, as_generator, counted
+from ccot.runtime.run import Checkpoint, as_generator, counted, in_threads
 
 
 def test_seeds_and_generators():
@@ -21,6 +22,17 @@ def test_items_are_counted():
     seen = []
     assert list(counted("ab", "letters", lambda *message: seen.append(message))) == ["a", "b"]
     assert seen == [("letters", 0, 2), ("letters", 1, 2), ("letters", 2, 2)]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
+def test_threads_yield_in_order_and_raise_what_fails(n_jobs):
+    def work(item):
+        time.sleep(0.002 * (3 - item))
+        return 1 / (item - 9)
+
+    assert list(in_threads(work, range(4), n_jobs)) == [1 / (item - 9) for item in range(4)]
+    with pytest.raises(ZeroDivisionError):
+        list(in_threads(lambda item: 1 / item, [1, 0], n_jobs))
 
 
 def test_without_a_checkpoint_everything_is_made():

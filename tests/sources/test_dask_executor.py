@@ -1,4 +1,4 @@
-"""CCOT on a real local cluster of two processes."""
+"""CCOT and TransportCoclustering on a real local cluster of two processes."""
 
 import os
 import signal
@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from ccot import CCOT
+from ccot import CCOT, TransportCoclustering
+from ccot.blocks import streaming
 from ccot.datasets import make_latent_blocks
 from ccot.scalings import sampling
-from ccot.sources import DaskSource
+from ccot.sources import DaskSource, FunctionSource
 from ccot.sources import dask_executor as distributed
 from tests.conftest import needs_unix
 
@@ -89,6 +90,51 @@ def test_a_worker_killed_in_the_middle_costs_time_only(client, small_pool, tmp_p
     here = CCOT(n_samplings=200, random_state=0).fit(BLOCKS.data)
     same(there, here)
     client.wait_for_workers(2, timeout=30)
+
+
+@pytest.fixture
+def small_sample(monkeypatch):
+    monkeypatch.setattr(streaming, "POOL_ENTRIES", 1)
+    monkeypatch.setattr(streaming, "POOL_ROWS", 200)
+
+
+def noisy_rows():
+    """Return rows that move for several sweeps."""
+    return BLOCKS.data + np.random.default_rng(1).normal(scale=5, size=BLOCKS.data.shape)
+
+
+def swept(X, **options):
+    options |= {"n_row_clusters": 2, "n_column_clusters": 3, "n_init": 1, "center": "none"}
+    return TransportCoclustering(max_passes=None, tol=0, random_state=0, **options).fit(X)
+
+
+# While the sample is read, in the first sweep over 20 blocks, and in a later one.
+@needs_unix
+@pytest.mark.parametrize("kills", [(60,), pytest.param((8, 35, 70), marks=pytest.mark.slow)])
+def test_workers_killed_in_any_sweep_cost_time_only(client, small_sample, tmp_path, kills):
+    X, marker, killed = noisy_rows(), Marker(tmp_path / "marks"), []
+    array = da.from_array(X, chunks=(100, 40)).map_blocks(slowly, marker, dtype=float)
+    for after in kills:
+        arguments = marker, after, killed
+        threading.Thread(target=kill_one_at_work, args=arguments, daemon=True).start()
+    there = swept(array)
+    assert len(set(killed)) == len(kills), "the fit was over before all workers could be killed"
+    same(there, swept(FunctionSource(lambda first, last: X[first:last], X.shape, 100)))
+    client.wait_for_workers(2, timeout=30)
+
+
+def test_every_sweep_has_the_same_tasks(client, small_sample):
+    X, counts = noisy_rows(), []
+
+    def follow(message, done=0, total=0):
+        if message.startswith("pass "):
+            counts.append(n_tasks(client))
+
+    swept(da.from_array(X, chunks=(100, 40)), verbose=follow)
+    assert len(counts) > 3
+    assert len(set(np.diff(counts))) == 1
+    # For each of 20 blocks: it, the sweep, its labels and its tables; tables in 3 groups and one.
+    assert np.diff(counts)[0] <= 4 * 20 + 3 + 1 + 1
 
 
 def test_work_is_done_by_the_workers_and_is_bounded(client, small_pool):

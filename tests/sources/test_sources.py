@@ -11,6 +11,7 @@ import zarr
 
 from ccot import sources
 from ccot.sources import FunctionSource, as_source, is_source
+from ccot.sources.base import add_up, sum_in_tree
 
 MATRIX = np.random.default_rng(0).normal(size=(100, 7)).astype(np.float32)
 CHOSEN = np.array([0, 1, 17, 18, 56, 57, 99])
@@ -186,3 +187,25 @@ def test_problems_are_named_with_a_way_out(tmp_path):
     pq.write_table(pa.table({"b": [1.0]}), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match=r"b.parquet has other columns than .*a.parquet"):
         as_source(tmp_path)
+
+
+@pytest.mark.parametrize("n_items", [1, 7, 8, 9, 64, 65, 600])
+def test_sums_in_a_tree_take_every_item_once_and_in_order_and_hold_few(n_items):
+    held, most = 0, 0
+
+    def made():
+        nonlocal held, most
+        for item in range(n_items):
+            held += 1
+            most = max(most, held)
+            yield [item]
+
+    def add_group(group):
+        nonlocal held
+        assert len(group) <= 8
+        held -= len(group) - 1
+        return add_up(group)
+
+    assert sum_in_tree(made(), n_items, add_group) == list(range(n_items))
+    assert held == 1
+    assert most <= 24

@@ -1,7 +1,5 @@
 """What the baselines share: the loop over starts and the attributes of the kept one."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """Double K-means: one table of means for rows and columns at once."""
 
-from __future__ import annotations
-
 from ccot.baselines.base import BaseBaseline
 from ccot.baselines.partitions import NearestMeans
 from ccot.runtime.types import Matrix

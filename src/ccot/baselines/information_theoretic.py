@@ -1,7 +1,5 @@
 """Information-theoretic co-clustering: keep what rows tell about columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +66,7 @@ class InformationTheoreticCoclustering(BaseBaseline):
 
     _non_negative = True
 
-    def _method(self, matrix: Matrix) -> _SimilarProfiles:
+    def _method(self, matrix: Matrix) -> "_SimilarProfiles":
         joint = matrix / (matrix.sum() or 1.0)
         return _SimilarProfiles(TwoWay.of(joint), self._shape, mutual_information(joint))
 

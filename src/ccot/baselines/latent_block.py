@@ -1,7 +1,5 @@
 """The Gaussian latent block model, by block EM."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -85,7 +83,7 @@ class GaussianLatentBlockModel(BaseBaseline):
         "variance": [StrOptions({"shared", "block"})],
     }
 
-    def _method(self, matrix: Matrix) -> BlockEM:
+    def _method(self, matrix: Matrix) -> "BlockEM":
         hard, shared = self.assignment == "hard", self.variance == "shared"
         return BlockEM.of(matrix, self._shape, hard, shared)
 
@@ -113,7 +111,7 @@ class BlockEM:
     floor: float  # smallest variance allowed
 
     @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> BlockEM:
+    def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> "BlockEM":
         """Prepare a matrix."""
         # A shift changes the means of the blocks alone and saves digits in the squares.
         if not is_sparse(matrix):
@@ -172,7 +170,7 @@ class Moments:
     sums: np.ndarray
     squares: np.ndarray
 
-    def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> Moments:
+    def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> "Moments":
         """Return the expected moments once residuals of the rows are taken off."""
         mean, square = residual[:, None], (residual**2 + uncertainty)[:, None]
         return Moments(

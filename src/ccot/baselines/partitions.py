@@ -1,7 +1,5 @@
 """Partitions: sums over clusters, first ones, and those that move by turns (double K-means)."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 
@@ -52,7 +50,7 @@ class TwoWay:
     by_column: Matrix
 
     @classmethod
-    def of(cls, matrix: Matrix) -> TwoWay:
+    def of(cls, matrix: Matrix) -> "TwoWay":
         """Return both views of a matrix."""
         return cls(matrix, matrix.T.tocsr() if is_sparse(matrix) else matrix.T)
 
@@ -147,7 +145,7 @@ class NearestMeans(Alternation):
     sum_of_squares: float  # of the entries of the matrix, less its mean if it is dense
 
     @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> NearestMeans:
+    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> "NearestMeans":
         """Return the method bound to a matrix."""
         # Without its mean the matrix loses fewer digits in the differences of squares.
         centred = matrix if is_sparse(matrix) else matrix - matrix.mean()

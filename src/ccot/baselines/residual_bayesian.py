@@ -1,7 +1,5 @@
 """Residual Bayesian co-clustering: mixed memberships, and residuals of rows and columns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -124,7 +122,7 @@ class ResidualBayesianCoclustering(BaseBaseline):
         expected = (means * column.share[columns]).sum(axis=-1)
         return self._offset + expected + row.residual[rows] + column.residual[columns]
 
-    def _method(self, matrix: Matrix) -> Inference:
+    def _method(self, matrix: Matrix) -> "Inference":
         return Inference.of(matrix, self._shape, self.concentration)
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
@@ -194,14 +192,14 @@ class Entries:
     squares: Matrix
 
     @classmethod
-    def of(cls, matrix: np.ndarray) -> Entries:
+    def of(cls, matrix: np.ndarray) -> "Entries":
         """Take the powers of a matrix with NaN where entries are missing."""
         seen = ~np.isnan(matrix)
         values = np.where(seen, matrix, 0.0)
         powers = seen.astype(float), values, values**2
         return cls(*(map(sp.csr_array, powers) if seen.mean() < _SPARSE_BELOW else powers))
 
-    def transposed(self) -> Entries:
+    def transposed(self) -> "Entries":
         """Return the entries of the transposed matrix."""
         powers = self.seen.T, self.values.T, self.squares.T
         return Entries(*(p.tocsr() if is_sparse(p) else p for p in powers))
@@ -227,7 +225,7 @@ class Inference:
     scale: float  # variance of the entries
 
     @classmethod
-    def of(cls, matrix: np.ndarray, shape: tuple[int, int], concentration: float) -> Inference:
+    def of(cls, matrix: np.ndarray, shape: tuple[int, int], concentration: float) -> "Inference":
         """Prepare a matrix."""
         centred = matrix - np.nanmean(matrix)
         entries = Entries.of(centred)

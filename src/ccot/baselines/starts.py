@@ -1,7 +1,5 @@
 """Many starts, one loop: draw partitions, make a state of them, improve it, read partitions off."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -70,7 +68,7 @@ class FirstPartitions:
     points: TwoWay  # rows and columns whose distances K-means and K-means++ take
 
     @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> FirstPartitions:
+    def of(cls, matrix: Matrix, shape: tuple[int, int]) -> "FirstPartitions":
         """Return the starts of a matrix that is its own set of points."""
         means = NearestMeans.of(matrix, shape)
         return cls(means, means.matrix)

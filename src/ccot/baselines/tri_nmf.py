@@ -1,7 +1,5 @@
 """Orthogonal non-negative tri-factorisation of a matrix."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -91,7 +89,7 @@ class TriNMF(BaseBaseline):
         "rules": [StrOptions({"exact", "multiplicative"})],
     }
 
-    def _method(self, matrix: Matrix) -> _Alternation:
+    def _method(self, matrix: Matrix) -> "_Alternation":
         method = _Alternation if self.rules == "exact" else _Multiplication
         values = matrix.data if is_sparse(matrix) else matrix
         return method(TwoWay.of(matrix), float(np.square(values).sum()), self._shape)

@@ -1,7 +1,5 @@
 """K-means, and non-negative matrix factorisation: once for the rows and once for the columns."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

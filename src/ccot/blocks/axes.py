@@ -14,12 +14,11 @@ import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
 from ccot.runtime import device_csr
-from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr
+from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
 from ccot.runtime.types import Array, Matrix, is_sparse
 
-# Entries looked at together where something is kept of each, and where it should stay in a cache.
-_PART_ENTRIES, _CACHE_ENTRIES = 2**23, 2**18
-_CACHE_BYTES = 2**22
+# Entries looked at together so that they stay in a cache, and what of plans does.
+_CACHE_ENTRIES, _CACHE_BYTES = 2**18, 2**22
 # Entries of a part of a product, and the parts whose sums may have to be held at once.
 _ENTRIES, _MOST_PARTS = 2**20, 16
 # Shares that differ by less are the same.
@@ -34,36 +33,38 @@ class Profiles:
 
     total: Array
     exposure: Array  # of shape (n, m), or (n,): the points' factor where ``pooled`` has the other
-    pooled: np.ndarray | None  # small, and in NumPy as tables of blocks are
+    pooled: Array | None
     backend: Backend = NUMPY
     partner: Array | None = None  # the assignment of the other side
 
     def blocks(self, assignment: Array, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
-        assignment = _bring(self.backend, assignment, n_clusters)
-        fetch = self.backend.fetch
-        total = fetch(stack(self.total, assignment, n_clusters))
-        if self.pooled is None:
-            return total, fetch(stack(self.exposure, assignment, n_clusters))
-        return total, np.outer(fetch(_pool(self.exposure, assignment, n_clusters)), self.pooled)
+        total, exposure = self.sums(bring(self.backend, assignment, n_clusters), n_clusters)
+        return self.backend.fetch(total), self.backend.fetch(exposure)
 
-    def gain(self, natural: np.ndarray, cumulant: np.ndarray) -> Array:
+    def sums(self, brought: Array, n_clusters: int) -> Terms:
+        """Return the same where the points are, of an assignment that was brought there."""
+        total = stack(self.total, brought, n_clusters)
+        if self.pooled is None:
+            return total, stack(self.exposure, brought, n_clusters)
+        return total, _pool(self.exposure, brought, n_clusters)[:, None] * self.pooled
+
+    def gain(self, natural: Array, cumulant: Array) -> Array:
         """Return the log-likelihood of every point under every cluster's parameters."""
         send = self.backend.send
         gain = self.total @ send(natural.T)
         if self.pooled is None:
             gain -= self.exposure @ send(cumulant.T)
         else:
-            gain -= self.exposure[:, None] * send(cumulant @ self.pooled)
+            gain -= self.exposure[:, None] * (send(cumulant) @ self.pooled)
         return gain
 
-    def own_gain(self, natural: np.ndarray, cumulant: np.ndarray, own: Array) -> Array:
+    def own_gain(self, natural: Array, cumulant: Array, own: Array) -> Array:
         """Return the log-likelihood of every point under the parameters of its own cluster."""
-        xp, send = self.backend.xp, self.backend.send
-        gain = xp.sum(self.total * send(natural)[own], axis=1)
+        gain = (self.total * natural[own]).sum(axis=1)
         if self.pooled is None:
-            return gain - xp.sum(self.exposure * send(cumulant)[own], axis=1)
-        return gain - self.exposure * send(cumulant @ self.pooled)[own]
+            return gain - (self.exposure * cumulant[own]).sum(axis=1)
+        return gain - self.exposure * (cumulant @ self.pooled)[own]
 
     def take(self, members: np.ndarray | slice) -> Profiles:
         """Return the profiles of some of the points."""
@@ -82,7 +83,7 @@ class Profiles:
         """Return the exposures as a matrix."""
         if self.pooled is None:
             return self.exposure
-        return self.exposure[:, None] * self.backend.send(self.pooled)
+        return self.exposure[:, None] * self.pooled
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,8 @@ class AxisView:
         if self.observed is not None:
             seen = _collapse(self.observed, partner, n_partners, self.backend)
             return Profiles(total, seen, None, self.backend)
-        shares = _bring(self.backend, partner, n_partners)
-        pooled = self.backend.fetch(_pool(self.partner_exposure, shares, n_partners))
+        shares = bring(self.backend, partner, n_partners)
+        pooled = _pool(self.partner_exposure, shares, n_partners)
         return Profiles(total, self.exposure, pooled, self.backend, partner)
 
     def _total(self, partner: Array, n_partners: int) -> Array:
@@ -175,20 +176,24 @@ class AxisView:
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
         own_scale, partner_scale = map(self._inverse, (self.exposure, self.partner_exposure))
-        backend, table = self.backend, np.zeros(shape)
+        backend = self.backend
         if backend.device is not None:
-            columns = _bring(backend, partner, shape[1]) * partner_scale[:, None]
-            rows = _bring(backend, own, shape[0]) * own_scale[:, None]
-            return backend.fetch(rows.T @ multiply(backend.squared(self.values), columns))
-        for part in row_parts(self.values, _PART_ENTRIES):
+            columns = bring(backend, partner, shape[1]) * partner_scale[:, None]
+            rows = bring(backend, own, shape[0]) * own_scale[:, None]
+            held: Any = self.values
+            squares = with_values(held, held.values() ** 2) if is_device_csr(held) else held**2
+            return backend.fetch(rows.T @ multiply(squares, columns))
+
+        def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):
                 values = rows_of(self.values, part)
                 values.data = values.data**2 * partner_scale.take(values.indices)
             else:
                 values = self.values[part] ** 2 * partner_scale
-            total = _collapse(values, partner, shape[1], backend) * own_scale[part, None]
-            table += stack(total, own[part], shape[0])
-        return table
+            total = _collapse(values, partner, shape[1], NUMPY) * own_scale[part, None]
+            return stack(total, own[part], shape[0])
+
+        return reduce(np.add, backend.map(sum_up, row_parts(self.values, _ENTRIES)))
 
     def _inverse(self, exposure: Array) -> Array:
         """Return one over exposures; 0 for those of points that hold nothing."""
@@ -235,7 +240,7 @@ def has_room(values: Matrix, backend: Backend) -> bool:
     return False
 
 
-def _bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
+def bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
     """Bring labels or shares to where they are summed with; a device sums with shares only."""
     assignment = backend.send(assignment)
     if backend.device is None or assignment.ndim == 2:
@@ -256,6 +261,11 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
         change[:, : before.shape[1]] -= before
     moved = np.flatnonzero(np.abs(change).max(axis=1) > _UNMOVED)
     return moved, change[moved]
+
+
+def mass(brought: Array, n_clusters: int) -> Array:
+    """Return how many points, or what shares of them, every cluster has."""
+    return brought.sum(axis=0) if brought.ndim == 2 else np.bincount(brought, minlength=n_clusters)
 
 
 def _pool(vector: Array, assignment: Array, n_clusters: int) -> Array:
@@ -279,7 +289,7 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
     if is_device_csr(matrix) and assignment.ndim == 1:
         return device_csr.multiply(matrix, assignment, n_clusters)
     if backend.device is not None:
-        return multiply(matrix, _bring(backend, assignment, n_clusters), backend)
+        return multiply(matrix, bring(backend, assignment, n_clusters), backend)
     if isinstance(matrix, np.ndarray):
         shares = assignment if assignment.ndim == 2 else np.eye(n_clusters)[assignment]
         if matrix.flags.c_contiguous:
@@ -303,7 +313,8 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
 def compact(labels: np.ndarray) -> np.ndarray:
     """Number clusters without gaps, in the order they had."""
     labels = labels.astype(np.intp, copy=False)
-    return (np.cumsum(np.bincount(labels) > 0) - 1)[labels]
+    held = np.bincount(labels) > 0
+    return labels if held.all() else (np.cumsum(held) - 1)[labels]
 
 
 def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:
@@ -322,6 +333,22 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
         return matrix @ dense
     parts = row_parts(matrix, _ENTRIES)
     return np.concatenate(backend.map(lambda part: rows_of(matrix, part) @ dense, parts))
+
+
+def scale_entries(
+    matrix: sp.csr_array, row_scale: np.ndarray, column_scale: np.ndarray, backend: Backend = NUMPY
+) -> sp.csr_array:
+    """Scale rows and columns; the places of the entries are shared, not copied."""
+    data = np.empty(matrix.nnz, row_scale.dtype)
+
+    def scale(part: slice) -> None:
+        rows = rows_of(matrix, part)
+        out = data[matrix.indptr[part.start] : matrix.indptr[part.stop]]
+        np.multiply(column_scale.take(rows.indices), rows.data, out=out)
+        out *= np.repeat(row_scale[part], np.diff(rows.indptr))
+
+    backend.map(scale, row_parts(matrix, _CACHE_ENTRIES))
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:

@@ -3,8 +3,6 @@
 Kinds are recognised from the distinct cells of a column, those of small whole numbers from others.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,13 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ccot.io.cells import find_formats, is_gap, read_numbers
+from ccot.io.layout import is_number
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
 LEFT_OUT = ("identifier", "text", "constant")
 BY_LEVEL = ("yes/no", "category")
-NUMERIC = ("number", "count", "ordered", "date", "share", "money")
-KINDS = (*NUMERIC, *BY_LEVEL, *LEFT_OUT)
+NUMBER_KINDS = ("number", "count", "share", "money")
+KINDS = (*NUMBER_KINDS, "ordered", "date", *BY_LEVEL, *LEFT_OUT)
 
 # Whole numbers with no more levels in no wider range may be codes of categories.
 _CODE_LEVELS, _CODE_RANGE = 10, 20
@@ -34,6 +33,7 @@ _COMPONENTS = 5
 # Rows that the regressions on codes look at.
 _CODE_ROWS = 20_000
 
+_TRUTH = {"false": "0", "true": "1"}
 _YES_NO = {"yes", "no", "y", "n", "true", "false", "t", "f", "+", "-"}
 _SCALES = tuple(tuple(scale.split(", ")) for scale in (
     "very low, low, medium, moderate, high, very high",
@@ -54,7 +54,7 @@ _CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) f
     "monday tuesday wednesday thursday friday saturday sunday",
 ))  # fmt: skip
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
-_DATES = ("time", "%")
+_DATES, _ISO = ("time", "%"), "%Y-%m-%d"  # how formats of dates begin, and that of typed ones
 
 
 @stored()
@@ -66,7 +66,7 @@ class ColumnKind:
     kind: str  # one of KINDS
     reason: str
     levels: tuple[str, ...] = ()  # of categories; of ordered ones in their order
-    format: str = "plain"  # how numbers are written, see ccot.io.cells.FORMATS
+    format: str = "plain"  # how numbers are written, see ccot.io.cells.find_formats
 
     @property
     def is_used(self) -> bool:
@@ -92,7 +92,7 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
             guess = _of_numbers if values.dtype.kind == "f" else _of_cells
             kind = guess(name, values)
         else:
-            reason = "asked for" if name in asked else "the data frame says so"
+            reason = "asked for" if name in asked else "the table says so"
             kind = as_kind(name, values, given, table.levels.get(name, ()), reason)
         if kind.kind == "code":
             codes.append(len(kinds))
@@ -115,7 +115,8 @@ def as_kind(
         order = levels or _order(counts, (*_SCALES, *_CALENDAR))
         reason = reason if order else f"{reason}, in the order of the alphabet"
         return ColumnKind(name, kind, reason, order or _sorted_levels(counts))
-    formats = find_formats(counts) if values.dtype.kind == "O" else ["plain"]
+    declared = _ISO if values.dtype.kind == "M" else "plain"
+    formats = find_formats(counts) if values.dtype.kind == "O" else [declared]
     if not formats:
         odd = next(cell for cell in counts if not find_formats([cell]))
         raise ValueError(
@@ -179,12 +180,12 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
 def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     """Return the kind of a column of words, or of numbers written as words."""
     if values.dtype.kind == "M":
-        return ColumnKind(name, "date", "dates")
+        return ColumnKind(name, "date", "dates", format=_ISO)
     counts = _count(values)
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
     formats = find_formats(counts)
-    if not formats:
+    if not formats or (len(counts) == 2 and formats[0].startswith("in ")):
         return _of_words(name, counts)
     first = formats[0]
     if first == "percent":
@@ -197,7 +198,8 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     found = _of_numbers(name, read_numbers(values, first), first)
     if first == "plain":
         return found
-    mark = "a comma before decimals" if first == "decimal comma" else "separators of thousands"
+    marks = {"decimal comma": "a comma before decimals", "thousands": "separators of thousands"}
+    mark = marks.get(first, f"the unit {first.removeprefix('in ')}")
     return replace(found, reason=f"{found.reason}, with {mark}")
 
 
@@ -318,7 +320,10 @@ def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     """Return the index of every cell's level; -1 for gaps, -2 for levels never seen."""
     index = {level: position for position, level in enumerate(kind.levels)}
-    if values.dtype.kind == "O" and "plain" in find_formats(kind.levels):
+    # What is written true and false in one file is a type of its own in another.
+    index |= {_TRUTH[level.lower()]: i for level, i in index.items() if level.lower() in _TRUTH}
+    are_plain = "plain" in find_formats(kind.levels) and all(map(is_number, kind.levels))
+    if values.dtype.kind == "O" and are_plain:
         values = read_numbers(values, kind.format)
     if values.dtype.kind == "f":
         distinct, code = np.unique(values, return_inverse=True)

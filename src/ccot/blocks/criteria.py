@@ -3,8 +3,6 @@
 ICL charges the entropy of soft assignments and every block mean in full; evidence does neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -3,18 +3,19 @@
 Blocks of values ``total`` over ``exposure`` hold ``total * natural - exposure * cumulant`` nats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import xlogy
 
+from ccot.runtime.backends import namespace
+from ccot.runtime.types import Array
+
 # Block means are kept from the edge of their range by this much exposure at the overall mean.
 _SMOOTHING = 0.5
 
-Terms = tuple[np.ndarray, np.ndarray]
+Terms = tuple[Array, Array]
 
 
 @dataclass(frozen=True)
@@ -23,41 +24,44 @@ class Family:
 
     name: str
     # Natural parameters and cumulants, given the overall mean too.
-    terms: Callable[[np.ndarray, np.ndarray, float], Terms]
+    terms: Callable[[Array, Array, float], Terms]
     # Maximised log-likelihoods, without constants.
-    information: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    information: Callable[[Array, Array], Array]
 
 
-def _ratio(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-    return np.divide(total, exposure, out=np.zeros_like(total), where=exposure > 0)
+def _ratio(total: Array, exposure: Array) -> Array:
+    xp, held = namespace(total), exposure > 0
+    return xp.where(held, total / xp.where(held, exposure, 1.0), 0.0)
 
 
-def _smooth_mean(total: np.ndarray, exposure: np.ndarray, overall: float) -> np.ndarray:
+def _smooth_mean(total: Array, exposure: Array, overall: float) -> Array:
     return (total + _SMOOTHING * overall) / (exposure + _SMOOTHING)
 
 
-def _gaussian_terms(total: np.ndarray, exposure: np.ndarray, overall: float) -> Terms:
+def _gaussian_terms(total: Array, exposure: Array, overall: float) -> Terms:
     mean = _ratio(total, exposure)
     return mean, 0.5 * mean**2
 
 
-def _gaussian_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+def _gaussian_information(total: Array, exposure: Array) -> Array:
     return 0.5 * _ratio(total**2, exposure)
 
 
-def _poisson_terms(total: np.ndarray, exposure: np.ndarray, overall: float) -> Terms:
+def _poisson_terms(total: Array, exposure: Array, overall: float) -> Terms:
     # A matrix of zeros has no mean to take the logarithm of.
-    mean = np.maximum(_smooth_mean(total, exposure, overall), 1e-300)
-    return np.log(mean), mean
+    xp = namespace(total)
+    mean = xp.clip(_smooth_mean(total, exposure, overall), 1e-300, None)
+    return xp.log(mean), mean
 
 
 def _poisson_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
     return xlogy(total, _ratio(total, exposure))
 
 
-def _bernoulli_terms(total: np.ndarray, exposure: np.ndarray, overall: float) -> Terms:
-    mean = np.clip(_smooth_mean(total, exposure, overall), 1e-12, 1 - 1e-12)
-    return np.log(mean) - np.log1p(-mean), -np.log1p(-mean)
+def _bernoulli_terms(total: Array, exposure: Array, overall: float) -> Terms:
+    xp = namespace(total)
+    mean = xp.clip(_smooth_mean(total, exposure, overall), 1e-12, 1 - 1e-12)
+    return xp.log(mean) - xp.log1p(-mean), -xp.log1p(-mean)
 
 
 def _bernoulli_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Co-clustering by transport onto blocks: the whole method on one screen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -61,6 +59,7 @@ class BlockSettings:
     n_init: int | None = None
     max_iter: int = 200
     tol: float = 1e-6
+    max_passes: int | None = 4
     device: str | None = None
     scale: str = "auto"
     center: str = "auto"
@@ -85,6 +84,19 @@ class BlockCoclustering(Coclustering):
     bic: float
     family_reason: str = ""
     reproducibility: BothSides = field(default_factory=BothSides)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search for blocks ends with."""
+
+    preparation: Preparation
+    problem: BlockProblem
+    views: tuple[Blocks, Blocks]  # those whose row and whose column clusters are the answer
+    finest: Blocks
+    hierarchy: Hierarchy
+    candidates: tuple[Candidate, ...]
+    halves: tuple[Halves | None, Halves | None] = (None, None)
 
 
 def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
@@ -134,19 +146,6 @@ def collect(
         bic=criteria.bic(problem, blocks),
         reproducibility=again,
     )
-
-
-@dataclass(frozen=True)
-class Search:
-    """What a search for blocks ends with."""
-
-    preparation: Preparation
-    problem: BlockProblem
-    views: tuple[Blocks, Blocks]  # those whose row and whose column clusters are the answer
-    finest: Blocks
-    hierarchy: Hierarchy
-    candidates: tuple[Candidate, ...]
-    halves: tuple[Halves | None, Halves | None] = (None, None)
 
 
 def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:

@@ -1,7 +1,5 @@
 """Greedy merges on the table of block statistics, down to a single block."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -85,11 +83,10 @@ def build_hierarchy(problem: Informed, blocks: Blocks, axes: Sequence[int] = (0,
 def pair_costs(problem: Informed, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
     """Return the information lost by merging each pair of rows; infinite on the diagonal."""
     own = problem.information(total, exposure).sum(axis=1)
-    joint = problem.information(
-        total[:, None, :] + total[None, :, :], exposure[:, None, :] + exposure[None, :, :]
-    ).sum(axis=2)
-    costs = own[:, None] + own[None, :] - joint
-    np.fill_diagonal(costs, np.inf)
+    one, other = np.triu_indices(len(own), 1)
+    joint = problem.information(total[one] + total[other], exposure[one] + exposure[other])
+    costs = np.full((len(own), len(own)), np.inf)
+    costs[one, other] = costs[other, one] = own[one] + own[other] - joint.sum(axis=1)
     return costs
 
 
@@ -108,20 +105,17 @@ def share_kept(problem: Informed | Family, finest: Blocks, coarse: Blocks) -> fl
 def merge_side(problem: Informed, blocks: Blocks, axis: int) -> list[Merge]:
     """Merge the cheapest pair of clusters of one side again and again."""
     total, exposure = (table.copy() for table in blocks.table(axis))
-    costs = pair_costs(problem, total, exposure)
-    alive = np.arange(len(total))
-    merges = []
+    costs, own = pair_costs(problem, total, exposure), problem.information(total, exposure)
+    own, alive, merges = own.sum(axis=1), np.arange(len(total)), []
     while len(alive) > 1:
-        pair = np.unravel_index(np.argmin(costs), costs.shape)
-        first, second = int(min(pair)), int(max(pair))
-        cost = max(float(costs[first, second]), 0.0)
-        merges.append(Merge(axis, int(alive[first]), int(alive[second]), cost))
+        first, second = sorted(divmod(int(np.argmin(costs)), len(own)))
+        merges.append(Merge(axis, first, second, max(float(costs[first, second]), 0.0)))
         total[first] += total[second]
         exposure[first] += exposure[second]
-        total, exposure, alive = (np.delete(a, second, axis=0) for a in (total, exposure, alive))
-        costs = np.delete(np.delete(costs, second, axis=0), second, axis=1)
-        own = problem.information(total, exposure).sum(axis=1)
-        joint = problem.information(total + total[first], exposure + exposure[first]).sum(axis=1)
-        costs[first, :] = costs[:, first] = own + own[first] - joint
+        alive = alive[alive != second]
+        joint = problem.information(total[alive] + total[first], exposure[alive] + exposure[first])
+        own[first] = problem.information(total[[first]], exposure[[first]]).sum(axis=1)[0]
+        costs[second, :] = costs[:, second] = np.inf
+        costs[first, alive] = costs[alive, first] = own[alive] + own[first] - joint.sum(axis=1)
         costs[first, first] = np.inf
     return merges

@@ -1,7 +1,5 @@
 """Where unseen rows and columns go, and how likely they are."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,5 +126,5 @@ def place_side(
         natural=natural,
         cumulant=cumulant,
         noise=problem.noise(*table),
-        marginal=log_marginal(own, shape[axis]),
+        marginal=to_numpy(log_marginal(own, shape[axis])),
     )

@@ -1,7 +1,5 @@
 """From raw values to what a family can model, for the fitted matrix and for unseen points."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

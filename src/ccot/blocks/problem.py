@@ -1,9 +1,7 @@
 """A matrix prepared for one family, and its co-clusterings: totals and exposures of blocks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +11,7 @@ from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, is_device_csr, to_numpy
 from ccot.runtime.device_csr import row_sums, transposed
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Array, Matrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -39,16 +37,16 @@ class BlockProblem:
         """Where profiles are made."""
         return self.axes[0].on_device.backend
 
-    def on_host(self) -> BlockProblem:
+    def on_host(self) -> Self:
         """Return the problem without copies on a device."""
         rows, columns = (replace(axis_view, copy=None) for axis_view in self.axes)
         return replace(self, axes=(rows, columns))
 
-    def terms(self, total: np.ndarray, exposure: np.ndarray) -> Terms:
+    def terms(self, total: Array, exposure: Array) -> Terms:
         """Return natural parameters and cumulants of blocks."""
         return FAMILIES[self.family].terms(total / self.unit, exposure / self.unit, self.overall)
 
-    def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
+    def information(self, total: Array, exposure: Array) -> Array:
         """Return the maximised log-likelihood of blocks, without constants."""
         return FAMILIES[self.family].information(total, exposure)
 
@@ -56,11 +54,11 @@ class BlockProblem:
         """Return totals and exposures of the blocks of a co-clustering, hard or soft."""
         return self.axes[0].profiles(column_labels, shape[1]).blocks(row_labels, shape[0])
 
-    def with_dispersion(self, dispersion: float) -> BlockProblem:
+    def with_dispersion(self, dispersion: float) -> Self:
         """Return the same problem with another dispersion."""
         return replace(self, dispersion=float(dispersion))
 
-    def noise(self, total: np.ndarray, exposure: np.ndarray) -> float:
+    def noise(self, total: Array, exposure: Array) -> float:
         """Return the dispersion around blocks: that of the residuals for the gaussian family."""
         if self.family != "gaussian":
             return self.dispersion
@@ -142,7 +140,7 @@ class Blocks:
         """Return totals and exposures with the clusters of a side as rows."""
         return (self.total.T, self.exposure.T) if axis else (self.total, self.exposure)
 
-    def merged(self, rows: np.ndarray, columns: np.ndarray) -> Blocks:
+    def merged(self, rows: np.ndarray, columns: np.ndarray) -> Self:
         """Return coarser blocks, given the coarse cluster of every cluster of both sides."""
         shape = int(rows.max()) + 1, int(columns.max()) + 1
         total, exposure = (

@@ -1,14 +1,12 @@
 """Splits and merges of clusters: kept while a criterion improves, or until a number is met."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from ccot.blocks.axes import Profiles, compact, set_apart
+from ccot.blocks.axes import Profiles, bring, compact, mass, set_apart
 from ccot.blocks.criteria import Numbers, ranked
 from ccot.blocks.hierarchy import pair_costs
 from ccot.blocks.problem import BlockProblem, Blocks, information, make_blocks
@@ -154,17 +152,17 @@ def _halve(
     problem: BlockProblem, profiles: Profiles, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
     """Split the points of all clusters in two, 0 and 1, by the family's own likelihood."""
-    xp, send = profiles.backend.xp, profiles.backend.send
-    own, whole = send(labels), np.zeros(n_clusters, bool)
+    backend, xp = profiles.backend, profiles.backend.xp
+    own, whole = backend.send(labels), backend.send(np.zeros(n_clusters, bool))
     half = _leading_half(problem, profiles, own, n_clusters)
     for _ in range(_SPLIT_SWEEPS):
-        names = 2 * own + half
-        sizes = to_numpy(xp.bincount(names, minlength=2 * n_clusters))
+        names = bring(backend, 2 * own + half, 2 * n_clusters)
+        sizes = mass(names, 2 * n_clusters)
         # What was left whole stays so.
-        whole |= (sizes[::2] == 0) | (sizes[1::2] == 0)
-        natural, cumulant = problem.terms(*profiles.blocks(names, 2 * n_clusters))
+        whole = whole | (sizes[::2] == 0) | (sizes[1::2] == 0)
+        natural, cumulant = problem.terms(*profiles.sums(names, 2 * n_clusters))
         gain = profiles.own_gain(natural[1::2] - natural[::2], cumulant[1::2] - cumulant[::2], own)
-        moved = xp.where(send(whole)[own], 0, xp.astype(gain > 0, half.dtype))
+        moved = xp.where(whole[own], 0, xp.astype(gain > 0, half.dtype))
         if not bool(xp.any(moved != half)):
             break
         half = moved
@@ -175,16 +173,17 @@ def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clust
     """Tell, by 0 and 1, which points are beyond their cluster's median in its leading direction."""
     xp, send, fetch = profiles.backend.xp, profiles.backend.send, profiles.backend.fetch
     order = xp.argsort(own, stable=True)
-    ends = np.cumsum(fetch(xp.bincount(own, minlength=n_clusters)))
+    brought = bring(profiles.backend, own, n_clusters)
+    ends = np.cumsum(fetch(mass(brought, n_clusters))).astype(np.intp)
     parts = [slice(*pair) for pair in zip(np.append(0, ends[:-1]), ends, strict=True)]
-    total, exposure = profiles.blocks(own, n_clusters)
-    means = total / np.maximum(exposure, 1e-300)
+    total, exposure = profiles.sums(brought, n_clusters)
+    means = total / xp.clip(exposure, 1e-300, None)
     profiles, own = profiles.take(order), own[order]
     exposure = profiles.full_exposure()
-    residual = profiles.total - exposure * send(means)[own]
+    residual = profiles.total - exposure * means[own]
     residual /= xp.sqrt(xp.clip(exposure, 1e-300, None))
     if problem.family == "poisson":
-        residual /= send(np.sqrt(np.maximum(np.abs(means), 1e-12)))[own]
+        residual /= xp.sqrt(xp.clip(xp.abs(means), 1e-12, None))[own]
     products = []
     for part in parts:
         residual[part] -= xp.mean(residual[part], axis=0)

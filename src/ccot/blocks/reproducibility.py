@@ -3,11 +3,11 @@
 Rows are clustered by random halves of the columns and vice versa; both may find a cluster.
 """
 
-from __future__ import annotations
-
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,7 +76,7 @@ class Halves:
             if int(k) in jumps
         }
 
-    def weighed(self, scores: Mapping[int, float]) -> Halves:
+    def weighed(self, scores: Mapping[int, float]) -> Self:
         """Return the same with the plausibility of every number, which grows with its score."""
         logits = [SHARPNESS * scores.get(int(k), -np.inf) for k in self.numbers]
         return replace(self, plausibility=softmax(logits))
@@ -90,11 +90,10 @@ class Halves:
         step = -(-len(labels) // _COMPARED)
         own, others = labels[::step].astype(np.int64), self.labels[..., ::step]
         n_own, n_others = int(own.max()) + 1, int(others.max()) + 1
-        first = np.arange(others[..., 0].size).reshape(*others.shape[:2], 1) * n_own * n_others
-        cells = first + own * n_others + others
-        size = others[..., 0].size * n_own * n_others
-        joint = np.bincount(cells.ravel(), minlength=size) / len(own)
-        joint = joint.reshape(*others.shape[:2], n_own, n_others)
+        shape = (*others.shape[:2], n_own, n_others)
+        first = np.arange(others[..., 0].size).reshape(*shape[:2], 1) * n_own * n_others
+        cells = (first + own * n_others + others).ravel()
+        joint = np.bincount(cells, minlength=np.prod(shape)).reshape(shape) / len(own)
         both, fitted, half = (
             entr(joint.sum(axis=margin, keepdims=True)).sum(axis=(2, 3)) for margin in ((), 3, 2)
         )
@@ -172,7 +171,7 @@ def fit_halves(
     cluster = partial(_cluster_by_half, problem, axis, asked)
     tasks = list(zip(halves, seeds, strict=True))
     # One thread each, whatever the number of workers: all do the same arithmetic.
-    with one_blas_thread():
+    with one_blas_thread(), warnings.catch_warnings():
         labels = np.stack(list(run.each("half", cluster, tasks)))
     reached = labels.max(axis=2).min(axis=0) + 1 >= asked
     asked, labels = asked[reached], labels[:, reached]

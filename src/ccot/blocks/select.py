@@ -1,7 +1,5 @@
 """Which numbers of clusters: what ICL says where it can be trusted, else those that come back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Leading singular vectors, and what of them is signal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -44,8 +42,8 @@ def leading_vectors(
     if transposed is not None:
         back = partial(multiply, transposed, backend=backend)
     if matrix.shape[0] >= matrix.shape[1]:
-        return _search(forth, back, start, rank)
-    right, values, left = _search(back, forth, start, rank)
+        return _search(forth, back, start, rank, backend)
+    right, values, left = _search(back, forth, start, rank, backend)
     return left, values, right
 
 
@@ -66,7 +64,7 @@ def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray
 
 
 def _search(
-    forth: Product, back: Product, basis: Array, rank: int
+    forth: Product, back: Product, basis: Array, rank: int, backend: Backend
 ) -> tuple[Array, np.ndarray, Array]:
     """Search a long matrix by random products (Halko et al., 2011, SIAM Review 53(2))."""
     # Only the shorter vectors are made orthogonal in every round, which spans the same.
@@ -76,8 +74,8 @@ def _search(
     long = linalg.qr(forth(basis))[0]
     short, triangle = linalg.qr(back(long))
     # Short times triangle is the transposed matrix times long; the triangle is small.
-    left, values, right = linalg.svd(triangle)
-    return long @ right[:rank].T, to_numpy(values[:rank]), short @ left[:, :rank]
+    left, values, right = thin_svd(triangle, backend)
+    return long @ right[:rank].T, values[:rank], short @ left[:, :rank]
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:

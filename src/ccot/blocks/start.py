@@ -1,7 +1,5 @@
 """Where to start: fine clusters of rows and columns from leading singular vectors."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from typing import Any
@@ -11,11 +9,11 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.axes import AxisView, n_entries
+from ccot.blocks.axes import AxisView, n_entries, scale_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
-from ccot.runtime.backends import is_device_csr, namespace, to_numpy
+from ccot.runtime.backends import is_device_csr, namespace, one_blas_thread, to_numpy
 from ccot.runtime.device_csr import scaled
 from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Array
@@ -39,16 +37,18 @@ def over_segment(
     problem: BlockProblem, n_init: int, run: Run, max_iter: int = _SWEEPS
 ) -> list[Blocks]:
     """Return fine co-clusterings to start from, swept until little moves."""
-    keep, rng = run.checkpoint.piece, run.rng
-    scores = keep("scores", partial(embed, problem, rng))
+    scores, rng = run.checkpoint.piece("scores", partial(embed, problem, run.rng)), run.rng
 
-    def segments() -> Scores:
-        return segment(scores[0], rng), segment(scores[1], rng)
+    def segments(seeds: tuple[int | None, int | None]) -> Scores:
+        return segment(scores[0], seeds[0]), segment(scores[1], seeds[1])
 
     def start(partition: Scores) -> Blocks:
         return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
-    partitions = [keep("segments", segments) for _ in range(n_init)]
+    seeds = [(draw_seed(scores[0], rng), draw_seed(scores[1], rng)) for _ in range(n_init)]
+    # Each K-means sets warnings and threads of BLAS and puts them back: several at once may not.
+    with one_blas_thread(), warnings.catch_warnings():
+        partitions = list(run.each("segments", segments, seeds))
     made = run.each("start", start, partitions)
     return list(counted(made, "starts", run.progress, n_init))
 
@@ -88,21 +88,12 @@ def _scale_sparse(
     if is_device_csr(rows.values):
         scales = send(row_scale), send(column_scale)
         return scaled(rows.values, *scales), scaled(columns.values, *scales[::-1])
-    by_row = _scale_entries(rows.values, row_scale, column_scale)
+    dtype = np.float32 if n_entries(rows.values) > _NARROW_ENTRIES else np.float64
+    row_scale, column_scale = row_scale.astype(dtype), column_scale.astype(dtype)
+    by_row = scale_entries(rows.values, row_scale, column_scale, problem.backend)
     if problem.backend.device is None:
         return by_row, None
-    return send(by_row), send(_scale_entries(columns.values, column_scale, row_scale))
-
-
-def _scale_entries(
-    values: sp.csr_array, row_scale: np.ndarray, column_scale: np.ndarray
-) -> sp.csr_array:
-    """Scale rows and columns; the places of the entries are shared, not copied."""
-    dtype = np.float32 if values.nnz > _NARROW_ENTRIES else np.float64
-    data = column_scale.astype(dtype).take(values.indices)
-    data *= values.data
-    data *= np.repeat(row_scale.astype(dtype), np.diff(values.indptr))
-    return sp.csr_array((data, values.indices, values.indptr), shape=values.shape)
+    return send(by_row), send(scale_entries(columns.values, column_scale, row_scale))
 
 
 def _degrees(axis_view: AxisView) -> list[np.ndarray]:
@@ -141,18 +132,22 @@ def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     return to_numpy(left[:, :rank]) * weight, to_numpy(right[:, :rank]) * weight
 
 
-def segment(scores: Array, rng: np.random.Generator) -> np.ndarray:
+def draw_seed(scores: Array, rng: np.random.Generator) -> int | None:
+    """Return a seed for :func:`segment`; None for points that are all equal."""
+    return int(rng.integers(2**31)) if bool((scores != scores[0]).any()) else None
+
+
+def segment(scores: Array, seed: int | None) -> np.ndarray:
     """Cut one side finely by K-means; the sweeps that follow do the fine work."""
     n_points = len(scores)
+    if seed is None:
+        return np.zeros(n_points, dtype=np.int64)
     wanted = max(_MIN_SEGMENTS, int(np.ceil(2 * np.sqrt(n_points))))
     n_clusters = min(n_points, wanted, _MAX_SEGMENTS)
-    if n_clusters < 2 or not bool((scores != scores[0]).any()):
-        return np.zeros(n_points, dtype=np.int64)
-    seed = int(rng.integers(2**31))
     if not isinstance(scores, np.ndarray):
         return to_numpy(_segment_on_device(scores, n_clusters, seed))
     means = KMeans(n_clusters, init="random", n_init=1, max_iter=_ROUNDS, random_state=seed)
-    with warnings.catch_warnings():
+    with one_blas_thread(), warnings.catch_warnings():
         # Equal points make fewer clusters than asked for, and fewer is what is wanted then.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return means.fit_predict(scores)

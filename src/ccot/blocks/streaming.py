@@ -1,6 +1,7 @@
 """Blocks of matrices that are read row by row and never held.
 
-A sample is searched for blocks. Then all rows are read past them, and columns and blocks follow.
+A sample is searched for blocks. Then the whole matrix is swept, in passes: each part of the rows is
+moved where it is read, sums of the parts are added in a tree, and columns and blocks follow.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from ccot.sources.executors import get_executor
 
 # The sample has about so many entries, and so many rows at least.
 POOL_ENTRIES, POOL_ROWS = 2**24, 2**12
-# Passes over the matrix, and the share of rows and columns that may still move.
-_MAX_PASSES, _TOL = 4, 2e-3
+# Share of rows and columns that may still move after a limited number of passes.
+_TOL = 2e-3
 
 
 def pool_size(source: RowSource) -> int:
@@ -52,18 +53,20 @@ def fit_block_source(
             "clusters of equal size need all rows at once: read X into memory, or leave "
             "balanced=False"
         )
-    sample = source.rows(np.sort(run.rng.choice(n_rows, n_pool, replace=False)))
+    chosen = np.sort(run.rng.choice(n_rows, n_pool, replace=False))
     run.progress(f"{n_pool} of {n_rows} rows are searched for blocks")
+    sample = get_executor(source, run).gather(chosen)
     name, reason = settle_family(sample, family, settings.scale, settings.center)
     found = fit.search_blocks(sample, name, settings, run)
     # Rows and columns may share a view. The finest clusters are swept along, so that the hierarchy
     # holds all rows.
     views = found.views[:1] if found.views[1] is found.views[0] else found.views
     one_pass = partial(_sweep, source, found, run)
+    full, most = settings.max_passes is None, settings.max_passes or settings.max_iter
     for swept in run.checkpoint.loop("pass", Sweep((*views, found.finest)), one_pass):
         share = swept.share_moved
-        run.progress(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.1%} moved")
-        if share <= _TOL or swept.n_passes == _MAX_PASSES:
+        run.progress(f"pass {swept.n_passes} over {source.shape[0]} rows: {share:.2%} moved")
+        if swept.n_passes == most or share <= (settings.tol if full else _TOL):
             break
     return replace(_collect(found, swept), family_reason=reason)
 
@@ -90,21 +93,23 @@ def _sweep(source: RowSource, found: fit.Search, run: Run, before: Sweep) -> Swe
     """Read all rows past the blocks, then move the columns."""
     problem = before.problem(found.problem)
     placements = tuple(place_side(problem, found.preparation, view, 0) for view in before.views)
-    executor = get_executor(source, replace(run, n_jobs=None))
     with one_blas_thread():
-        read = partial(_read, placements)
-        rows = _without_empty(_join(executor.each_part(read, [None] * len(source.parts))))
+        kept, sums = get_executor(source, run).sum_parts(partial(_read, placements))
+    joined = _join(kept, sums)
+    rows = _without_empty(joined)
     problem = _whole_problem(found.problem, rows)
     moved = [_move_columns(problem, view, rows, index) for index, view in enumerate(before.views)]
     views = tuple(blocks for blocks, _ in moved)
-    share = 1.0 if before.rows is None else _share_moved(before.views, views)
+    # Labels as they were before empty clusters were dropped, and others got their numbers.
+    labels = [(own, view.labels[1]) for own, view in zip(joined.labels, views, strict=True)]
+    share = 1.0 if before.rows is None else _share_moved(before.views, labels)
     return Sweep(views, rows, tuple(sure for _, sure in moved), share, before.n_passes + 1)
 
 
-def _share_moved(before: tuple[Blocks, ...], after: tuple[Blocks, ...]) -> float:
+def _share_moved(before: Sequence[Blocks], after: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     return max(
-        sum(np.count_nonzero(a != b) for a, b in zip(new.labels, old.labels, strict=True))
-        / sum(map(len, new.labels))
+        sum(np.count_nonzero(a != b) for a, b in zip(new, old.labels, strict=True))
+        / sum(map(len, new))
         for new, old in zip(after[:-1] or after, before, strict=False)
     )
 
@@ -149,8 +154,10 @@ class Rows:
         return np.bincount(self.labels[index], minlength=len(self.sums.total[index]))
 
 
-def _read(placements: Sequence[BlockPlacement], rows: Matrix, _: Any = None) -> Rows:
-    """Send rows to the best clusters of several views; return what is kept of them."""
+def _read(
+    placements: Sequence[BlockPlacement], rows: Matrix, _: Any = None
+) -> tuple[tuple[Any, ...], RowSums]:
+    """Send rows to the best clusters of several views; return what is kept of them, and sums."""
     first = placements[0]
     axis_view = first.axis_view(rows)
     values, observed = axis_view.values, axis_view.observed
@@ -159,28 +166,19 @@ def _read(placements: Sequence[BlockPlacement], rows: Matrix, _: Any = None) -> 
     own = [(label, gain.shape[1]) for label, gain in zip(labels, every, strict=True)]
     missing = None if observed is None else (observed == 0).astype(np.float64)
     squares = (values * values).sum(axis=0)
-    return Rows(
-        labels=labels,
-        confidence=excess_share(soft_plan(every[0]), labels[0], axis_view.is_empty()),
-        degree=np.asarray(values.sum(axis=1), dtype=np.float64).ravel(),
-        effect=first.preparation.effects_of(rows),
-        sums=RowSums(
-            total=tuple(stack(values, *one) for one in own),
-            missing=tuple(0.0 if missing is None else stack(missing, *one) for one in own),
-            squares=float(squares @ (1 / np.maximum(first.partner_exposure, 1e-300))),
-            raw=stack(rows if missing is None else np.nan_to_num(rows), *own[0]),
-        ),
+    confidence = excess_share(soft_plan(every[0]), labels[0], axis_view.is_empty())
+    degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
+    sums = RowSums(
+        total=tuple(stack(values, *one) for one in own),
+        missing=tuple(0.0 if missing is None else stack(missing, *one) for one in own),
+        squares=float(squares @ (1 / np.maximum(first.partner_exposure, 1e-300))),
+        raw=stack(rows if missing is None else np.nan_to_num(rows), *own[0]),
     )
+    return (labels, confidence, degree, first.preparation.effects_of(rows)), sums
 
 
-def _join(parts: Iterable[Rows]) -> Rows:
+def _join(kept: Iterable[tuple[Any, ...]], sums: RowSums) -> Rows:
     """Put what was kept of the parts together."""
-    kept, sums = [], None
-    for part in parts:
-        # The tables of a part are large: only their sum is kept.
-        sums = part.sums if sums is None else sums + part.sums
-        kept.append((part.labels, part.confidence, part.degree, part.effect))
-    assert sums is not None, "a source has rows"
     labels, confidence, degree, effect = zip(*kept, strict=True)
     return Rows(
         labels=tuple(map(np.concatenate, zip(*labels, strict=True))),

@@ -4,15 +4,13 @@ Marginals of clusters are free and learned (semi-relaxed transport), so each pla
 balanced, they are equal and Sinkhorn scalings share points out. At temperature 0 plans are hard.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ccot.blocks.axes import Profiles
+from ccot.blocks.axes import Profiles, bring, mass
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.runtime.backends import namespace, to_numpy
 from ccot.runtime.types import Array
@@ -67,13 +65,10 @@ def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> Arr
     return gain
 
 
-def log_marginal(assignment: Array, n_clusters: int) -> np.ndarray:
+def log_marginal(brought: Array, n_clusters: int) -> Array:
     """Return the logarithm of each cluster's share of the points; finite where it has none."""
-    if assignment.ndim == 2:
-        mass = to_numpy(assignment.sum(axis=0))
-    else:
-        mass = to_numpy(namespace(assignment).bincount(assignment, minlength=n_clusters))
-    return np.log(np.maximum(mass / mass.sum(), 1e-300))
+    held, xp = mass(brought, n_clusters), namespace(brought)
+    return xp.log(xp.clip(held / held.sum(), 1e-300, None))
 
 
 def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
@@ -141,8 +136,10 @@ def _transport(
     balanced: bool = False,
 ) -> Array:
     """One half sweep: estimate the blocks anew, then move the points of one side."""
+    # Tables of blocks stay where the points are: a device is not waited for.
+    own = bring(profiles.backend, own, n_clusters)
     marginal = np.zeros(n_clusters) if balanced else log_marginal(own, n_clusters)
-    table = profiles.blocks(own, n_clusters)
+    table = profiles.sums(own, n_clusters)
     if balanced:
         plan = balanced_plan(gains(problem, profiles, table, marginal), temperature or 1.0)
         return plan if temperature else profiles.backend.send(share_out(to_numpy(plan)))
@@ -162,11 +159,11 @@ def _hard(plan: Array, balanced: bool) -> np.ndarray:
     return to_numpy(plan.argmax(axis=1) if plan.ndim == 2 else plan)
 
 
-def mass_moved(before: Array, after: Array) -> float:
-    """Return the mass that changed clusters between two plans of a kind."""
+def mass_moved(before: Array, after: Array) -> Array:
+    """Return the mass that changed clusters between two plans of a kind, where they are."""
     if before.ndim != after.ndim:
         return np.inf
     xp = namespace(after)
     if before.ndim == 1:
-        return float(xp.count_nonzero(before != after))
-    return 0.5 * float(xp.sum(xp.abs(before - after)))
+        return xp.count_nonzero(before != after)
+    return 0.5 * xp.sum(xp.abs(before - after))

@@ -3,8 +3,6 @@
 Every column is read as one score per row, in units of its noise, which may be turned over.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +12,7 @@ from ccot.blocks.criteria import jump_scores, log_partition
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.blocks.hierarchy import Hierarchy, Merge
 from ccot.blocks.problem import Blocks
-from ccot.blocks.start import segment
+from ccot.blocks.start import draw_seed, segment
 from ccot.blocks.sweep import excess_share, soft_plan
 from ccot.blocks.table_problem import TableProblem
 from ccot.coclustering import Placement
@@ -120,7 +118,8 @@ def _finest(
     labels = np.zeros(n_used, dtype=np.int64)
     for group in np.unique(groups):
         members = groups == group
-        labels[members] = segment(profiles[members] * signs[members, None], rng) + labels.max() + 1
+        scores = profiles[members] * signs[members, None]
+        labels[members] = segment(scores, draw_seed(scores, rng)) + labels.max() + 1
     return compact(labels), signs
 
 

@@ -1,7 +1,5 @@
 """Clusters of a mixed table: rows by all columns together, then columns by what they tell."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +14,7 @@ from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.problem import Blocks, information
 from ccot.blocks.select import led_by
-from ccot.blocks.start import segment
+from ccot.blocks.start import draw_seed, segment
 from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
 from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence
 from ccot.blocks.tables import TablePreparation
@@ -25,6 +23,7 @@ from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import choose_backend
 from ccot.runtime.run import Run, counted
+from ccot.sources.tables import TableParts
 
 # Tables of more rows are searched in a sample and then read in parts.
 _LARGE_ROWS, _SAMPLE_ROWS = 50_000, 20_000
@@ -48,15 +47,19 @@ class TableCoclustering(BlockCoclustering):
 
 
 def fit_table(
-    table: Table, preparation: TablePreparation, settings: BlockSettings, run: Run
+    table: Table | TableParts, preparation: TablePreparation, settings: BlockSettings, run: Run
 ) -> TableCoclustering:
     """Cluster the rows of a table by all of its columns, then the columns."""
+    held = table.sample if isinstance(table, TableParts) else table
+    sample = some_rows(held.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
+    backend, cells = choose_backend(settings.device, "float64"), preparation.cells(held, sample)
+    if len(cells.total) < table.shape[0]:
+        some = f"clusters found in {len(cells.total)} of {table.shape[0]} rows, then all placed"
+        preparation = replace(preparation, sentence=f"{preparation.sentence}; {some}")
     run.progress(preparation.sentence)
-    sample = some_rows(table.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
-    backend, cells = choose_backend(settings.device, "float64"), preparation.cells(table, sample)
     problem = table_problem.make_table_problem(preparation, cells, backend)
     found = search_rows(problem, settings, run)
-    if isinstance(sample, slice):
+    if isinstance(sample, slice) and held is table:
         # The last step is that of unseen rows, unless it would change the sizes asked for.
         placement = table_problem.place_side(found.problem, preparation, found.blocks)
         (rows,) = table_problem.read_through([problem.rows], [placement])
@@ -108,7 +111,7 @@ def _starts(
     n_init = settings.n_init or int(np.clip(1.6e6 / max(scores.size, 1), 3, 8))
 
     def start() -> Blocks:
-        cut = make_table_blocks(problem, segment(scores, run.rng))
+        cut = make_table_blocks(problem, segment(scores, draw_seed(scores, run.rng)))
         return table_problem.move_rows(problem, cut, _FINE_SWEEPS, _TOL)
 
     rounds = counted(range(n_init), "starts", run.progress)
@@ -158,7 +161,7 @@ def _fit_at(
 
 
 def _place_many(
-    found: RowSearch, preparation: TablePreparation, table: Table
+    found: RowSearch, preparation: TablePreparation, table: Table | TableParts
 ) -> tuple[RowSearch, PlacedRows]:
     """Place all rows of a large table by clusters of a sample, then by clusters of all rows."""
     problem = found.problem

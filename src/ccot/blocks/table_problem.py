@@ -3,8 +3,6 @@
 Scaled numbers share one noise variance, each count has a dispersion, levels need none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +20,7 @@ from ccot.coclustering import Placement
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, to_numpy
+from ccot.sources.tables import TableParts
 
 # The dispersion of a count is not taken for less than this.
 _LEAST_DISPERSION = 0.05
@@ -194,13 +193,16 @@ def _dirichlet_evidence(problem: TableProblem, total: np.ndarray) -> float:
     return float((whole + parts).sum(axis=1).max(axis=0).sum())
 
 
-def table_parts(table: Table | np.ndarray, preparation: TablePreparation) -> Iterator[Profiles]:
+def table_parts(
+    table: Table | TableParts | np.ndarray, preparation: TablePreparation
+) -> Iterator[Profiles]:
     """Yield the cells of rows, so many at a time that they take little memory."""
     if isinstance(table, np.ndarray):
         table = Table(dict(zip(preparation.names, table.T, strict=True)))
     n_cells = max(sum(column.n_cells for column in preparation.columns), 1)
-    for part in gen_batches(table.shape[0], max(1, _PART_CELLS // n_cells)):
-        yield preparation.cells(table, part)
+    for some in table.counted(preparation.unread) if isinstance(table, TableParts) else [table]:
+        for part in gen_batches(some.shape[0], max(1, _PART_CELLS // n_cells)):
+            yield preparation.cells(some, part)
 
 
 @stored()

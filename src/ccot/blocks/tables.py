@@ -4,8 +4,7 @@ A cell has a total and an exposure for every row, a gap none: 1 for a scaled num
 count, the share of a level of a category (poisson; its levels together are a multinomial).
 """
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -13,7 +12,14 @@ import numpy as np
 from scipy.stats import skew
 
 from ccot.blocks.axes import Profiles
-from ccot.blocks.columns import BY_LEVEL, ColumnKind, read_column, read_levels, recognise
+from ccot.blocks.columns import (
+    BY_LEVEL,
+    ColumnKind,
+    count_unread,
+    read_column,
+    read_levels,
+    recognise,
+)
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
@@ -122,6 +128,11 @@ class TablePreparation:
             total[:, numbers] -= np.where(observed, mean[:, None], 0.0)
         return Profiles(total, exposure, None)
 
+    def unread(self, table: Table) -> Counter[str]:
+        """Return by column how many cells are no gaps, and yet nothing like a fitted one."""
+        kinds = [c.kind for c in self.columns if c.n_cells and c.kind.name in table.columns]
+        return Counter({k.name: count_unread(table.columns[k.name], k) for k in kinds})
+
     def on_all_columns(self, values: np.ndarray, left_out: float) -> np.ndarray:
         """Return values of the used columns in the places of all columns."""
         whole = np.full(len(self.columns), left_out, dtype=values.dtype)
@@ -158,7 +169,7 @@ def prepare_table(
         raise ValueError(
             "no column can be used: "
             + "; ".join(f"{kind.name!r} is {kind.kind} ({kind.reason})" for kind in kinds[:10])
-            + '. Correct a kind with column_kinds={"NAME": "category"}'
+            + '. Correct a kind by column_kinds={"NAME": "category"} or --kind NAME=category'
         )
     return TablePreparation(columns, _say(columns, scale, center, reason), center in _BY_ROW)
 

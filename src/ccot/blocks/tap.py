@@ -5,8 +5,6 @@ it right, see docs/blocks.md: with :math:`S_r = \sum_j w_j r_j r_j^\top` of weig
 row sums :math:`D_r` and :math:`V_r = D_r - S_r`, :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

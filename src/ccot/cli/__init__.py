@@ -1,7 +1,5 @@
 """The command ``ccot``; modules of commands load no library when imported: help comes at once."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Messages and exit codes when something goes wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import typer

@@ -272,8 +272,8 @@ def _folder(quick: bool) -> Path:
 def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
     """Run what is missing, write the part, say where it is."""
     from ccot.cli.progress import ConsoleProgress
-    from ccot.experiments.runner import run_protocol
     from ccot.experiments.sections import WITH_TRIALS, write_part
+    from ccot.experiments.store import run_protocol
 
     trials = []
     if name == "all" or name in WITH_TRIALS:

@@ -1,7 +1,5 @@
 """``ccot fit``: from a file to a folder of results."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What ``ccot fit`` does: choose an estimator, read, fit, write, and say all of it."""
 
-from __future__ import annotations
-
 import json
 import platform
 import sys
@@ -19,6 +17,7 @@ import typer
 from threadpoolctl import threadpool_limits
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, __version__, estimate_resources
+from ccot.blocks.columns import NUMBER_KINDS
 from ccot.cli import inputs, results
 from ccot.cli.errors import one_line
 from ccot.cli.fit import Family, FitOptions, Method
@@ -27,7 +26,7 @@ from ccot.cli.progress import ConsoleProgress
 from ccot.cli.results import FILES, result_folder
 from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.mixed import refuse_table
-from ccot.sources import RowSource
+from ccot.sources import RowSource, TableParts
 
 # Of more, the page would be too large for a browser.
 MAX_MEMBERS = 1_000_000
@@ -140,12 +139,13 @@ def _read(
     kinds, annotate = inputs.parse_kinds(asked.kind or ()), asked.annotate or ()
     if isinstance(model, CCOTGW):
         read = read.as_whole("--by-row is for --method transport and ccot")
-    if kinds or annotate:
-        read = read.as_whole("--by-row reads matrices: leave it out with --kind and --annotate")
-    words = [column for column, kind in kinds.items() if kind not in inputs.NUMBER_KINDS]
-    found = inputs.read_input(
-        read, source, progress, as_words=[*words, *annotate], known=[*kinds, *annotate]
-    )
+    if annotate:
+        read = read.as_whole("--by-row keeps no other columns: leave it out with --annotate")
+    words = [column for column, kind in kinds.items() if kind not in NUMBER_KINDS]
+    named = {"as_words": [*words, *annotate], "known": [*kinds, *annotate]}
+    found = inputs.read_input(read, source, progress, kinds, **named)
+    if isinstance(found.values, TableParts):
+        return found, {}
     table, annotations = inputs.split(found, annotate, as_table_of=kinds)
     if isinstance(table.values, Table) and not isinstance(model, TransportCoclustering):
         refuse_table(table.values)
@@ -160,7 +160,7 @@ def _title(source: str) -> str:
 def _outlook(model: Any, table: NamedMatrix, method: str) -> str:
     """Say what a fit will take, as far as it is known beforehand."""
     values = table.values
-    by_row = isinstance(values, RowSource)
+    by_row = isinstance(values, RowSource | TableParts)
     nnz, n_bytes = None, 8 * values.shape[0] * values.shape[1]
     if sp.issparse(values):
         nnz, n_bytes = values.nnz, values.data.nbytes + values.indices.nbytes
@@ -177,17 +177,15 @@ def _fit(model: Any, table: NamedMatrix, progress: ConsoleProgress, jobs: int | 
     with progress.step("fitting") as step, limit, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # What sets clusters apart is told by names: looked for once, when those are known.
-        to_describe: list[Any] = []
-        model._keep_portraits = to_describe.append
+        model._waits_for_names = True
         model.set_params(verbose=step).fit(inputs.fitted_values(model, table))
-    del model._keep_portraits
+    del model._waits_for_names
     model.set_params(verbose=0, checkpoint=None)
     # A table without pandas has names all the same; the model keeps them as if it came from there.
     if table.column_names is not None and not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.array(table.column_names, dtype=object)
     if table.row_names is not None:
         model.row_names_in_ = np.array(table.row_names, dtype=object)
-    model._keep_portraits(*to_describe)
     own = [one for one in caught if issubclass(one.category, UserWarning)]
     return list(dict.fromkeys(one_line(one.message) for one in own))
 
@@ -222,7 +220,8 @@ def _write_page(
 
     names: dict[str, Any] = {"row_names": table.row_names, "column_names": table.column_names}
     names["annotations"], left_out = colourable(annotations)
-    write_report(folder / "report.html", model, matrix=table.values, **given, **names)
+    shown = None if isinstance(table.values, TableParts) else table.values
+    write_report(folder / "report.html", model, matrix=shown, **given, **names)
     return left_out
 
 

@@ -1,10 +1,9 @@
 """How commands read their input, and what ``ccot fit`` makes of it: kinds, annotations, gaps."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,16 @@ from sklearn.utils import gen_batches
 
 from ccot import TransportCoclustering
 from ccot.cli.options import COPIES, Reading
-from ccot.cli.progress import ConsoleProgress, StepProgress
+from ccot.cli.progress import ConsoleProgress
 from ccot.io import InputError, NamedMatrix, Table
 from ccot.io.binary import damage_explained
 from ccot.io.layout import MISSING, ReadOptions, check_drop
-from ccot.io.matrix import Found, align, named_matrix, unique_names
+from ccot.io.matrix import align, named_matrix, unique_names
 from ccot.io.mixed import as_matrix, as_named, as_table, refuse_table
-from ccot.io.read import read_any
+from ccot.io.read import read_any, read_parts
 from ccot.runtime.memory import free_bytes
-from ccot.sources import ParquetSource, RowSource, as_source
+from ccot.sources import ParquetSource, RowSource, TableParts, as_source
 
-# Kinds of columns that hold numbers, whatever stands between them.
-NUMBER_KINDS = ("number", "count", "share", "money")
 # Tables have few columns; of more, all are taken for one kind.
 _FEW_COLUMNS = 100
 # A column with this share of the variance leaves nothing to the others; so many values tell.
@@ -35,10 +32,15 @@ _SOME_NAMES = 10
 
 
 def read_input(
-    asked: Reading, source: str, progress: ConsoleProgress, **columns: Any
+    asked: Reading, source: str, progress: ConsoleProgress, kinds: Any = (), **columns: Any
 ) -> NamedMatrix:
     """Read the input, or open it to be read by rows; columns of ``as_words`` stay words."""
     stored, by_row, free = _open(asked, source), asked.by_row, free_bytes()
+    if by_row and (stored is None or kinds):
+        table = _table_parts(source, _options(asked, columns))
+        if table.shape[0] > table.sample.shape[0]:
+            return NamedMatrix(table, None, tuple(table.sample.columns), "read row by row")
+        stored = None
     if stored is not None and by_row is None and free is not None:
         by_row = COPIES * 8 * stored.shape[0] * stored.shape[1] > free
     if stored is not None and by_row:
@@ -50,7 +52,7 @@ def read_input(
             values = stored.rows(np.arange(stored.shape[0]), step)
             names = stored.row_names(), stored.column_names
             return named_matrix(values, *names, "a folder, read as a whole")
-        found = _read_whole(asked, source, step, columns)
+        found = read_any(source, _options(asked, columns), step.share)
         return as_matrix(found) if isinstance(found, Table) else found
 
 
@@ -58,8 +60,6 @@ def _open(asked: Reading, source: str) -> RowSource | None:
     """Return the rows of an input that is kept in a way to be read by rows."""
     path = Path(source)
     if asked.long or asked.long_columns is not None or not _keeps_rows(path):
-        if asked.by_row:
-            raise typer.BadParameter("--by-row is for .npy, Parquet and Zarr files")
         return None
     try:
         with damage_explained(path, "matrix"):
@@ -69,14 +69,22 @@ def _open(asked: Reading, source: str) -> RowSource | None:
             check_drop(asked.drop or (), str(path))
             return as_source(path, allow_nan=True)
     except InputError:
-        if asked.by_row or path.is_dir():
+        if path.is_dir() or not _is_parquet(path):
             raise
-        # Reading the file as a whole gives a better message.
+        # Reading the file as a table takes words, or gives a better message.
         return None
 
 
-def _read_whole(asked: Reading, source: str, step: StepProgress, columns: dict[str, Any]) -> Found:
-    """Read the input as its format says; the options of the command line are those of readers."""
+def _table_parts(source: str, options: ReadOptions) -> TableParts:
+    """Open a table that stays in its file."""
+    if options.long is not False or options.index_col or source == "-":
+        remedy = "leave it out with --long, --index-col and standard input"
+        raise typer.BadParameter(f"--by-row reads a file and numbers its rows: {remedy}")
+    return TableParts(partial(read_parts, Path(source), replace(options, index_col=False)))
+
+
+def _options(asked: Reading, columns: dict[str, Any]) -> ReadOptions:
+    """Return the options of the command line as those of readers."""
     given = asdict(asked) | columns
     del given["by_row"]
     listed = given.pop("long_columns")
@@ -85,7 +93,7 @@ def _read_whole(asked: Reading, source: str, step: StepProgress, columns: dict[s
     if asked.delimiter in ("tab", "\\t"):
         given["delimiter"] = "\t"
     given |= {"index_col": asked.name_column, "drop": asked.drop or (), "tables": True}
-    return read_any(source, ReadOptions(**given), step.share)
+    return ReadOptions(**given)
 
 
 def _keeps_rows(path: Path) -> bool:
@@ -171,6 +179,8 @@ def aligned(
     if takes_table and known is not None and isinstance(table.values, np.ndarray):
         table = as_named(as_table(table))
     left_out = []
+    if isinstance(table.values, TableParts):
+        return table, None, left_out
     if isinstance(table.values, Table) and not columns and known is not None:
         given, wanted = table.values.columns, set(known)
         kept = {name: given[name] for name in given if name in wanted}

@@ -1,7 +1,5 @@
 """Options that several commands share; no library that commands need is loaded here."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -80,8 +78,8 @@ class Reading:
     table: str | None = _about("Table of an SQLite database. [default: the only one]")
     layer: str | None = _about("Layer of an .h5ad file. [default: X]")
     by_row: bool | None = _about(
-        "Read a .npy, Parquet or Zarr file row by row, or as a whole. [default: by row where "
-        f"{COPIES} times the matrix is more than the free memory]",
+        "Read a .npy, Parquet, Zarr or text file row by row, or as a whole. [default: a matrix by "
+        f"row where {COPIES} times it is more than the free memory]",
         "--by-row/--in-memory",
     )
 
@@ -97,14 +95,14 @@ class Reading:
         given = {name: getattr(self, name) for name in usual if name not in ("drop", "by_row")}
         return {name: given[name] for name in given if (given[name] != usual[name]) == is_said}
 
-    def as_before(self, fitted: Any) -> Reading:
+    def as_before(self, fitted: Any) -> "Reading":
         """Return the same and, where nothing is said, what was said of the file of a model."""
         before = getattr(fitted, "_file_options", {})
         silent = self.told(is_said=False).keys() - {"index_col"}
         kept = {name: before[name] for name in silent & before.keys()}
         return replace(self, **{n: v for n, v in kept.items() if isinstance(v, str | bool)})
 
-    def as_whole(self, refusal: str) -> Reading:
+    def as_whole(self, refusal: str) -> "Reading":
         """Return the same, but never row by row; that is refused if it was asked for."""
         if self.by_row:
             raise typer.BadParameter(refusal)

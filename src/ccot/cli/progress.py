@@ -1,7 +1,5 @@
 """Progress of long steps: a bar on a terminal after two seconds, else a line now and then."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

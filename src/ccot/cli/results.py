@@ -1,7 +1,5 @@
 """The folder of results: written beside its place, then moved there, all of it or nothing."""
 
-from __future__ import annotations
-
 import csv
 import os
 import secrets
@@ -22,6 +20,7 @@ from ccot.io.rowwise import cell_text
 from ccot.persistence.atomic import NO_ROOM, exchange, locked_folder, sync_folder
 from ccot.persistence.checkpoint_files import remove_checkpoint
 from ccot.plotting._shared import SIDES, sizes_of
+from ccot.sources import TableParts
 
 FILES = "row_labels.csv", "column_labels.csv", "blocks.csv", "model.ccot", "report.html", "run.json"
 _PART = 2**20
@@ -32,8 +31,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 @contextmanager
 def result_folder(out: Path) -> Iterator[Path]:
     """Make a folder to write into, which takes the place of another at the end, all at once."""
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"{out} is a file: pass another --out")
+    if os.path.lexists(out) and not out.is_dir():
+        raise ValueError(f"{out} is no folder, or a link that leads to none: pass another --out")
     given, out = out, out.resolve()
     # A mount point, and a folder that the working folder is in: only their files can be replaced.
     fixed = out.is_dir() and (os.path.ismount(out) or Path.cwd().is_relative_to(out))
@@ -157,7 +156,7 @@ def _replace_files(staged: Path, out: Path) -> None:
 @contextmanager
 def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]) -> Iterator[Path]:
     """Keep the pieces of a fit until its results are written, and say so if they never are."""
-    kept = out.parent / f"{out.resolve().name}.checkpoint"
+    kept = out.parent / f"{Path(os.path.realpath(out)).name}.checkpoint"
     if kept.exists():
         # A fit that is still under way is not to be resumed.
         with locked_folder(kept):
@@ -264,6 +263,8 @@ def write_blocks(path: Path, model: Any, values: Any) -> None:
 def _means_as_read(model: Any, values: Any) -> np.ndarray:
     """Return means of a table's blocks; NaN where several columns, or words, have no common one."""
     means, labels = np.full(model.block_means_.shape, np.nan), model.row_labels_
+    if isinstance(values, TableParts):
+        values, labels = values.sample, labels[values.rows]
     columns, named = model.preparation_.columns, model.preparation_.names
     table = values if isinstance(values, Table) else Table(dict(zip(named, values.T, strict=True)))
     for j in range(model.n_column_clusters_):

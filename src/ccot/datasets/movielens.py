@@ -1,7 +1,5 @@
 """MovieLens-100K, read from the original files or downloaded from its publisher."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from pathlib import Path

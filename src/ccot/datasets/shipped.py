@@ -1,7 +1,5 @@
 """Small real matrices that ship with the package, with names that people know."""
 
-from __future__ import annotations
-
 import csv
 from importlib import resources
 

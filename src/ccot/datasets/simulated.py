@@ -1,7 +1,5 @@
 """Simulated matrices with known blocks: the latent block model and the four sets D1..D4."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import resources
 from numbers import Integral, Real

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
 from ccot.describe.words import Portrait, Trait
-from ccot.runtime.backends import is_device_csr
+from ccot.runtime.backends import is_device_csr, namespace, to_numpy
 from ccot.runtime.device_csr import by_row, take_rows, transposed
 
 # Of more rows so many are looked at, taken evenly; column clusters are told by fewer.
@@ -98,11 +98,10 @@ class Statistics:
 
 def row_statistics(matrix: Any, labels: np.ndarray, columns: Sequence[Column | str]) -> Statistics:
     """Return sums over groups of rows."""
-    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
-        return _with_kinds(_device_sums(matrix, labels), columns, True)
+    if not isinstance(matrix, np.ndarray):
+        matrix = matrix if is_device_csr(matrix) else sp.csr_array(matrix)
+        return _with_kinds(_sparse_sums(matrix, labels), columns, True)
     groups = _memberships(labels)
-    if sp.issparse(matrix):
-        return _with_kinds(_sparse_sums(sp.csr_array(matrix), groups), columns, True)
     step = max(_BATCH_ENTRIES // max(len(matrix), 1), 1)
     parts = [_sums(matrix[:, batch], groups) for batch in gen_batches(matrix.shape[1], step)]
     zeros = np.concatenate([part["zeros"] for part in parts])
@@ -113,16 +112,15 @@ def column_statistics(
     matrix: Any, labels: np.ndarray, rows: Statistics, names: Sequence[str]
 ) -> Statistics:
     """Return sums over groups of columns, which are standardised unless all are of one kind."""
-    groups = _memberships(labels)
     # Numbers have units of their own.
     kinds = {*rows.kinds.tolist()} - {"rank"} or {"number"}
     alike = kinds.pop() if len(kinds) == 1 else "number"
     kinds = np.full(matrix.shape[0], alike)
-    if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
-        sums = _device_sums(transposed(matrix), labels)
-    elif sp.issparse(matrix):
-        sums = _sparse_sums(sp.csr_array(matrix.T), groups)
+    if not isinstance(matrix, np.ndarray):
+        other = transposed(matrix) if is_device_csr(matrix) else sp.csr_array(matrix.T)
+        sums = _sparse_sums(other, labels)
     else:
+        groups = _memberships(labels)
         spread = np.where(rows.deviation > 0, rows.deviation, 1.0)
         step = max(_BATCH_ENTRIES // max(matrix.shape[1], 1), 1)
         parts = (matrix[batch] for batch in gen_batches(len(matrix), step))
@@ -236,57 +234,39 @@ def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
     }
 
 
-def _sparse_sums(matrix: sp.csr_array, groups: sp.csr_array) -> dict[str, Any]:
-    n_points, n_features = matrix.shape
-    sizes = groups.sum(axis=1)
-    mean = matrix.sum(axis=0) / max(n_points, 1)
-    above = sp.csr_array(matrix, copy=False)
-    above.data = (matrix.data > mean.take(matrix.indices)).astype(np.float64)
-    above = (groups @ above).toarray()
-    if (mean < 0).any():
-        # Where the mean is below zero, entries that are not stored lie above it.
-        stored_entries = sp.csr_array(matrix, copy=False)
-        stored_entries.data = np.ones(matrix.nnz)
-        above += (sizes[:, None] - (groups @ stored_entries).toarray()) * (mean < 0)
-    squares = np.bincount(matrix.indices, matrix.data**2, n_features)
-    variance = squares / max(n_points, 1) - mean**2
-    return {
-        "sizes": sizes,
-        "observed": np.broadcast_to(sizes[:, None], (len(sizes), n_features)),
-        "totals": (groups @ matrix).toarray(),
-        "above": above,
-        "mean": mean,
-        "deviation": np.sqrt(np.maximum(variance, 0)),
-        "binary": np.bincount(matrix.indices[matrix.data != 1], minlength=n_features) == 0,
-        "negative": np.bincount(matrix.indices[matrix.data < 0], minlength=n_features) > 0,
-        "zeros": 1 - np.bincount(matrix.indices, minlength=n_features) / max(n_points, 1),
-    }
-
-
-def _device_sums(matrix: Any, labels: np.ndarray) -> dict[str, Any]:
-    """Return the same of counts on a device, from where a row for every group comes back."""
+def _sparse_sums(matrix: Any, labels: np.ndarray) -> dict[str, Any]:
+    """Return the same of a sparse matrix; from a device a row for every group comes back."""
     (n_points, n_features), sizes = matrix.shape, np.bincount(labels).astype(np.float64)
-    values, features = matrix.values(), matrix.col_indices().long()
-    cells = by_row(matrix, features.new_tensor(labels)) * n_features + features
+    if is_device_csr(matrix):
+        values, features = matrix.values(), matrix.col_indices().long()
+        send, groups = values.new_tensor, by_row(matrix, features.new_tensor(labels))
+    else:
+        values, features = matrix.data.astype(np.float64, copy=False), matrix.indices
+        send, groups = np.asarray, np.repeat(labels.astype(np.int64), np.diff(matrix.indptr))
+    xp, cells = namespace(values), groups * n_features + features
 
-    def count(weights: Any, of: Any = features, n_groups: int = 1) -> np.ndarray:
-        found = of.bincount(weights, minlength=n_groups * n_features)
-        return found.cpu().numpy().reshape(n_groups, n_features)
+    def count(weights: Any = None, of: Any = features, n_groups: int = 1) -> np.ndarray:
+        weights = weights if weights is None else xp.astype(weights, values.dtype)
+        found = xp.bincount(of, weights, minlength=n_groups * n_features)
+        return to_numpy(found).reshape(n_groups, n_features)
 
     totals = count(values, cells, len(sizes))
     mean = totals.sum(axis=0) / max(n_points, 1)
-    above = values > values.new_tensor(mean)[features]
+    above = count(values > send(mean)[features], cells, len(sizes))
+    if (mean < 0).any():
+        # Where the mean is below zero, entries that are not stored lie above it.
+        above += (sizes[:, None] - count(None, cells, len(sizes))) * (mean < 0)
     variance = count(values**2)[0] / max(n_points, 1) - mean**2
     return {
         "sizes": sizes,
         "observed": np.broadcast_to(sizes[:, None], totals.shape),
         "totals": totals,
-        "above": count(above.to(values.dtype), cells, len(sizes)),
+        "above": above,
         "mean": mean,
         "deviation": np.sqrt(np.maximum(variance, 0)),
-        "binary": count((values != 1).to(values.dtype))[0] == 0,
-        "negative": np.zeros(n_features, bool),
-        "zeros": 1 - count(None)[0] / max(n_points, 1),
+        "binary": count(values != 1)[0] == 0,
+        "negative": count(values < 0)[0] > 0,
+        "zeros": 1 - count()[0] / max(n_points, 1),
     }
 
 

@@ -33,9 +33,9 @@ class Trait:
     def amount(self) -> str:
         """Signed difference, in the unit of the column."""
         if self.kind in BY_SPREAD:
-            return f"{(self.value - self.overall) / self.deviation:+.1f} sd"
+            return f"{(self.value - self.overall) / (self.deviation or 1):+.1f} sd"
         if self.kind == "amount":
-            return f"× {_digits(self.value / self.overall)}" if self.value else "none"
+            return f"× {_digits(self.value / (self.overall or 1))}" if self.value else "none"
         return f"{100 * self.value:.0f} % ({100 * (self.value - self.overall):+.0f} points)"
 
     @property

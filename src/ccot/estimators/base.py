@@ -1,7 +1,5 @@
 """What all estimators share: checking input, attributes, tables and files, unseen points."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from dataclasses import KW_ONLY, dataclass, fields, replace

@@ -1,7 +1,5 @@
 """CCOT: co-clustering by transport between rows and columns."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -144,7 +142,7 @@ class CCOT(BaseStepCoclustering):
         "n_jobs": [Integral, None],
     }
 
-    def fit(self, X: Any, y: Any = None) -> CCOT:
+    def fit(self, X: Any, y: Any = None) -> "CCOT":
         """Co-cluster a matrix.
 
         Parameters
@@ -177,7 +175,7 @@ class CCOT(BaseStepCoclustering):
             return fit_ccot(rows, settings, run)
         return fit_large(as_source(rows) if in_memory else rows, settings, run)
 
-    def partial_fit(self, X: Any, y: Any = None) -> CCOT:
+    def partial_fit(self, X: Any, y: Any = None) -> "CCOT":
         """Take in rows that keep arriving.
 
         The first call is :meth:`fit`. Later ones place the new rows on the steps that were found,

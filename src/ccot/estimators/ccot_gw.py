@@ -1,7 +1,5 @@
 """CCOT-GW: co-clustering by the barycentre of row and column similarities."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -149,7 +147,7 @@ class CCOTGW(BaseStepCoclustering):
         "sinkhorn_tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def fit(self, X: Any, y: Any = None) -> CCOTGW:
+    def fit(self, X: Any, y: Any = None) -> "CCOTGW":
         """Co-cluster a matrix.
 
         Parameters
@@ -172,7 +170,7 @@ class CCOTGW(BaseStepCoclustering):
         found = run.checkpoint.fit(lambda: fit_ccot_gw(matrix, settings, run))
         return self._adopt(found)._keep_portraits(matrix)
 
-    def fit_kernels(self, row_kernel: Any, column_kernel: Any) -> CCOTGW:
+    def fit_kernels(self, row_kernel: Any, column_kernel: Any) -> "CCOTGW":
         """Co-cluster from similarities that are already there.
 
         Parameters

@@ -1,7 +1,5 @@
 """What estimators say about their clusters: in words, as a frame, and in notebooks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from importlib import import_module
@@ -13,6 +11,7 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted
 from ccot.coclustering import Coclustering, Partition
 from ccot.describe import MAX_NAMED_ROWS, Portrait, portray_sides, with_names
 from ccot.io.frames import make_frame, row_names
+from ccot.runtime.backends import is_device_csr
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
 
@@ -21,6 +20,9 @@ MANY = 12
 _SURE = 0.9
 # A dense matrix with at most so many entries is copied at the fit and described when asked for.
 _COPIED = 2**20
+
+# Values of a sparse matrix that tell whether it has been changed.
+_SUMMED = 2**22
 
 # Pictures of block means: size, a colour for none, little to much, below zero and above.
 _WIDTH, _HEIGHT, _NONE = 260, 200, "#d8d8d4"
@@ -39,7 +41,8 @@ class DescribedClusters:
     _coclustering: Coclustering
     _unit: float  # what values were divided by, if anything
     _kept_portraits: tuple[tuple[Portrait, ...], tuple[Portrait, ...]]
-    _to_describe: np.ndarray  # a copy of a small matrix until somebody asks for descriptions
+    _to_describe: Any  # what was fitted and the sum of its values, until descriptions are asked for
+    _waits_for_names = False  # where names come after the fit nothing is described before
 
     def summary(self) -> str:
         """Return in a few lines what was found and how sure it is."""
@@ -160,8 +163,8 @@ class DescribedClusters:
             found = self._describe_matrix(matrix, columns, row_names(X))
         elif (found := self._made_portraits()) is None:
             raise ValueError(
-                "nothing was kept that describes the clusters of this fit: pass the matrix, "
-                "describe_clusters(X)"
+                "nothing was kept that describes the clusters of this fit, or the matrix has been "
+                "changed since: pass the matrix, describe_clusters(X)"
             )
         return with_names(found[0]), with_names(found[1])
 
@@ -186,22 +189,28 @@ class DescribedClusters:
     def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
         self._forget_portraits()
-        if isinstance(matrix, RowSource):
-            if matrix.shape[0] > MAX_NAMED_ROWS:
-                return self
-            matrix = matrix.rows(np.arange(matrix.shape[0]))
-        if isinstance(matrix, np.ndarray) and matrix.size <= _COPIED:
-            self._to_describe = matrix.copy()
-        else:
-            self._kept_portraits = self._describe_matrix(matrix)
+        is_small = isinstance(matrix, np.ndarray) and matrix.size <= _COPIED
+        is_kept = is_small or is_sparse(matrix) or is_device_csr(matrix) or self._waits_for_names
+        # Sparse matrices are not copied: they are the caller's, who may change them.
+        self._to_describe = matrix.copy() if is_small else matrix, _sum_of(matrix)
+        if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
+            self._forget_portraits()
+        elif not is_kept:
+            self._made_portraits()
         return self
 
     def _made_portraits(self) -> Any:
         """Return what was kept of the fit, described now if it was not before; None if nothing."""
-        if hasattr(self, "_to_describe"):
-            self._kept_portraits = self._describe_matrix(self._to_describe)
-            del self._to_describe
+        matrix, total = self.__dict__.pop("_to_describe", (None, ""))
+        if matrix is not None and _sum_of(matrix) == total:
+            self._kept_portraits = self._describe_fitted(matrix)
         return getattr(self, "_kept_portraits", None)
+
+    def _describe_fitted(self, matrix: Any) -> Any:
+        """Return what sets the clusters apart by what was fitted."""
+        if isinstance(matrix, RowSource):
+            matrix = matrix.rows(np.arange(matrix.shape[0]))
+        return self._describe_matrix(matrix)
 
     def _forget_portraits(self) -> None:
         for name in ("_to_describe", "_kept_portraits"):
@@ -257,6 +266,15 @@ class DescribedClusters:
         check_is_fitted(self)
         # The report is made of estimators, so it cannot be known from here at import time.
         return import_module("ccot.report").show_report(self, X, height=height, **options)
+
+
+def _sum_of(matrix: Any) -> str:
+    """Return what tells whether a sparse matrix has been changed; nothing for others."""
+    if not (is_sparse(matrix) or is_device_csr(matrix)):
+        return ""
+    values = matrix.data if is_sparse(matrix) else matrix.values()
+    # Of very many values some, taken evenly: it is not to take as long as a part of the fit.
+    return str(float(values[:: len(values) // _SUMMED + 1].sum()))
 
 
 def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:

@@ -1,11 +1,8 @@
 """Fitted estimators in a file and back, without running code from it."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ccot._version import __version__
 from ccot.estimators.base import BaseCoclustering, InductiveCoclustering
 from ccot.persistence.model_file import ModelFileError, read_values, write_values
-from ccot.persistence.model_schema import check_fitted
+from ccot.persistence.model_schema import FITTED, check_fitted
 from ccot.persistence.registry import stored_types
 
 # Parameters that a model from a file does not bring along.
@@ -43,6 +40,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
     given = {key: _plain(name, key, value) for key, value in estimator.get_params().items()}
     estimator._made_portraits()
     fitted = {key: value for key, value in vars(estimator).items() if key not in given}
+    if odd := sorted(fitted.keys() - FITTED.keys()):
+        raise ModelFileError(f"{odd[0]} cannot be saved, since no fit sets it: delete it")
     values = {"estimator": name, "given": given, "fitted": fitted}
     return write_values(path, values, stored_types(), __version__)
 
@@ -86,18 +85,15 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             kind = known[name]
         case _:
             raise ModelFileError(f"{path} holds no estimator that this ccot knows")
-    if not given.keys() <= signature(kind).parameters.keys():
-        raise ModelFileError(f"{path} holds parameters that {name} does not have")
-    if "row_labels_" not in fitted or not all(_may_be_fitted(kind, key) for key in fitted):
-        raise ModelFileError(f"{path} holds something else than a fitted {name}")
     # What writes or prints is for whoever fits again to say.
     given |= {key: value for key, value in _HARMLESS.items() if key in given}
     try:
         check_fitted(fitted, Path(path).stat().st_size)
         estimator: Any = kind(**given)
         estimator._validate_params()
-        vars(estimator).update(fitted)
-        _try(estimator)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _restore(estimator, fitted)
     except MemoryError:
         raise
     except Exception as error:  # parts that contradict each other raise whatever comes of it
@@ -106,23 +102,18 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
-def _try(estimator: Any) -> None:
-    """Place one row and one column: parts of a model that do not go together fail here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if isinstance(estimator, InductiveCoclustering):
-            estimator.predict(np.ones((1, estimator.n_features_in_)))
-            width = estimator._coclustering.column.placement.width
-            estimator.predict_columns(np.ones((1, width)))
-        if hasattr(estimator, "cut"):
-            estimator.cut(1, 1)
-        estimator.summary()
-
-
-def _may_be_fitted(kind: type, key: Any) -> bool:
-    """Tell whether a fit may set an attribute of this name: the class itself has none such."""
-    proper = isinstance(key, str) and (key.endswith("_") or key.startswith("_"))
-    return proper and key.isidentifier() and not hasattr(kind, key)
+def _restore(estimator: Any, fitted: dict[str, Any]) -> None:
+    """Set what a fit left; place one row and one column: parts that do not go together fail."""
+    if isinstance(estimator, InductiveCoclustering):
+        # Attributes that a file lacks follow from the co-clustering; the others keep their order.
+        estimator._adopt(fitted["_coclustering"])
+    estimator.__dict__ = {k: v for k, v in vars(estimator).items() if k not in fitted} | fitted
+    if hasattr(estimator, "predict_columns"):
+        estimator.predict(np.ones((1, estimator.n_features_in_)))
+        estimator.predict_columns(np.ones((1, estimator._coclustering.column.placement.width)))
+    if hasattr(estimator, "cut"):
+        estimator.cut(1, 1)
+    estimator.summary()
 
 
 def _plain(estimator: str, name: str, value: Any) -> Any:

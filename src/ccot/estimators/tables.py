@@ -1,28 +1,34 @@
 """What an estimator was given: a matrix of numbers, or a table of columns of several kinds."""
 
-from __future__ import annotations
-
+import os
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from ccot.blocks.columns import count_unread, read_column, read_levels, recognise
-from ccot.blocks.fit import BlockSettings
+from ccot.blocks.columns import NUMBER_KINDS, read_column, read_levels, recognise
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.streaming import pool_size
+from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.describe import TOP, Column, Portrait, portray_sides
 from ccot.estimators.base import InductiveCoclustering, check_shape
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import is_frame, table_from_frame
-from ccot.io.matrix import Table
+from ccot.io.layout import ReadOptions
+from ccot.io.matrix import InputError, Table
+from ccot.io.read import read_parts
 from ccot.persistence.digest import digest
 from ccot.runtime.backends import as_device_csr
 from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.types import Matrix
-from ccot.sources import RowSource
+from ccot.sources import TableParts, as_source, is_source
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
@@ -39,8 +45,9 @@ _LARGEST = 1e50
 class TableData:
     """A table and how its columns are prepared."""
 
-    table: Table
+    table: Table  # all rows, or a sample
     preparation: TablePreparation
+    parts: TableParts | None = None  # all rows, where they are not held
 
     def digest(self) -> str:
         """Return a checksum of names and values, as a checkpoint needs it."""
@@ -63,8 +70,26 @@ def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
     """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
     if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
         return X, None, None
-    values = X.X if as_device_csr(X.X) is not None else from_anndata(X).values
+    as_it_is = is_source(X.X) or as_device_csr(X.X) is not None
+    values = X.X if as_it_is else from_anndata(X).values
     return values, list(X.var_names), list(X.obs_names)
+
+
+def as_parts(X: Any, column_kinds: dict[str, str] | None) -> TableParts | None:
+    """Return a table that is read in parts; None for a matrix, and for what is held."""
+    if isinstance(X, TableParts) or not isinstance(X, str | os.PathLike):
+        return X if isinstance(X, TableParts) else None
+    path, kinds = Path(X), column_kinds or {}
+    if not path.is_file() or path.suffix == ".npy":
+        return None
+    if path.suffix in (".parquet", ".pq") and not kinds:
+        with suppress(InputError):  # words
+            as_source(path)
+            return None
+    words = [name for name, kind in kinds.items() if kind not in NUMBER_KINDS]
+    # Whether a column of words names the rows is only known when all of them are read.
+    options = ReadOptions(index_col=False, as_words=words, tables=True)
+    return TableParts(partial(read_parts, path, options))
 
 
 def identifiers(table: Table, preparation: TablePreparation) -> list[str] | None:
@@ -97,19 +122,19 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
     used = [preparation.names[position] for position in preparation.used]
     missing = [name for name in used if name not in table.columns]
     if len(missing) == len(used):
-        raise ValueError(
-            f"none of the fitted columns is there: X has {', '.join(list(table.columns)[:10])}; "
-            f"the model needs {', '.join(used[:10])}"
-        )
+        raise ValueError(f"none of the fitted columns is there: they are {', '.join(used[:10])}")
     if missing:
         problem = f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps"
         warnings.warn(f"{problem}: {', '.join(missing[:10])}", stacklevel=4)
-    kinds = [c.kind for c in preparation.columns if c.n_cells and c.kind.name not in missing]
-    unread = {kind.name: count_unread(table.columns[kind.name], kind) for kind in kinds}
+    warn_unread(preparation.unread(table))
+    return table
+
+
+def warn_unread(unread: Mapping[str, int]) -> None:
+    """Warn of cells that count as gaps because nothing like them was fitted, by column."""
     if shown := [f"{count} of {name!r}" for name, count in unread.items() if count]:
         problem = "hold a category that no fitted row has, or are not written as fitted ones"
-        warnings.warn(f"cells that {problem} count as gaps: {', '.join(shown[:10])}", stacklevel=4)
-    return table
+        warnings.warn(f"cells that {problem} count as gaps: {', '.join(shown[:10])}", stacklevel=5)
 
 
 def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
@@ -148,11 +173,17 @@ class TableInput(InductiveCoclustering):
     def _check_rows(self, X: Any) -> Matrix | TableData:
         """Return a matrix, or a table where columns differ in unit or kind."""
         X, column_names, row_names = unpack_anndata(X)
+        if column_names is not None and is_source(X):
+            rows = self._check_source(X)
+            self._name(column_names, row_names)
+            return rows
         on_device = as_device_csr(X)
         if on_device is not None:
             self._name(column_names, row_names)
             return self._check_device(on_device)
         table = as_table(X)
+        if hasattr(X, "iloc") and not X.columns.is_unique:
+            X = table  # in which a second column of a name has another
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
         if table is not None and table.words():
@@ -176,23 +207,33 @@ class TableInput(InductiveCoclustering):
 
     def _check_source(self, X: Any) -> Any:
         """Return rows to be read in parts; few rows as any matrix or table in memory."""
+        if (table := as_parts(X, self.column_kinds)) is not None:
+            return self._check_parts(table)
         source = super()._check_source(X)
-        if pool_size(source) < source.shape[0]:
+        names = source.column_names
+        if pool_size(source) == source.shape[0]:
+            rows = source.rows(np.arange(source.shape[0]))
+            return self._check_rows(rows if names is None else named_columns(rows, names))
+        if not self._why_table(source.read(source.parts[0]), None):
             return source
-        rows, names = source.rows(np.arange(source.shape[0])), source.column_names
-        return self._check_rows(rows if names is None else named_columns(rows, names))
 
-    def _in_units(self, source: RowSource, settings: BlockSettings) -> BlockSettings:
-        """Return settings that give columns scales of their own where units of a source differ."""
-        if self.column_kinds:
-            raise ValueError("column_kinds needs all rows at once: pass ccot.io.read_table(path)")
-        why = self._why_table(source.read(source.parts[0]), None)
-        if not why or self.scale != "auto":
-            return settings
-        done = {"scale": "standard", "center": self.center.replace("auto", "columns")}
-        shown = ", ".join(f"{name}={value!r}" for name, value in done.items())
-        warnings.warn(f"{why}, and rows are read in parts: taking {shown}", stacklevel=5)
-        return replace(settings, **done)
+        def parts() -> Iterator[Table]:
+            return (named_columns(source.read(part), names) for part in source.parts)
+
+        return self._check_parts(TableParts(parts))
+
+    def _check_parts(self, parts: TableParts) -> Any:
+        """Return a table of which a sample is held; few rows as any matrix or table in memory."""
+        for note in parts.sample.notes[1:]:
+            warnings.warn(note, stacklevel=5)
+        checked = self._check_rows(parts.sample)
+        if parts.shape[0] == parts.sample.shape[0]:
+            return checked
+        if not isinstance(checked, TableData):
+            remedy = "write the table as .npy or Parquet to have it read row by row"
+            raise ValueError(f"all columns are numbers of one unit: {remedy}")
+        self.__dict__.pop("row_names_in_", None)  # of the sample
+        return replace(checked, parts=parts)
 
     def _why_table(self, X: Matrix, table: Table | None) -> str:
         """Return why a matrix is to be taken for a table of unlike columns; "" if it is not."""
@@ -214,6 +255,9 @@ class TableInput(InductiveCoclustering):
         """Return a table with its preparation, or say what is wrong with it and what to do."""
         n_rows, n_columns = table.shape
         check_shape(n_rows, n_columns)
+        numbers = [name for name in table.columns if name not in table.words()]
+        if wrong := [name for name in numbers if np.isinf(table.columns[name]).any()]:
+            raise ValueError(f"column {wrong[0]!r} contains infinity: replace it, or leave a gap")
         preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
         self._check_numbers(n_rows, len(preparation.used))
         self.n_features_in_ = n_columns
@@ -228,15 +272,19 @@ class TableInput(InductiveCoclustering):
         if rows is not None:
             self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
 
-    def _keep_portraits(self, matrix: Any):
-        """Keep what sets the clusters apart; a table is described by its levels and numbers."""
+    def _describe_fitted(self, matrix: Any) -> Any:
+        """Return what sets the clusters apart; a table is described by its levels and numbers."""
         if not isinstance(matrix, TableData):
-            return super()._keep_portraits(matrix)
+            return super()._describe_fitted(matrix)
         values, columns, origin = described_cells(matrix)
         labels, confidence = self.column_labels_[origin], self.column_confidence_[origin]
-        rows, others = portray_sides(
-            values, self.row_labels_, labels, columns, self._row_names(), confidence
-        )
+        row_labels, row_names = self.row_labels_, self._row_names()
+        if matrix.parts is not None:
+            held = matrix.parts.rows
+            row_labels, row_names = row_labels[held], [f"row {row}" for row in held]
+        rows, others = portray_sides(values, row_labels, labels, columns, row_names, confidence)
+        sizes = np.bincount(self.row_labels_).tolist()
+        rows = tuple(replace(one, size=size) for one, size in zip(rows, sizes, strict=True))
         # Whole columns belong to a cluster, not their levels, which in every row add up to one.
         names = np.array(matrix.preparation.names)
         order = np.argsort(-self.column_confidence_, kind="stable")
@@ -247,8 +295,16 @@ class TableInput(InductiveCoclustering):
             Portrait(len(own), "", each, tuple(own[:TOP].tolist()))
             for own, each in zip(members, traits, strict=True)
         )
-        self._kept_portraits = rows, tuple(described)
-        return self
+        return rows, tuple(described)
+
+    def _say(self, what: str, X: Any) -> np.ndarray:
+        """Return what the placement of rows says of new ones; what is not held is read in parts."""
+        check_is_fitted(self)
+        matrix = X.X if hasattr(X, "obs_names") else None
+        say, is_table = super()._say, isinstance(self._coclustering.row.placement, TablePlacement)
+        table = as_parts(X, self.column_kinds) if is_table else None
+        parts = [matrix if is_source(matrix) else X] if table is None else table.parts()
+        return np.concatenate([say(what, part) for part in parts])
 
     def _check_new_rows(self, X: Any) -> Any:
         """Return new rows with the fitted columns: a matrix, or a table if one was fitted."""
@@ -256,8 +312,8 @@ class TableInput(InductiveCoclustering):
         on_device = as_device_csr(X)
         X = X if on_device is None else to_scipy(on_device)
         table = as_table(X)
-        preparation = getattr(self._coclustering.row.placement, "preparation", None)
-        if not isinstance(preparation, TablePreparation):
+        placement = self._coclustering.row.placement
+        if not isinstance(placement, TablePlacement):
             if isinstance(X, Table):
                 X = fitted_columns(X, names := getattr(self, "feature_names_in_", None))
             with warnings.catch_warnings():
@@ -266,5 +322,5 @@ class TableInput(InductiveCoclustering):
                     warnings.filterwarnings("ignore", "X does not have valid feature names")
                 return super()._check_new_rows(X)
         if table is None:
-            table = named_columns(super()._check_new_rows(X), preparation.names)
-        return match_columns(table, preparation)
+            table = named_columns(super()._check_new_rows(X), placement.preparation.names)
+        return match_columns(table, placement.preparation)

@@ -1,11 +1,10 @@
 """TransportCoclustering: robust co-clustering by transport onto blocks."""
 
-from __future__ import annotations
-
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -26,7 +25,7 @@ from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
-from ccot.estimators.tables import TableData, TableInput
+from ccot.estimators.tables import TableData, TableInput, warn_unread
 from ccot.runtime.backends import is_device_csr
 from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
@@ -85,6 +84,10 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Number of starts; None takes 24 on tiny matrices and down to 3 on large ones.
     max_iter, tol : int, default=200; float, default=1e-6
         Limit on the sweeps of the final fit; share of points that may still move when they stop.
+    max_passes : int or None, default=4
+        Sweeps over all rows of a source after a sample was searched for blocks: at most so many,
+        fewer once no more than 0.2 % of the labels change. None: until no more than ``tol`` do,
+        ``max_iter`` at most.
     device : str or None, default=None
         None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. What
         does not fit is left to NumPy, with a warning; of rows from a source, the sample goes there.
@@ -160,6 +163,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     n_init: int | None = None
     max_iter: int = 200
     tol: float = 1e-6
+    max_passes: int | None = 4
     n_jobs: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -173,6 +177,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         "heteroscedastic": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "max_passes": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
     }
 
@@ -180,7 +185,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     def _allow_nan(self) -> bool:
         return self.family in ("auto", "gaussian")
 
-    def fit(self, X: Any, y: Any = None) -> TransportCoclustering:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Co-cluster a matrix or a table.
 
         Parameters
@@ -189,7 +194,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             At least two rows and two columns. NaN is missing (gaussian family only). A data frame
             of pandas or polars, or a :class:`ccot.io.Table`, may hold words, dates and gaps beside
             numbers; see :doc:`/tables`. A Dask or Zarr array, a memory-mapped ``.npy``, the path of
-            one or of a Parquet file, or a :class:`ccot.sources.RowSource` is read row by row.
+            one, of a Parquet or a text file, or a :class:`ccot.sources.RowSource` is read by rows.
         y : ignored
 
         Returns
@@ -198,14 +203,20 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         """
         self._validate_params()
         self._forget()
-        rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
+        given = rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
         if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
             rows = counts_on_device(rows, self.family, self._given(BlockSettings))
         if is_sparse(rows) or is_device_csr(rows):
             self._sparse_rows = True
         run = self._start(rows)
         found = run.checkpoint.fit(lambda: self._fit(rows, run))
-        return self._adopt(found)._keep_portraits(rows)
+        return self._adopt(found)._keep_portraits(given)
+
+    def _describe_fitted(self, matrix: Any) -> Any:
+        # The copy on a device went with the fit.
+        if not isinstance(matrix, RowSource | TableData):
+            matrix = counts_on_device(matrix, self.family, self._given(BlockSettings))
+        return super()._describe_fitted(matrix)
 
     @available_if(_takes_dense)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -258,9 +269,12 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
         settings = self._given(BlockSettings)
         if isinstance(rows, TableData):
-            return fit_table(rows.table, rows.preparation, settings, run)
+            found = fit_table(rows.parts or rows.table, rows.preparation, settings, run)
+            if rows.parts is not None:
+                warn_unread(sum(rows.parts.unread.values(), Counter()))
+            return found
         if isinstance(rows, RowSource):
-            return fit_block_source(rows, self.family, self._in_units(rows, settings), run)
+            return fit_block_source(rows, self.family, settings, run)
         return fit_matrix(rows, self.family, settings, run)
 
     @property

@@ -1,7 +1,5 @@
 """The vote of Algorithm 1 as it is printed: by the number of the step, in every draw alike."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +19,7 @@ class PrintedVote(CCOT):
     The matrix has at least as many rows as columns and is small enough to be in memory.
     """
 
-    def fit(self, X: Any, y: Any = None) -> PrintedVote:
+    def fit(self, X: Any, y: Any = None) -> "PrintedVote":
         """Draw, solve, read the steps, and take the most frequent step of each row and column."""
         super().fit(X)
         [found] = self._found

@@ -57,7 +57,7 @@ def _settings(protocol: Protocol, trials: Sequence[Trial]) -> list[str]:
     """Say in a few lines how the numbers came about."""
     lines = [TEXTS["notes"]["protocol"].format(**vars(protocol))]
     lines += [f"Versions: {versions}." for versions in dict.fromkeys(t.versions for t in trials)]
-    commits = sorted({trial.commit for trial in trials if trial.commit})
+    commits = sorted({trial.commit or "not recorded" for trial in trials})
     return [*lines, f"Commits: {', '.join(commits)}."] if commits else lines
 
 

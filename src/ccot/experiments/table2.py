@@ -29,12 +29,12 @@ def make_table_of_right_numbers(cells: Sequence[Cell]) -> Table:
 
 def make_table_of_p_values(cells: Sequence[Cell]) -> Table:
     """Return the p-values behind the bold print of Table 2."""
-    return _grid(cells, "table2_p_values", _p_value)
+    return _grid(cells, "table2_p_values", _p_value, None, SETTINGS)
 
 
 def make_table_of_seconds(cells: Sequence[Cell]) -> Table:
     """Return the median processor time of a trial."""
-    return _grid(cells, "table2_seconds", lambda cell: f"{cell.seconds:.2g}")
+    return _grid(cells, "table2_seconds", lambda cell: f"{cell.seconds:.2g}", None, SETTINGS)
 
 
 def make_counts(cells: Sequence[Cell]) -> Table:

@@ -2,6 +2,6 @@
 
 from ccot.io.matrix import InputError, NamedMatrix, Table
 from ccot.io.read import read_matrix, read_table
-from ccot.persistence.errors import ModelFileError
+from ccot.persistence.registry import ModelFileError
 
 __all__ = ["InputError", "ModelFileError", "NamedMatrix", "Table", "read_matrix", "read_table"]

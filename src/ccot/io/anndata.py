@@ -1,7 +1,5 @@
 """AnnData in, labels in ``.obs`` and ``.var`` out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

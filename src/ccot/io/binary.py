@@ -1,7 +1,5 @@
 """Arrays and sparse matrices from files: NumPy, SciPy, Matrix Market, AnnData, Zarr."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import math
@@ -237,7 +235,7 @@ class ZarrFolder:
             raise InputError(f"{self.path} holds other rows than it says: write it again")
         return found[0]
 
-    def __reduce__(self) -> tuple[type[ZarrFolder], tuple[Path]]:
+    def __reduce__(self) -> "tuple[type[ZarrFolder], tuple[Path]]":
         """Leave the process behind; the copy starts one of its own."""
         return ZarrFolder, (self.path,)
 

@@ -1,7 +1,5 @@
 """How cells of a table are written: numbers, shares, money, dates, and the words for a gap."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
@@ -20,15 +18,22 @@ _COMMA = re.compile(r"[-+]?(\d+|[1-9]\d{0,2}([.\u00a0\u202f ]\d{3})+)(,\d+)?")
 _PERCENT = re.compile(r"([-+]?\d+([.,]\d+)?)\s?%")
 _SIGN = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
 _MONEY = re.compile(rf"([-+]?)\s?(?:{_SIGN}\s?([-+]?[\d.,'’ ]*\d)|([\d.,'’ ]*\d)\s?{_SIGN})")
+_UNIT = re.compile(r"(?<=[\d ])([^\W\d_]{1,6}|°[CF]?)$")
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
 _DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y", "%d %B %Y",
           "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
-          "%d.%m.%Y %H:%M")  # fmt: skip
+          "%d.%m.%Y %H:%M", "%d. %b %Y", "%d. %B %Y")  # fmt: skip
 
 
 def is_gap(cell: str | None, among_numbers: bool = False) -> bool:
     """Return True for an empty cell and for a word that stands for one."""
     return cell is None or cell.strip().lower() in (MISSING_NUMBER if among_numbers else MISSING)
+
+
+def _signed(cell: str) -> str:
+    """Return a cell with a plain minus, which accountants write as brackets."""
+    cell = f"-{cell[1:-1]}" if cell.startswith("(") and cell.endswith(")") else cell
+    return cell.replace("\u2212", "-")
 
 
 def _matched(pattern: re.Pattern[str], cell: str) -> re.Match[str]:
@@ -56,9 +61,17 @@ def _percent(cell: str) -> float:
 
 def _money(cell: str) -> float:
     sign, after, before = _matched(_MONEY, cell).groups()
-    amount = (after or before).strip()
-    value = _grouped(amount) if _reads(_grouped, [amount]) else _comma(amount)
+    value = _amount((after or before).strip())
     return -value if sign == "-" else value
+
+
+def _amount(cell: str) -> float:
+    return _grouped(cell) if _reads(_grouped, [cell]) else _comma(cell)
+
+
+def _in_unit(unit: str) -> Callable[[str], float]:
+    """Return what reads numbers before a unit, and raises ValueError without it."""
+    return lambda cell: _amount(cell[: cell.rindex(unit, -len(unit))].strip())
 
 
 def _clock(cell: str) -> float:
@@ -97,7 +110,7 @@ FORMATS: dict[str, Callable[[str], float]] = {
 def _reads(read: Callable[[str], float], cells: Iterable[str]) -> bool:
     try:
         for cell in cells:
-            read(cell)
+            read(_signed(cell))
     except ValueError:
         return False
     return True
@@ -106,16 +119,18 @@ def _reads(read: Callable[[str], float], cells: Iterable[str]) -> bool:
 def find_formats(cells: Collection[str]) -> list[str]:
     """Return all formats that read every cell, the likeliest first."""
     cells = [cell for cell in cells if not is_gap(cell, among_numbers=True)]
-    return [name for name, read in FORMATS.items() if cells and _reads(read, cells)]
+    found = [name for name, read in FORMATS.items() if cells and _reads(read, cells)]
+    unit = _UNIT.search(cells[0]) if cells and not found else None
+    return [f"in {unit[0]}"] if unit and _reads(_in_unit(unit[0]), cells) else found
 
 
 def read_numbers(values: np.ndarray, name: str) -> np.ndarray:
     """Return the numbers that cells stand for; NaN for gaps and for what the format cannot read."""
-    read = FORMATS[name]
+    read = FORMATS.get(name) or _in_unit(name.removeprefix("in "))
 
     def number(cell: str | None) -> float:
         try:
-            return np.nan if cell is None else read(cell.strip())
+            return np.nan if cell is None else read(_signed(cell.strip()))
         except (ValueError, OverflowError):
             return np.nan
 

@@ -1,7 +1,5 @@
 """Tables and names from data frames, and data frames from results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib import import_module

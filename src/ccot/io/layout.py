@@ -14,7 +14,7 @@ from textwrap import shorten
 import numpy as np
 
 from ccot.io.cells import MISSING_NUMBER as MISSING
-from ccot.io.matrix import InputError
+from ccot.io.matrix import InputError, column_title
 
 Column = str | int
 Header = tuple[str, ...] | None
@@ -107,7 +107,7 @@ class Layout:
 
     def title(self, place: int) -> str:
         """Return what options call a column: its name, or its position from 0."""
-        return (self.header[place] if self.header else "") or str(place)
+        return column_title(self.header or ("",) * self.width, place)
 
     def _shown(self, place: int) -> str:
         return repr(self.header[place]) if self.header and self.header[place] else str(place)

@@ -1,7 +1,5 @@
 """Long tables: one line a cell, with the names of its row and column."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterable
 

@@ -1,7 +1,5 @@
 """What every reader returns, and the checks that all inputs share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -210,13 +208,18 @@ def check_values(values: np.ndarray) -> None:
         raise InputError(f"values up to {largest:.1g} are too large to be squared: {remedy}")
 
 
+def column_title(names: Sequence[str], place: int) -> str:
+    """Return the name of a column, or its position in words that are no other column's name."""
+    return names[place] or (f"column {place}" if str(place) in names else str(place))
+
+
 def unique_names(names: Names, what: str) -> tuple[str, ...] | None:
     """Return names as text, or refuse those that name several."""
     if names is None:
         return None
     names = tuple(map(str, names))
     if repeated := most_repeated(names):
-        remedy = "rename them, or pass --no-header"
+        remedy = "rename them, or leave one out by its position from 0 (--drop 3)"
         if what == "rows":
             remedy = "name another --index-col, or pass --index-col none to number them"
         raise InputError(f"{repeated.times} {what} are named {repeated.name[:40]!r}: {remedy}")

@@ -1,7 +1,5 @@
 """Columns of words and numbers, gathered in one pass, part by part."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from array import array
@@ -20,6 +18,7 @@ from ccot.io.matrix import (
     Table,
     check_held,
     check_values,
+    column_title,
     most_repeated,
     named_matrix,
     unique_names,
@@ -272,8 +271,8 @@ def as_table(found: Found) -> Table:
         return found
     if not isinstance(found.values, np.ndarray):
         raise InputError("the input is a sparse matrix, or left in its file: it is no table")
-    names = found.column_names or tuple(map(str, range(found.shape[1])))
-    titles = [name or str(place) for place, name in enumerate(names)]
+    names = found.column_names or ("",) * found.shape[1]
+    titles = [column_title(names, place) for place in range(len(names))]
     columns = dict(zip(titles, found.values.T, strict=True))
     rows = None if found.row_names is None else list(found.row_names)
     return Table(columns, rows, (found.how, *found.notes))

@@ -1,7 +1,5 @@
 """Tables of Parquet and Feather files, whose types say what columns hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -88,7 +86,7 @@ class ArrowTable:
         for first in range(0, len(columns), step):
             part = FilledArray(values[:, first : first + step])
             names = list(columns[first : first + step])
-            for _, (block,) in self._ask(n_bytes, numbers=names, groups=groups):
+            for _, (block,) in self.ask(n_bytes, numbers=names, groups=groups):
                 part.put(block)
             part.whole()
         return values
@@ -99,7 +97,7 @@ class ArrowTable:
             return self.words(name)
         check_unfolded(8 * self.n_rows, self.path)
         moments = FilledArray(np.empty(self.n_rows, np.int64))
-        for _, (_, part) in self._ask(8 * self.n_rows, dates=[name]):
+        for _, (_, part) in self.ask(8 * self.n_rows, dates=[name]):
             moments.put(part)
         return moments.whole().view("datetime64[us]")
 
@@ -109,7 +107,7 @@ class ArrowTable:
         check_unfolded(n_bytes, self.path)
         texts = BoundedTexts(max(n_bytes, size, self.path.stat().st_size))
         parts = [np.empty(0, dtype=object)]
-        for message, (_, codes) in self._ask(max(n_bytes, held), texts=[name]):
+        for message, (_, codes) in self.ask(max(n_bytes, held), texts=[name]):
             known = texts.shared(message["texts"][0])
             parts.append(np.array(known, dtype=object)[codes])
         return np.concatenate(parts)
@@ -123,7 +121,8 @@ class ArrowTable:
         check_held(held, size, what, "leave the names out by --drop")
         return list(unique_names(self.words(self.checked(index), n_bytes, held), "rows") or ())
 
-    def _ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
+    def ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
+        """Yield the answers to a question, a few rows each; all of them may take so much."""
         return self.reader.read(self.path, n_bytes + self._described, **question)
 
     def checked(self, name: str) -> str:
@@ -160,6 +159,22 @@ def read_arrow(path: Path, options: ReadOptions, what: str) -> Found:
         names = table.row_names(index, len(columns))
     how = "no row names" if index is None else f"row names from column {index!r}"
     return named_matrix(table.read(columns), names, columns, f"{what}, {how}")
+
+
+def parquet_parts(path: Path, options: ReadOptions) -> Iterator[Table]:
+    """Yield a table of a Parquet file, some rows at a time."""
+    table = ArrowTable(path, parquet_reader())
+    kept = [table.checked(name) for name in table.layout(options).column_names or ()]
+    asked = {f"{k}s": [n for n in kept if table.kinds[n] == k] for k in ("number", "text", "date")}
+    names, n_texts = [name for one in asked.values() for name in one], len(asked["texts"])
+    n_bytes = max(table.group_rows, default=0) * _TEXT_BYTES * len(kept)
+    check_unfolded(n_bytes, path)
+    for message, (matrix, *others) in table.ask(n_bytes, **asked):
+        codes, moments = others[:n_texts], [one.view("datetime64[us]") for one in others[n_texts:]]
+        known = (np.array(texts, dtype=object) for texts in message["texts"])
+        words = [texts[code] for texts, code in zip(known, codes, strict=True)]
+        columns = dict(zip(names, [*matrix.T, *words, *moments], strict=True))
+        yield Table({name: columns[name] for name in kept})
 
 
 def _read_long(table: ArrowTable, options: ReadOptions) -> Found:

@@ -1,7 +1,5 @@
 """Matrices and tables of every format, told by the content of the file."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
@@ -21,9 +19,9 @@ from ccot.io.binary import read_h5ad, read_matrix_market, read_npy, read_npz, un
 from ccot.io.layout import Column, ReadOptions, check_drop
 from ccot.io.matrix import Found, InputError, NamedMatrix, Table, check_regular
 from ccot.io.mixed import as_table
-from ccot.io.parquet import read_arrow
+from ccot.io.parquet import parquet_parts, read_arrow
 from ccot.io.rowwise import json_rows, sheet_rows, sqlite_rows
-from ccot.io.text import read_rows, read_text
+from ccot.io.text import read_rows, read_text, text_parts
 
 _MAGIC = {
     b"\x93NUMPY": "npy",
@@ -205,6 +203,8 @@ def read_any(
     tell = progress or (lambda share: None)
     if str(source) != "-":
         return _read_file(Path(source), str(source), options, tell)
+    if sys.stdin is None:
+        raise InputError("the standard input is closed: pipe the data into it, or pass a file")
     stream = io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
     if _kind(stream.peek(_START)[:_START]) is None:
         return _read_lines(stream, "-", options, lambda: None)
@@ -241,6 +241,20 @@ def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found
     if kind == "h5ad":
         return read_h5ad(path, options.layer)
     return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
+
+
+def read_parts(path: Path, options: ReadOptions) -> Iterator[Table]:
+    """Yield a text table, or one of a Parquet file, some rows at a time; others as a whole."""
+    check_regular(path)
+    with path.open("rb") as file:
+        kind = _kind(file.read(_START), path)
+    if kind == "parquet":
+        yield from parquet_parts(path, options)
+    elif kind in (None, "gz"):
+        with _decoded(str(path), options.encoding), _open_text(path, options.encoding) as lines:
+            yield from text_parts(lines, options)
+    else:
+        yield as_table(read_any(path, options))
 
 
 def _read_lines(raw: Any, name: str, options: ReadOptions, tell: Callable[[], None]) -> Found:

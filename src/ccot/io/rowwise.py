@@ -1,7 +1,5 @@
 """Spreadsheets, JSON records and tables of SQLite, as rows of cells that are text."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re
@@ -147,14 +145,17 @@ def _decoded(
     decoder: json.JSONDecoder, buffer: str, place: int, where: str
 ) -> tuple[dict[str, Any], int]:
     try:
-        record, place = decoder.raw_decode(buffer, place)
+        record, end = decoder.raw_decode(buffer, place)
+        if buffer.find(r"\u", place, end) >= 0:
+            # Halves of characters can be escaped, but no file of results can hold them.
+            json.dumps(record, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", str(error))[:80]
         raise InputError(f"{where} is no JSON ({reason}): write the file again") from error
     if not isinstance(record, dict):
         remedy = "write a list of records, [{...}, {...}], or one a line"
         raise InputError(f"{where} is no object: {remedy}")
-    return record, place
+    return record, end
 
 
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Text tables, wide and long, read in one pass, in little more memory than the matrix takes."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,12 +22,13 @@ from ccot.io.layout import (
     parse,
 )
 from ccot.io.long import Cell, collect_long
-from ccot.io.matrix import Found, InputError, check_held, most_repeated, named_matrix
-from ccot.io.mixed import GrowingColumn, finish, gather, settle
+from ccot.io.matrix import Found, InputError, Table, check_held, most_repeated, named_matrix
+from ccot.io.mixed import GrowingColumn, as_table, finish, gather, settle
 
 # What is looked at to find a table's layout: so many lines; fewer of long ones, but two.
 _HEAD, _HEAD_CHARACTERS = 50, 1 << 20
-_CELLS_BETWEEN_CHECKS = 2**9
+# Cells between checks of memory, and of a part of a table.
+_CELLS_BETWEEN_CHECKS, _PART_CELLS = 2**9, 2**18
 # A name as Python keeps it while a table is read, however short; and a column that may hold words,
 # its title and the cell at hand.
 _NAME_BYTES, _COLUMN_BYTES = 90, 500
@@ -38,6 +37,25 @@ _EMPTY = "the input is empty: pass a table with at least two rows and columns"
 
 def read_text(lines: Iterator[str], options: ReadOptions) -> Found:
     """Read a table from lines of text."""
+    return _read_cells(*_open(lines, options))
+
+
+def text_parts(lines: Iterator[str], options: ReadOptions) -> Iterator[Table]:
+    """Yield a table from lines of text, some rows at a time."""
+    cells, sample, options = _open(lines, options)
+    layout = find_layout(sample, replace(options, decimal=options.decimal or guess_decimal(sample)))
+    rows = iter(cells)
+    header = list(islice(rows, int(layout.header is not None)))
+    while part := list(islice(rows, max(1, _PART_CELLS // layout.width))):
+        line = cells.line - len(part) - len(header)
+        found = as_table(
+            _read_wide(RowCells(chain(header, part), cells.n_characters, line), layout)
+        )
+        yield replace(found, columns=dict(zip(layout.titles, found.columns.values(), strict=True)))
+
+
+def _open(lines: Iterator[str], options: ReadOptions) -> tuple[Cells, list[list[str]], ReadOptions]:
+    """Return the cells of a text, the first rows of them, and the options with the delimiter."""
     head, complete = _head(lines)
     if not any(line.strip() for line in head):
         raise InputError(_EMPTY)
@@ -48,8 +66,7 @@ def read_text(lines: Iterator[str], options: ReadOptions) -> Found:
     if not sample:
         problem = f"the first row does not end in line {len(head)}"
         raise InputError(f"{problem}: check the file and its quotes")
-    cells = Cells(chain(head, lines), delimiter)
-    return _read_cells(cells, sample, replace(options, delimiter=delimiter))
+    return Cells(chain(head, lines), delimiter), sample, replace(options, delimiter=delimiter)
 
 
 def read_rows(rows: Iterator[list[str]], n_characters: int, options: ReadOptions) -> Found:
@@ -66,8 +83,8 @@ def read_rows(rows: Iterator[list[str]], n_characters: int, options: ReadOptions
 class RowCells:
     """Rows of cells that come from elsewhere, with what :class:`Cells` says of text."""
 
-    def __init__(self, rows: Iterator[list[str]], n_characters: int) -> None:
-        self._rows, self.n_characters, self.line = rows, n_characters, 0
+    def __init__(self, rows: Iterator[list[str]], n_characters: int, line: int = 0) -> None:
+        self._rows, self.n_characters, self.line = rows, n_characters, line
 
     def __iter__(self) -> Iterator[list[str]]:
         for row in self._rows:

@@ -1,7 +1,5 @@
 """Files that are whole or not there: written under another name, then moved into place."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

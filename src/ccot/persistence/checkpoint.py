@@ -4,8 +4,6 @@ Begun again, a fit comes to the same pieces in the same order, and reads those t
 They are on a stack: a piece replaces those it was made of, a state of a loop the one before.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections import deque

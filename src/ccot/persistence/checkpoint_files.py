@@ -3,8 +3,6 @@
 A file's name says how high on the stack it begins: as high or higher, earlier files are outdated.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

@@ -1,7 +1,5 @@
 """What tells one matrix from another."""
 
-from __future__ import annotations
-
 import zlib
 from hashlib import sha256
 from typing import Any

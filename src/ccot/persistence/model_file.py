@@ -4,8 +4,6 @@ Only classes that the reader names come back as such. Members are stored, not co
 can unfold to more than its size.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -25,7 +23,7 @@ import scipy.sparse as sp
 from ccot.io.binary import read_header
 from ccot.io.matrix import check_sparse, held_limit
 from ccot.persistence.atomic import write_atomically
-from ccot.persistence.errors import ModelFileError as ModelFileError
+from ccot.persistence.registry import ModelFileError as ModelFileError
 from ccot.persistence.registry import upgraded
 
 StrPath: TypeAlias = str | os.PathLike[str]
@@ -161,7 +159,11 @@ class _Reader:
                 return float(text)
             case {"tuple": list(items)}:
                 return tuple(self.decode(item) for item in items)
-            case {"dict": list(pairs)}:
+            # Larger whole numbers can be chosen so that each takes longer to look up than the last.
+            case {"dict": list(pairs)} if all(
+                isinstance(key, str) or (isinstance(key, int) and abs(key) < 2**60)
+                for key, _ in pairs
+            ):
                 return {self.decode(key): self.decode(value) for key, value in pairs}
             case {"strings": list(items)}:
                 return np.array([str(item) for item in items], dtype=object)
@@ -213,29 +215,29 @@ def _dataclass(known: type, content: dict[str, Any]) -> Any:
         raise _Damage(f"{known.__name__} with other fields than it has")
     hints = get_type_hints(known)
     for name, value in content.items():
-        if not _fits(value, hints[name]):
+        if not fits(value, hints[name]):
             raise _Damage(f"{known.__name__} whose {name} is of the wrong type")
     return known(**content)
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of an annotated type."""
+def fits(value: Any, hint: Any) -> bool:
+    """Tell whether a value is of an annotated type; an exact whole number may stand for a float."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
+        return any(fits(value, one) for one in inner)
     if origin is tuple:
         if not isinstance(value, tuple):
             return False
         each = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
-        return len(each) == len(value) and all(map(_fits, value, each))
+        return len(each) == len(value) and all(map(fits, value, each))
     if origin is dict:
         return isinstance(value, dict) and all(
-            _fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items()
+            fits(k, inner[0]) and fits(v, inner[1]) for k, v in value.items()
         )
     if hint is float:
-        return isinstance(value, float | int)
+        return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**53)
     kind = origin or hint
     return isinstance(value, kind) if isinstance(kind, type) else True
 

@@ -1,7 +1,5 @@
 """Pickles that are read by the version that wrote them, and by no other."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which values may stand in model files and checkpoints, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +9,10 @@ Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 _NAMES: dict[str, type] = {}
 _FORMER: dict[str, type] = {}
 _UPGRADES: dict[type, Upgrade] = {}
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be read, or a model that cannot be written."""
 
 
 def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:

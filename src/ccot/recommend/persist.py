@@ -1,7 +1,5 @@
 """Recommenders in a file and back, without running code from it."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
@@ -22,9 +20,8 @@ _KIND = "BlockRecommender"
 def save_recommender(model: BlockRecommender, path: str | os.PathLike[str]) -> Path:
     """Write a fitted recommender to a file; see :meth:`BlockRecommender.save`."""
     given = model.get_params(deep=False)
-    given |= {"coclustering": None, "like": model.like_, "verbose": 0}
-    if not isinstance(given["random_state"], int | None):
-        given["random_state"] = None
+    seed = given["random_state"] if isinstance(given["random_state"], int) else None
+    given |= {"coclustering": None, "like": model.like_, "verbose": 0, "random_state": seed}
     with tempfile.TemporaryDirectory() as folder:
         inner = save_model(model.coclustering_, Path(folder, "coclustering.ccot")).read_bytes()
     kept = "ratings", "user_names", "item_names", "user_ids", "item_ids"

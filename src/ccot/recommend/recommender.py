@@ -1,7 +1,5 @@
 """BlockRecommender: ratings from the blocks of a co-clustering."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

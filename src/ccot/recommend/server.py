@@ -1,7 +1,5 @@
 """The process that serves: uvicorn with limits on connections, on slow clients and on shutdown."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

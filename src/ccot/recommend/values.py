@@ -1,7 +1,5 @@
 """What the recommender takes and returns besides numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

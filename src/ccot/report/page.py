@@ -1,7 +1,5 @@
 """The page: values and assets put together into one file."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

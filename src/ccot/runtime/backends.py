@@ -1,7 +1,5 @@
 """Where arrays live and in what chunks they travel; with ``device_csr``, what knows PyTorch."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys
@@ -50,22 +48,13 @@ class Backend:
         if sp.issparse(array):
             starts, columns, values = map(self.send, (array.indptr, array.indices, array.data))
             return make_csr(starts, columns, values, array.shape)
-        if is_device_csr(array):
-            return array
+        if hasattr(array, "is_sparse_csr"):
+            return array.to(self.device)
         if isinstance(array, np.ndarray):
             # PyTorch wants to write to what it shares, and cannot go backwards through it.
             shared = array.flags.writeable and min(array.strides, default=0) >= 0
             array = array if shared else array.copy()
         return self.xp.asarray(array, device=self.device)
-
-    def squared(self, matrix: Any) -> Any:
-        """Return a matrix with its entries squared; the places of sparse ones are shared."""
-        if sp.issparse(matrix):
-            parts = matrix.data**2, matrix.indices, matrix.indptr
-            return sp.csr_array(parts, shape=matrix.shape)
-        if self.device is None or not matrix.is_sparse_csr:
-            return matrix**2
-        return with_values(matrix, matrix.values() ** 2)
 
     def fetch(self, array: Any) -> np.ndarray:
         """Bring an array back to NumPy."""
@@ -84,8 +73,13 @@ NUMPY = Backend(np, None, _CPU_CHUNK_BYTES)
 
 
 def namespace(array: Any) -> Any:
-    """Return the library of an array; that of NumPy's own, which are many and small, at once."""
-    return np if isinstance(array, np.ndarray) else array_namespace(array)
+    """Return the library of an array, which is looked for once for every type."""
+    if type(array) not in _LIBRARIES:
+        _LIBRARIES[type(array)] = np if isinstance(array, np.ndarray) else array_namespace(array)
+    return _LIBRARIES[type(array)]
+
+
+_LIBRARIES: dict[type, Any] = {}
 
 
 def to_numpy(array: Any) -> np.ndarray:
@@ -182,8 +176,8 @@ def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep matrix products on the calling thread: every ``n_jobs`` does the same arithmetic."""
-    return _blas().limit(limits=1, user_api="blas")
+    """Keep products and K-means on the calling thread: all ``n_jobs`` do the same arithmetic."""
+    return _blas().limit(limits=1)
 
 
 # Looking for the libraries takes milliseconds: once is enough.

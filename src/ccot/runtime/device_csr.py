@@ -1,7 +1,5 @@
 """Sparse matrices on a device: CSR tensors of PyTorch, and what is done to them there."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from functools import cache
@@ -33,8 +31,8 @@ def multiply(matrix: Any, other: Array, width: int) -> Array:
 
 def shares(labels: Array, n_clusters: int, dtype: Any) -> Array:
     """Return labels as shares of zero and one."""
-    names = labels.new_ones(n_clusters).cumsum(0) - 1
-    return (labels[:, None] == names).to(dtype)
+    torch: Any = importlib.import_module("torch")
+    return (labels[:, None] == torch.arange(n_clusters, device=labels.device)).to(dtype)
 
 
 @cache
@@ -52,12 +50,6 @@ def by_row(matrix: Any, vector: Array) -> Array:
     return vector.repeat_interleave(counts, output_size=matrix.values().shape[0])
 
 
-def row_numbers(matrix: Any) -> Array:
-    """Return the row of every entry."""
-    columns = matrix.col_indices()
-    return by_row(matrix, columns.new_ones(matrix.shape[0]).cumsum(0, dtype=columns.dtype) - 1)
-
-
 def row_sums(matrix: Any) -> Array:
     """Return the sum of every row."""
     return multiply(matrix, matrix.values().new_ones((matrix.shape[1], 1)), 1)[:, 0]
@@ -69,7 +61,8 @@ def transposed(matrix: Any) -> Any:
     order = columns.argsort(stable=True)
     starts = columns.new_zeros(n_columns + 1)
     starts[1:] = columns.bincount(minlength=n_columns).cumsum(0)
-    parts = row_numbers(matrix)[order], matrix.values()[order]
+    rows = columns.new_ones(matrix.shape[0]).cumsum(0, dtype=columns.dtype) - 1
+    parts = by_row(matrix, rows)[order], matrix.values()[order]
     return make_csr(starts, *parts, (n_columns, matrix.shape[0]))
 
 
@@ -92,7 +85,9 @@ def take_rows(matrix: Any, members: Array) -> Any:
     return make_csr(ends, *parts, (len(members), matrix.shape[1]))
 
 
-def sum_blocks(matrix: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return sums over blocks, given the shares of rows and columns in them."""
-    tensor = matrix.values().new_tensor
-    return (tensor(rows).T @ multiply(matrix, tensor(columns), columns.shape[1])).cpu().numpy()
+def sum_blocks(matrix: Any, rows: Array, columns: Array, shape: tuple[int, int]) -> np.ndarray:
+    """Return sums over blocks, given the labels of rows and columns."""
+    torch: Any = importlib.import_module("torch")
+    own, other = (torch.as_tensor(labels, device=matrix.device) for labels in (rows, columns))
+    total = multiply(matrix, other, shape[1])
+    return (shares(own, shape[0], total.dtype).T @ total).cpu().numpy()

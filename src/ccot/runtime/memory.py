@@ -1,7 +1,5 @@
 """Memory of the machine, and of what may be taken of it."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Progress of long work in lines of text, with the time left."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,15 +1,14 @@
 """What a fit is given beside data and settings: random numbers, progress, a checkpoint, workers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Integral
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 
 T = TypeVar("T")
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -84,10 +83,15 @@ class Checkpoint:
 NO_CHECKPOINT = Checkpoint()
 
 
-def in_threads(work: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None) -> Iterable[T]:
+def in_threads(work: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None) -> Iterator[T]:
     """Yield what some work makes of every item, in order, on so many threads."""
-    tasks = (delayed(lambda item: work(item))(item) for item in items)
-    return Parallel(n_jobs, require="sharedmem", return_as="generator")(tasks)
+    n_threads = effective_n_jobs(n_jobs)
+    if n_threads == 1:
+        yield from map(work, items)
+        return
+    # joblib's own threads are asked a hundred times a second whether they are done: too seldom.
+    with ThreadPoolExecutor(n_threads) as threads:
+        yield from threads.map(work, items)
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,6 @@ class Run:
 
         yield from self.checkpoint.series(name, len(items), rest)
 
-    def quiet(self, rng: np.random.Generator | None = None) -> Run:
+    def quiet(self, rng: np.random.Generator | None = None) -> Self:
         """Return a run for a small part of the work: no progress, nothing kept."""
         return replace(self, rng=rng or self.rng, progress=no_progress, checkpoint=NO_CHECKPOINT)

@@ -1,7 +1,5 @@
 """Arrays that grow at their end and move from memory to a file when they are long."""
 
-from __future__ import annotations
-
 import tempfile
 from typing import Any
 

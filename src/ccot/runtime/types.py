@@ -1,7 +1,5 @@
 """What matrices and arrays are, as far as types can say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeGuard
 

@@ -1,7 +1,5 @@
 """Square draws of one matrix: solved in chunks, divided into steps, used to label new points."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -55,7 +53,7 @@ class CCOTSettings:
     tol: float = 1e-6
     device: str | None = None
 
-    def transposed(self) -> CCOTSettings:
+    def transposed(self) -> "CCOTSettings":
         """Return the same settings for the transposed matrix."""
         n_rows, n_columns = self.n_row_clusters, self.n_column_clusters
         return replace(self, n_row_clusters=n_columns, n_column_clusters=n_rows)
@@ -121,7 +119,7 @@ class DrawSolver:
     @classmethod
     def prepare(
         cls, matrix: Matrix, draws: np.ndarray, settings: CCOTSettings, n_jobs: int | None = None
-    ) -> DrawSolver:
+    ) -> "DrawSolver":
         """Scale the matrix, and convert ``reg`` to lambda by the costs of the first draws."""
         if is_sparse(matrix):
             matrix, offset = sp.csr_array(matrix), 0.0
@@ -174,7 +172,7 @@ class DrawSolver:
         dense_here = self.backend.device is None and not is_sparse(self.matrix)
         return dense_here and draws.shape[1] in _CROSSED_SIZES and are_crossings(draws)
 
-    def _for_other_process(self, chunks: list[np.ndarray]) -> tuple[DrawSolver, list[np.ndarray]]:
+    def _for_other_process(self, chunks: list[np.ndarray]) -> "tuple[DrawSolver, list[np.ndarray]]":
         """Return what another process needs: the rows of some draws, and the draws among these."""
         rows, places = np.unique(np.concatenate(chunks), return_inverse=True)
         some = self.products[rows]

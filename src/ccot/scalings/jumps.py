@@ -4,8 +4,6 @@ All detectors want a chain, from fine to coarse averages of the values, of local
 :math:`F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal, overload

@@ -1,7 +1,5 @@
 """Similarities of rows or of columns: of all pairs, or, in linear time, to a few landmarks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +120,7 @@ class Similarities:
     bandwidth: float
 
     @classmethod
-    def given(cls, matrix: np.ndarray) -> Similarities:
+    def given(cls, matrix: np.ndarray) -> "Similarities":
         """Return given similarities in this form."""
         return cls(matrix, None, "precomputed", 0.0)
 
@@ -154,7 +152,7 @@ class Similarities:
         """Return a bound on the similarities to each of the points."""
         return np.abs(similar).max(axis=0)
 
-    def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
+    def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> "KernelPlacement":
         """Return the placement of unseen points, given the factors of the potential."""
         width = (self.matrix if self.points is None else self.points).shape[1]
         solved |= {"n_points": len(self.matrix), "width": width}
@@ -220,7 +218,7 @@ class LowRankSimilarities:
         few = self.points if chosen is None else self.points[chosen]
         return similarity(few, few, self.landmarks.kernel, self.landmarks.bandwidth)
 
-    def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> KernelPlacement:
+    def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> "KernelPlacement":
         """Return the placement of new points, which needs the landmarks alone."""
         potential = (self.factor.T @ potential[0], *potential[1:])
         solved |= {"n_points": len(self.factor), "width": self.points.shape[1]}

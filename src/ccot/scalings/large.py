@@ -207,7 +207,7 @@ def _prepare_on_dask(
     """Return a solver of draws of the rows that the executor gathered last."""
     local = DrawSolver.prepare(matrix, draws, *options)
     # Computed again on the cluster from the rows held there: the same numbers, no transfer.
-    again = DrawSolver.prepare, executor.gathered, draws[:4], *options
+    again = DrawSolver.prepare, executor.gathered(), draws[:4], *options
     remote = executor.client.submit(*again, pure=False)
     return DaskDrawSolver(**vars(local), client=executor.client, remote=remote)
 

@@ -1,7 +1,5 @@
 """Clusters that are the steps of scaling vectors: labels, thresholds, and labels of new points."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar
@@ -67,7 +65,7 @@ class StepCoclustering(Coclustering):
     reg: float = float("nan")
     reg_path: RegPath | None = None
 
-    def transposed(self) -> StepCoclustering:
+    def transposed(self) -> "StepCoclustering":
         """Return the same co-clustering of the transposed matrix."""
         means = None if self.block_means is None else self.block_means.T
         return replace(self, row=self.column, column=self.row, block_means=means)
@@ -107,7 +105,7 @@ class Steps:
     n_clusters: Array
     weakest: Array  # strength of the weakest accepted jump, infinite if there is none
 
-    def __getitem__(self, vectors: slice) -> Steps:
+    def __getitem__(self, vectors: slice) -> "Steps":
         return Steps(self.labels[vectors], self.n_clusters[vectors], self.weakest[vectors])
 
 
@@ -157,7 +155,7 @@ class StepLaw:
     highest: np.ndarray
 
     @classmethod
-    def of(cls, values: np.ndarray, labels: np.ndarray, n_steps: int) -> StepLaw:
+    def of(cls, values: np.ndarray, labels: np.ndarray, n_steps: int) -> "StepLaw":
         """Return the steps of labelled values."""
         size = np.bincount(labels, minlength=n_steps)
         some = np.maximum(size, 1)

@@ -1,7 +1,5 @@
 """Where AnnData keeps its counts, and how they are read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +40,7 @@ class Counts:
             return f"ccot: counts of {self.where}"
         return f"ccot: values of {self.where} as they are (they are no counts)"
 
-    def of_genes(self, wanted: pd.Index, *, fill: bool = False) -> Counts:
+    def of_genes(self, wanted: pd.Index, *, fill: bool = False) -> "Counts":
         """Return the columns of genes by name; those that are missing are zero, or an error."""
         if wanted.equals(self.genes):
             return self

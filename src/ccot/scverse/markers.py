@@ -1,7 +1,5 @@
 """Genes that set groups of cells apart from all other cells."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +20,7 @@ class Expression:
     shares: np.ndarray  # of cells that have the gene
 
     @classmethod
-    def of(cls, n_cells: Any, total: Any, squares: Any, expressed: Any) -> Expression:
+    def of(cls, n_cells: Any, total: Any, squares: Any, expressed: Any) -> "Expression":
         """Take sums over the cells of each group."""
         means = total / n_cells
         with np.errstate(divide="ignore", invalid="ignore"):

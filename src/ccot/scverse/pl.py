@@ -1,7 +1,5 @@
 """Figures: cells and genes in blocks, and the genes of each cluster as dots."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tools: co-cluster cells and genes, find the genes of each cluster, place new cells."""
 
-from __future__ import annotations
-
 import colorsys
 from typing import Any
 

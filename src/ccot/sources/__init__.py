@@ -3,8 +3,6 @@
 A :class:`RowSource` hands out rows, a part at a time or a chosen few, as finite float64.
 """
 
-from __future__ import annotations
-
 import os
 from copy import copy
 from pathlib import Path
@@ -16,14 +14,15 @@ from ccot.io.binary import ZarrFolder, damage_explained, map_array
 from ccot.io.matrix import InputError, check_regular
 from ccot.sources.base import ArraySource, FunctionSource, RowSource
 from ccot.sources.files import BackedSource, DaskSource, NpySource, ParquetSource, ZarrSource
+from ccot.sources.tables import TableParts
 
-__all__ = ["FunctionSource", "RowSource", "as_source", "is_source"]
+__all__ = ["FunctionSource", "RowSource", "TableParts", "as_source", "is_source"]
 
 
 def is_source(X: Any) -> bool:
     """Tell whether a matrix is to be read row by row rather than taken as a whole."""
     stored = BackedSource.takes(X) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
-    return stored or isinstance(X, RowSource | np.memmap | str | os.PathLike)
+    return stored or isinstance(X, RowSource | TableParts | np.memmap | str | os.PathLike)
 
 
 def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
@@ -58,6 +57,8 @@ def _make_source(X: Any) -> RowSource:
         if 0 in (source := _open_path(Path(X))).shape:
             raise InputError(f"the matrix in {X} is empty: pass data")
         return source
+    if isinstance(X, TableParts):
+        raise InputError("only a TransportCoclustering of a table takes it: leave out --by-row")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):

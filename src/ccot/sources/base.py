@@ -1,12 +1,12 @@
 """What every source of rows is; rows in memory, and rows made when they are asked for."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import accumulate, islice, pairwise
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,8 @@ from ccot.runtime.types import Matrix, is_sparse
 
 # Rows are read in parts of about this many numbers.
 PART_CELLS = 2**20
+# Tables of parts are added in groups of so many, then the sums of the groups, and so on.
+_GROUP = 8
 
 
 class RowSource(ABC):
@@ -81,7 +83,7 @@ class RowSource(ABC):
         written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
         return " ".join([str(self.shape), *ends, *written])
 
-    def transposed(self) -> RowSource:
+    def transposed(self) -> Self:
         """Return the source of the columns, where they can be read as well as the rows."""
         wide = f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]})"
         raise ValueError(f"{wide} and is read row by row: store it transposed, and fit that")
@@ -102,6 +104,25 @@ def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
     if blocks and is_sparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(blocks) if blocks else np.empty((0, n_columns))
+
+
+def add_up(items: Iterable[Any]) -> Any:
+    """Return the sum of items, added in order."""
+    return reduce(add, items)
+
+
+def sum_in_tree(items: Iterable[Any], n_items: int, add_group: Callable = add_up) -> Any:
+    """Return the sum of items, added in groups: few are held at once, and the order is fixed."""
+    while n_items > 1:
+        items, n_items = map(add_group, _grouped(items)), -(-n_items // _GROUP)
+    (total,) = items
+    return total
+
+
+def _grouped(items: Iterable[Any]) -> Iterator[list[Any]]:
+    items = iter(items)
+    while group := list(islice(items, _GROUP)):
+        yield group
 
 
 def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
@@ -164,7 +185,7 @@ class ArraySource(RowSource):
         """Return a checksum of the array."""
         return digest(self.array)
 
-    def transposed(self) -> ArraySource:
+    def transposed(self) -> Self:
         """Return the source of the columns."""
         return ArraySource(self.array.T)
 

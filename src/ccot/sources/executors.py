@@ -1,7 +1,5 @@
 """Workers that read the rows of a source: threads of this process, or a Dask cluster."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from joblib import Parallel, delayed
 from ccot.runtime.run import Progress, Run, counted
 from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource, RowSource
+from ccot.sources.base import sum_in_tree
 from ccot.sources.dask_executor import DaskExecutor, get_dask_executor
 
 
@@ -36,6 +35,17 @@ class ThreadExecutor:
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
         answers = parallel(delayed(self._work)(work, part, extra) for part, extra in parts)
         return counted(answers, "parts read", self.progress, len(self.source.parts))
+
+    def sum_parts(self, work: Callable[..., Any]) -> tuple[list[Any], Any]:
+        """Return what ``work(rows, None)`` keeps of every part, and the sum of its tables."""
+        kept, n_parts = [], len(self.source.parts)
+
+        def tables() -> Iterator[Any]:
+            for of_the_part, table in self.each_part(work, [None] * n_parts):
+                kept.append(of_the_part)
+                yield table
+
+        return kept, sum_in_tree(tables(), n_parts)
 
     def _work(self, work: Callable[..., Any], part: slice, extra: Any) -> Any:
         return work(self.source.read(part), extra)

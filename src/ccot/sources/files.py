@@ -1,7 +1,5 @@
 """Rows of files and of what others keep: ``.npy``, Parquet, Zarr, AnnData, Dask."""
 
-from __future__ import annotations
-
 import math
 import mmap
 import warnings
@@ -157,6 +155,6 @@ class DaskSource(RowSource):
     def _read(self, part: slice) -> Matrix:
         return self.array[part].compute()
 
-    def transposed(self) -> DaskSource:
+    def transposed(self) -> "DaskSource":
         """Return the source of the columns."""
         return DaskSource(self.array.T.rechunk({0: "auto", 1: -1}))

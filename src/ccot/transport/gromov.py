@@ -4,8 +4,6 @@ Solved by transport with linear costs, see docs/method.md: ``-h1(K) T h2(S)`` fo
 ``f1(a) + f2(b) - h1(a) h2(b)``. Terms of one index are left out, as the paper's authors do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial

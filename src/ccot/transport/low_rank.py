@@ -3,8 +3,6 @@ r"""Matrices kept as products of thin ones: couplings, costs and similarities of
 Of kernels with much entropy :math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` is short.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,7 +39,7 @@ class LowRank:
         """Return the matrix written out."""
         return self.left @ self.right.T
 
-    def inner(self, other: LowRank) -> float:
+    def inner(self, other: "LowRank") -> float:
         """Return the sum of the products of the entries of two matrices."""
         xp = array_namespace(self.left)
         return float(xp.sum((self.left.T @ other.left) * (self.right.T @ other.right)))

@@ -3,8 +3,6 @@
 Where a factor might overflow, an iteration is made in logarithms and the kernel absorbs it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

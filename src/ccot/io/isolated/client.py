@@ -1,7 +1,5 @@
 """Start the process that reads a file, ask it in lines of JSON, end it if it takes too much."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -52,7 +50,7 @@ class IsolatedReader:
         self._process: _Process | None = None
         self._opened: dict[str, Any] = {}
 
-    def __reduce__(self) -> tuple[type[IsolatedReader], tuple[str, str]]:
+    def __reduce__(self) -> "tuple[type[IsolatedReader], tuple[str, str]]":
         """Leave the process behind; the copy starts one of its own."""
         return IsolatedReader, (self.kind, self.what)
 

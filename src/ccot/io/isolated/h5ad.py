@@ -1,7 +1,5 @@
 """Matrices of ``.h5ad`` files. A damaged one can make HDF5 crash, or run for ever."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

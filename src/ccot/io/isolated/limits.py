@@ -1,7 +1,5 @@
 """Limits on what is read of a file that is not trusted, and on the process that reads it."""
 
-from __future__ import annotations
-
 import io
 import os
 import threading
@@ -64,7 +62,7 @@ class LimitedStream(io.RawIOBase):
         remedy = "if you trust it, unpack it first"
         self._refusal = error(f"{name} unfolds to more than {large}: {remedy}")
 
-    def counted(self) -> LimitedStream:
+    def counted(self) -> "LimitedStream":
         """Return itself; all was unpacked once, so that a trap is told before anything is kept."""
         limit, buffer = self._left, bytearray(1 << 16)
         while self.readinto(buffer):

@@ -1,7 +1,5 @@
 """Matrix Market files. SciPy's reader crashes on damaged ones."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Iterator

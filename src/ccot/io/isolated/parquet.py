@@ -1,7 +1,5 @@
 """Parquet and Feather tables. Arrow believes what files say, and ends the process on some."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

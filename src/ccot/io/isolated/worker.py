@@ -3,8 +3,6 @@
 A reader's ``open_file`` returns what has ``about``, a dict, and ``read``, which yields answers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

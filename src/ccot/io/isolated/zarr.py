@@ -1,7 +1,5 @@
 """Rows of a Zarr array. Zarr unpacks a chunk before it looks how much is in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from ccot.experiments import runner
-from ccot.experiments.runner import run_protocol
-from ccot.experiments.store import TRIALS, load_trials
+from ccot.experiments import store
+from ccot.experiments.store import TRIALS, load_trials, run_protocol
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +32,7 @@ def test_what_is_there_is_not_done_again(small, undisturbed, monkeypatch):
     def refuse(task):
         raise AssertionError(f"{task} is there already")
 
-    monkeypatch.setattr(runner, "run_task", refuse)
+    monkeypatch.setattr(store, "run_task", refuse)
     trials = run_protocol(replace(small, methods=("K-means",)), undisturbed)
     assert len(trials) == 16
 
@@ -58,7 +57,7 @@ def test_progress_counts_up_to_all(small, tmp_path):
 def test_killed_five_times_it_ends_with_the_same_bytes(small, undisturbed, tmp_path):
     # A server that has everything imported forks quickly, so that moments fall into the work.
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["ccot.experiments.runner"])
+    context.set_forkserver_preload(["ccot.experiments.store"])
     moments = random.Random(0)
     journal, kills = tmp_path / "journal.jsonl", 0
     for target in sorted(moments.sample(range(1, len(small.tasks()) - 4), 5)):
