@@ -207,3 +207,12 @@ def test_weight_of_an_installation_is_stored():
     assert alone["extra"] == ""
     assert alone["megabytes"] == pytest.approx(sum(alone["megabytes_of"].values()), abs=2)
     assert {"numpy", "scipy", "ccot"} <= {name.lower() for name in alone["megabytes_of"]}
+
+
+def test_nothing_failed_on_the_pythons_that_were_tried():
+    stored = json.loads((PROJECT / "benchmarks/results/pythons.json").read_text())
+    versions = tuple(re.findall(r"^\| (3\.\d+) \|", (PROJECT / "docs/policies.md").read_text(),
+                                flags=re.MULTILINE))  # fmt: skip
+    for row in stored["rows"]:
+        assert not row["failed"], row["part"]
+        assert row["python"].rpartition(".")[0] in versions

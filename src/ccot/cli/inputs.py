@@ -69,7 +69,7 @@ def _open(asked: Reading, source: str) -> RowSource | None:
             check_drop(asked.drop or (), str(path))
             return as_source(path, allow_nan=True)
     except InputError:
-        if path.is_dir() or not _is_parquet(path):
+        if path.is_dir() or (asked.by_row and not _is_parquet(path)):
             raise
         # Reading the file as a table takes words, or gives a better message.
         return None
