@@ -37,7 +37,7 @@ def test_planted_clusters_come_back(wide, axis):
     truth = axis + 2
     assert halves.labels.shape == (4, 2, problem.shape[axis])
     assert halves.mean[truth - 2] > 0.95
-    told = describe(halves, labels[axis])
+    told = describe(halves, labels[axis], labels[axis], np.eye(truth))
     assert told.comes_back
     assert told.clusters.min() > 0.95
     assert told.points.mean() > 0.95
@@ -170,7 +170,18 @@ def test_clusters_and_points_are_told_apart():
         agreement=np.array([[0.5, 0.2]]),
         labels=np.array([[[1, 1, 1, 1, 0, 0, 0, 0]], [[0, 0, 0, 1, 1, 1, 1, 1]]]),
     )
-    told = describe(halves, fitted)
+    tree = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    told = describe(halves, fitted, np.array([0, 0, 0, 1, 2, 2, 2, 2]), tree)
+    # The first three points are all that one half has; with the fourth they are the other's.
+    assert told.nodes == pytest.approx(
+        [
+            (3 / 4 + 1) / 2,
+            (1 / 4 + 1 / 5) / 2,
+            (1 + 4 / 5) / 2,
+            (1 + 3 / 4) / 2,
+            (1 / 2 + 5 / 8) / 2,
+        ]
+    )
     assert told.clusters == pytest.approx([(1 + 3 / 4) / 2, (1 + 4 / 5) / 2])
     assert told.points.tolist() == [1, 1, 1, 0.5, 1, 1, 1, 1]
     assert told.agreement == 0.5

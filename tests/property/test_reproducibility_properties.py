@@ -33,11 +33,11 @@ def test_what_comes_back_whole_does_so_for_every_cluster_and_point(labels, seed,
     rng = np.random.default_rng(seed)
     k = int(labels.max()) + 1
     same = np.array([[rng.permutation(k)[labels]] for _ in range(2 * n_halves)])
-    told = describe(Halves(np.array([k]), np.ones((n_halves, 1)), same), labels)
+    told = describe(Halves(np.array([k]), np.ones((n_halves, 1)), same), labels, labels, np.eye(k))
     assert (told.clusters == 1).all()
     assert (told.points == 1).all()
     mixed = np.array([[rng.integers(0, k, len(labels))] for _ in range(2 * n_halves)])
-    told = describe(Halves(np.array([k]), np.ones((n_halves, 1)), mixed), labels)
+    told = describe(Halves(np.array([k]), np.ones((n_halves, 1)), mixed), labels, labels, np.eye(k))
     assert ((told.clusters > 0) & (told.clusters <= 1)).all()
     assert ((told.points >= 0) & (told.points <= 1)).all()
 

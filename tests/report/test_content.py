@@ -59,6 +59,17 @@ def test_blocks():
     assert content["candidates"][0]["n_row_clusters"] == model.n_row_clusters_
 
 
+def test_every_branch_of_a_tree_says_how_well_it_comes_back():
+    data, _ = noisy()
+    model = TransportCoclustering(criterion="reproducibility", n_init=2, random_state=0).fit(data)
+    sides = describe_model("blocks", model)["sides"]
+    for axis, side in enumerate(("row", "column")):
+        told, tree = (sides[side][key] for key in ("halves", "hierarchy"))
+        assert len(told["nodes"]) == 2 * model.hierarchy_.shape[axis] - 1
+        # Fitted clusters come back; the finest ones are cut in another place by every half.
+        assert max(told["nodes"]) > 0.8 > max(told["nodes"][: tree["n_finest"]])
+
+
 def test_rivals_have_no_confidence():
     data, _ = crisp()
     content = describe_model("rival", TwoSidedKMeans(2, 3, n_init=1, random_state=0).fit(data))

@@ -122,8 +122,9 @@ def collect(
 ) -> BlockCoclustering:
     """Put together what a search found, its blocks, and how sure rows and columns are."""
     problem = found.problem
-    pairs = zip(found.halves, blocks.labels, strict=True)
-    again = BothSides(*(None if half is None else describe(half, own) for half, own in pairs))
+    nodes = (found.hierarchy.nodes(axis)[0] for axis in (0, 1))
+    pairs = zip(found.halves, blocks.labels, found.finest.labels, nodes, strict=True)
+    again = BothSides(*(half and describe(half, *of_side) for half, *of_side in pairs))
     row, column = (
         Side(
             labels=blocks.labels[axis],

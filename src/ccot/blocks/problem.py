@@ -140,7 +140,7 @@ class Blocks:
         """Return totals and exposures with the clusters of a side as rows."""
         return (self.total.T, self.exposure.T) if axis else (self.total, self.exposure)
 
-    def merged(self, rows: np.ndarray, columns: np.ndarray) -> Self:
+    def merged(self, rows: np.ndarray, columns: np.ndarray) -> "Blocks":
         """Return coarser blocks, given the coarse cluster of every cluster of both sides."""
         shape = int(rows.max()) + 1, int(columns.max()) + 1
         total, exposure = (

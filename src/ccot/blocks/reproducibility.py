@@ -5,7 +5,7 @@ Rows are clustered by random halves of the columns and vice versa; both may find
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self
 
@@ -33,8 +33,8 @@ _LEAST_COLUMNS, _LEAST_ROWS = 8, 16
 # numbers that score well are preferred.
 WEIGHTS, SHARPNESS = (0.6, 1.5), 4.0
 _LEAST_AGREEMENT = 1e-3
-# Points by which partitions are compared.
-_COMPARED = 2**11
+# Points by which partitions are compared, and by which nodes of trees are.
+_COMPARED, _LOOKED_AT = 2**11, 2**15
 # Sweeps of the finest clusters of a half: more of them follow its noise.
 _SWEEPS = 1
 # Agreement beyond that of noise which is clear, and how many noise matrices are looked at.
@@ -112,6 +112,7 @@ class Reproducibility:
     clusters: np.ndarray  # Jaccard index of each cluster with its best match, averaged over halves
     points: np.ndarray  # share of halves in which each row or column is with its cluster
     expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
+    nodes: np.ndarray = field(default_factory=lambda: np.empty(0))  # the same of leaves and merges
 
     @property
     def agreement(self) -> float:
@@ -197,18 +198,20 @@ def is_clear(halves: Halves) -> bool:
     return halves.highest() > CLEAR + np.nan_to_num(halves.expected)
 
 
-def describe(halves: Halves, labels: np.ndarray) -> Reproducibility | None:
-    """Compare fitted clusters with those of the halves; None if these are of a sample."""
+def describe(
+    halves: Halves, labels: np.ndarray, finest: np.ndarray, members: np.ndarray
+) -> Reproducibility | None:
+    """Compare fitted clusters, and nodes of the tree, with the halves; None if of a sample."""
     if halves.labels.shape[-1] != len(labels):
         return None
-    found, stays = [], np.zeros(len(labels))
+    found, nodes, stays, step = [], [], np.zeros(len(labels)), -(-len(labels) // _LOOKED_AT)
     nearest = int(np.argmin(np.abs(halves.numbers - int(labels.max()) - 1)))
-    for half in halves.labels[:, nearest]:
-        table = contingency(labels, half)
-        union = table.sum(axis=1, keepdims=True) + table.sum(axis=0, keepdims=True) - table
-        overlap = table / np.maximum(union, 1)
-        found.append(overlap.max(axis=1))
-        stays += overlap.argmax(axis=1)[labels] == half
+    for every in halves.labels:
+        shared = _overlap(contingency(labels, every[nearest]))
+        found.append(shared.max(axis=1))
+        stays += shared.argmax(axis=1)[labels] == every[nearest]
+        tables = (contingency(finest[::step], half) for half in every[:, ::step])
+        nodes.append(np.max([_overlap(t, members).max(axis=1) for t in tables], axis=0))
     return Reproducibility(
         numbers=halves.numbers,
         mean=halves.mean,
@@ -217,7 +220,14 @@ def describe(halves: Halves, labels: np.ndarray) -> Reproducibility | None:
         clusters=np.mean(found, axis=0),
         points=stays / len(found),
         expected=halves.expected,
+        nodes=np.mean(nodes, axis=0),
     )
+
+
+def _overlap(table: np.ndarray, members: np.ndarray | None = None) -> np.ndarray:
+    """Return Jaccard indices of clusters, or of unions of them, with those of a half."""
+    sizes, table = table.sum(axis=0), table if members is None else members @ table
+    return table / np.maximum(table.sum(axis=1, keepdims=True) + sizes - table, 1)
 
 
 def contingency(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -228,14 +238,7 @@ def contingency(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def adjusted_rand(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the adjusted Rand index of two partitions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> adjusted_rand(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
-    1.0
-    """
+    """Return the adjusted Rand index of two partitions."""
     table = contingency(first, second).astype(np.float64)
     counts = table, table.sum(axis=1), table.sum(axis=0)
     together, rows, columns = (float((sizes * (sizes - 1)).sum()) for sizes in counts)

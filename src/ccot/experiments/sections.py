@@ -1,7 +1,5 @@
 """Table 1, figures 1 and 2, and what each part of the paper consists of, numbered as there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,7 +1,5 @@
 """What a fitted model in a file must hold for anything to be made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -48,7 +46,7 @@ _PARTS: dict[str, dict[str, str]] = {
     "Preparation": {"column_scale": "f d", "row_effect": "f n", "column_effect": "f d"},
     "Blocks": {"total": "f xy", "exposure": "f xy", "labels": "i n x+i u y", "plans": "f nx+f uy"},
     "Reproducibility": {"numbers": "i g", "mean": "f g", "spread": "f g", "clusters": "f c",
-                        "points": "f p"},
+                        "points": "f p", "nodes": "f h"},
     "RegPath": {"scores": "f gh"},
     "TableCoclustering": {"block_means": "f kl", "column_signs": "f d"},
     "BlockCoclustering": {"block_means": "f kl"}, "StepCoclustering": {"block_means": "f kl"},

@@ -127,7 +127,7 @@ def _halves(again: Any) -> dict[str, Any] | None:
     """Return how well halves of the data agree on each number, and on each fitted cluster."""
     if again is None:
         return None
-    arrays = ("numbers", "mean", "spread", "clusters")
+    arrays = ("numbers", "mean", "spread", "clusters", "nodes")
     told = {"plausible": again.plausible, "comes_back": bool(again.comes_back)}
     return told | {name: numbers_or_none(getattr(again, name)) for name in arrays}
 

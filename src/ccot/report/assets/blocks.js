@@ -139,14 +139,14 @@ function saveCluster(side, cluster) {
 }
 
 function confidenceLine({ labels, confidence, back }, cluster) {
-  if (!confidence) return null;
+  const again = !back ? ""
+    : back[cluster] < 0.5 ? "does not come back in halves of the data"
+      : `${percent(back[cluster])} of it comes back in halves of the data`;
+  if (!confidence) return again ? element("p", { className: "hint" }, again) : null;
   const own = confidence.filter((_, point) => labels[point] === cluster);
   if (!own.length) return null;
   const mean = own.reduce((sum, value) => sum + value, 0) / own.length / 1000;
   const least = own.reduce((low, value) => Math.min(low, value), 1000) / 1000;
-  const again = !back ? ""
-    : back[cluster] < 0.5 ? "; does not come back in halves of the data"
-      : `; ${percent(back[cluster])} of it comes back in halves of the data`;
   return element("p", { className: "hint" },
-    `mean confidence ${mean.toFixed(2)}, least ${least.toFixed(2)}${again}`);
+    `mean confidence ${mean.toFixed(2)}, least ${least.toFixed(2)}${again && `; ${again}`}`);
 }

@@ -229,7 +229,8 @@ function leafPlaces({ leaves, hierarchy, order }) {
 }
 
 // Heights are by the number of clusters that a merge leaves, in logarithms, so that the cut is at
-// the same height for equally many clusters and the few large ones have room.
+// the same height for equally many clusters and the few large ones have room. Branches that come
+// back in halves of the data are drawn thicker.
 function drawTree(picture, context, side) {
   const thickness = picture.gutter.trees[side];
   const { partition, low, high, toPixel, across } = edgeOf(picture, side);
@@ -247,21 +248,26 @@ function drawTree(picture, context, side) {
   const go = (name, along, from) => context[name](...(across ? [along, from] : [from, along]));
   const merges = childNodes(partition.hierarchy);
   const cut = leaves - partition.number;
+  const back = partition.backOfNodes;
+  const draw = (width, ...corners) => {
+    context.lineWidth = width;
+    context.beginPath();
+    corners.forEach(([along, from], i) => go(i ? "lineTo" : "moveTo", along, from));
+    context.stroke();
+  };
   for (const [above, colour] of [[false, faintColour()], [true, inkColour()]]) {
     context.strokeStyle = colour;
-    context.lineWidth = 1;
-    context.beginPath();
     merges.forEach(([first, second], i) => {
       if (i >= cut !== above) return;
       const top = depth(level(leaves + i));
       const ends = [first, second].map((node) => toPixel(places[node]));
-      go("moveTo", ends[0], depth(level(first)));
-      go("lineTo", ends[0], top);
-      go("lineTo", ends[1], top);
-      go("lineTo", ends[1], depth(level(second)));
+      draw(1, [ends[0], top], [ends[1], top]);
+      [first, second].forEach((node, k) => {
+        draw(back ? 0.5 + 2.5 * back[node] ** 2 : 1, [ends[k], depth(level(node))], [ends[k], top]);
+      });
     });
-    context.stroke();
   }
+  context.lineWidth = 1;
   context.strokeStyle = accentColour();
   context.setLineDash([4, 3]);
   context.beginPath();

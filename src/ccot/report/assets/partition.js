@@ -142,8 +142,15 @@ function makePartition(side, number) {
     sizes: sizesOf(labels, number),
     spans: findSpans(labels, order),
     confidence: fitted ? side.confidence : null,
-    back: fitted && side.halves ? side.halves.clusters : null,
+    back: backOf(side, fitted, number),
+    backOfNodes: side.halves?.nodes?.length ? side.halves.nodes : null,
   };
+}
+
+// How much of every cluster comes back in halves of the data: of fitted ones, or of nodes of the tree.
+function backOf({ halves, hierarchy }, fitted, number) {
+  if (fitted || !halves) return halves?.clusters ?? null;
+  return halves.nodes.length ? cutNodes(hierarchy, number).map((node) => halves.nodes[node]) : null;
 }
 
 // Rank of each fitted cluster along the tree.
