@@ -104,7 +104,7 @@ def automatic_rivals() -> str:
         + (f" Not installed: {', '.join(absent)}." if absent else "")
     )
     heads = ["NMI / AMI / ARI", *(f"{kind} ({n_sets[kind]} sets)" for kind in kinds)]
-    return table(heads, rows) + source("automatic_rivals", result, note)
+    return table(heads, rows) + source("automatic_rivals", result, note, result["trials"])
 
 
 def confidence() -> str:

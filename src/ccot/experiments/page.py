@@ -1,5 +1,7 @@
 """What a command leaves behind: tables, figures, and one page that needs no other file."""
 
+from __future__ import annotations
+
 import base64
 import io
 from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ from functools import reduce
 from itertools import accumulate, islice, pairwise
 from operator import add
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -83,7 +83,7 @@ class RowSource(ABC):
         written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
         return " ".join([str(self.shape), *ends, *written])
 
-    def transposed(self) -> Self:
+    def transposed(self) -> "RowSource":
         """Return the source of the columns, where they can be read as well as the rows."""
         wide = f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]})"
         raise ValueError(f"{wide} and is read row by row: store it transposed, and fit that")
@@ -185,7 +185,7 @@ class ArraySource(RowSource):
         """Return a checksum of the array."""
         return digest(self.array)
 
-    def transposed(self) -> Self:
+    def transposed(self) -> "ArraySource":
         """Return the source of the columns."""
         return ArraySource(self.array.T)
 
