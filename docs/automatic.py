@@ -32,7 +32,7 @@ def automatic() -> str:
     sets = {cell["kind"]: cell["sets"] for cell in cells}
     heads = ["NMI / ARI of row clusters", *(f"{kind} ({sets[kind]} sets)" for kind in kinds)]
     seeds = _seeds(len({trial.get("seed", 0) for trial in result["trials"]}))
-    note = f"Means over the sets, {seeds}; of the runs, so many of the fits are by each."
+    note = f"Means over the sets, {seeds}."
     return table(heads, rows) + source("automatic", result, note, result["trials"])
 
 
