@@ -125,6 +125,15 @@ def change_array(content, chance):
     return buffer.getvalue()
 
 
+def packed(tree, members):
+    """A model file of these values and arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as stored:
+        for name, member in (members | {"model.json": json.dumps(tree).encode()}).items():
+            stored.writestr(name, member)
+    return buffer.getvalue()
+
+
 def crafted(content, chance):
     """Return a model file in which one to three fields are others."""
     with zipfile.ZipFile(io.BytesIO(content)) as stored:
@@ -143,12 +152,7 @@ def crafted(content, chance):
                 members[name] = buffer.getvalue()
             else:
                 members[name] = change_array(members[name], chance)
-    members["model.json"] = json.dumps(tree).encode()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as stored:
-        for name, member in members.items():
-            stored.writestr(name, member)
-    return buffer.getvalue()
+    return packed(tree, members)
 
 
 @dataclass
@@ -257,12 +261,7 @@ def changed(content, change):
     attributes = dict(map(tuple, given["fitted"]["dict"]))
     change(attributes, members)
     given["fitted"]["dict"] = [list(pair) for pair in attributes.items()]
-    members["model.json"] = json.dumps(tree).encode()
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as stored:
-        for name, member in members.items():
-            stored.writestr(name, member)
-    return buffer.getvalue()
+    return packed(tree, members)
 
 
 def finest(attributes, members):

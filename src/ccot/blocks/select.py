@@ -99,13 +99,13 @@ def _select_side(
     if wanted and numbers and can_be_halved(problem):
         halves = fit_halves(problem, axis, numbers, run)
         scores = halves.scores(scores) or scores
-        halves = halves.weighed(scores) if len(halves.numbers) else None
+        halves = halves if len(halves.numbers) else None
     if given is not None:
         return _Side((given,), scores, halves if given > 1 else None)
     # Columns describe rows: the partition nearest to all others is too coarse to tell these apart.
     if axis or halves is None:
         return _Side((max(scores, key=lambda k: scores[k]),), scores, halves)
-    cuts = cut_once(problem, starts[0], axis, halves.numbers)
+    halves, cuts = halves.weighed(scores), cut_once(problem, starts[0], axis, halves.numbers)
     # A coarse partition is near to any, also where halves do not find it again.
     found = halves.mean >= _LEAST_SUPPORT * halves.highest()
     far = np.where(found, [halves.distance(cut) for cut in cuts], np.inf)
