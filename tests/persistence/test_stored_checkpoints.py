@@ -9,6 +9,7 @@ import pytest
 
 from ccot import CCOT, CCOTGW
 from ccot.datasets import make_latent_blocks
+from ccot.estimators.models import known_estimators
 from ccot.persistence import checkpoint
 from ccot.persistence.checkpoint_files import Piece
 from ccot.persistence.model_file import read_values
@@ -34,6 +35,7 @@ def by_row():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_piece_is_read(name):
+    known_estimators()  # which register what they store
     types = {**stored_types(), "_Piece": Piece}
     files = sorted((FOLDER / name).glob("*.pieces"))
     assert files
