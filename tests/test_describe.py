@@ -110,6 +110,15 @@ def test_missing_values_are_left_out():
     assert describe(holes)[0][0].traits[0].value == pytest.approx(np.nanmean(holes[:20, 0]))
 
 
+def test_a_column_that_a_cluster_has_no_value_of_says_nothing_about_it():
+    """Cars with a rotary engine have no stroke: that is a gap, not a short one."""
+    stroke, power = np.r_[np.full(5, np.nan), np.full(20, 3.0)], np.r_[np.full(5, 9.0), np.ones(20)]
+    stroke[5:] += np.random.default_rng(0).normal(size=20)
+    matrix, labels = np.column_stack([stroke, power]), np.repeat([0, 1], [5, 20])
+    traits = row_statistics(matrix, labels, ["stroke", "power"]).traits([0])
+    assert [trait.name for trait in traits] == ["power"]
+
+
 def test_column_clusters_list_their_surest_members_first():
     matrix = np.random.default_rng(0).normal(size=(40, 3))
     matrix[3] = [9, 9, -9]

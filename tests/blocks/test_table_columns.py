@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+from ccot.blocks.reproducibility import Halves
 from ccot.blocks.table_columns import (
+    Choice,
     ScorePlacement,
     choose_number,
     cluster_columns,
@@ -86,10 +88,24 @@ def test_many_columns_are_cut_finely_first():
 
 def test_numbers_are_those_of_the_score_where_it_stops_early():
     costs = np.array([9.0, 5.0, 0.1, 0.08, 0.05, 0.04, 0.03])
-    assert choose_number(costs, {1: 0.0, 2: 5.0, 3: 1.0}, 8) == 2
-    assert choose_number(costs, {1: 0.0, 7: 5.0}, 8) == 3
-    assert choose_number(costs, {1: 5.0, 7: 0.0}, 8) == 1
-    assert choose_number(costs, {1: 5.0, 7: 0.0}, 8, least=2) == 2
+    early, late, flat = {1: 0.0, 2: 5.0, 3: 1.0}, {1: 0.0, 7: 5.0}, {1: 5.0, 7: 0.0}
+    assert choose_number(costs, early, 8) == Choice(2, early, "icl")
+    by_jump = choose_number(costs, late, 8)
+    assert (by_jump.number, by_jump.criterion) == (3, "jump")
+    assert choose_number(costs, flat, 8).number == 1
+    assert choose_number(costs, flat, 8, least=2).number == 2
+
+
+def test_halves_overrule_a_jump_that_they_do_not_find_again():
+    costs, late = np.array([9.0, 5.0, 0.1, 0.08, 0.05, 0.04, 0.03]), {1: 0.0, 7: 5.0}
+    labels = np.zeros((2, 2, 1), np.uint8)
+    lost, found = (Halves(np.array([2, 3]), np.array([both]), labels)
+                   for both in ([0.9, 0.01], [0.9, 0.9]))  # fmt: skip
+    assert choose_number(costs, late, 8, lost).number == 2
+    chosen = choose_number(costs, late, 8, found)
+    assert (chosen.number, chosen.criterion, set(chosen.scores)) == (3, "reproducibility", {2, 3})
+    # The evidence is asked first.
+    assert choose_number(costs, {1: 0.0, 2: 5.0}, 8, lost).criterion == "icl"
 
 
 def test_new_columns_go_where_theirs_are():

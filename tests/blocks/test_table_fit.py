@@ -46,8 +46,37 @@ def test_fitted_rows_are_placed_where_they_are(planted):
     table, _, found = planted
     labels, confidence = found.row.placement.labels_and_confidence(table)
     np.testing.assert_array_equal(labels, found.row.labels)
-    np.testing.assert_allclose(confidence, found.row.confidence)
+    stays = found.reproducibility.row.points
+    np.testing.assert_allclose(confidence * stays, found.row.confidence)
     assert found.row.placement.log_likelihood(table).mean() > 0
+
+
+def test_planted_clusters_come_back_from_halves_of_the_rows(planted):
+    _, _, found = planted
+    again = found.reproducibility.row
+    assert again.n_clusters == 5
+    assert again.numbers[again.mean.argmax()] == 5
+    assert again.clusters.min() > 0.85
+    assert len(again.nodes) == 2 * found.finest.shape[0] - 1
+    assert found.reproducibility.column is None
+
+
+def test_halves_are_fitted_where_they_are_asked_for(planted):
+    table, _, _ = planted
+    assert fit(table, n_row_clusters=5).reproducibility.row is None
+    assert fit(table, criterion="jump").reproducibility.row is None
+    asked = fit(table, n_row_clusters=5, criterion="reproducibility").reproducibility.row
+    assert asked.n_clusters == 5
+    assert fit(draw_table(0, strength=0.0)[0]).reproducibility.row is None
+
+
+def test_rows_without_a_cluster_of_their_own_are_in_doubt():
+    """Clusters that are cut out of one cloud do not come back, however sure their posterior is."""
+    cloud = np.random.default_rng(0).normal(size=(300, 4))
+    table = Table({f"x{i}": column for i, column in enumerate(cloud.T)})
+    found = fit(table, n_row_clusters=6, criterion="reproducibility")
+    assert found.reproducibility.row.points.mean() < 0.9
+    assert found.row.confidence.mean() < 0.75
 
 
 def test_the_hierarchy_holds_all_rows_and_columns(planted):

@@ -337,3 +337,17 @@ def test_columns_of_one_name_are_told_apart():
 def test_infinity_is_no_gap():
     with pytest.raises(ValueError, match="column 'height' contains infinity: replace it"):
         fit(FRAME.assign(height=np.inf))
+
+
+def test_a_number_that_noise_is_asked_for_is_warned_about():
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(list("xyz"), 200)})
+    with pytest.warns(UserWarning, match="a single row cluster describes the table better than"):
+        model = fit(noise, 3)
+    assert model.n_row_clusters_ == 3
+    assert fit(noise).n_row_clusters_ == 1
+
+
+def test_summaries_say_which_row_clusters_of_a_table_come_back(model):
+    assert "3 clusters; all come back" in model.summary()
+    assert (model.reproducibility_.row.points > 0.5).mean() > 0.9

@@ -4,7 +4,7 @@ Rows are clustered by random halves of the columns and vice versa; both may find
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self
@@ -37,6 +37,8 @@ _LEAST_AGREEMENT = 1e-3
 _COMPARED, _LOOKED_AT = 2**11, 2**15
 # Sweeps of the finest clusters of a half: more of them follow its noise.
 _SWEEPS = 1
+# Agreement of halves that a number needs to be taken, relative to the highest.
+_LEAST_SUPPORT = 0.5
 # Agreement beyond that of noise which is clear, and how many noise matrices are looked at.
 CLEAR, _N_NULLS, _NULL_SPLITS = 0.1, 3, 2
 # A cluster whose best match overlaps less than this has been dissolved (Hennig, 2007).
@@ -62,6 +64,11 @@ class Halves:
     def highest(self) -> float:
         """Return the highest mean agreement."""
         return float(self.mean.max(initial=0.0))
+
+    @property
+    def supported(self) -> np.ndarray:
+        """Tell which numbers halves find again, at least half as well as the best one."""
+        return self.mean >= _LEAST_SUPPORT * self.highest()
 
     def scores(
         self, jumps: Mapping[int, float], weights: tuple[float, float] = WEIGHTS
@@ -164,13 +171,25 @@ def fit_halves(
     if n_splits is None:
         n_cells = problem.shape[0] * problem.shape[1]
         n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
-    splits = [run.rng.permutation(problem.shape[1 - axis]) for _ in range(n_splits)]
-    middle = problem.shape[1 - axis] // 2
-    halves = [np.sort(part) for order in splits for part in (order[:middle], order[middle:])]
-    seeds = run.rng.integers(2**31, size=len(halves))
     asked = np.unique(numbers)
     cluster = partial(_cluster_by_half, problem, axis, asked)
-    tasks = list(zip(halves, seeds, strict=True))
+    return compare_halves(cluster, asked, problem.shape[1 - axis], n_splits, run)
+
+
+def compare_halves(
+    cluster: Callable[[tuple[np.ndarray, int]], np.ndarray],
+    asked: np.ndarray,
+    n_evidence: int,
+    n_splits: int,
+    run: Run,
+) -> Halves:
+    """Cluster by random halves of the evidence, and compare the clusters of every split.
+
+    ``cluster`` takes the members of a half and a seed, and returns a row for every asked number.
+    """
+    splits, middle = [run.rng.permutation(n_evidence) for _ in range(n_splits)], n_evidence // 2
+    halves = [np.sort(part) for order in splits for part in (order[:middle], order[middle:])]
+    tasks = list(zip(halves, run.rng.integers(2**31, size=len(halves)), strict=True))
     # One thread each, whatever the number of workers: all do the same arithmetic.
     with one_blas_thread(), warnings.catch_warnings():
         labels = np.stack(list(run.each("half", cluster, tasks)))

@@ -22,12 +22,10 @@ from ccot.runtime.run import Run
 
 # ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
 _TRUSTED_SHARE = 0.25
-_N_CANDIDATES = 10
+N_CANDIDATES = 10
 # Numbers of row clusters that are fitted, the entries that their fits may have together, and how
 # far from the halves their cuts may be, relative to the nearest.
 _MOST_FINALISTS, _FINALIST_ENTRIES, _FINALIST_DISTANCE = 6, 2**22, 1.2
-# Agreement of halves that a number needs to be taken, relative to the highest.
-_LEAST_SUPPORT = 0.5
 # Nats by which a co-clustering must beat a single block where no cut does before it is swept.
 _CLEAR = 5.0
 # Starts that are looked at for it.
@@ -107,8 +105,7 @@ def _select_side(
         return _Side((max(scores, key=lambda k: scores[k]),), scores, halves)
     halves, cuts = halves.weighed(scores), cut_once(problem, starts[0], axis, halves.numbers)
     # A coarse partition is near to any, also where halves do not find it again.
-    found = halves.mean >= _LEAST_SUPPORT * halves.highest()
-    far = np.where(found, [halves.distance(cut) for cut in cuts], np.inf)
+    far = np.where(halves.supported, [halves.distance(cut) for cut in cuts], np.inf)
     near = [i for i in np.argsort(far, kind="stable") if far[i] <= _FINALIST_DISTANCE * far.min()]
     size = max(n_entries(problem.axes[0].values), 1)
     n_fits = np.clip(_FINALIST_ENTRIES // size, 1, _MOST_FINALISTS)
@@ -196,10 +193,10 @@ def _best_of(cuts: list[list[Candidate]]) -> tuple[Candidate, ...]:
     for found in (candidate for start in cuts for candidate in start):
         if found.numbers not in best or best[found.numbers].score < found.score:
             best[found.numbers] = found
-    return tuple(sorted(best.values(), key=lambda c: -c.score)[:_N_CANDIDATES])
+    return tuple(sorted(best.values(), key=lambda c: -c.score)[:N_CANDIDATES])
 
 
 def led_by(found: Candidate, others: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     """Put first what the search ended at, which need not be the best of the cuts it began with."""
     rest = tuple(other for other in others if other.numbers != found.numbers)
-    return (found, *rest)[:_N_CANDIDATES]
+    return (found, *rest)[:N_CANDIDATES]

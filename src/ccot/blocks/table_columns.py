@@ -12,6 +12,7 @@ from ccot.blocks.criteria import jump_scores, log_partition
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.blocks.hierarchy import Hierarchy, Merge
 from ccot.blocks.problem import Blocks
+from ccot.blocks.reproducibility import Halves
 from ccot.blocks.start import draw_seed, segment
 from ccot.blocks.sweep import excess_share, soft_plan
 from ccot.blocks.table_problem import TableProblem
@@ -85,24 +86,40 @@ def cluster_columns(
     hierarchy, turns = _merge(sums, weights, group_of)
     signs = signs * turns[finest]
     scores = _scores(total * signs, exposure, finest, hierarchy)
-    found = choose_number(hierarchy.costs(1), scores, n_finest, len(np.unique(groups)))
+    found = choose_number(hierarchy.costs(1), scores, n_finest, least=len(np.unique(groups)))
     # Without row clusters columns have nothing to tell.
-    found = found if len(total) > 1 else 1
-    n_clusters = wanted or found
+    n_clusters = wanted or (found.number if len(total) > 1 else 1)
     labels = set_apart(hierarchy.cut(1, n_clusters)[finest], n_clusters)
     confidence = _confidence(total * signs, exposure, labels)
     return ColumnClusters(finest, hierarchy.merges, signs, labels, confidence)
 
 
+@stored()
+@dataclass(frozen=True)
+class Choice:
+    """A number of clusters, the scores of all that were considered, and what these are."""
+
+    number: int
+    scores: dict[int, float]
+    criterion: str  # "icl", "jump" or "reproducibility"
+
+
 def choose_number(
-    costs: np.ndarray, scores: dict[int, float], n_finest: int, least: int = 1
-) -> int:
-    """Return a number of clusters: what the score says where it stops early, else the jump."""
-    best = max(scores, key=lambda k: scores[k])
-    if best <= max(TRUSTED_SHARE * n_finest, 2):
-        return max(best, least)
+    costs: np.ndarray,
+    evidence: dict[int, float],
+    n_finest: int,
+    halves: Halves | None = None,
+    least: int = 1,
+) -> Choice:
+    """Choose a number: by the evidence where it stops early, else by halves and merge costs."""
+    best = max(evidence, key=lambda k: evidence[k])
     jumps = {k: jump for k, jump in jump_scores(costs, best).items() if k >= least}
-    return max(jumps, key=lambda k: jumps[k]) if jumps else max(best, least)
+    if best <= max(TRUSTED_SHARE * n_finest, 2) or not jumps:
+        return Choice(max(best, least), evidence, "icl")
+    scores, criterion = halves and halves.scores(jumps), "reproducibility"
+    if not scores:
+        scores, criterion = jumps, "jump"
+    return Choice(max(scores, key=lambda k: scores[k]), scores, criterion)
 
 
 def _finest(

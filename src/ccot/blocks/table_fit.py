@@ -8,14 +8,22 @@ import numpy as np
 from ccot.blocks import table_columns, table_problem
 from ccot.blocks.axes import set_apart, stack
 from ccot.blocks.columns import some_rows
-from ccot.blocks.criteria import Candidate, jump_scores, mean_costs, ranked
+from ccot.blocks.criteria import Candidate, mean_costs, ranked
 from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.problem import Blocks, information
-from ccot.blocks.select import led_by
+from ccot.blocks.reproducibility import (
+    BothSides,
+    Halves,
+    Reproducibility,
+    compare_halves,
+    describe,
+)
+from ccot.blocks.select import N_CANDIDATES
 from ccot.blocks.start import draw_seed, segment
-from ccot.blocks.table_columns import ColumnClusters, ScorePlacement
+from ccot.blocks.sweep import log_marginal
+from ccot.blocks.table_columns import Choice, ColumnClusters, ScorePlacement
 from ccot.blocks.table_problem import PlacedRows, TableProblem, make_table_blocks, table_evidence
 from ccot.blocks.tables import TablePreparation
 from ccot.coclustering import Side
@@ -32,6 +40,9 @@ _FINE_SWEEPS, _SWEEPS, _TOL = 6, 30, 1e-3
 _MOST_CLUSTERS, _N_CUTS = 20, 3
 # Of more cells than this, one cut.
 _LARGE_CELLS = 2**20
+# How often rows are halved, the cells that all splits may have, what is too few rows for it, and
+# how many rows of a half are enough.
+_FEWEST_SPLITS, _MOST_SPLITS, _HALVED_CELLS, _FEW_ROWS, _ENOUGH_ROWS = 2, 8, 2**21, 32, 5000
 
 
 @stored()
@@ -85,22 +96,59 @@ class RowSearch:
     blocks: Blocks
     finest: Blocks  # the over-segmentation under the hierarchy
     hierarchy: Hierarchy
-    scores: dict[int, float]  # by number of clusters; empty if it was given
     evidence: float
+    choice: Choice
+    halves: Halves | None = None
 
 
 def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> RowSearch:
     """Find the number of row clusters, and the clusters."""
     problem, starts = _starts(problem, settings, run)
     run.progress(f"{len(starts)} starts, finest clusters {starts[0].fine.shape[0]}")
-    wanted, scores = settings.n_row_clusters, {}
+    wanted, halves = settings.n_row_clusters, None
+    if _asks_for_halves(problem, settings):
+        halves = _fit_halves(problem, starts[0].fine.shape[0], run)
     if wanted is None:
-        wanted, scores = run.checkpoint.piece("numbers", partial(_find_number, problem, starts))
+        choose = partial(_choose_number, problem, starts, halves)
+        choice = run.checkpoint.piece("numbers", choose)
+    else:
+        choice = Choice(wanted, {1: table_evidence(problem, starts[0].cut((1, None)))}, "icl")
+    wanted = choice.number
     make = partial(_fit_at, problem, starts, wanted, len(starts), settings.balanced)
     found = run.checkpoint.piece("cut", make)
     blocks = make_table_blocks(problem, set_apart(found.labels[0], wanted), found.n_sweeps)
     evidence, best = table_evidence(problem, blocks), starts[0]
-    return RowSearch(problem, blocks, best.fine, best.hierarchy, scores, evidence)
+    return RowSearch(problem, blocks, best.fine, best.hierarchy, evidence, choice, halves)
+
+
+def _asks_for_halves(problem: TableProblem, settings: BlockSettings) -> bool:
+    """Tell whether halves of the rows are to be fitted: as for matrices, if they can tell."""
+    asked = settings.criterion == "reproducibility"
+    usual = settings.criterion == "auto" and settings.n_row_clusters is None
+    return (asked or usual) and not settings.balanced and len(problem.rows.total) >= _FEW_ROWS
+
+
+def _fit_halves(problem: TableProblem, n_finest: int, run: Run) -> Halves | None:
+    """Cluster random halves of the rows, place all rows by each, and compare."""
+    n_splits = np.clip(_HALVED_CELLS // problem.rows.total.size, _FEWEST_SPLITS, _MOST_SPLITS)
+    numbers = np.arange(2, min(_MOST_CLUSTERS, n_finest) + 1)
+    cluster = partial(_cluster_by_half, problem, numbers)
+    halves = compare_halves(cluster, numbers, len(problem.rows.total), int(n_splits), run)
+    return halves if len(halves.numbers) else None
+
+
+def _cluster_by_half(
+    problem: TableProblem, numbers: np.ndarray, task: tuple[np.ndarray, int]
+) -> np.ndarray:
+    """Return the clusters of all rows by those of one half, a row for every number of clusters."""
+    members, seed = task
+    half = table_problem.some_rows_of(problem, members[:: -(-len(members) // _ENOUGH_ROWS)])
+    half, starts = _starts(half, BlockSettings(n_init=2), Run(np.random.default_rng(seed)))
+    found = []
+    for blocks in (_fit_at(half, starts, int(k), 1) for k in numbers):
+        gain = problem.rows.gain(*half.terms(blocks.total, blocks.exposure))
+        found.append((gain + log_marginal(blocks.labels[0], blocks.shape[0])).argmax(axis=1))
+    return np.stack(found).astype(np.uint8)
 
 
 def _starts(
@@ -135,17 +183,17 @@ def _scores(problem: TableProblem) -> np.ndarray:
     return scores / np.where(spread > 0, spread, 1.0)[problem.owner]
 
 
-def _find_number(problem: TableProblem, starts: list[Start]) -> tuple[int, dict[int, float]]:
-    """Return a number of clusters and the scores it was chosen by."""
+def _choose_number(problem: TableProblem, starts: list[Start], halves: Halves | None) -> Choice:
+    """Choose a number of clusters by fits at every number, merge costs and halves."""
     n_finest = starts[0].fine.shape[0]
     n_cuts = _N_CUTS if problem.rows.total.size < _LARGE_CELLS else 1
-    scores = {1: table_evidence(problem, starts[0].cut((1, None)))}
+    evidence = {1: table_evidence(problem, starts[0].cut((1, None)))}
     for k in range(2, min(_MOST_CLUSTERS, n_finest) + 1):
         blocks = _fit_at(problem, starts, k, n_cuts)
         if blocks.shape[0] == k:
-            scores[k] = table_evidence(problem, blocks)
+            evidence[k] = table_evidence(problem, blocks)
     costs = mean_costs([start.hierarchy for start in starts], 0)
-    return table_columns.choose_number(costs, scores, n_finest), scores
+    return table_columns.choose_number(costs, evidence, n_finest, halves)
 
 
 def _fit_at(
@@ -194,11 +242,12 @@ def _collect(
     )
     families = _families(preparation)
     merges = (*found.hierarchy.side(0), *columns.merges)
+    again = _come_back(found, labels)
     return TableCoclustering(
         row=Side(
             labels=labels,
             n_clusters=rows.blocks.shape[0],
-            confidence=rows.confidence,
+            confidence=rows.confidence * (again.points if again else 1.0),
             placement=rows.placement,
         ),
         column=Side(
@@ -217,9 +266,18 @@ def _collect(
         candidates=_candidates(found, n_columns),
         icl=found.evidence,
         bic=_bic(problem, found.blocks),
+        reproducibility=BothSides(row=again),
         preparation=preparation,
         column_signs=preparation.on_all_columns(signs, 0.0),
     )
+
+
+def _come_back(found: RowSearch, labels: np.ndarray) -> Reproducibility | None:
+    """Compare the clusters with those of halves of the rows; None where there are no two."""
+    if found.halves is None or found.blocks.shape[0] == 1:
+        return None
+    nodes = found.hierarchy.nodes(0)[0]
+    return describe(found.halves, labels, found.finest.labels[0], nodes)
 
 
 def _score_blocks(
@@ -235,18 +293,21 @@ def _families(preparation: TablePreparation) -> tuple[str, str]:
     names = {"gaussian": "numbers", "poisson": "counts", "multinomial": "categories"}
     families = [column.family for column in preparation.columns]
     used = [key for key in names if key in families]
-    counts = ", ".join(f"{families.count(key)} columns of {names[key]} ({key})" for key in used)
+    counts = ", ".join(
+        f"{n} {'column' if n == 1 else 'columns'} of {names[key]} ({key})"
+        for key, n in ((key, families.count(key)) for key in used)
+    )
     return used[0] if len(used) == 1 else "mixed", counts
 
 
 def _candidates(found: RowSearch, n_columns: int) -> tuple[Candidate, ...]:
     """Return the numbers that were considered: the chosen one, then the others by score."""
-    chosen, scores, criterion = found.blocks.shape[0], found.scores, "icl"
-    if scores and chosen != max(scores, key=lambda k: scores[k]):
-        scores, criterion = jump_scores(found.hierarchy.costs(0), max(scores)), "jump"
-    best_first = sorted(scores, key=lambda k: -scores[k])
-    first = Candidate(chosen, n_columns, scores.get(chosen, found.evidence), criterion)
-    return led_by(first, tuple(Candidate(k, n_columns, scores[k], criterion) for k in best_first))
+    choice = found.choice
+    others = sorted(choice.scores, key=lambda k: -choice.scores[k])
+    return tuple(
+        Candidate(k, n_columns, choice.scores.get(k, found.evidence), choice.criterion)
+        for k in dict.fromkeys((found.blocks.shape[0], *others))
+    )[:N_CANDIDATES]
 
 
 def _bic(problem: TableProblem, blocks: Blocks) -> float:

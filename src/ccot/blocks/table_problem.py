@@ -93,6 +93,14 @@ def make_table_problem(
     return with_dispersion(flat, np.zeros(len(rows.total), dtype=np.int64))
 
 
+def some_rows_of(problem: TableProblem, members: np.ndarray) -> TableProblem:
+    """Return the problem of some of the rows."""
+    rows = problem.rows.take(members)
+    sum_squares = float((rows.total[:, : problem.n_real] ** 2).sum())
+    moved = problem.moved.take(members)
+    return replace(problem, rows=rows, moved=moved, sum_squares=sum_squares)
+
+
 def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
     """Return the problem with the dispersions around clusters: one of numbers, one a count."""
     n_clusters = int(labels.max()) + 1

@@ -56,8 +56,10 @@ class Statistics:
 
     def traits(self, groups: Any, top: int = TOP) -> tuple[Trait, ...]:
         """Return what sets the union of some groups apart, the most telling first."""
-        observed = np.maximum(self.observed[groups].sum(axis=0), 1)
-        value = self.totals[groups].sum(axis=0) / observed
+        seen = self.observed[groups].sum(axis=0)
+        observed = np.maximum(seen, 1)
+        # A feature that no member has tells nothing.
+        value = np.where(seen > 0, self.totals[groups].sum(axis=0) / observed, self.mean)
         above = self.above[groups].sum(axis=0) / observed
         effect = _effects(self.kinds, value, self.mean, self.deviation)
         # Below two standard errors is chance; a single point tells by its own deviation.

@@ -111,7 +111,8 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     reproducibility_ : BothSides
         ``row`` and ``column``: how well halves of the data agree on every number of clusters, mean
         and spread; how well each cluster comes back; how often each row (column) stays with its
-        own. None where the number was given or settled by ICL (see ``criterion``).
+        own. None where the number was given or settled by ICL (see ``criterion``). Rows of a mixed
+        table are clustered by halves of the rows.
     candidates_ : tuple of Candidate
         Numbers of clusters with scores: the chosen ones, then the runners-up.
     row_merge_costs_, column_merge_costs_, hierarchy_ : ndarray of float, Hierarchy
@@ -362,6 +363,8 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             halves = getattr(found.reproducibility, name)
             if halves is not None and not halves.comes_back:
                 warnings.warn(_nothing_comes_back(name, halves), stacklevel=3)
+        if isinstance(found, TableCoclustering) and (alone := _better_alone(found)):
+            warnings.warn(alone, stacklevel=3)
         return super()._adopt(found)
 
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
@@ -401,6 +404,15 @@ def _in_words(name: str, halves: Reproducibility, side: Side) -> str:
     verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
     which = verb.format(", ".join(lost)) if lost else "all"
     return f"{halves.n_clusters} clusters{others}; {which} come back"
+
+
+def _better_alone(found: TableCoclustering) -> str | None:
+    """Say that a single row cluster describes a table better than those asked for, if it does."""
+    asked, *others = found.candidates
+    if not any(one.n_row_clusters == 1 and one.score > asked.score for one in others):
+        return None
+    number = asked.n_row_clusters
+    return f"a single row cluster describes the table better than the {number} that were asked for"
 
 
 def _nothing_comes_back(name: str, halves: Reproducibility) -> str:

@@ -80,10 +80,9 @@ function halvesChart(side, { halves, n_clusters: chosen }) {
   numbers.forEach((k, i) => chart.circle(k, mean[i], `${count(k, "cluster")}: ${shown(mean[i], 2)} ± ${shown(spread[i], 2)}`, {
     fill: k === chosen ? "var(--accent)" : "var(--page)", stroke: "var(--accent)",
   }));
-  const other = otherSide(side);
   return {
     chart,
-    caption: `How far clusters found by two halves of the ${other}s agree (1: the same, 0: as by chance), mean and `
+    caption: `How far clusters found by two halves of the data agree (1: the same, 0: as by chance), mean and `
       + `standard deviation over random halves; filled: chosen. `
       + (plausible[0] < plausible[1] ? `Shaded: ${plausible[0]} to ${plausible[1]} clusters come back as well.` : ""),
   };
