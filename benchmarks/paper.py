@@ -14,17 +14,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.record import RESULTS
-from ccot.experiments.protocol import (
+from benchmarks.readings import (
     ALL_METHODS,
     D3_EQUAL,
-    DATA_SETS,
     RANDOM_STARTS,
     VARIANTS,
-    Protocol,
     at_sigma,
     load_matrix,
+    run_task,
 )
+from benchmarks.record import RESULTS
+from ccot.experiments.protocol import DATA_SETS, Protocol
 from ccot.experiments.store import JOURNAL, TrialStore, load_trials, run_protocol
 from ccot.runtime.progress import LineProgress
 
@@ -94,7 +94,7 @@ def main() -> int:
 
 def run(protocol: Protocol, folder: Path, jobs: int, part: str) -> None:
     try:
-        run_protocol(protocol, folder, n_jobs=jobs, progress=LineProgress(part))
+        run_protocol(protocol, folder, n_jobs=jobs, progress=LineProgress(part), run=run_task)
     except ImportError as error:
         print(f"{error}; the trials stay in {folder / JOURNAL}, --add takes them in")
 

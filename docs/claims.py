@@ -9,7 +9,8 @@ from reproduction import STEPS, cells, number, of_sets, verdict
 from stored import listed, load, source, table
 from variants import cells_of
 
-from ccot.experiments.protocol import DATA_SETS, OVERLAPS, RANDOM_STARTS, RIVALS, base_of
+from benchmarks.readings import RANDOM_STARTS
+from ccot.experiments.protocol import DATA_SETS, OVERLAPS, RIVALS, base_of
 from ccot.experiments.summary import SIGNIFICANT, paired_p_value
 
 Row = tuple[str, str, str, str]
@@ -125,7 +126,8 @@ def sensitive_to_starts() -> Row:
             for name in DATA_SETS
             if (cell := random.get((overlap, name, method)))
         )
-        for method in dict.fromkeys(method for *_, method in random)
+        for method in RANDOM_STARTS
+        if any(key[-1] == method for key in random)
     }
     if not changes:
         raise FileNotFoundError(2, "no trials of random starts", "paper.py")

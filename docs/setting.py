@@ -6,7 +6,8 @@ from reproduction import STEPS, verdict
 from stored import listed, load
 from variants import cells_of
 
-from ccot.experiments.protocol import DATA_SETS, METHODS, RANDOM_STARTS, RIVALS, base_of
+from benchmarks.readings import RANDOM_STARTS
+from ccot.experiments.protocol import DATA_SETS, METHODS, RIVALS, base_of
 from ccot.experiments.published import TABLE1, TABLE2
 from ccot.experiments.sections import make_table1
 from ccot.experiments.summary import SIGNIFICANT

@@ -7,18 +7,15 @@ import reproduction
 from reproduction import number, verdict
 from stored import load, source, table
 
+from benchmarks.readings import D3_EQUAL, RANDOM_STARTS, VARIANTS, sigma_of
 from ccot.experiments.protocol import (
-    D3_EQUAL,
     DATA_SETS,
     METHODS,
     OVERLAPS,
-    RANDOM_STARTS,
     RIVALS,
-    VARIANTS,
     Protocol,
     Trial,
     base_of,
-    sigma_of,
 )
 from ccot.experiments.published import FIGURE2C, TABLE2
 from ccot.experiments.summary import Cell, summarise

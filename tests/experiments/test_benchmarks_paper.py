@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 from benchmarks import calibrate, paper, rerun
-from ccot.experiments.protocol import (
+from benchmarks.printed import PrintedVote, _mode
+from benchmarks.readings import (
+    ALL_MAKERS,
     ALL_METHODS,
     D3_EQUAL,
-    DATA_SETS,
-    RIVALS,
-    Task,
     at_sigma,
     load_matrix,
-    make_estimator,
     run_task,
     sigma_of,
 )
+from ccot.datasets import load_simulated
+from ccot.experiments import protocol
+from ccot.experiments.protocol import DATA_SETS, RIVALS, Protocol, Task, make_estimator
 from ccot.experiments.published import TABLE2
+from ccot.experiments.store import load_trials, run_protocol, sort_trials
 
 
 def test_parts_cover_what_the_page_shows():
@@ -44,7 +46,7 @@ def test_equal_proportions_and_a_noise_of_its_own():
 @pytest.mark.parametrize("method", ALL_METHODS)
 def test_every_method_has_an_estimator_that_knows_its_options(method):
     task = Task("D3", "published", 0, method, 2 if "CCOT" not in method else None, None)
-    model = make_estimator(task, (2, 4))
+    model = make_estimator(task, (2, 4), ALL_MAKERS)
     model._validate_params() if hasattr(model, "_validate_params") else model
 
 
@@ -80,3 +82,39 @@ def test_a_rerun_tells_trials_that_do_not_come_out_again():
     found = rerun.counted([*stored[:2], changed], [(old, new)])
     assert found == [{"method": "K-means", "rerun": 3, "same": 2}]
     assert len(rerun.choose(stored, 2, seed=0)) == 2
+
+
+def test_other_readings_run_like_the_protocol_in_processes_of_their_own(tmp_path):
+    """Methods, sets and noises that only the scripts know, found in other processes, too."""
+    few = Protocol(
+        n_trials=1,
+        n_init=1,
+        data_sets=("D3", D3_EQUAL),
+        overlaps=(at_sigma(0.5),),
+        methods=("K-means", "K-means, random starts"),
+    )
+    trials = run_protocol(few, tmp_path, n_jobs=2, run=run_task)
+    assert [(t.data_set, t.method) for t in trials] == [(t.data_set, t.method) for t in few.tasks()]
+    assert load_trials(tmp_path) == trials
+    with pytest.raises(ValueError, match="overlap must be 'published' or 'calibrated'"):
+        protocol.run_task(few.tasks()[0])
+
+
+def test_trials_are_stored_in_one_order_whatever_their_names(a_trial):
+    names = "K-means", "NMF", "CCOT, with replacement", "NMF, random starts"
+    overlaps = "published", "calibrated", at_sigma(0.5)
+    trials = [replace(a_trial, method=m, overlap=o) for o in overlaps for m in names]
+    assert sort_trials(reversed(trials)) == trials
+
+
+def test_the_printed_vote():
+    matrix = load_simulated("D3", random_state=0).data
+    model = PrintedVote(n_samplings=8, sampling="uniform", random_state=0).fit(matrix)
+    assert (model.n_row_clusters_, model.n_column_clusters_) == (2, 4)
+
+
+def test_draws_vote_by_step_number_without_matching():
+    members = np.array([[0, 1, 2], [0, 1, 3], [0, 2, 3]])
+    labels = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 2]])
+    # Row 1 and row 2 are tied: the smaller step wins, as with MATLAB's mode.
+    assert _mode(members, labels, 5).tolist() == [1, 0, 0, 0, 0]

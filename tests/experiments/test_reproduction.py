@@ -8,15 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ccot.experiments.protocol import (
-    D3_EQUAL,
-    DATA_SETS,
-    RANDOM_STARTS,
-    RIVALS,
-    VARIANTS,
-    Protocol,
-    at_sigma,
-)
+from benchmarks.readings import D3_EQUAL, RANDOM_STARTS, VARIANTS, at_sigma
+from ccot.experiments.protocol import DATA_SETS, RIVALS, Protocol
 from ccot.experiments.store import TrialStore
 
 DOCS = Path(__file__).parents[2] / "docs"
