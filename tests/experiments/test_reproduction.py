@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.readings import D3_EQUAL, RANDOM_STARTS, VARIANTS, at_sigma
+from ccot import CCOTGW
 from ccot.experiments.protocol import DATA_SETS, RIVALS, Protocol
 from ccot.experiments.store import TrialStore
 
@@ -139,6 +140,8 @@ def test_the_prose_says_what_the_stored_trials_say(docs):
     for name in ("D3", "D4"):
         assert not cells["published", name, "NMF"].found
     assert docs["reproduction"].detector_is_weak()[2] == "holds"
+    # More often, but by so little that it may be chance.
+    assert claims.unbalanced()[2] == "holds in part"
     missed = {
         (n, m): cells["published", n, m].n_trials - cells["published", n, m].right.n_trials
         for n in DATA_SETS
@@ -196,7 +199,8 @@ def test_what_is_said_of_movielens_is_what_is_stored(docs):
     verdicts = {make.__name__: make()[2] for make in claims.MOVIELENS}
     assert verdicts["both_agree"] == "does not hold"
     assert verdicts["nine_by_fifteen"] == "holds in part"
-    assert verdicts["last_users"] == verdicts["larger_clusters"] == "holds"
+    assert verdicts["last_users"] == "holds"
+    assert verdicts["larger_clusters"] == "holds in part"
     assert verdicts["first_and_last_movies"] == verdicts["block_6_10"] == "holds"
     assert verdicts["top_five"] == "holds in part"
     settings = claims.load("movielens_settings")["cells"]
@@ -212,6 +216,9 @@ def test_what_is_said_of_new_rows_is_what_is_stored(docs):
             assert trial["error_extended"] == 1.0
         else:
             assert trial["error_extended"] == trial["error_refit"] == 0.0
+    assert all(t["same_labels"] for t in trials if t["method"] == "CCOT")
+    assert hasattr(CCOTGW, "predict")
+    assert not hasattr(CCOTGW, "partial_fit")
     arriving = [t for t in trials if t["arriving"] and t["method"] == "CCOT"]
     assert sum(t["clusters_updated"] == t["classes"] for t in arriving) > 0.9 * len(arriving)
     assert sum(t["clusters_refit"] == t["classes"] for t in arriving) > 0.9 * len(arriving)
