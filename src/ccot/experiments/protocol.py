@@ -22,7 +22,8 @@ from ccot.scalings.jumps import find_scaling_jumps
 
 DATA_SETS = ("D1", "D2", "D3", "D4")
 OVERLAPS = ("published", "calibrated")
-RIVALS: dict[str, Callable[..., Any]] = {
+Makers = Mapping[str, Callable[..., Any]]
+RIVALS: Makers = {
     "K-means": baselines.TwoSidedKMeans,
     "NMF": baselines.TwoSidedNMF,
     "DKM": baselines.DoubleKMeans,
@@ -31,7 +32,7 @@ RIVALS: dict[str, Callable[..., Any]] = {
     "ITCC": baselines.InformationTheoreticCoclustering,
     "RBC": baselines.ResidualBayesianCoclustering,
 }
-MAKERS: dict[str, Callable[..., Any]] = {
+MAKERS: Makers = {
     **RIVALS,
     "CCOT": partial(CCOT, sampling="uniform"),
     "CCOT-GW": CCOTGW,
@@ -137,9 +138,7 @@ def load_matrix(data_set: str, overlap: str, seed: int) -> Bunch:
 
 
 def run_task(
-    task: Task,
-    load: Callable[[str, str, int], Bunch] = load_matrix,
-    makers: Mapping[str, Callable[..., Any]] = MAKERS,
+    task: Task, load: Callable[..., Bunch] = load_matrix, makers: Makers = MAKERS
 ) -> Trial:
     """Make the matrix, run the method, compare with the truth."""
     truth = load(task.data_set, task.overlap, task.seed)
@@ -174,11 +173,7 @@ def run_task(
     )
 
 
-def make_estimator(
-    task: Task,
-    true_numbers: tuple[int, int],
-    makers: Mapping[str, Callable[..., Any]] = MAKERS,
-) -> Any:
+def make_estimator(task: Task, true_numbers: tuple[int, int], makers: Makers = MAKERS) -> Any:
     """Return the estimator of a task; rivals are given the true numbers, the others find them."""
     if task.method not in makers:
         raise ValueError(f"no method is called {task.method!r}; there are {', '.join(makers)}")

@@ -11,15 +11,8 @@ from typing import Any, BinaryIO, get_type_hints
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from ccot.experiments.protocol import (
-    DATA_SETS,
-    METHODS,
-    OVERLAPS,
-    Protocol,
-    Task,
-    Trial,
-    run_task,
-)
+from ccot.experiments import protocol as known
+from ccot.experiments.protocol import Protocol, Task, Trial, run_task
 from ccot.io.binary import check_installed
 from ccot.persistence.atomic import locked_folder, write_atomically
 from ccot.runtime.run import Progress, no_progress
@@ -109,9 +102,10 @@ def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
 
 def _sort_key(trial: Trial) -> tuple[Any, ...]:
     """Names that the protocol has come first, in its order."""
-    named = (OVERLAPS, trial.overlap), (DATA_SETS, trial.data_set), (METHODS, trial.method)
+    orders = known.OVERLAPS, known.DATA_SETS, known.METHODS
+    named = zip(orders, (trial.overlap, trial.data_set, trial.method), strict=True)
     return (
-        *((known.index(name) if name in known else len(known), name) for known, name in named),
+        *((order.index(name) if name in order else len(order), name) for order, name in named),
         trial.n_init or 0,
         trial.n_samplings or 0,
         trial.seed,
