@@ -537,7 +537,7 @@ def movielens_settings() -> str:
     ]
     note = "CCOT-GW with the authors' detector; the paper prints 9 x 15."
     return table(["loss and regularisation", "users x movies"], rows) + source(
-        "movielens_settings", result, note
+        "movielens_settings", result, note, result["cells"]
     )
 
 

@@ -1,6 +1,7 @@
 """The scripts around the stored trials: parts, sweep, calibration, rerun."""
 
-from dataclasses import replace
+import sys
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from ccot.datasets import load_simulated
 from ccot.experiments import protocol
 from ccot.experiments.protocol import DATA_SETS, RIVALS, Protocol, Task, make_estimator
 from ccot.experiments.published import TABLE2
-from ccot.experiments.store import load_trials, run_protocol, sort_trials
+from ccot.experiments.store import TrialStore, load_trials, run_protocol, sort_trials
 
 
 def test_parts_cover_what_the_page_shows():
@@ -82,6 +83,26 @@ def test_a_rerun_tells_trials_that_do_not_come_out_again():
     found = rerun.counted([*stored[:2], changed], [(old, new)])
     assert found == [{"method": "K-means", "rerun": 3, "same": 2}]
     assert len(rerun.choose(stored, 2, seed=0)) == 2
+
+
+def test_only_trials_of_the_named_part_and_methods_are_forgotten(tmp_path, a_trial, monkeypatch):
+    def keep(folder, *tasks):
+        with TrialStore(folder) as store:
+            store.trials = {task: replace(a_trial, **asdict(task)) for task in tasks}
+            store.checkpoint()
+        return folder
+
+    few = {"n_init": 1, "n_trials": 1}
+    swept = [t for p in paper.protocols("sweep", ("NMF", "DKM"), **few) for t in p.tasks()]
+    main = paper.protocols("main", ("NMF",), **few)[0].tasks()
+    new = [task for task in swept if task.method == "NMF"][:2]
+    target, source = keep(tmp_path / "target", *swept, *main), keep(tmp_path / "source", *new)
+    asked = ["--parts", "sweep", "--methods", "NMF", "--seeds", "1", "--n-init", "1", "--forget"]
+    where = ["--folder", str(target), "--add", str(source)]
+    monkeypatch.setattr(sys, "argv", ["paper", *asked, *where])
+    assert paper.main() == 0
+    others = [task for task in swept if task.method == "DKM"]
+    assert {trial.task for trial in load_trials(target)} == {*others, *main, *new}
 
 
 def test_other_readings_run_like_the_protocol_in_processes_of_their_own(tmp_path):

@@ -119,6 +119,10 @@ def test_other_readings_are_shown_beside_the_papers_numbers(docs, made_up, tmp_p
     assert variants.equal().splitlines()[-1] == (
         "Trials that stopped at their iteration limit: none."
     )
+    fewer = replace(a_cell := variants.cells_of(("NMF",))["published", "D1", "NMF"], method="DKM")
+    more = replace(a_cell, every=replace(a_cell.every, n_trials=7))
+    assert variants.matrices([a_cell, a_cell]) == "1 matrices"
+    assert variants.matrices([more, fewer]) == "7 matrices (fewer of DKM 1)"
     ended = replace(variants.cells_of(("NMF",))["published", "D1", "NMF"], converged=0)
     assert variants.stopped([ended]).endswith("limit: NMF on D1 (published) 1.")
 
