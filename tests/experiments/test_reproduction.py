@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.readings import D3_EQUAL, RANDOM_STARTS, VARIANTS, at_sigma
 from ccot import CCOTGW
-from ccot.experiments.protocol import DATA_SETS, RIVALS, Protocol
+from ccot.experiments.protocol import DATA_SETS, RIVALS, Protocol, load_matrix
 from ccot.experiments.store import TrialStore
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -176,6 +176,22 @@ def test_what_is_said_of_other_readings_is_what_is_stored(docs):
     for name in ("D3", D3_EQUAL):
         voted = found["CCOT, vote by step number", name].every.mean
         assert voted > found["CCOT", name].every.mean + 0.02
+
+
+def test_what_is_said_of_proportions_is_so():
+    equal = {
+        name: [
+            np.ptp(shares) < 1e-12 for shares in (drawn.row_proportions, drawn.column_proportions)
+        ]
+        for name in DATA_SETS
+        if (drawn := load_matrix(name, "published", 0))
+    }
+    assert equal == {
+        "D1": [True, True],
+        "D2": [False, False],
+        "D3": [True, False],
+        "D4": [False, True],
+    }
 
 
 def test_what_is_said_of_the_calibrated_noise_is_what_is_stored(docs):
