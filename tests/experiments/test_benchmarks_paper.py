@@ -5,8 +5,9 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from benchmarks import calibrate, paper, rerun
+from benchmarks import calibrate, movielens_settings, paper, rerun
 from benchmarks.printed import PrintedVote, _mode
 from benchmarks.readings import (
     ALL_MAKERS,
@@ -103,6 +104,17 @@ def test_only_trials_of_the_named_part_and_methods_are_forgotten(tmp_path, a_tri
     assert paper.main() == 0
     others = [task for task in swept if task.method == "DKM"]
     assert {trial.task for trial in load_trials(target)} == {*others, *main, *new}
+
+
+def test_blocks_explain_what_is_between_them():
+    labels = np.repeat([0, 1], 5), np.repeat([0, 1], 4)
+    means = np.array([[1.0, 5.0], [4.0, 2.0]])[np.ix_(*labels)]
+    ratings = sp.coo_array(means)
+    assert movielens_settings.explained(ratings, *labels) == pytest.approx(1)
+    one = [np.zeros_like(side) for side in labels]
+    assert movielens_settings.explained(ratings, *one) == pytest.approx(0)
+    # Rows alone: the means of the two row clusters are equal.
+    assert movielens_settings.explained(ratings, labels[0], one[1]) == pytest.approx(0)
 
 
 def test_other_readings_run_like_the_protocol_in_processes_of_their_own(tmp_path):
