@@ -11,8 +11,9 @@ import sys
 import numpy as np
 
 from benchmarks.paper import FOLDER
+from benchmarks.readings import load_matrix, sigma_of
 from benchmarks.record import store
-from ccot.experiments.protocol import DATA_SETS, RIVALS, Trial, load_matrix, sigma_of
+from ccot.experiments.protocol import DATA_SETS, RIVALS, Trial
 from ccot.experiments.published import TABLE2
 from ccot.experiments.store import load_trials
 

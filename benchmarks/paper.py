@@ -12,19 +12,21 @@ sweep     the ten methods at twelve levels of noise, ten matrices each
 
 import argparse
 import sys
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.record import RESULTS
-from ccot.experiments.protocol import (
+from benchmarks.readings import (
     ALL_METHODS,
     D3_EQUAL,
-    DATA_SETS,
     RANDOM_STARTS,
     VARIANTS,
-    Protocol,
     at_sigma,
     load_matrix,
+    run_task,
 )
+from benchmarks.record import RESULTS
+from ccot.experiments.protocol import DATA_SETS, Protocol
 from ccot.experiments.store import JOURNAL, TrialStore, load_trials, run_protocol
 from ccot.runtime.progress import LineProgress
 
@@ -68,33 +70,44 @@ def main() -> int:
         "--methods", nargs="*", choices=ALL_METHODS, help="of the parts, these only"
     )
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--forget", action="store_true", help="drop stored trials of --methods")
+    parser.add_argument(
+        "--forget", action="store_true", help="first drop stored trials of --parts and --methods"
+    )
     parser.add_argument("--add", type=Path, help="take in the trials of another folder, then end")
     arguments = parser.parse_args()
-    if arguments.add:
-        return add(arguments.add, arguments.folder)
-    if arguments.forget:
-        with TrialStore(arguments.folder) as store:
-            unwanted = arguments.methods or ALL_METHODS
-            store.trials = {t: v for t, v in store.trials.items() if t.method not in unwanted}
-            store.checkpoint()
     options = {"n_init": arguments.n_init}
     options |= {"n_trials": arguments.seeds} if arguments.seeds else {}
-    for part in arguments.parts:
-        for protocol in PARTS[part](**options):
-            kept = tuple(m for m in protocol.methods if m in (arguments.methods or ALL_METHODS))
-            run(
-                Protocol(**vars(protocol) | {"methods": kept}),
-                arguments.folder,
-                arguments.jobs,
-                part,
-            )
+    asked = [
+        (part, protocol)
+        for part in arguments.parts
+        for protocol in protocols(part, arguments.methods or ALL_METHODS, **options)
+    ]
+    if arguments.forget:
+        forget([protocol for _, protocol in asked], arguments.folder)
+    if arguments.add:
+        return add(arguments.add, arguments.folder)
+    for part, protocol in asked:
+        run(protocol, arguments.folder, arguments.jobs, part)
     return 0
+
+
+def protocols(part: str, methods: Collection[str], **options) -> list[Protocol]:
+    """Return what a part consists of, with some methods only."""
+    whole = PARTS[part](**options)
+    return [replace(p, methods=tuple(m for m in p.methods if m in methods)) for p in whole]
+
+
+def forget(asked: Sequence[Protocol], folder: Path) -> None:
+    """Drop the trials of some protocols."""
+    unwanted = {task for protocol in asked for task in protocol.tasks()}
+    with TrialStore(folder) as store:
+        store.trials = {t: trial for t, trial in store.trials.items() if t not in unwanted}
+        store.checkpoint()
 
 
 def run(protocol: Protocol, folder: Path, jobs: int, part: str) -> None:
     try:
-        run_protocol(protocol, folder, n_jobs=jobs, progress=LineProgress(part))
+        run_protocol(protocol, folder, n_jobs=jobs, progress=LineProgress(part), run=run_task)
     except ImportError as error:
         print(f"{error}; the trials stay in {folder / JOURNAL}, --add takes them in")
 

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.paper import FOLDER
+from benchmarks.readings import run_task
 from benchmarks.record import store
 from ccot.experiments.protocol import Trial
 from ccot.experiments.store import MEASURED, load_trials, run_tasks
@@ -36,7 +37,7 @@ def content(trial: Trial) -> bytes:
 def differing(trials: Sequence[Trial], jobs: int) -> list[tuple[Trial, Trial]]:
     """Run tasks of stored trials again; return the stored and the new one where they differ."""
     stored = {trial.task: trial for trial in trials}
-    fresh = run_tasks(list(stored), jobs)
+    fresh = run_tasks(list(stored), jobs, run_task)
     return [(stored[t.task], t) for t in fresh if content(stored[t.task]) != content(t)]
 
 

@@ -1,14 +1,17 @@
 """Draw the pictures of README and docs from the library itself: ``python docs/make_images.py``."""
 
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from PIL import Image
+from stored import load
 
 from ccot import CCOT, TransportCoclustering, detect_jumps
 from ccot.datasets import load_simulated, load_zoo
+from ccot.experiments.sections import draw_scalings
 from ccot.metrics import coclustering_error
 from ccot.plotting import PALETTE, new_figure, plot_blocks, plot_merge_costs, plot_scalings
 from ccot.scalings.costs import square_costs, typical_cost
@@ -180,6 +183,34 @@ def merge_costs() -> None:
     save(figure, "merge_costs.png")
 
 
+def scalings_d3() -> None:
+    """The paper's figure 2: sorted scalings of D3 by CCOT, at both noises."""
+    save(draw_scalings(), "scalings_d3.png")
+
+
+def movielens_blocks() -> None:
+    """The paper's figure 4b from the stored study: mean ratings of blocks, and their sizes."""
+    means = np.array(load("movielens_settings")["mean_rating"])
+    main = load("movielens_study")["methods"][0]
+    sizes = [main[side]["sizes"] for side in ("users", "movies")]
+    edges = [np.r_[0, np.cumsum(side)] for side in sizes]
+    figure, ax = new_figure(size=(9, 4.5))
+    shown = ax.pcolormesh(edges[1], edges[0], np.where(means > 0, means, np.nan), vmin=1, vmax=5)
+    names = [[f"{k} ({size})" for k, size in enumerate(side, 1)] for side in sizes]
+    middles = [(side[1:] + side[:-1]) / 2 for side in edges]
+    ax.set_yticks(middles[0], names[0], fontsize=8)
+    ax.set_xticks(middles[1], names[1], fontsize=8, rotation=90)
+    ax.invert_yaxis()
+    ax.set(xlabel="movie clusters (movies)", ylabel="user clusters (users)")
+    figure.colorbar(shown, ax=ax, label="mean rating")
+    save(figure, "movielens_blocks.png")
+
+
+PICTURES = (animals, blocks, method, detector, noise, noisy_blocks, merge_costs, scalings_d3,
+            movielens_blocks)  # fmt: skip
+
 if __name__ == "__main__":
-    for draw_picture in (animals, blocks, method, detector, noise, noisy_blocks, merge_costs):
-        draw_picture()
+    # Named ones only, if any are named.
+    for draw_picture in PICTURES:
+        if draw_picture.__name__ in (sys.argv[1:] or [draw_picture.__name__]):
+            draw_picture()

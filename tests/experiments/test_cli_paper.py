@@ -103,12 +103,12 @@ def test_interrupted_it_says_how_to_go_on(tmp_path, monkeypatch):
     assert "ccot paper all --out 'a b'" in answer.output
 
 
-def start(folder: Path, *options: str) -> subprocess.Popen:
+def start(folder: Path, *options: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen:
     command = [sys.executable, "-m", "ccot", "paper", "table2", "--out", str(folder)]
     return subprocess.Popen(
         [*command, *options],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         text=True,
         # Tests that run in the background of a shell would pass on that it ignores Control-C.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -125,7 +125,7 @@ def wait_for(folder: Path, n_trials: int) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_control_c_keeps_what_is_done(tmp_path):
-    process = start(tmp_path, "--quick", "--jobs", "2")
+    process = start(tmp_path, "--quick", "--jobs", "2", stderr=subprocess.STDOUT)
     try:
         wait_for(tmp_path, 5)
         process.send_signal(signal.SIGINT)
@@ -133,7 +133,7 @@ def test_control_c_keeps_what_is_done(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 130
-    assert "To go on" in output
+    assert f"finished trials are kept in {tmp_path}; to go on: " in output
     assert len(load_trials(tmp_path)) >= 5
 
 

@@ -1,8 +1,5 @@
 """The smallest use of each part of the experiments."""
 
-import numpy as np
-
-from ccot.datasets import load_simulated
 from ccot.experiments.bench.cases import (
     column_cases,
     draws_case,
@@ -15,7 +12,6 @@ from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import rivals
 from ccot.experiments.bench.suite import Profile, profiles, run_suite
 from ccot.experiments.bench.summary import Cell, Growth, fit_exponent, growth, summarise
-from ccot.experiments.printed import PrintedVote, _mode
 from ccot.experiments.protocol import Protocol, Task, run_task
 from ccot.experiments.sections import draw_blocks, draw_scalings, make_table1, write_part
 from ccot.experiments.store import TrialStore, load_trials, run_protocol
@@ -127,16 +123,3 @@ def test_figures():
     assert titles == ["D2, σ = 0.015", "D3, σ = 0.02", "D4, σ = 0.015"]
     titles = [panel.get_title() for panel in draw_scalings(["published"], n_samplings=8).axes]
     assert titles == ["α, published: 2 steps", "β, published: 4 steps"]
-
-
-def test_the_printed_vote():
-    matrix = load_simulated("D3", random_state=0).data
-    model = PrintedVote(n_samplings=8, sampling="uniform", random_state=0).fit(matrix)
-    assert (model.n_row_clusters_, model.n_column_clusters_) == (2, 4)
-
-
-def test_draws_vote_by_step_number_without_matching():
-    members = np.array([[0, 1, 2], [0, 1, 3], [0, 2, 3]])
-    labels = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 2]])
-    # Row 1 and row 2 are tied: the smaller step wins, as with MATLAB's mode.
-    assert _mode(members, labels, 5).tolist() == [1, 0, 0, 0, 0]

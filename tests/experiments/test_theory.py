@@ -197,6 +197,15 @@ def test_ccot_gw_has_no_start_to_choose():
     np.testing.assert_array_equal(one.column_log_scaling_, other.column_log_scaling_)
 
 
+def test_new_rows_change_every_scaling_of_ccot_gw():
+    """There is no part of its coupling that stays while rows arrive."""
+    matrix = load_simulated("D3", random_state=0).data[::3]
+    before, after = (CCOTGW().fit(rows).row_log_scaling_ for rows in (matrix[:80], matrix))
+    # A constant in all of them means nothing.
+    moved = (after[:80] - after[:80].mean()) - (before - before.mean())
+    assert np.quantile(np.abs(moved), 0.05) > 1e-3 * np.ptp(before)
+
+
 def test_other_draws_of_ccot_give_the_same_partitions():
     matrix = load_simulated("D3", random_state=0).data
     one, *others = (CCOT(n_samplings=32, random_state=seed).fit(matrix) for seed in range(4))

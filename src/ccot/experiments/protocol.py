@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache, partial
 from typing import Any
@@ -12,20 +12,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 
 from ccot import baselines
-from ccot.datasets import load_simulated, make_latent_blocks
+from ccot.datasets import load_simulated
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
 from ccot.experiments.bench.facts import commit, processor, versions
-from ccot.experiments.printed import PrintedVote
 from ccot.metrics import coclustering_error, error_rate
 from ccot.scalings.jumps import find_scaling_jumps
 
 DATA_SETS = ("D1", "D2", "D3", "D4")
-# The paper's table calls the proportions of D3 equal, the published parameters make them unequal.
-D3_EQUAL = "D3 equal"
 OVERLAPS = ("published", "calibrated")
-RIVALS: dict[str, Callable[..., Any]] = {
+Makers = Mapping[str, Callable[..., Any]]
+RIVALS: Makers = {
     "K-means": baselines.TwoSidedKMeans,
     "NMF": baselines.TwoSidedNMF,
     "DKM": baselines.DoubleKMeans,
@@ -34,38 +32,15 @@ RIVALS: dict[str, Callable[..., Any]] = {
     "ITCC": baselines.InformationTheoreticCoclustering,
     "RBC": baselines.ResidualBayesianCoclustering,
 }
-METHODS = (*RIVALS, "CCOT", "CCOT-GW", "TransportCoclustering")
-# Other readings of the paper, by the name of a method and what is done differently.
-_CCOT, _BY_STEP = (partial(make, sampling="uniform") for make in (CCOT, PrintedVote))
-VARIANTS: dict[str, Callable[..., Any]] = {
-    "CCOT, authors' detector": partial(_CCOT, detector="authors"),
-    "CCOT, printed detector": partial(_CCOT, detector="paper"),
-    "CCOT, vote by step number": _BY_STEP,
-    "CCOT, authors' detector, vote by step number": partial(_BY_STEP, detector="authors"),
-    "CCOT, with replacement": partial(CCOT, sampling="replacement"),
-    "CCOT-GW, authors' detector": partial(CCOTGW, detector="authors"),
-    "CCOT-GW, printed detector": partial(CCOTGW, detector="paper"),
-    "CCOT-GW, KL loss": partial(CCOTGW, loss="kl"),
-    "CCOT-GW, KL loss, authors' detector": partial(CCOTGW, loss="kl", detector="authors"),
-}
-# RBC is started by K-means in the paper, too.
-RANDOM_STARTS = {
-    f"{name}, random starts": partial(make, init="random")
-    for name, make in RIVALS.items()
-    if name != "RBC"
-}
-_MAKERS: dict[str, Callable[..., Any]] = {
+MAKERS: Makers = {
     **RIVALS,
-    "CCOT": _CCOT,
+    "CCOT": partial(CCOT, sampling="uniform"),
     "CCOT-GW": CCOTGW,
     "TransportCoclustering": TransportCoclustering,
-    **VARIANTS,
-    **RANDOM_STARTS,
 }
-ALL_METHODS = tuple(_MAKERS)
+METHODS = tuple(MAKERS)
 # These know no negative numbers: a matrix that has some is shifted for them.
 NON_NEGATIVE = frozenset({"NMF", "Tri-NMF", "ITCC"})
-_SIGMA = "sigma "
 
 
 @dataclass(frozen=True)
@@ -73,7 +48,7 @@ class Task:
     """One method on one matrix; the seed is that of both."""
 
     data_set: str
-    overlap: str  # one of OVERLAPS, or a noise of its own, see at_sigma
+    overlap: str
     seed: int
     method: str
     n_init: int | None  # None for methods without
@@ -145,16 +120,6 @@ class Protocol:
         return Task(data_set, overlap, seed, method, n_init, n_samplings)
 
 
-def at_sigma(sigma: float) -> str:
-    """Return the name of an overlap with noise of this standard deviation."""
-    return f"{_SIGMA}{sigma:.4g}"
-
-
-def sigma_of(overlap: str) -> float | None:
-    """Return the noise of an overlap that is named by it."""
-    return float(overlap.removeprefix(_SIGMA)) if overlap.startswith(_SIGMA) else None
-
-
 def base_of(method: str) -> str:
     """Return the method that a variant is one of, which stands before the comma."""
     return method.split(",")[0]
@@ -162,31 +127,27 @@ def base_of(method: str) -> str:
 
 @cache
 def load_shape(data_set: str) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a simulated set."""
+    """Return the numbers of rows and columns of a set; words behind its name change neither."""
     return load_simulated(data_set.split()[0], random_state=0).data.shape
 
 
 def load_matrix(data_set: str, overlap: str, seed: int) -> Bunch:
     """Draw a matrix of a set, with its truth."""
-    sigma = sigma_of(overlap)
-    noise: dict[str, Any] = {"overlap": overlap} if sigma is None else {"sigma": sigma}
-    drawn = load_simulated(data_set.split()[0], random_state=seed, **noise)
-    if data_set != D3_EQUAL:
-        return drawn
-    return make_latent_blocks(
-        drawn.block_means, *drawn.data.shape, sigma=drawn.sigma, random_state=seed
-    )
+    noise: Any = overlap
+    return load_simulated(data_set, random_state=seed, overlap=noise)
 
 
-def run_task(task: Task) -> Trial:
+def run_task(
+    task: Task, load: Callable[..., Bunch] = load_matrix, makers: Makers = MAKERS
+) -> Trial:
     """Make the matrix, run the method, compare with the truth."""
-    truth = load_matrix(task.data_set, task.overlap, task.seed)
+    truth = load(task.data_set, task.overlap, task.seed)
     matrix, labels = truth.data, (truth.row_labels, truth.column_labels)
     shifted = base_of(task.method) in NON_NEGATIVE and bool(matrix.min() < 0)
     if shifted:
         matrix = matrix - matrix.min()
     true_numbers = truth.block_means.shape
-    model = make_estimator(task, true_numbers)
+    model = make_estimator(task, true_numbers, makers)
     start = time.process_time()
     converged = _fit(model, matrix)
     seconds = time.process_time() - start
@@ -212,11 +173,11 @@ def run_task(task: Task) -> Trial:
     )
 
 
-def make_estimator(task: Task, true_numbers: tuple[int, int]) -> Any:
+def make_estimator(task: Task, true_numbers: tuple[int, int], makers: Makers = MAKERS) -> Any:
     """Return the estimator of a task; rivals are given the true numbers, the others find them."""
-    if task.method not in _MAKERS:
-        raise ValueError(f"no method is called {task.method!r}; there are {', '.join(_MAKERS)}")
-    make = partial(_MAKERS[task.method], random_state=task.seed)
+    if task.method not in makers:
+        raise ValueError(f"no method is called {task.method!r}; there are {', '.join(makers)}")
+    make = partial(makers[task.method], random_state=task.seed)
     if base_of(task.method) in RIVALS:
         return make(*true_numbers, n_init=task.n_init)
     return make() if task.n_samplings is None else make(n_samplings=task.n_samplings)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, get_type_hints
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 
-from ccot.experiments import protocol
-from ccot.experiments.protocol import OVERLAPS, Protocol, Task, Trial, run_task
+from ccot.experiments import protocol as known
+from ccot.experiments.protocol import Protocol, Task, Trial, run_task
 from ccot.io.binary import check_installed
 from ccot.persistence.atomic import locked_folder, write_atomically
 from ccot.runtime.run import Progress, no_progress
@@ -23,7 +23,12 @@ _KEY = tuple(field.name for field in fields(Task))
 
 
 def run_protocol(
-    protocol: Protocol, folder: str | Path, *, n_jobs: int = 1, progress: Progress = no_progress
+    protocol: Protocol,
+    folder: str | Path,
+    *,
+    n_jobs: int = 1,
+    progress: Progress = no_progress,
+    run: Callable[[Task], Trial] | None = None,
 ) -> list[Trial]:
     """Carry out what of a protocol a folder does not have yet, and return all of it."""
     tasks = protocol.tasks()
@@ -31,19 +36,21 @@ def run_protocol(
         missing = [task for task in tasks if task not in store.trials]
         kept = len(tasks) - len(missing)
         progress("trials", kept, len(tasks))
-        for number, trial in enumerate(run_tasks(missing, n_jobs), start=1):
+        for number, trial in enumerate(run_tasks(missing, n_jobs, run), start=1):
             store.add(trial)
             progress("trials", kept + number, len(tasks))
         store.checkpoint()
         return sort_trials(store.trials[task] for task in tasks)
 
 
-def run_tasks(tasks: Sequence[Task], n_jobs: int) -> Iterator[Trial]:
+def run_tasks(
+    tasks: Sequence[Task], n_jobs: int, run: Callable[[Task], Trial] | None = None
+) -> Iterator[Trial]:
     """Yield trials in the order in which they are finished."""
     # One thread each, here and in the other processes: sums then come out alike everywhere.
     with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):
         yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(run_task)(task) for task in tasks
+            delayed(run or run_task)(task) for task in tasks
         )
 
 
@@ -93,12 +100,12 @@ def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
     return sorted(trials, key=_sort_key)
 
 
-def _sort_key(trial: Trial) -> tuple[float, ...]:
-    sigma = protocol.sigma_of(trial.overlap)
+def _sort_key(trial: Trial) -> tuple[Any, ...]:
+    """Names that the protocol has come first, in its order."""
+    orders = known.OVERLAPS, known.DATA_SETS, known.METHODS
+    named = zip(orders, (trial.overlap, trial.data_set, trial.method), strict=True)
     return (
-        OVERLAPS.index(trial.overlap) if sigma is None else len(OVERLAPS) + sigma,
-        (*protocol.DATA_SETS, protocol.D3_EQUAL).index(trial.data_set),
-        protocol.ALL_METHODS.index(trial.method),
+        *((order.index(name) if name in order else len(order), name) for order, name in named),
         trial.n_init or 0,
         trial.n_samplings or 0,
         trial.seed,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ccot.experiments.protocol import NON_NEGATIVE, RIVALS, base_of
+from ccot.experiments.protocol import NON_NEGATIVE, RIVALS
 from ccot.experiments.published import FIGURE2C, TABLE2, PaperError
 from ccot.experiments.summary import FEWEST, SIGNIFICANT, Cell, Score
 from ccot.experiments.tables import TEXTS, Table, Text, csv_text, worded_table
@@ -45,10 +45,9 @@ def make_counts(cells: Sequence[Cell]) -> Table:
         return " / ".join(f"{share:.0f}" for share in shares)
 
     def paper(method: str, data_set: str) -> str:
-        printed = FIGURE2C.get(base_of(method))
-        return " / ".join(map(str, printed[data_set.split()[0]])) if printed else ""
+        return " / ".join(map(str, FIGURE2C[method][data_set])) if method in FIGURE2C else ""
 
-    finders = [cell for cell in cells if base_of(cell.method) not in RIVALS]
+    finders = [cell for cell in cells if cell.method not in RIVALS]
     return _grid(finders, "figure2_counts", show, paper, SETTINGS)
 
 
@@ -91,11 +90,11 @@ def _unique(cells: Sequence[Cell], name: str) -> list[str]:
 
 
 def _printed(method: str, data_set: str) -> PaperError | None:
-    return TABLE2.get(base_of(method), {}).get(data_set.split()[0])
+    return TABLE2.get(method, {}).get(data_set)
 
 
 def _paper_error(method: str, data_set: str) -> Text:
-    if base_of(method) not in TABLE2:
+    if method not in TABLE2:
         return Text("")
     entry = _printed(method, data_set)
     return Text("–") if entry is None else Text(_error(entry), bold=entry.bold)
@@ -137,6 +136,6 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
     stopped = [
         f"{cell.method} on {cell.data_set} ({cell.overlap}) {cell.n_trials - cell.converged}"
         for cell in cells
-        if cell.converged < cell.n_trials and base_of(cell.method) in RIVALS
+        if cell.converged < cell.n_trials and cell.method in RIVALS
     ]
     return [*notes, words["stopped"].format(trials=", ".join(stopped))] if stopped else notes
