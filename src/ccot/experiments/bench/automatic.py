@@ -18,7 +18,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from ccot.datasets import load_votes, load_zoo
 from ccot.experiments.bench.cases import Case, Planted
-from ccot.experiments.bench.khiops import khiops_rows
+from ccot.experiments.bench.khiops_program import khiops_rows
 from ccot.experiments.bench.rivals import Job, Rival, fit_transport, without_negative
 
 # Libraries of rivals are imported where they are used: types are checked without them, too.
