@@ -361,7 +361,8 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         self.reproducibility_ = found.reproducibility
         for name in ("row", "column"):
             halves = getattr(found.reproducibility, name)
-            if halves is not None and not halves.comes_back:
+            # Numbers that were found, where noise was not drawn, are doubted in the summary.
+            if halves is not None and not (halves.comes_back or np.isnan(halves.expected)):
                 warnings.warn(_nothing_comes_back(name, halves), stacklevel=3)
         return super()._adopt(found)
 
