@@ -123,7 +123,8 @@ def automatic_rivals() -> str:
                 continue
             part = ""
             if own["sets"] < n_sets[kind]:
-                part = f" ({own['sets']} sets; on these ours {_ours(result, rival, kind):.3f})"
+                sets = "1 set" if own["sets"] == 1 else f"{own['sets']} sets"
+                part = f" ({sets}; ours there {_ours(result, rival, kind):.3f})"
             line.append(" / ".join(f"{own[key]:.3f}" for key in ("nmi", "ami", "ari")) + part)
         rows.append(line)
     limits = result["profile"]["limits"]
