@@ -11,10 +11,7 @@ processor time at most unless ``--khiops-seconds`` says otherwise.
 """
 
 import argparse
-import json
-import re
 import resource
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -23,7 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +32,7 @@ from benchmarks.data import need_data
 from benchmarks.record import store
 from ccot import TransportCoclustering
 from ccot.blocks.columns import BY_LEVEL, recognise
+from ccot.experiments.bench.khiops_program import khiops_rows
 from ccot.io.frames import table_from_frame
 
 NUMBERS = range(2, 21)
@@ -135,30 +132,10 @@ def limit_processor_time(limit: int) -> None:
 
 def in_limited_process(data: LabelledTable) -> np.ndarray:
     """Return the clusters that Khiops finds; none at all if it was ended."""
-    from khiops import core
-    from khiops.core.exceptions import KhiopsRuntimeError
-
-    with tempfile.TemporaryDirectory() as folder:
-        text, known, found = (str(Path(folder, name)) for name in ("t.txt", "t.kdic", "t.khcj"))
-        data.frame.to_csv(text, sep="\t", index=False)
-        core.build_dictionary_from_data_table(text, "table", known, field_separator="\t")
-        try:
-            core.train_instance_variable_coclustering(
-                known, "table", text, found, header_line=True, field_separator="\t", max_cores=1
-            )
-        except KhiopsRuntimeError as error:
-            # Ended by the system, as a rule for its time.
-            if not re.search(r"return code -(9|24)\b", str(error)):
-                raise
-            return np.empty(0)
-        labels = np.zeros(len(data.frame), dtype=int)
-        if not Path(found).exists():  # "No informative coclustering found in data"
-            return labels
-        report = json.loads(Path(found).read_text())["coclusteringReport"]
-    # Instances are called by their lines, of which the first is the header.
-    for label, group in enumerate(report["dimensionPartitions"][0]["valueGroups"]):
-        labels[[int(line) - 2 for line in group["values"]]] = label
-    return labels
+    try:
+        return khiops_rows(data.frame, len(data.frame))
+    except TimeoutError:
+        return np.empty(0)
 
 
 METHODS: dict[str, Fit] = {

@@ -80,6 +80,35 @@ def rules() -> str:
     return table(["", *kinds], rows) + source("rules", result, note, result["trials"])
 
 
+def _ours(result: dict, rival: str, kind: str) -> float:
+    """The NMI of the first method on the sets of a kind that another one finished."""
+    kinds = {case["name"]: case["axis"] for case in result["cases"]}
+    done = {
+        (trial["rival"], trial["case"]): trial["nmi"]
+        for trial in result["trials"]
+        if trial["status"] == "done" and kinds[trial["case"]] == kind
+    }
+    first = result["rivals"][0]["name"]
+    return mean(done[first, case] for name, case in done if name == rival)
+
+
+def beside() -> str:
+    """Times of a fit, this version beside the one before numbers were found by halves."""
+    result = load("scaling_beside")
+    heads = ["set", "one thread: processor time (s)", "times", "two cores: clock (s)", "times"]
+    rows = []
+    for name in dict.fromkeys(cell["set"] for cell in result["cells"]):
+        line = [name]
+        for cell in (cell for cell in result["cells"] if cell["set"] == name):
+            line += [f"{cell['now']:.2f} (was {cell['before']:.2f})", f"{cell['ratio']:.2f}"]
+        rows.append(line)
+    note = (
+        f"Medians of {result['repeats']} fits of each version, in turns; before is commit "
+        f"`{result['other_commit']}`, which had no `n_jobs`; now it is 2 for the clock."
+    )
+    return table(heads, rows) + source("scaling_beside", result, note)
+
+
 def automatic_rivals() -> str:
     result = load("automatic_rivals")
     kinds = list(dict.fromkeys(case["axis"] for case in result["cases"]))
@@ -92,7 +121,10 @@ def automatic_rivals() -> str:
             if own is None:
                 line.append("not finished")
                 continue
-            part = "" if own["sets"] == n_sets[kind] else f" ({own['sets']} sets)"
+            part = ""
+            if own["sets"] < n_sets[kind]:
+                sets = "1 set" if own["sets"] == 1 else f"{own['sets']} sets"
+                part = f" ({sets}; ours there {_ours(result, rival, kind):.3f})"
             line.append(" / ".join(f"{own[key]:.3f}" for key in ("nmi", "ami", "ari")) + part)
         rows.append(line)
     limits = result["profile"]["limits"]
@@ -146,6 +178,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "automatic": automatic,
     "automatic_numbers": automatic_numbers,
     "automatic_rivals": automatic_rivals,
+    "fit_times": beside,
     "number_rules": rules,
     "confidence": confidence,
     "generalisation_rows": lambda: _generalisation("rows", "rows"),

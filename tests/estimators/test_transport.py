@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from scipy.stats import bernoulli, norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -577,4 +578,52 @@ def test_what_does_not_come_back_is_named(reproducible):
     side = reproducible._fitted.row
     sizes = side.sizes()
     said = f"clusters R1 ({sizes[1]} rows), R3 ({sizes[3]} rows) do not come back"
-    assert said in _in_words("row", poor, side)
+    assert said in _in_words("row", poor, side, found=True)
+    none = replace(told, clusters=np.full(4, 0.4))
+    assert _in_words("row", none, side, found=True) == "4 clusters; none of them comes back"
+
+
+def test_a_single_row_is_counted_as_one():
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(60, 40)) + np.where(np.arange(60) < 30, 3.0, 0.0)[:, None]
+    matrix[7] += 30.0
+    model = TransportCoclustering(3, criterion="reproducibility", random_state=0).fit(matrix)
+    told, side = model.reproducibility_.row, model._fitted.row
+    alone = int(np.argmin(side.sizes()))
+    assert side.sizes()[alone] == 1
+    poor = replace(told, clusters=np.where(np.arange(3) == alone, 0.1, 0.9))
+    assert f"cluster R{alone} (1 row) does not come back" in _in_words("row", poor, side, False)
+
+
+def test_the_finest_number_is_told_from_one_that_others_were_compared_with(reproducible):
+    told, side = reproducible.reproducibility_.row, reproducible._fitted.row
+    few = replace(told, numbers=told.numbers[:3], mean=told.mean[:3], spread=told.spread[:3])
+    assert few.numbers[-1] == told.n_clusters < told.numbers[-1]
+    assert "more were not looked at" in _in_words("row", few, side, found=True)
+    assert "more were not looked at" not in _in_words("row", few, side, found=False)
+    assert "more were not looked at" not in _in_words("row", told, side, found=True)
+
+
+def test_halves_that_do_not_agree_are_doubted_where_noise_was_not_drawn():
+    """ICL sees structure in amounts with long tails; halves of the columns do not."""
+    amounts = np.random.default_rng(3).lognormal(sigma=1.5, size=(100, 40))
+    model = TransportCoclustering(criterion="reproducibility", random_state=0).fit(amounts)
+    told = model.reproducibility_.row
+    assert np.isnan(told.expected)
+    assert told.agreement < 0.1
+    assert f"warning: the {told.n_clusters} row clusters do not come back" in model.summary()
+
+
+@pytest.mark.parametrize("n_kinds", [3, 5, 8])
+@pytest.mark.parametrize("kind", ["gaussian", "bernoulli", "poisson"])
+def test_equal_rows_are_one_cluster_each(kind, n_kinds):
+    rng = np.random.default_rng(n_kinds)
+    draw = {
+        "gaussian": rng.normal,
+        "bernoulli": partial(rng.binomial, 1, 0.5),
+        "poisson": partial(rng.poisson, 3.0),
+    }
+    kinds = np.arange(20 * n_kinds) % n_kinds
+    matrix = draw[kind](size=(n_kinds, 24)).astype(float)[kinds]
+    found = TransportCoclustering(random_state=0).fit(matrix)
+    assert adjusted_rand_score(kinds, found.row_labels_) == 1.0

@@ -7,7 +7,7 @@ import numpy as np
 from ccot.blocks.axes import n_entries
 from ccot.blocks.criteria import Candidate, Numbers, best_cuts, evidence, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start
-from ccot.blocks.problem import BlockProblem, make_blocks, pearson_dispersion
+from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, pearson_dispersion
 from ccot.blocks.reproducibility import (
     Halves,
     can_be_halved,
@@ -16,8 +16,10 @@ from ccot.blocks.reproducibility import (
     is_clear,
     with_noise,
 )
+from ccot.blocks.start import n_segments
 from ccot.blocks.sweep import settle
 from ccot.persistence.registry import stored
+from ccot.runtime.backends import is_device_csr
 from ccot.runtime.run import Run
 
 # ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
@@ -180,12 +182,22 @@ def trust_icl(
     problem: BlockProblem, starts: list[Start]
 ) -> tuple[tuple[int, int], tuple[bool, bool]]:
     """Return the numbers of highest ICL, and whether each is well short of the finest one."""
-    limit = best_cuts(problem, starts[0].fine, starts[0].hierarchy)[0].numbers
-    finest = starts[0].fine.shape
+    fine = starts[0].fine
+    limit = best_cuts(problem, fine, starts[0].hierarchy)[0].numbers
     rows, columns = (
-        number <= max(_TRUSTED_SHARE * most, 2) for number, most in zip(limit, finest, strict=True)
+        number <= max(_TRUSTED_SHARE * fine.shape[axis], 2) or _holds_equals(problem, fine, axis)
+        for axis, number in enumerate(limit)
     )
     return limit, (rows, columns)
+
+
+def _holds_equals(problem: BlockProblem, fine: Blocks, axis: int) -> bool:
+    """Tell whether fine clusters are few because their points are equal: there are none finer."""
+    values, labels = problem.axes[axis].values, fine.labels[axis]
+    if fine.shape[axis] >= n_segments(len(labels)) or is_device_csr(values):
+        return False
+    apart = abs(values - values[np.unique(labels, return_index=True)[1]][labels])
+    return bool(apart.max() <= 1e-9 * abs(values).max())
 
 
 def _best_of(cuts: list[list[Candidate]]) -> tuple[Candidate, ...]:

@@ -137,13 +137,18 @@ def draw_seed(scores: Array, rng: np.random.Generator) -> int | None:
     return int(rng.integers(2**31)) if bool((scores != scores[0]).any()) else None
 
 
+def n_segments(n_points: int) -> int:
+    """Return how many fine clusters so many points are cut into; equal points make fewer."""
+    wanted = max(_MIN_SEGMENTS, int(np.ceil(2 * np.sqrt(n_points))))
+    return min(n_points, wanted, _MAX_SEGMENTS)
+
+
 def segment(scores: Array, seed: int | None) -> np.ndarray:
     """Cut one side finely by K-means; the sweeps that follow do the fine work."""
     n_points = len(scores)
     if seed is None:
         return np.zeros(n_points, dtype=np.int64)
-    wanted = max(_MIN_SEGMENTS, int(np.ceil(2 * np.sqrt(n_points))))
-    n_clusters = min(n_points, wanted, _MAX_SEGMENTS)
+    n_clusters = n_segments(n_points)
     if not isinstance(scores, np.ndarray):
         return to_numpy(_segment_on_device(scores, n_clusters, seed))
     means = KMeans(n_clusters, init="random", n_init=1, max_iter=_ROUNDS, random_state=seed)

@@ -25,6 +25,7 @@ from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
+from ccot.estimators.described import count
 from ccot.estimators.tables import TableData, TableInput, warn_unread
 from ccot.runtime.backends import is_device_csr
 from ccot.runtime.run import Run
@@ -361,7 +362,8 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         self.reproducibility_ = found.reproducibility
         for name in ("row", "column"):
             halves = getattr(found.reproducibility, name)
-            if halves is not None and not halves.comes_back:
+            # Numbers that were found, where noise was not drawn, are doubted in the summary.
+            if halves is not None and not (halves.comes_back or np.isnan(halves.expected)):
                 warnings.warn(_nothing_comes_back(name, halves), stacklevel=3)
         if isinstance(found, TableCoclustering) and (alone := _better_alone(found)):
             warnings.warn(alone, stacklevel=3)
@@ -377,7 +379,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             lines.append(f"  against the others of their cluster: {', '.join(against)}")
         halves = getattr(self._fitted.reproducibility, name)
         if halves is not None:
-            lines.append(f"    {_in_words(name, halves, side)}")
+            lines.append(f"    {_in_words(name, halves, side, asked is None)}")
         if asked is None and name == "column" and len(self.candidates_) > 1:
             others = ", ".join(
                 f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
@@ -394,13 +396,17 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         return lines
 
 
-def _in_words(name: str, halves: Reproducibility, side: Side) -> str:
-    """Say how well the clusters of one side come back."""
+def _in_words(name: str, halves: Reproducibility, side: Side, found: bool) -> str:
+    """Say how well the clusters of one side come back, whose number was found or given."""
     if not halves.comes_back:
         return f"warning: {_nothing_comes_back(name, halves)}"
     (low, high), sizes = halves.plausible, side.sizes()
+    lost = [f"{name[0].upper()}{k} ({count(int(sizes[k]), name)})" for k in halves.dissolved]
+    if len(lost) == halves.n_clusters:
+        return f"{halves.n_clusters} clusters; none of them comes back"
     others = f"; {low} to {high} come back as well" if low < high else ""
-    lost = [f"{name[0].upper()}{k} ({sizes[k]} {name}s)" for k in halves.dissolved]
+    if found and halves.n_clusters == halves.numbers[-1]:
+        others += "; more were not looked at"
     verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
     which = verb.format(", ".join(lost)) if lost else "all"
     return f"{halves.n_clusters} clusters{others}; {which} come back"

@@ -18,6 +18,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from ccot.datasets import load_votes, load_zoo
 from ccot.experiments.bench.cases import Case, Planted
+from ccot.experiments.bench.khiops_program import khiops_rows
 from ccot.experiments.bench.rivals import Job, Rival, fit_transport, without_negative
 
 # Libraries of rivals are imported where they are used: types are checked without them, too.
@@ -85,6 +86,8 @@ def automatic_rivals() -> dict[str, Rival]:
         ("leidenalg, bipartite", _leidenalg, "leidenalg"),
         ("tau objective", _tau, "ccot"),
         ("sparsebm, ICL", _sparsebm, "sparsebm"),
+        ("Khiops", _khiops, "khiops"),
+        ("graph-tool", _graph_tool, "graph-tool"),
     ]
     return {one[0]: Rival(*one, informed=False, kinds=("labelled",)) for one in entrants}
 
@@ -164,6 +167,41 @@ def _sparsebm(job: Job) -> Any:
     return best.row_labels, best.column_labels
 
 
+def _khiops(job: Job) -> Any:
+    """Cluster rows and columns that meet as often as counts say, or instances and variables."""
+    import pandas as pd
+
+    if not sp.issparse(job.matrix):
+        names = [f"c{column}" for column in range(job.matrix.shape[1])]
+        return khiops_rows(pd.DataFrame(job.matrix, columns=names), len(job.matrix)), None
+    rows, columns, counts = _entries(job.matrix)
+    named = {"row": [f"r{row}" for row in rows], "column": [f"c{column}" for column in columns]}
+    return khiops_rows(pd.DataFrame({**named, "count": counts}), job.matrix.shape[0], True), None
+
+
+def _graph_tool(job: Job) -> Any:
+    """Fit the degree-corrected block model of least description length to the bipartite graph."""
+    import graph_tool  # pyright: ignore[reportMissingImports]
+    from graph_tool.inference import minimize_blockmodel_dl  # pyright: ignore[reportMissingImports]
+
+    graph_tool.seed_rng(job.seed)
+    np.random.seed(job.seed)  # noqa: NPY002 - it draws from both
+    graph_tool.openmp_set_num_threads(1)
+    n_rows, n_columns = job.matrix.shape
+    sides = np.repeat([0, 1], [n_rows, n_columns])
+    counted = sp.issparse(job.matrix)
+    rows, columns, values = _entries(job.matrix)
+    graph = graph_tool.Graph(directed=False)
+    graph.add_vertex(n_rows + n_columns)
+    graph.add_edge_list(np.column_stack([rows, columns + n_rows]))
+    side, weight = graph.new_vp("int", sides), graph.new_ep("int" if counted else "double", values)
+    edges = {"eweight": weight} if counted else {"recs": [weight], "rec_types": ["real-normal"]}
+    # No block has both rows and columns, and none is charged for saying so.
+    model = {"deg_corr": True, "clabel": side, "pclabel": side, **edges}
+    blocks = np.array(minimize_blockmodel_dl(graph, state_args=model).get_blocks().a)
+    return blocks[:n_rows], blocks[n_rows:]
+
+
 def _tau(job: Job) -> Any:
     """Maximise the numerators of both Goodman-Kruskal taus (Battaglia, Peiretti, Pensa, 2023)."""
     # That of the rows, the sum of T_kl^2 / T_.l - T_k.^2 over the shares T of blocks, is convex in
@@ -204,6 +242,14 @@ def _weights(matrix: Any) -> sp.csr_matrix:
     if sp.issparse(matrix):
         return sp.csr_matrix(TfidfTransformer().fit_transform(matrix))
     return sp.csr_matrix(without_negative(matrix))
+
+
+def _entries(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, columns and values: all, or those stored, as whole numbers from 1 up."""
+    if not sp.issparse(matrix):
+        return *(places.ravel() for places in np.indices(matrix.shape)), matrix.ravel()
+    stored = sp.coo_array(matrix)
+    return *stored.coords, np.maximum(np.rint(stored.data), 1).astype(np.int64)
 
 
 def _without_empty(matrix: Any) -> tuple[Any, np.ndarray]:

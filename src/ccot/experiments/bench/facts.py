@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -101,4 +102,9 @@ def installed_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
-        return __version__ if package == "ccot" else None
+        if package == "ccot":
+            return __version__
+    # Of packages of the system, such as graph-tool, Python knows no more than the module.
+    found = find_spec(package.replace("-", "_"))
+    # A folder that happens to have the name has no origin.
+    return None if found is None or found.origin is None else import_module(found.name).__version__

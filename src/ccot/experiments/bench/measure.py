@@ -114,6 +114,9 @@ def _fit_alone(
             until = math.ceil(time.process_time() + limits.seconds)
             resource.setrlimit(resource.RLIMIT_CPU, (until, until + 5))
             answer.send(_fit(rival, planted, seed, case.n_draws))
+    except TimeoutError:
+        # Of a program that the rival started.
+        answer.send({"status": _stopped(limits)})
     except MemoryError:
         answer.send({"status": f"asked for more than {limits.gigabytes:g} GB"})
     except Exception as error:
@@ -123,9 +126,9 @@ def _fit_alone(
 def _fit(rival: Rival, planted: Any, seed: int, n_draws: int | None) -> dict[str, Any]:
     job = Job(planted.matrix, planted.numbers, seed, n_draws)
     before = _forget_peak()
-    clock, processor = time.perf_counter(), time.process_time()
+    clock, processor = time.perf_counter(), _processor_time()
     labels = rival.fit(job)
-    clock, processor = time.perf_counter() - clock, time.process_time() - processor
+    clock, processor = time.perf_counter() - clock, _processor_time() - processor
     peak = _kilobytes("VmHWM")
     return {
         "status": "done",
@@ -134,6 +137,14 @@ def _fit(rival: Rival, planted: Any, seed: int, n_draws: int | None) -> dict[str
         "megabytes": None if before is None or peak is None else round((peak - before) / 1024, 2),
         **_quality(planted, labels),
     }
+
+
+def _processor_time() -> float:
+    """Return the seconds of this process and of programs that it has waited for."""
+    import resource
+
+    programs = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + programs.ru_utime + programs.ru_stime
 
 
 def _quality(planted: Any, labels: Any) -> dict[str, Any]:
