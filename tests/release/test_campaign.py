@@ -46,14 +46,18 @@ def test_a_campaign_goes_on_where_it_was(run):
     assert targets["b"]["executions"] == 30
 
 
-def test_time_starts_anew_with_other_code(run):
+def test_time_counts_over_all_versions_of_the_code_and_is_shown_apart(run):
     run("one")
     turns, targets = run("two")
-    assert len(turns) == 4
-    assert targets["a"]["cpu_s"] == 20
+    assert turns == []
+    turns, targets = run("two", seconds=30)
+    assert turns == ["a", "b"]
+    assert targets["a"]["cpu_s"] == 10
     assert targets["a"]["earlier"] == {"executions": 20, "cpu_s": 20, "findings": ["IndexError"]}
-    _, targets = run("three")
-    assert targets["a"]["earlier"]["executions"] == 40
+    assert campaign.in_all(targets["a"], "cpu_s") == 30
+    _, targets = run("three", seconds=40)
+    assert targets["a"]["earlier"]["executions"] == 30
+    assert len(targets["a"]["runs"]) == 1
 
 
 def test_what_was_wrong_is_the_last_thing_said():
