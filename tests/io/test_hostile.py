@@ -21,6 +21,7 @@ from ccot import load_model
 from ccot.io import InputError, ModelFileError, layout, long, matrix, read_matrix, read_table
 from ccot.io.isolated import client
 from ccot.io.matrix import check_sparse
+from ccot.io.rowwise import _records
 from ccot.persistence.model_file import write_values
 from ccot.sources import as_source
 from tests.conftest import needs_unix
@@ -605,6 +606,21 @@ def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path,
     path = tmp_path / "a.json"
     path.write_text("\n".join(f'{{"k{n}": 1}}' for n in range(2000)))
     refused(path, "a table of 2000 records and 2000 keys would take 3.2e\\+07 bytes")
+
+
+@pytest.mark.parametrize("tail", ["", " " * 50, "\n" * 50])
+def test_many_small_records_are_read_once(tail):
+    class Counted(io.StringIO):
+        n_reads = 0
+
+        def read(self, size=-1):
+            self.n_reads += 1
+            return super().read(size)
+
+    text = Counted("[" + ",".join(f'{{"a": {n}}}' for n in range(5000)) + "]" + tail)
+    assert [record["a"] for record in _records(text, "a.json")] == list(range(5000))
+    # What is left is not copied again for every record.
+    assert text.n_reads <= 3
 
 
 def test_halves_of_characters_are_refused_where_they_are_read(tmp_path):

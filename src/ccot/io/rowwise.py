@@ -47,7 +47,6 @@ def cell_text(value: Any) -> str:
 
 def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], int, ReadOptions]:
     """Return the rows of a sheet, the bytes of the unpacked file, and what is known of them."""
-    sheet = options.sheet
     check_installed("openpyxl", "Excel files", "tables", ", or save the sheet as CSV")
     import openpyxl
 
@@ -58,14 +57,14 @@ def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], i
         names = [one.title for one in book.worksheets]
         if not names:
             raise InputError(f"{path} has no sheet of cells: save the table as CSV")
-        chosen = sheet if sheet is not None else names[0]
+        chosen = names[0] if options.sheet is None else options.sheet
         if chosen not in names:
             raise InputError(f"--sheet {chosen} is no sheet: sheets are {_listed(names)}")
         found = book[chosen]
         _check_formulas(path, found)
         found.reset_dimensions()
     notes = ()
-    if sheet is None and len(names) > 1:
+    if options.sheet is None and len(names) > 1:
         notes = (f"sheet {chosen!r} is read, not {_listed(names, chosen)}: pass --sheet NAME",)
     options = replace(options, source=f"Excel, sheet {chosen!r}", notes=notes)
     return _sheet_cells(path, found), size, options
@@ -115,13 +114,14 @@ def json_rows(
 
 def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder(object_pairs_hook=_record)
-    buffer, place, number, ends_at = "", 0, 0, ""
+    buffer, place, more, number, ends_at = "", 0, "more", 0, ""
     while True:
-        if len(buffer) - place < _RECORD:
-            buffer, place = buffer[place:] + text.read(_RECORD), 0
+        if more and len(buffer) - place < _RECORD:
+            more = text.read(_RECORD)
+            buffer, place = buffer[place:] + more, 0
         place = _SPACE.match(buffer, place).end()  # type: ignore[union-attr]
         if place == len(buffer):
-            if buffer and place:  # blanks alone
+            if more:  # blanks alone
                 continue
             if ends_at == "]" or not number:
                 raise InputError(f"{name} ends before its records do: write it again")
