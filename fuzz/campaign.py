@@ -1,9 +1,10 @@
 """Every target until it has had its processor time: ``python -m fuzz.campaign --seconds 1800``.
 
-Targets take turns, the one with the least processor time first. Time counts over all versions of
-a target's code, as continuous fuzzing counts: each change of a reader goes on with the inputs that
-were collected before. What was spent on code that has changed since is kept apart, under
-``earlier``. All is written after every turn: a campaign that was stopped goes on where it was.
+Targets take turns, those whose code has changed first, then the one with the least processor time.
+Time counts over all versions of a target's code, as continuous fuzzing counts: a changed reader
+goes on with the inputs that were collected before. What was spent on code that has changed since
+is kept apart, under ``earlier``. All is written after every turn: a campaign that was stopped goes
+on where it was.
 """
 
 from __future__ import annotations
@@ -61,18 +62,26 @@ class Campaign:
                 print(described(name, self.targets[name]), flush=True)
 
     def _left(self, name: str) -> float:
-        return self._options.seconds - in_all(self.targets.get(name, {}), "cpu_s")
+        """Return the seconds that a target is wanting; changed code gets a turn in any case."""
+        seen = self.targets[name]
+        return max(
+            self._options.seconds - in_all(seen, "cpu_s"),
+            min(self._options.turn, self._options.seconds) - seen["cpu_s"],
+        )
 
     def _next(self) -> str | None:
-        """Return the target that has had the least time in all."""
+        """Return a target whose code is new, or else the one that has had the least time."""
         with self._lock:
             waiting = [name for name in self._options.targets if name not in self._busy]
             for name in waiting:
                 self._set_aside(name)
             waiting = [name for name in waiting if self._left(name) > 1]
-            name = max(waiting, key=self._left, default=None)
+            name = max(waiting, key=self._urgency, default=None)
             self._busy |= {name} - {None}
             return name
+
+    def _urgency(self, name: str) -> tuple[bool, float]:
+        return not self.targets[name]["cpu_s"], self._left(name)
 
     def _set_aside(self, name: str) -> None:
         """Put what is known of other code aside."""
