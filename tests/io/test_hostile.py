@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import sqlite3
+import time
 import tracemalloc
 import zipfile
 import zlib
@@ -354,6 +355,18 @@ def test_zarr_of_one_chunk_that_is_not_there(tmp_path):
         as_source(folder)
 
 
+@pytest.mark.parametrize("shape", [[2**64, 6], [6, 2**64], [8_000_000, 2_000_000]])
+def test_zarr_of_rows_that_are_not_there(tmp_path, shape):
+    pytest.importorskip("zarr")
+    folder = tmp_path / "a.zarr"
+    folder.mkdir()
+    about = {"zarr_format": 2, "shape": shape, "chunks": [1, 6], "order": "C",
+             "dtype": "<f8", "fill_value": 0, "filters": None, "compressor": None}  # fmt: skip
+    (folder / ".zarray").write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"rows that would unfold to .* zarr\.open_array"):
+        as_source(folder)
+
+
 @pytest.mark.parametrize("unit", ["[],", "{},", '"ab",', "1234,"])
 def test_model_of_many_small_values(tmp_path, small, unit):
     write_tree(tmp_path / "a.ccot", f"[{unit * 1000}0]")
@@ -675,6 +688,33 @@ def test_excel_file_of_names_for_names(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 << 20
+
+
+def sheet_with(path, text):
+    """Write a small sheet that holds some XML after its rows."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append([1, 2])
+    book.active.append([3, 4])
+    book.save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content.replace(b"</sheetData>", text + b"</sheetData>"))
+
+
+def test_excel_file_of_many_beginnings_of_formulas(tmp_path):
+    sheet_with(tmp_path / "a.xlsx", b"<!--" + b"<f" * 200_000 + b"-->")
+    began = time.process_time()
+    assert read_matrix(tmp_path / "a.xlsx").shape == (2, 2)
+    # It was twenty seconds, and four times as many for twice as much.
+    assert time.process_time() - began < 5
+
+
+def test_excel_file_of_a_row_far_beyond_the_last(tmp_path):
+    row = b'<row r="99999999999"><c r="A99999999999"><v>1</v></c></row>'
+    sheet_with(tmp_path / "a.xlsx", row)
+    refused(tmp_path / "a.xlsx", "rows beyond the last one of a sheet")
 
 
 def test_feather_file_that_arrow_falls_over(tmp_path, monkeypatch):

@@ -22,8 +22,9 @@ from ccot.io.mixed import as_text, drop_options
 _RECORD = 1 << 21
 _NESTED = (dict, list)
 _SPACE = re.compile(r"[\s\ufeff]*")
-# Formulas that no program has computed.
-_NOT_COMPUTED = re.compile(rb"(</f>|<f[^>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
+# Rows of a sheet, and formulas that no program has computed.
+_SHEET_ROWS = 1 << 20
+_NOT_COMPUTED = re.compile(rb"(</f>|<f[^<>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
 # Steps of SQLite between looks at the clock, its longest text in any case, and how long a database
 # may take: some seconds, and one more for so many bytes.
 _SQLITE_STEPS, _SQLITE_BYTES, _SECONDS, _BYTES_A_SECOND = 1_000_000, 1 << 20, 300, 20_000
@@ -80,7 +81,9 @@ def _check_formulas(path: Path, sheet: Any) -> None:
 
 def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
     with damage_explained(path, "Excel"):
-        for values in sheet.iter_rows(values_only=True):
+        for number, values in enumerate(sheet.iter_rows(values_only=True)):
+            if number == _SHEET_ROWS:
+                raise ValueError("it has rows beyond the last one of a sheet")
             row = list(map(cell_text, values))
             while row and not row[-1]:
                 row.pop()
@@ -178,8 +181,7 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
         base.execute("PRAGMA trusted_schema = OFF")
         chosen = _chosen_table(base, path, options.table).replace('"', '""')
         rows = base.execute(f'SELECT * FROM "{chosen}"')
-        names = [column[0] for column in rows.description]
-        yield names
+        yield (names := [column[0] for column in rows.description])
         kept = [name not in options.drop for name in names]
         for row in rows:
             for name, value, is_kept in zip(names, row, kept, strict=True):
