@@ -101,9 +101,10 @@ def test_sparse_indices_outside(tmp_path):
     refused(path, "no readable NPZ")
 
 
-def test_sparse_rows_without_end(tmp_path):
+@pytest.mark.parametrize("shape", [[HUGE, 3], [3, HUGE]])
+def test_sparse_rows_and_columns_without_end(tmp_path, shape):
     path = sparse(tmp_path / "a.npz", "coo", data=np.ones(1), row=np.array([0]), col=np.array([0]),
-                  shape=np.array([HUGE, 3]))  # fmt: skip
+                  shape=np.array(shape))  # fmt: skip
     refused(path, "trap")
 
 
@@ -136,7 +137,11 @@ def test_market_that_unfolds_to_very_much(tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "match"),
-    [(b"900000000 9 1\n1 1 1\n", "trap"), (b"9 9 900000000\n1 1 1\n", "too short")],
+    [
+        (b"900000000 9 1\n1 1 1\n", "trap"),
+        (b"9 900000000 1\n1 1 1\n", "trap"),
+        (b"9 9 900000000\n1 1 1\n", "too short"),
+    ],
 )
 @pytest.mark.parametrize("name", ["a.mtx", "a.mtx.gz"])
 def test_market_that_announces_very_much(tmp_path, size, match, name):
@@ -327,6 +332,16 @@ def test_h5ad_with_a_view_of_another_file(without_values, tmp_path):
 def test_h5ad_that_announces_very_much(without_values):
     _, file, path = without_values
     file.create_dataset("X", (HUGE, 2), "f8", chunks=(10, 2))
+    file.close()
+    refused(path, "trap")
+
+
+@pytest.mark.parametrize("shape", [(2, HUGE), (HUGE, 2)])
+def test_sparse_h5ad_of_rows_and_columns_without_end(without_values, shape):
+    _, file, path = without_values
+    for part, values in {"data": [1.0], "indices": [0], "indptr": [0, 1, 1]}.items():
+        file[f"X/{part}"] = np.array(values)
+    file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": shape})
     file.close()
     refused(path, "trap")
 

@@ -117,7 +117,7 @@ def read_npz(path: Path) -> NamedMatrix:
                     read_header(stream, member.file_size)
         if "format.npy" in names:
             found = sp.load_npz(path)
-            check_unfolded(8 * found.shape[0], path)
+            check_unfolded(8 * sum(found.shape), path)
             what = f"a sparse matrix of format {found.format}"
             check_held(_SPARSE_BYTES * found.data.size, size, what, "save it in the format csr")
             return named_matrix(found, None, None, "SciPy sparse matrix")
@@ -140,7 +140,7 @@ def read_matrix_market(path: Path) -> NamedMatrix:
     words = 1 if dense else 4 if about["field"] == "pattern" else 6
     if words * n_listed > text_size + 1:
         raise InputError(f"{path} is too short for {n_listed} entries: download it again")
-    n_bytes = 8 * shape[0] * shape[1] if dense else 24 * n_entries + 8 * shape[0]
+    n_bytes = 8 * shape[0] * shape[1] if dense else 24 * n_entries + 8 * sum(shape)
     check_unfolded(n_bytes, path)
     answers = (arrays for _, arrays in reader.read(path, n_bytes, {"text_limit": text_size}))
     if dense:
@@ -193,9 +193,9 @@ def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
 def _check_declared(about: dict[str, Any], path: Path) -> int:
     """Hold the declared shapes against the file; return the bytes that the matrix takes."""
     sizes = {name: math.prod(shape) for name, (shape, _) in about["parts"].items()}
-    n_rows = (about["shape"] or about["parts"]["data"][0] or [0])[0]
+    n_lines = sum(about["shape"] or about["parts"]["data"][0])
     each = 8 if about["format"] == "dense" else 24
-    n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_rows)
+    n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_lines)
     check_unfolded(n_bytes, path)
     held, what = n_bytes + _NAME_BYTES * about["n_names"], f"its {about['n_names']} short names"
     check_held(held, max(n_bytes, path.stat().st_size), what, _REMEDY)
