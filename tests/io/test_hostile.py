@@ -1,5 +1,6 @@
 """Files made to harm: each is refused by its reader's own error, and takes little memory."""
 
+import base64
 import gzip
 import io
 import json
@@ -677,8 +678,19 @@ def test_database_of_which_sqlite_says_that_memory_is_lacking(tmp_path):
     page = (b"SQLite format 3\0" + head).ljust(315, b"\0") + cell
     path.write_bytes(page.ljust(1024, b"\0"))
     # SQLite 3.40 says that memory is lacking, later ones say what is wrong.
-    refused(path, "no readable SQLite file .*(header is damaged|image is malformed)")
+    refused(path, "no readable SQLite file .*(MemoryError|image is malformed)")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_database_whose_rows_need_memory_that_sqlite_does_not_take(tmp_path):
+    packed = (
+        b"c-jjN^vNtqRY=P(%1ta$FlJz4ILOH0prF9O0AxZi3@`#Q3mTsgU}DfqX5<AaW<1OQM5F@&R4yaKcQgf$G4=c"
+        b">VCMh-q`QL*Ep!6bjBMik{EX=(iAg!BB_&MGL9UJ=t_mTJPCl**B?=mOiD{_{A+8Z2ItmpEKsg^Bg-QiazYt"
+        b"e<*C0(^h6M~vj4v1%`JTMMZu~{kT%$;eVl@Va`KTg$C=ZYSs7aHJiRC{8)Yr4KCffgirc40wPcJC"
+    )
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(zlib.decompress(base64.b85decode(packed)))
+    refused(path, "no readable SQLite file")
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -39,11 +39,13 @@ _HEADERS = {
 
 
 @contextmanager
-def damage_explained(path: Path, kind: str) -> Iterator[None]:
+def damage_explained(
+    path: Path, kind: str, passed: Any = (InputError, MemoryError, ImportError)
+) -> Iterator[None]:
     """Turn what a damaged file causes in its reader into one message."""
     try:
         yield
-    except (InputError, MemoryError, ImportError):
+    except passed:
         raise
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         reason = " ".join(str(error).split())[:120] or type(error).__name__

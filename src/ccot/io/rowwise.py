@@ -175,7 +175,9 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
     # SQLite writes files beside a database that others may change, unless told that none does.
     changing = any(Path(f"{path}-{kind}").exists() for kind in ("wal", "journal"))
     address = f"{path.absolute().as_uri()}?mode=ro" + ("" if changing else "&immutable=1")
-    with damage_explained(path, "SQLite"), closing(sqlite3.connect(address, uri=True)) as base:
+    # Of some damaged files SQLite says that memory is lacking, having taken none.
+    explained = damage_explained(path, "SQLite", InputError)
+    with explained, closing(sqlite3.connect(address, uri=True)) as base:
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _SQLITE_BYTES))
         base.set_progress_handler(lambda: time.monotonic() > deadline, _SQLITE_STEPS)
         base.execute("PRAGMA trusted_schema = OFF")
@@ -194,10 +196,7 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
 def _chosen_table(base: sqlite3.Connection, path: Path, asked: str | None) -> str:
     """Return the table to read: views and virtual tables run code of the file, and are not."""
     asked_for = "type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-    try:
-        found = base.execute(f"SELECT name FROM sqlite_master WHERE {asked_for} ORDER BY rowid")
-    except MemoryError as error:  # what SQLite says of some damaged headers, having taken none
-        raise ValueError("its header is damaged") from error
+    found = base.execute(f"SELECT name FROM sqlite_master WHERE {asked_for} ORDER BY rowid")
     names = [name for (name,) in found]
     if asked is None and len(names) == 1:
         return names[0]
