@@ -30,6 +30,7 @@ from ccot.io.matrix import (
 # Bytes that a value takes on its way from any sparse format to float64 in rows; an entry in a list
 # of places, in the matrix that comes of it and in its text; and a name, however short it is.
 _SPARSE_BYTES, _ENTRY_BYTES, _NAME_BYTES = 24, 32, 220
+_PASSED = (InputError, MemoryError, ImportError)
 _REMEDY = "save the matrix alone, by numpy.save or scipy.sparse.save_npz"
 # How many bytes tell the length of a header of NumPy, and who reads it.
 _HEADERS = {
@@ -39,9 +40,7 @@ _HEADERS = {
 
 
 @contextmanager
-def damage_explained(
-    path: Path, kind: str, passed: Any = (InputError, MemoryError, ImportError)
-) -> Iterator[None]:
+def damage_explained(path: Path, kind: str, passed: Any = _PASSED) -> Iterator[None]:
     """Turn what a damaged file causes in its reader into one message."""
     try:
         yield
