@@ -246,15 +246,16 @@ def summarise(file: str, changes: dict[str, dict], verdicts: dict[str, str]) -> 
 
 
 def with_reasons(files: list[dict]) -> list[dict]:
-    """Put today's reasons beside the survivors; files measured under another name keep theirs."""
+    """Put today's reasons beside the survivors; those of code that is gone keep theirs."""
     reasons = {
         (entry["file"], mutant): entry["reason"]
-        for entry in tomllib.loads(REASONS.read_text())["survivors"]
+        for entry in read_reasons()
         for mutant in entry["mutants"]
     }
     for file in files:
-        for mutant in file["survivors"] if "measured_as" not in file else ():
-            mutant["reason"] = reasons.get((file["file"], key(mutant)))
+        for mutant in file["survivors"]:
+            known = mutant.get("reason")
+            mutant["reason"] = reasons.get((file["file"], key(mutant)), known)
         file["explained"] = sum(mutant["reason"] is not None for mutant in file["survivors"])
     return files
 
@@ -264,14 +265,52 @@ def key(mutant: dict) -> str:
     return f"{mutant['function']}: {mutant['removed']} -> {mutant['added']}"
 
 
+def read_reasons() -> list[dict]:
+    return tomllib.loads(REASONS.read_text(encoding="utf-8"))["survivors"]
+
+
+def is_there(file: str, mutant: str) -> bool:
+    """Return True if the code that a mutant changes is still in the file."""
+    path = PROJECT / file
+    name, _, change = mutant.partition(": ")
+    found = read_functions(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if name not in found:
+        return False
+    code = text(found[name][1], "").replace(f"def {name.rpartition('.')[2]}(", "def (")
+    # An arrow may also be that of an annotation.
+    arrows = [arrow.start() for arrow in re.finditer(" -> ", change)]
+    return any(change[:arrow] in code for arrow in arrows)
+
+
+def prune() -> None:
+    """Take the mutants out of `mutants.toml` whose code is gone."""
+    head = REASONS.read_text(encoding="utf-8").partition("[[")[0]
+    parts = []
+    for entry in read_reasons():
+        kept = [mutant for mutant in entry["mutants"] if is_there(entry["file"], mutant)]
+        if kept:
+            names = (f"  {json.dumps(mutant, ensure_ascii=False)},\n" for mutant in kept)
+            parts.append(
+                f'[[survivors]]\nfile = "{entry["file"]}"\n'
+                f"reason = {json.dumps(entry['reason'], ensure_ascii=False)}\n"
+                f"mutants = [\n{''.join(names)}]\n"
+            )
+    REASONS.write_text(head + "\n".join(parts), encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("groups", nargs="*", help=f"of {', '.join(GROUPS)}; all by default")
     parser.add_argument("--reasons", action="store_true", help="only look up the reasons again")
+    parser.add_argument(
+        "--prune", action="store_true", help="only drop reasons of code that is gone"
+    )
     parser.add_argument("--again", action="store_true", help="leave out who was killed last time")
     parser.add_argument("--work", type=Path, default=PROJECT / "build" / "mutation")
     arguments = parser.parse_args()
-    if arguments.reasons:
+    if arguments.prune:
+        prune()
+    elif arguments.reasons:
         keep([])
     else:
         for group in arguments.groups or GROUPS:

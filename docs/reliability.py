@@ -98,43 +98,53 @@ def fuzzed() -> str:
     rows = [
         [
             f"`{target}`",
+            f"{_in_all(seen, 'cpu_s') / 60:.1f}",
+            f"{_in_all(seen, 'executions'):,.0f}",
+            f"{_n_findings(seen)}",
             f"{seen['cpu_s'] / 60:.1f}",
             f"{seen['executions']:,.0f}",
             f"{seen['accepted']:,.0f}",
             f"{seen['slowest_s']:.2f}",
             f"{seen['growth_mb']:.0f}",
-            f"{len(seen['findings'])}",
-            f"{seen['earlier'].get('cpu_s', 0) / 60:.0f}",
-            f"{seen['earlier'].get('executions', 0):,.0f}",
-            f"{len(seen['earlier'].get('findings', ()))}",
         ]
         for target, seen in targets.items()
     ]
     machine = result["machine"]
     note = (
-        "Minutes of processor time, inputs tried, those that were accepted, the slowest read (on "
-        "the clock), the most that one read added to the peak of memory, and inputs on which a "
-        f"rule was broken. {_wanting(targets)} Time starts anew when the code of a reader changes; "
-        "the last three columns are of earlier code. All findings are fixed, and each is a test. "
-        f"On {machine['cores']} cores, Python {machine['python']}, "
+        "Minutes of processor time, inputs tried, and inputs on which a rule was broken, over all "
+        "versions of a reader's code. The other columns are of its newest version that was "
+        "fuzzed: how much of the time it had, inputs, those that were accepted, the most "
+        "processor time that one read took, and the most that one read added to the peak of "
+        f"memory. {_wanting(targets)} All findings are fixed, and each is a test. On "
+        f"{machine['cores']} cores, Python {machine['python']}, "
         f"{', '.join(f'{name} {number}' for name, number in machine['versions'].items())}."
     )
-    heads = ["reader", "processor (min)", "inputs", "accepted", "slowest (s)", "memory (MB)",
-             "findings", "earlier (min)", "inputs then", "findings then"]  # fmt: skip
+    heads = ["reader", "processor (min)", "inputs", "findings", "newest code (min)",
+             "inputs to it", "accepted", "slowest (s)", "memory (MB)"]  # fmt: skip
     runs = [run for seen in targets.values() for run in seen["runs"]]
     made = "; ".join(dict.fromkeys(map(run_of, runs)))
-    made = made or "made by runs of `python -m fuzz.campaign` that were not recorded"
-    told = f"Stored in `benchmarks/results/fuzz.json`; {made}."
+    made = f"{made}, and by" if made else "made by"
+    told = f"Stored in `benchmarks/results/fuzz.json`; {made} earlier runs that were not recorded."
     return table(heads, rows) + f"\n\n{note} {told}"
+
+
+def _in_all(seen: dict, key: str) -> float:
+    """Sum over all versions of a reader's code."""
+    return seen[key] + seen["earlier"].get(key, 0)
+
+
+def _n_findings(seen: dict) -> int:
+    return len({*seen["findings"], *seen["earlier"].get("findings", ())})
 
 
 def _wanting(targets: dict) -> str:
     """Return in words how much of half an hour each is still wanting."""
-    left = [max(0.0, HALF_AN_HOUR - seen["cpu_s"]) for seen in targets.values()]
+    left = [max(0.0, HALF_AN_HOUR - _in_all(seen, "cpu_s")) for seen in targets.values()]
     n_done = sum(one == 0 for one in left)
+    n_new = sum(seen["cpu_s"] > 0 for seen in targets.values())
     return (
-        f"{n_done} of {len(left)} readers have had half an hour with today's code; "
-        f"{sum(left) / 3600:.1f} hours of processor time are wanting."
+        f"{n_done} of {len(left)} readers have had half an hour; {sum(left) / 3600:.1f} hours of "
+        f"processor time are wanting. The newest versions of {n_new} have been fuzzed."
     )
 
 
@@ -242,8 +252,10 @@ def reliability_summary() -> str:
     files, cases, targets = load("mutation")["files"], faults["cases"].values(), fuzz["targets"]
     sums = {key: sum(file[key] for file in files) for key in COUNTS}
     worst = max(cell["times"] for cell in load("hostile_memory")["cells"])
-    times = [part for seen in targets.values() for part in (seen, seen["earlier"]) if part]
-    findings = sum(len(part["findings"]) for part in times)
+    findings = sum(map(_n_findings, targets.values()))
+    inputs, seconds = (
+        sum(_in_all(seen, key) for seen in targets.values()) for key in ("executions", "cpu_s")
+    )
     growth = soak["growth_per_100_fits"]["megabytes"]
     rows = [
         ("random examples of mathematical properties",
@@ -257,8 +269,8 @@ def reliability_summary() -> str:
          f"{sum(case['n_fits'] for case in cases)} fits, "
          f"{sum(case['n_kills'] for case in cases)} kills"),
         ("fuzzed inputs",
-         f"{sum(part['executions'] for part in times):,.0f} to {len(targets)} readers, most to "
-         f"earlier code; {findings} findings, all fixed"),
+         f"{inputs:,.0f} to {len(targets)} readers in {seconds / 3600:.1f} hours of processor "
+         f"time, most to earlier code; {findings} findings, all fixed"),
         ("memory that the worst file takes", f"{worst:.1f} times its uncompressed size"),
         ("growth of memory", f"{growth:+.2f} MB in 100 fits, over "
                              f"{soak['fits']:,} fits"),

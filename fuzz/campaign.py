@@ -1,8 +1,10 @@
 """Every target until it has had its processor time: ``python -m fuzz.campaign --seconds 1800``.
 
-Targets take turns, the one with the least processor time first. What was found, and how much time
-was spent, is written after every turn: a campaign that was stopped goes on where it was. Time spent
-on other code than today's is kept apart, under ``earlier``.
+Targets take turns, those whose code has changed first, then the one with the least processor time.
+Time counts over all versions of a target's code, as continuous fuzzing counts: a changed reader
+goes on with the inputs that were collected before. What was spent on code that has changed since
+is kept apart, under ``earlier``. All is written after every turn: a campaign that was stopped goes
+on where it was.
 """
 
 from __future__ import annotations
@@ -60,28 +62,37 @@ class Campaign:
                 print(described(name, self.targets[name]), flush=True)
 
     def _left(self, name: str) -> float:
-        return self._options.seconds - self.targets.get(name, {}).get("cpu_s", 0)
+        """Return the seconds that a target is wanting; changed code gets a turn in any case."""
+        seen = self.targets[name]
+        return max(
+            self._options.seconds - in_all(seen, "cpu_s"),
+            min(self._options.turn, self._options.seconds) - seen["cpu_s"],
+        )
 
     def _next(self) -> str | None:
-        """Return the target that has had the least time."""
+        """Return a target whose code is new, or else the one that has had the least time."""
         with self._lock:
             waiting = [name for name in self._options.targets if name not in self._busy]
             for name in waiting:
-                self._start_anew(name)
+                self._set_aside(name)
             waiting = [name for name in waiting if self._left(name) > 1]
-            name = max(waiting, key=self._left, default=None)
+            name = max(waiting, key=self._urgency, default=None)
             self._busy |= {name} - {None}
             return name
 
-    def _start_anew(self, name: str) -> None:
+    def _urgency(self, name: str) -> tuple[bool, float]:
+        return not self.targets[name]["cpu_s"], self._left(name)
+
+    def _set_aside(self, name: str) -> None:
         """Put what is known of other code aside."""
         seen, code = self.targets.get(name), digest(name)
         if seen is None or seen.get("code") != code:
             before = {key: seen[key] for key in _KEPT} if seen and seen["executions"] else {}
             for key, more in (seen or {}).get("earlier", {}).items():
                 before[key] = before[key] + more if key in before else more
-            new = dict.fromkeys((*_ADDED, *_LARGEST), 0)
-            self.targets[name] = new | {"findings": [], "code": code, "runs": [], "earlier": before}
+            new = dict.fromkeys((*_ADDED, *_LARGEST), 0) | {"findings": [], "code": code}
+            runs = (seen or {}).get("runs", [])
+            self.targets[name] = new | {"runs": runs, "earlier": before}
 
     def _add(self, name: str, turn: dict[str, Any]) -> None:
         seen = self.targets[name]
@@ -100,6 +111,11 @@ class Campaign:
         }  # fmt: skip
         summary = {"wall_s": round(self._wall_s), "machine": machine, "targets": self.targets}
         self._options.summary.write_text(json.dumps(summary, indent=1) + "\n")
+
+
+def in_all(seen: dict[str, Any], key: str) -> float:
+    """Return a sum for a target, over today's code and what was there before."""
+    return seen.get(key, 0) + seen.get("earlier", {}).get(key, 0)
 
 
 def digest(name: str) -> str:
@@ -166,7 +182,8 @@ def _versions() -> dict[str, str]:
 def described(name: str, seen: dict[str, Any]) -> str:
     """Return a line on a target, and one for every finding."""
     line = (
-        f"{name:13s} {seen['cpu_s'] / 60:6.1f} min of processor {seen['executions']:>10.0f} runs "
+        f"{name:13s} {in_all(seen, 'cpu_s') / 60:6.1f} min of processor, "
+        f"{seen['cpu_s'] / 60:6.1f} on this code: {seen['executions']:>10.0f} runs "
         f"cov {seen['coverage']:5d} ft {seen['features']:6d} slowest {seen['slowest_s']:6.2f} s "
         f"memory +{seen['growth_mb']:.0f} MB findings {len(seen['findings'])}"
     )
@@ -177,7 +194,9 @@ def main() -> int:
     """Run the campaign."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("targets", nargs="*", default=list(NAMES), help="default: all")
-    parser.add_argument("--seconds", type=int, default=1800, help="of processor time for each")
+    parser.add_argument(
+        "--seconds", type=int, default=1800, help="of processor time for each, in all"
+    )
     parser.add_argument("--turn", type=int, default=120, help="seconds of processor time at once")
     parser.add_argument("--at-once", type=int, default=1, help="targets at a time")
     parser.add_argument("--out", type=Path, default=Path("fuzz-out"), help="corpora and findings")

@@ -50,7 +50,7 @@ class Target:
     code : sequence of str
         Files that it reads with, below the package.
     seconds : int
-        A reader that takes longer hangs.
+        A reader that takes more processor time hangs.
     """
 
     read: Callable[[Path], Any]

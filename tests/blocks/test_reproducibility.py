@@ -137,6 +137,14 @@ def test_distances_are_variations_of_information():
     assert same.distances(own) == pytest.approx(0)
 
 
+def test_distances_are_never_below_zero_by_rounding():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        own = rng.integers(3, size=rng.integers(20, 60))
+        same = Halves(np.array([3]), np.ones((1, 1)), np.stack([[own], [2 - own]]))
+        assert same.distances(own)[0] >= 0
+
+
 def test_expected_distance_weighs_numbers_by_their_scores():
     coarse, fine = np.arange(40) // 20, np.arange(40) // 10
     halves = Halves(np.array([2, 4]), np.ones((1, 2)), np.stack([[coarse, fine]] * 2))

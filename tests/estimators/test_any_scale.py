@@ -44,6 +44,15 @@ def test_scale_changes_nothing(model, blocks, scale, tmp_path):
     assert "divided by" in again.summary()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_blocks_of_any_size_are_found(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = (rng.integers(3, size=size) for size in rng.integers(24, 60, size=2))
+    X = np.array([[0.0, 8, 3], [6, 1, 2], [4, 5, 9]])[rows][:, columns]
+    model = TransportCoclustering(random_state=0).fit(X)
+    assert coclustering_error(rows, columns, model.row_labels_, model.column_labels_) == 0
+
+
 def test_identical_rows_are_fitted():
     model = TransportCoclustering(random_state=0).fit(np.tile(np.arange(24.0), (40, 1)))
     assert model.n_row_clusters_ == 1
@@ -53,7 +62,7 @@ def test_identical_rows_are_fitted():
 def without_noise(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**31)))
     n, d = draw(st.integers(6, 40)), draw(st.integers(6, 40))
-    rows, columns = np.arange(n) % draw(st.integers(1, 4)), np.arange(d) % draw(st.integers(1, 4))
+    rows, columns = (rng.integers(draw(st.integers(1, 4)), size=size) for size in (n, d))
     kind = draw(st.sampled_from(["rows", "columns", "rank one", "blocks", "integers", "copies"]))
     if kind == "rows":
         return np.tile(rng.normal(size=d), (n, 1))

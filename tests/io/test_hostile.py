@@ -1,11 +1,13 @@
 """Files made to harm: each is refused by its reader's own error, and takes little memory."""
 
+import base64
 import gzip
 import io
 import json
 import os
 import pickle
 import sqlite3
+import time
 import tracemalloc
 import zipfile
 import zlib
@@ -21,6 +23,7 @@ from ccot import load_model
 from ccot.io import InputError, ModelFileError, layout, long, matrix, read_matrix, read_table
 from ccot.io.isolated import client
 from ccot.io.matrix import check_sparse
+from ccot.io.rowwise import _records
 from ccot.persistence.model_file import write_values
 from ccot.sources import as_source
 from tests.conftest import needs_unix
@@ -99,9 +102,10 @@ def test_sparse_indices_outside(tmp_path):
     refused(path, "no readable NPZ")
 
 
-def test_sparse_rows_without_end(tmp_path):
+@pytest.mark.parametrize("shape", [[HUGE, 3], [3, HUGE]])
+def test_sparse_rows_and_columns_without_end(tmp_path, shape):
     path = sparse(tmp_path / "a.npz", "coo", data=np.ones(1), row=np.array([0]), col=np.array([0]),
-                  shape=np.array([HUGE, 3]))  # fmt: skip
+                  shape=np.array(shape))  # fmt: skip
     refused(path, "trap")
 
 
@@ -134,7 +138,11 @@ def test_market_that_unfolds_to_very_much(tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "match"),
-    [(b"900000000 9 1\n1 1 1\n", "trap"), (b"9 9 900000000\n1 1 1\n", "too short")],
+    [
+        (b"900000000 9 1\n1 1 1\n", "trap"),
+        (b"9 900000000 1\n1 1 1\n", "trap"),
+        (b"9 9 900000000\n1 1 1\n", "too short"),
+    ],
 )
 @pytest.mark.parametrize("name", ["a.mtx", "a.mtx.gz"])
 def test_market_that_announces_very_much(tmp_path, size, match, name):
@@ -329,6 +337,16 @@ def test_h5ad_that_announces_very_much(without_values):
     refused(path, "trap")
 
 
+@pytest.mark.parametrize("shape", [(2, HUGE), (HUGE, 2)])
+def test_sparse_h5ad_of_rows_and_columns_without_end(without_values, shape):
+    _, file, path = without_values
+    for part, values in {"data": [1.0], "indices": [0], "indptr": [0, 1, 1]}.items():
+        file[f"X/{part}"] = np.array(values)
+    file["X"].attrs.update({"encoding-type": "csr_matrix", "shape": shape})
+    file.close()
+    refused(path, "trap")
+
+
 def test_h5ad_with_nothing_but_names(tmp_path):
     h5py = pytest.importorskip("h5py")
     path, n_rows = tmp_path / "a.h5ad", 400_000
@@ -350,6 +368,18 @@ def test_zarr_of_one_chunk_that_is_not_there(tmp_path):
              "dtype": "<f8", "fill_value": 0, "filters": None, "compressor": None}  # fmt: skip
     (folder / ".zarray").write_text(json.dumps(about))
     with pytest.raises(InputError, match="trap"):
+        as_source(folder)
+
+
+@pytest.mark.parametrize("shape", [[2**64, 6], [6, 2**64], [8_000_000, 2_000_000]])
+def test_zarr_of_rows_that_are_not_there(tmp_path, shape):
+    pytest.importorskip("zarr")
+    folder = tmp_path / "a.zarr"
+    folder.mkdir()
+    about = {"zarr_format": 2, "shape": shape, "chunks": [1, 6], "order": "C",
+             "dtype": "<f8", "fill_value": 0, "filters": None, "compressor": None}  # fmt: skip
+    (folder / ".zarray").write_text(json.dumps(about))
+    with pytest.raises(InputError, match=r"rows that would unfold to .* zarr\.open_array"):
         as_source(folder)
 
 
@@ -607,6 +637,21 @@ def test_records_that_share_no_key_are_refused_before_they_are_a_table(tmp_path,
     refused(path, "a table of 2000 records and 2000 keys would take 3.2e\\+07 bytes")
 
 
+@pytest.mark.parametrize("tail", ["", " " * 50, "\n" * 50])
+def test_many_small_records_are_read_once(tail):
+    class Counted(io.StringIO):
+        n_reads = 0
+
+        def read(self, size=-1):
+            self.n_reads += 1
+            return super().read(size)
+
+    text = Counted("[" + ",".join(f'{{"a": {n}}}' for n in range(5000)) + "]" + tail)
+    assert [record["a"] for record in _records(text, "a.json")] == list(range(5000))
+    # What is left is not copied again for every record.
+    assert text.n_reads <= 3
+
+
 def test_halves_of_characters_are_refused_where_they_are_read(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('[{"a": 1, "b": 2}, {"a": 3, "b\\ud800": 4}]')
@@ -633,8 +678,19 @@ def test_database_of_which_sqlite_says_that_memory_is_lacking(tmp_path):
     page = (b"SQLite format 3\0" + head).ljust(315, b"\0") + cell
     path.write_bytes(page.ljust(1024, b"\0"))
     # SQLite 3.40 says that memory is lacking, later ones say what is wrong.
-    refused(path, "no readable SQLite file .*(header is damaged|image is malformed)")
+    refused(path, "no readable SQLite file .*(MemoryError|image is malformed)")
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_database_whose_rows_need_memory_that_sqlite_does_not_take(tmp_path):
+    packed = (
+        b"c-jjN^vNtqRY=P(%1ta$FlJz4ILOH0prF9O0AxZi3@`#Q3mTsgU}DfqX5<AaW<1OQM5F@&R4yaKcQgf$G4=c"
+        b">VCMh-q`QL*Ep!6bjBMik{EX=(iAg!BB_&MGL9UJ=t_mTJPCl**B?=mOiD{_{A+8Z2ItmpEKsg^Bg-QiazYt"
+        b"e<*C0(^h6M~vj4v1%`JTMMZu~{kT%$;eVl@Va`KTg$C=ZYSs7aHJiRC{8)Yr4KCffgirc40wPcJC"
+    )
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(zlib.decompress(base64.b85decode(packed)))
+    refused(path, "no readable SQLite file")
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -659,6 +715,33 @@ def test_excel_file_of_names_for_names(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 << 20
+
+
+def sheet_with(path, text):
+    """Write a small sheet that holds some XML after its rows."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append([1, 2])
+    book.active.append([3, 4])
+    book.save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content.replace(b"</sheetData>", text + b"</sheetData>"))
+
+
+def test_excel_file_of_many_beginnings_of_formulas(tmp_path):
+    sheet_with(tmp_path / "a.xlsx", b"<!--" + b"<f" * 200_000 + b"-->")
+    began = time.process_time()
+    assert read_matrix(tmp_path / "a.xlsx").shape == (2, 2)
+    # It was twenty seconds, and four times as many for twice as much.
+    assert time.process_time() - began < 5
+
+
+def test_excel_file_of_a_row_far_beyond_the_last(tmp_path):
+    row = b'<row r="99999999999"><c r="A99999999999"><v>1</v></c></row>'
+    sheet_with(tmp_path / "a.xlsx", row)
+    refused(tmp_path / "a.xlsx", "rows beyond the last one of a sheet")
 
 
 def test_feather_file_that_arrow_falls_over(tmp_path, monkeypatch):

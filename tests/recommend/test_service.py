@@ -180,8 +180,12 @@ def test_names_are_searched(model):
 
 def test_numbers_are_names_too(model):
     client = client_of(model)
-    answers = [client.post("/label", json={"user": user}).json() for user in (7, "7")]
-    assert answers[0] == answers[1]
+    answers = [client.post("/label", json={"user": user}).json() for user in (7, 7.0, "7")]
+    assert answers[0] == answers[1] == answers[2]
+    assert client.post("/label", json={"user": True}).status_code == 422
+    # The description says so, too.
+    user = client.get("/openapi.json").json()["components"]["schemas"]["OfUser"]["properties"]
+    assert {kind["type"] for kind in user["user"]["anyOf"]} == {"string", "integer"}
 
 
 @pytest.mark.parametrize("text", ["a", "night", "ght (5", "", "zzz", "(59999)"])

@@ -20,7 +20,7 @@ def run(tmp_path, monkeypatch):
 
     def make(code, seconds=20):
         monkeypatch.setattr(campaign, "_turn", turn)
-        monkeypatch.setattr(campaign, "digest", lambda name: code)
+        monkeypatch.setattr(campaign, "digest", code if callable(code) else lambda name: code)
         turns.clear()
         options = argparse.Namespace(
             targets=["a", "b"], seconds=seconds, turn=10, out=tmp_path, summary=tmp_path / "s.json"
@@ -46,14 +46,24 @@ def test_a_campaign_goes_on_where_it_was(run):
     assert targets["b"]["executions"] == 30
 
 
-def test_time_starts_anew_with_other_code(run):
+def test_time_counts_over_all_versions_of_the_code_and_is_shown_apart(run):
     run("one")
-    turns, targets = run("two")
-    assert len(turns) == 4
+    _, targets = run("two", seconds=40)
     assert targets["a"]["cpu_s"] == 20
     assert targets["a"]["earlier"] == {"executions": 20, "cpu_s": 20, "findings": ["IndexError"]}
-    _, targets = run("three")
-    assert targets["a"]["earlier"]["executions"] == 40
+    assert campaign.in_all(targets["a"], "cpu_s") == 40
+    assert len(targets["a"]["runs"]) == 1
+
+
+def test_changed_code_gets_a_turn_in_any_case_and_first(run):
+    run("one")
+    turns, targets = run("two")
+    assert turns == ["a", "b"]
+    assert targets["a"]["earlier"]["cpu_s"] == 20
+    assert run("two")[0] == []
+    seen = {"a": "two", "b": "three"}
+    turns, _ = run(seen.get, seconds=50)
+    assert turns[0] == "b"
 
 
 def test_what_was_wrong_is_the_last_thing_said():

@@ -104,7 +104,7 @@ class Halves:
         both, fitted, half = (
             entr(joint.sum(axis=margin, keepdims=True)).sum(axis=(2, 3)) for margin in ((), 3, 2)
         )
-        return (2 * both - fitted - half).mean(axis=0)
+        return np.maximum(2 * both - fitted - half, 0.0).mean(axis=0)  # equal ones may round below
 
 
 @stored()

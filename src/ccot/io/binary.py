@@ -30,6 +30,8 @@ from ccot.io.matrix import (
 # Bytes that a value takes on its way from any sparse format to float64 in rows; an entry in a list
 # of places, in the matrix that comes of it and in its text; and a name, however short it is.
 _SPARSE_BYTES, _ENTRY_BYTES, _NAME_BYTES = 24, 32, 220
+_PASSED = (InputError, MemoryError, ImportError)
+_REMEDY = "save the matrix alone, by numpy.save or scipy.sparse.save_npz"
 # How many bytes tell the length of a header of NumPy, and who reads it.
 _HEADERS = {
     (1, 0): (2, np.lib.format.read_array_header_1_0),
@@ -38,11 +40,11 @@ _HEADERS = {
 
 
 @contextmanager
-def damage_explained(path: Path, kind: str) -> Iterator[None]:
+def damage_explained(path: Path, kind: str, passed: Any = _PASSED) -> Iterator[None]:
     """Turn what a damaged file causes in its reader into one message."""
     try:
         yield
-    except (InputError, MemoryError, ImportError):
+    except passed:
         raise
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         reason = " ".join(str(error).split())[:120] or type(error).__name__
@@ -88,8 +90,7 @@ def read_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np
     if version not in _HEADERS:
         raise ValueError(f"an array of version {version} is not known")
     n_digits, reader = _HEADERS[version]
-    digits = stream.read(n_digits)
-    length = int.from_bytes(digits, "little")
+    length = int.from_bytes(digits := stream.read(n_digits), "little")
     left = size - len(np.lib.format.MAGIC_PREFIX) - len(version) - n_digits - length
     if left < 0:
         raise ValueError("an array's header is longer than the file")
@@ -117,14 +118,13 @@ def read_npz(path: Path) -> NamedMatrix:
                     read_header(stream, member.file_size)
         if "format.npy" in names:
             found = sp.load_npz(path)
-            check_unfolded(8 * found.shape[0], path)
+            check_unfolded(8 * sum(found.shape), path)
             what = f"a sparse matrix of format {found.format}"
             check_held(_SPARSE_BYTES * found.data.size, size, what, "save it in the format csr")
             return named_matrix(found, None, None, "SciPy sparse matrix")
         if len(names) != 1:
-            remedy = "save the matrix alone, by numpy.save or scipy.sparse.save_npz"
             shown = ", ".join(names)[:60]
-            raise InputError(f"{path} holds {len(names)} arrays ({shown}): {remedy}")
+            raise InputError(f"{path} holds {len(names)} arrays ({shown}): {_REMEDY}")
         with np.load(path, allow_pickle=False) as arrays:
             return named_matrix(arrays[arrays.files[0]], None, None, "NumPy array")
 
@@ -133,19 +133,17 @@ def read_matrix_market(path: Path) -> NamedMatrix:
     """Read a Matrix Market file, in another process."""
     reader, size = IsolatedReader("market", "Matrix Market file"), path.stat().st_size
     text_size = text_limit(size) if path.suffix == ".gz" else size
-    options = {"text_limit": text_size}
-    about = reader.open(path, **options)
+    about = reader.open(path, text_limit=text_size)
     shape, n_listed = (about["n_rows"], about["n_columns"]), about["n_listed"]
     dense = about["format"] == "array"
     n_entries = n_listed * (1 if dense or about["symmetry"] == "general" else 2)
     # Two characters a number at least, of which half may be left out where it is symmetric.
     words = 1 if dense else 4 if about["field"] == "pattern" else 6
     if words * n_listed > text_size + 1:
-        short = f"{path} announces {n_listed} entries and is too short for them"
-        raise InputError(f"{short}: download it again")
-    n_bytes = 8 * shape[0] * shape[1] if dense else 24 * n_entries + 8 * shape[0]
+        raise InputError(f"{path} is too short for {n_listed} entries: download it again")
+    n_bytes = 8 * shape[0] * shape[1] if dense else 24 * n_entries + 8 * sum(shape)
     check_unfolded(n_bytes, path)
-    answers = (arrays for _, arrays in reader.read(path, n_bytes, options))
+    answers = (arrays for _, arrays in reader.read(path, n_bytes, {"text_limit": text_size}))
     if dense:
         values = FilledArray(np.empty(shape))
         for (rows,) in answers:
@@ -196,13 +194,12 @@ def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
 def _check_declared(about: dict[str, Any], path: Path) -> int:
     """Hold the declared shapes against the file; return the bytes that the matrix takes."""
     sizes = {name: math.prod(shape) for name, (shape, _) in about["parts"].items()}
-    n_rows = (about["shape"] or about["parts"]["data"][0] or [0])[0]
+    n_lines = sum(about["shape"] or about["parts"]["data"][0])
     each = 8 if about["format"] == "dense" else 24
-    n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_rows)
+    n_bytes = max(about["stored"], each * sizes["data"] + 8 * n_lines)
     check_unfolded(n_bytes, path)
     held, what = n_bytes + _NAME_BYTES * about["n_names"], f"its {about['n_names']} short names"
-    remedy = "save the matrix alone, by scipy.sparse.save_npz or numpy.save"
-    check_held(held, max(n_bytes, path.stat().st_size), what, remedy)
+    check_held(held, max(n_bytes, path.stat().st_size), what, _REMEDY)
     return held
 
 
@@ -219,10 +216,12 @@ class ZarrFolder:
         self.shape, self.chunks = tuple(about["shape"]), tuple(about["chunks"])
         self.dtype = np.dtype(about["dtype"])
         self._chunk_bytes = self.dtype.itemsize * math.prod(self.chunks)
-        # What is not there is filled in: a chunk may be far larger than all that is stored.
-        if self._chunk_bytes > unfolding_limit(size):
-            unfolds = f"chunks that would unfold to {self._chunk_bytes:.3g}, which may be a trap"
-            remedy = "if you trust it, write it again in smaller chunks"
+        # What is not there is filled in: a chunk may be far larger than all that is stored, and so
+        # may labels of rows and columns, and the list of parts of some 2**20 cells.
+        listed = 8 * sum(self.shape) + math.prod(self.shape) // 2**13
+        if (most := max(self._chunk_bytes, listed)) > unfolding_limit(size):
+            unfolds = f"chunks or rows that would unfold to {most:.3g}, which may be a trap"
+            remedy = "if you trust it, pass zarr.open_array(PATH)"
             raise InputError(f"{path} has {size} bytes and {unfolds}: {remedy}")
 
     def __getitem__(self, rows: slice) -> np.ndarray:

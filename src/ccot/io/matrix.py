@@ -119,7 +119,7 @@ def check_unfolded(n_bytes: int, path: Path, limit: Callable[[int], int] = unfol
     """Refuse a file that announces far more than its size, before anything is allocated."""
     size = path.stat().st_size
     if n_bytes > limit(size):
-        remedy = "write it again without compression, or with fewer empty rows"
+        remedy = "write it again without compression, or without empty rows and columns"
         unfolds = f"{path} has {size} bytes and would unfold to {n_bytes:.3g}"
         raise InputError(f"{unfolds}, which may be a trap: if you trust it, {remedy}")
     check_memory(n_bytes, str(path))

@@ -22,8 +22,9 @@ from ccot.io.mixed import as_text, drop_options
 _RECORD = 1 << 21
 _NESTED = (dict, list)
 _SPACE = re.compile(r"[\s\ufeff]*")
-# Formulas that no program has computed.
-_NOT_COMPUTED = re.compile(rb"(</f>|<f[^>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
+# Rows of a sheet, and formulas that no program has computed.
+_SHEET_ROWS = 1 << 20
+_NOT_COMPUTED = re.compile(rb"(</f>|<f[^<>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
 # Steps of SQLite between looks at the clock, its longest text in any case, and how long a database
 # may take: some seconds, and one more for so many bytes.
 _SQLITE_STEPS, _SQLITE_BYTES, _SECONDS, _BYTES_A_SECOND = 1_000_000, 1 << 20, 300, 20_000
@@ -47,7 +48,6 @@ def cell_text(value: Any) -> str:
 
 def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], int, ReadOptions]:
     """Return the rows of a sheet, the bytes of the unpacked file, and what is known of them."""
-    sheet = options.sheet
     check_installed("openpyxl", "Excel files", "tables", ", or save the sheet as CSV")
     import openpyxl
 
@@ -58,14 +58,14 @@ def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], i
         names = [one.title for one in book.worksheets]
         if not names:
             raise InputError(f"{path} has no sheet of cells: save the table as CSV")
-        chosen = sheet if sheet is not None else names[0]
+        chosen = names[0] if options.sheet is None else options.sheet
         if chosen not in names:
             raise InputError(f"--sheet {chosen} is no sheet: sheets are {_listed(names)}")
         found = book[chosen]
         _check_formulas(path, found)
         found.reset_dimensions()
     notes = ()
-    if sheet is None and len(names) > 1:
+    if options.sheet is None and len(names) > 1:
         notes = (f"sheet {chosen!r} is read, not {_listed(names, chosen)}: pass --sheet NAME",)
     options = replace(options, source=f"Excel, sheet {chosen!r}", notes=notes)
     return _sheet_cells(path, found), size, options
@@ -81,7 +81,9 @@ def _check_formulas(path: Path, sheet: Any) -> None:
 
 def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
     with damage_explained(path, "Excel"):
-        for values in sheet.iter_rows(values_only=True):
+        for number, values in enumerate(sheet.iter_rows(values_only=True)):
+            if number == _SHEET_ROWS:
+                raise ValueError("it has rows beyond the last one of a sheet")
             row = list(map(cell_text, values))
             while row and not row[-1]:
                 row.pop()
@@ -115,13 +117,14 @@ def json_rows(
 
 def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder(object_pairs_hook=_record)
-    buffer, place, number, ends_at = "", 0, 0, ""
+    buffer, place, more, number, ends_at = "", 0, "more", 0, ""
     while True:
-        if len(buffer) - place < _RECORD:
-            buffer, place = buffer[place:] + text.read(_RECORD), 0
+        if more and len(buffer) - place < _RECORD:
+            more = text.read(_RECORD)
+            buffer, place = buffer[place:] + more, 0
         place = _SPACE.match(buffer, place).end()  # type: ignore[union-attr]
         if place == len(buffer):
-            if buffer and place:  # blanks alone
+            if more:  # blanks alone
                 continue
             if ends_at == "]" or not number:
                 raise InputError(f"{name} ends before its records do: write it again")
@@ -172,14 +175,15 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
     # SQLite writes files beside a database that others may change, unless told that none does.
     changing = any(Path(f"{path}-{kind}").exists() for kind in ("wal", "journal"))
     address = f"{path.absolute().as_uri()}?mode=ro" + ("" if changing else "&immutable=1")
-    with damage_explained(path, "SQLite"), closing(sqlite3.connect(address, uri=True)) as base:
+    # Of some damaged files SQLite says that memory is lacking, having taken none.
+    explained = damage_explained(path, "SQLite", InputError)
+    with explained, closing(sqlite3.connect(address, uri=True)) as base:
         base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _SQLITE_BYTES))
         base.set_progress_handler(lambda: time.monotonic() > deadline, _SQLITE_STEPS)
         base.execute("PRAGMA trusted_schema = OFF")
         chosen = _chosen_table(base, path, options.table).replace('"', '""')
         rows = base.execute(f'SELECT * FROM "{chosen}"')
-        names = [column[0] for column in rows.description]
-        yield names
+        yield (names := [column[0] for column in rows.description])
         kept = [name not in options.drop for name in names]
         for row in rows:
             for name, value, is_kept in zip(names, row, kept, strict=True):
@@ -192,10 +196,7 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
 def _chosen_table(base: sqlite3.Connection, path: Path, asked: str | None) -> str:
     """Return the table to read: views and virtual tables run code of the file, and are not."""
     asked_for = "type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-    try:
-        found = base.execute(f"SELECT name FROM sqlite_master WHERE {asked_for} ORDER BY rowid")
-    except MemoryError as error:  # what SQLite says of some damaged headers, having taken none
-        raise ValueError("its header is damaged") from error
+    found = base.execute(f"SELECT name FROM sqlite_master WHERE {asked_for} ORDER BY rowid")
     names = [name for (name,) in found]
     if asked is None and len(names) == 1:
         return names[0]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Body, Query
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 _MAX_RATINGS, _MAX_LIST, _MAX_NAME = 5000, 100, 500
 
@@ -117,10 +117,12 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 def _as_name(value: Any) -> Any:
     """Take 17 for "17": identifiers are often numbers."""
-    return str(value) if type(value) is int else value
+    return str(_whole(value)) if type(_whole(value)) is int else value
 
 
-Name = Annotated[str, Field(min_length=1, max_length=_MAX_NAME), BeforeValidator(_as_name)]
+Key = Annotated[str, Field(min_length=1, max_length=_MAX_NAME)]
+_DESCRIBED = [{"type": "string", "minLength": 1, "maxLength": _MAX_NAME}, {"type": "integer"}]
+Name = Annotated[Key, BeforeValidator(_as_name), WithJsonSchema({"anyOf": _DESCRIBED})]
 # Of what is searched for: the part of a name.
 Part = Annotated[str, Query(max_length=80)]
 
@@ -134,10 +136,8 @@ class OfUser(Message):
 def request_types(low: float, high: float, user: str, item: str) -> tuple[Any, Any, Any]:
     """Return types of the bodies of label, recommend and explain; user and item are examples."""
     Rating = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False)]
-    Rated = Annotated[
-        dict[Name, Rating],
-        Field(max_length=_MAX_RATINGS, description="Items by name, and their ratings"),
-    ]
+    described = Field(max_length=_MAX_RATINGS, description="Items by name, and their ratings")
+    Rated = Annotated[dict[Key, Rating], described]
     Count = Annotated[int, Field(ge=1, le=_MAX_LIST), BeforeValidator(_whole)]
 
     class OfVisitor(Message):
