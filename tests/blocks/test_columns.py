@@ -42,6 +42,15 @@ RNG = np.random.default_rng(0)
         (words(*[f"it was said that {i} is so" for i in range(30)]), "text"),
         (words(*"abcabca"), "category"),
         (words("NA", "?", None), "constant"),
+        # Digits that are names.
+        (words("01234", "02139", "94110", "01234"), "category"),
+        (words("007", "012", "007", "?"), "yes/no"),
+        (words(*[f"{i:05d}" for i in range(30)]), "identifier"),
+        (words(*[f"{i % 50:05d}" for i in range(80)]), "identifier"),
+        (words(*[f"+1555{i:07d}" for i in range(30)]), "identifier"),
+        (words(*[f"41111111111{i:05d}" for i in range(30)]), "identifier"),
+        # Digits that are numbers, though they begin with zeros.
+        (words("007.5", "012", "-3"), "number"),
     ],
 )
 def test_kinds_are_recognised(values, kind):
@@ -83,6 +92,15 @@ def test_levels_are_found_again_however_they_are_written():
     assert read_levels(words("1.0", "2.50", None), numbers).tolist() == [0, 1, -1]
     letters = ColumnKind("x", "category", "", ("a", "b"))
     assert read_levels(words(" a", "b ", "NA", "c"), letters).tolist() == [0, 1, -1, -2]
+
+
+def test_codes_keep_their_zeros_and_are_found_again_without_them():
+    cells = words("01234", "94110", "01234", None)
+    kind = kind_of(cells)
+    assert (kind.levels, kind.reason) == (("01234", "94110"), "codes: leading zeros")
+    assert read_levels(cells, kind).tolist() == [0, 1, 0, -1]
+    assert read_levels(np.array([1234.0, 94110.0, np.nan, 7]), kind).tolist() == [0, 1, -1, -2]
+    assert recognise(Table({"x": cells}), {"x": "number"})[0].kind == "number"
 
 
 def test_dates_are_days_and_ordered_levels_ranks():

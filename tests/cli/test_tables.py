@@ -212,3 +212,30 @@ def test_a_list_of_cells_is_told_from_a_table(ccot, tmp_path):
         "\n".join(["sex,town,age", *(f"{'mf'[i % 2]},{'abc'[i % 3]},{i % 40}" for i in range(90))])
     )
     assert "--long" not in ccot("fit", "few.csv", "--no-report").stderr
+
+
+def test_zip_codes_are_categories_unless_told_otherwise(ccot, tmp_path):
+    codes = ["01234", "02139", "94110"]
+    body = (f"{codes[i % 3]},{RNG.normal(5 * (i % 3)):.2f},{RNG.normal():.2f}" for i in range(60))
+    (tmp_path / "a.csv").write_text("\n".join(["zip,x,y", *body]) + "\n")
+    said = ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out").stdout
+    assert "digits with leading zeros taken for names (zip)" in said
+    assert "zip = 01234 100 %" in said
+    said = ccot("fit", tmp_path / "a.csv", "--dry-run", "--kind", "zip=number").stdout
+    assert "60 x 3" in said
+    numbers = ("--kind", "zip=number", "--no-report", "--out", tmp_path / "out")
+    assert "leading zeros" not in ccot("fit", tmp_path / "a.csv", *numbers).stdout
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("word", ["", ",k"])
+def test_files_of_any_finite_scale_have_the_same_clusters(ccot, tmp_path, word):
+    X = np.repeat([[1.0, 2.0, 3.0], [3.0, 2.5, 1.0]], 15, axis=0) + 0.1 * RNG.normal(size=(30, 3))
+    found = []
+    for scale in (1.0, 1e200, 1e-200):
+        body = (",".join(map(repr, row)) + word for row in (X * scale).tolist())
+        (tmp_path / "a.csv").write_text("\n".join([f"a,b,c{word}", *body]) + "\n")
+        ccot("fit", tmp_path / "a.csv", "--out", tmp_path / "out")
+        found.append([row["cluster"] for row in rows_of(tmp_path / "out" / "row_labels.csv")])
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0])) == 2

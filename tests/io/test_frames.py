@@ -55,6 +55,16 @@ def test_dtypes_of_frames_are_believed(make):
     assert {values.dtype.kind for values in table.columns.values()} <= set("fOM")
 
 
+@pytest.mark.parametrize("library", [pd, pl])
+def test_whole_numbers_beyond_float64_are_names(library):
+    ids = [2**60 + 1, 2**60 + 3]
+    table = table_from_frame(library.DataFrame({"id": ids, "n": [2**50, 1]}))
+    assert table.columns["id"].tolist() == list(map(str, ids))
+    assert table.columns["n"].tolist() == [2.0**50, 1.0]
+    mixed = table_from_frame(pd.DataFrame({"id": pd.Series([*ids, None], dtype=object)}))
+    assert mixed.columns["id"].tolist() == [*map(str, ids), None]
+
+
 @pytest.mark.filterwarnings("error")
 def test_times_with_a_zone_are_those_of_greenwich():
     zone = table_from_frame(pandas_frame()).columns["zone"]

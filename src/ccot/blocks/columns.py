@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ccot.io.cells import find_formats, is_gap, read_numbers
+from ccot.io.cells import are_codes, find_formats, is_gap, read_numbers
 from ccot.io.layout import is_number
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
@@ -184,6 +184,8 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     counts = _count(values)
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
+    if are_codes(counts):
+        return _of_codes(name, counts)
     formats = find_formats(counts)
     if not formats or (len(counts) == 2 and formats[0].startswith("in ")):
         return _of_words(name, counts)
@@ -203,6 +205,24 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     return replace(found, reason=f"{found.reason}, with {mark}")
 
 
+def _of_codes(name: str, counts: Counter[str]) -> ColumnKind:
+    """Return the kind of a column of digits that are no numbers."""
+    has_zeros = any(cell.startswith("0") for cell in counts)
+    reason = "codes: leading zeros" if has_zeros else "codes: too many digits for numbers"
+    if _are_names(counts) or _are_too_many(counts):
+        return ColumnKind(name, "identifier", reason)
+    kind = "yes/no" if len(counts) == 2 else "category"
+    return ColumnKind(name, kind, reason, tuple(sorted(counts)))
+
+
+def _are_names(counts: Counter[str]) -> bool:
+    return len(counts) == sum(counts.values()) >= _MIN_NAMES
+
+
+def _are_too_many(counts: Counter[str]) -> bool:
+    return len(counts) > max(_MAX_LEVELS, _LEVEL_SHARE * sum(counts.values()))
+
+
 def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
     n_cells, levels = sum(counts.values()), tuple(sorted(counts))
     if len(counts) == 2:
@@ -214,9 +234,9 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
     spaces = sum(cell.count(" ") * times for cell, times in counts.items()) / n_cells
     if spaces >= _TEXT_SPACES and len(counts) > 0.5 * n_cells:
         return ColumnKind(name, "text", "sentences, hardly one twice")
-    if len(counts) == n_cells and n_cells >= _MIN_NAMES:
+    if _are_names(counts):
         return ColumnKind(name, "identifier", "words, each one once")
-    if len(counts) > max(_MAX_LEVELS, _LEVEL_SHARE * n_cells):
+    if _are_too_many(counts):
         return ColumnKind(name, "text", f"{len(counts)} different words in {n_cells} cells")
     return ColumnKind(name, "category", f"{len(counts)} words", levels)
 
@@ -272,6 +292,7 @@ def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
         spread = np.sqrt(np.nanvar(levels, axis=0).sum())
         return np.nan_to_num(levels / max(spread, 1e-300))
     number = read_column(values, kind)
+    number = number / max(float(np.nanmax(np.abs(number))), 1e-300)
     number = (number - np.nanmean(number)) / max(float(np.nanstd(number)), 1e-300)
     return np.nan_to_num(number)[:, None]
 
@@ -322,7 +343,10 @@ def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     index = {level: position for position, level in enumerate(kind.levels)}
     # What is written true and false in one file is a type of its own in another.
     index |= {_TRUTH[level.lower()]: i for level, i in index.items() if level.lower() in _TRUTH}
+    # A file without them has lost the zeros that lead a code.
+    index = {level.lstrip("0") or "0": i for level, i in index.items()} | index
     are_plain = "plain" in find_formats(kind.levels) and all(map(is_number, kind.levels))
+    are_plain = are_plain and not are_codes(kind.levels)
     if values.dtype.kind == "O" and are_plain:
         values = read_numbers(values, kind.format)
     if values.dtype.kind == "f":

@@ -10,6 +10,8 @@ import numpy as np
 from ccot.io.matrix import Table
 
 LIBRARIES = ("pandas", "polars")
+# Whole numbers above this are names: float64 has no room for all of their digits.
+_EXACT = 2**53
 
 
 def row_names(X: Any) -> np.ndarray | None:
@@ -63,6 +65,8 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
         return days, "number", ()
     if name.startswith(_NUMERIC):
         kind = "yes/no" if name.startswith("bool") else ""
+        if "int" in name and (series.max() or 0) > _EXACT:
+            return _texts(series.to_list()), kind, ()
         if hasattr(series, "isna"):  # pandas: what is missing, in whatever way, is NaN
             return series.to_numpy(dtype=np.float64, na_value=np.nan), kind, ()
         return _numbers(series.to_list()), kind, ()
@@ -82,7 +86,8 @@ def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:
     held = [value for value in values if not is_missing(value)]
     if held and all(isinstance(value, bool | np.bool_) for value in held):
         return _numbers(values), "yes/no", ()
-    if held and all(isinstance(value, int | float | np.number) for value in held):
+    is_exact = not any(isinstance(value, int) and value > _EXACT for value in held)
+    if held and is_exact and all(isinstance(value, int | float | np.number) for value in held):
         return _numbers(values), "", ()
     if held and all(isinstance(value, date) for value in held):
         gaps = [None if is_missing(value) else value for value in values]

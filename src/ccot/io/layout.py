@@ -14,6 +14,7 @@ from textwrap import shorten
 import numpy as np
 
 from ccot.io.cells import MISSING_NUMBER as MISSING
+from ccot.io.cells import hold_code
 from ccot.io.matrix import InputError, column_title
 
 Column = str | int
@@ -374,11 +375,15 @@ def parse(cell: str, decimal: str) -> float:
     return float(text if decimal == "." else text.replace(decimal, "."))
 
 
-def append_numbers(values: array[float], cells: Sequence[str], decimal: str) -> bool:
-    """Add numbers to an array, or tell that some cell is none."""
+def append_numbers(
+    values: array[float], cells: Sequence[str], decimal: str, *, tables: bool = False
+) -> bool:
+    """Add numbers to an array, or tell that some cell is none, or, in tables, may be a code."""
     before = len(values)
+    parts = [cells[first : first + _JOINED] for first in range(0, len(cells), _JOINED)]
+    if tables and any(map(hold_code, parts)):
+        return False
     # Python reads 1_000 as a thousand; tables do not.
-    parts = (cells[first : first + _JOINED] for first in range(0, len(cells), _JOINED))
     if decimal == "." and not any("_" in "".join(part) for part in parts):
         try:
             values.extend(map(float, cells))
