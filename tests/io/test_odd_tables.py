@@ -192,6 +192,9 @@ READ = {
         {"a": ["1"] * 3000 + ["x7"] * 3000 + ["1"], "b": [2] * 3000 + [3] * 3001},
         r"column 'a' holds words from line 3002 on \('x7'\).* before are words as well",
     ),
+    "money first": (
+        text("price,x\n$5,1\n$7,2\n"), {}, None, {"price": ["$5", "$7"], "x": [1, 2]}, "",
+    ),
     "leading zeros": (
         text("zip,a,x\n94110,007,1\n01234,12,2\n02139,0,3\n"), {}, None,
         {"zip": ["94110", "01234", "02139"], "a": ["007", "12", "0"], "x": [1, 2, 3]}, "",

@@ -26,8 +26,8 @@ _CODE_LEVELS, _CODE_RANGE = 10, 20
 _COUNT_MEAN, _COUNT_LOW, _COUNT_DISPERSION = 30.0, 1 / 3, 3.0
 # Words that are all different name the rows; this many are needed to tell.
 _MIN_NAMES = 11
-# More levels than this, and than this share of the rows, are too many for a category.
-_MAX_LEVELS, _LEVEL_SHARE = 20, 0.3
+# More levels than this, and than this share of the rows, are too many for a category; so many are.
+_MAX_LEVELS, _LEVEL_SHARE, _MOST_LEVELS = 20, 0.3, 200
 _TEXT_SPACES = 3
 _COMPONENTS = 5
 # Rows that the regressions on codes look at.
@@ -54,6 +54,11 @@ _CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) f
     "monday tuesday wednesday thursday friday saturday sunday",
 ))  # fmt: skip
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
+# Ends of the names of columns whose whole numbers are names: id, storeID, postal_code, cowcode2.
+_NAMED_CODE = re.compile(
+    r"(?:(?:^|[^A-Za-z])(?i:id|ids|uid|key|zip|phone|fips|geoid|isbn|sku)|[a-z](?:ID|Id|Key)"
+    r"|(?i:identifier|code|idnum))[\d\W_]*$"
+)
 _DATES, _ISO = ("time", "%"), "%Y-%m-%d"  # how formats of dates begin, and that of typed ones
 
 
@@ -166,8 +171,11 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
     if not (distinct == np.round(distinct)).all():
         return ColumnKind(name, "number", "numbers", (), format)
     width, is_each_once = distinct[-1] - distinct[0], len(distinct) == len(held)
-    if is_each_once and width == len(held) - 1 and len(held) >= _MIN_NAMES:
+    is_even = width == len(held) - 1 or (np.ptp(np.diff(distinct)) == 0 and _are_in_order(held))
+    if is_each_once and is_even and len(held) >= _MIN_NAMES:
         return ColumnKind(name, "identifier", "it counts the rows")
+    if _NAMED_CODE.search(name) and format == "plain":
+        return _of_codes(name, _count(held), "codes: its name says so")
     if len(distinct) <= _CODE_LEVELS and width < _CODE_RANGE:
         return ColumnKind(name, "code", "a few whole numbers", levels, format)
     mean = float(held.mean())
@@ -180,12 +188,15 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
 def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     """Return the kind of a column of words, or of numbers written as words."""
     if values.dtype.kind == "M":
-        return ColumnKind(name, "date", "dates", format=_ISO)
+        days = read_column(values, ColumnKind(name, "date", ""))
+        return _of_dates(name, days, "dates", _ISO)
     counts = _count(values)
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
     if are_codes(counts):
-        return _of_codes(name, counts)
+        has_zeros = any(cell.startswith("0") for cell in counts)
+        reason = "codes: leading zeros" if has_zeros else "codes: too many digits for numbers"
+        return _of_codes(name, counts, reason)
     formats = find_formats(counts)
     if not formats or (len(counts) == 2 and formats[0].startswith("in ")):
         return _of_words(name, counts)
@@ -196,7 +207,8 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
         return ColumnKind(name, "money", "numbers with a currency", (), first)
     if first.startswith(_DATES):
         doubt = f", though {formats[1]} reads them too" if len(formats) > 1 else ""
-        return ColumnKind(name, "date", f"dates or times ({first}{doubt})", (), first)
+        reason = f"dates or times ({first}{doubt})"
+        return _of_dates(name, read_numbers(values, first), reason, first)
     found = _of_numbers(name, read_numbers(values, first), first)
     if first == "plain":
         return found
@@ -205,14 +217,24 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     return replace(found, reason=f"{found.reason}, with {mark}")
 
 
-def _of_codes(name: str, counts: Counter[str]) -> ColumnKind:
+def _of_dates(name: str, days: np.ndarray, reason: str, format: str) -> ColumnKind:
+    """Return the kind of a column of dates: those that count the rows of a series are names."""
+    if len(days) >= _MIN_NAMES and np.isfinite(days).all() and _are_in_order(days):
+        return ColumnKind(name, "identifier", "dates in order, each one once")
+    return ColumnKind(name, "date", reason, format=format)
+
+
+def _are_in_order(values: np.ndarray) -> bool:
+    steps = np.diff(values)
+    return bool((steps > 0).all() or (steps < 0).all())
+
+
+def _of_codes(name: str, counts: Counter[str], reason: str) -> ColumnKind:
     """Return the kind of a column of digits that are no numbers."""
-    has_zeros = any(cell.startswith("0") for cell in counts)
-    reason = "codes: leading zeros" if has_zeros else "codes: too many digits for numbers"
     if _are_names(counts) or _are_too_many(counts):
         return ColumnKind(name, "identifier", reason)
     kind = "yes/no" if len(counts) == 2 else "category"
-    return ColumnKind(name, kind, reason, tuple(sorted(counts)))
+    return ColumnKind(name, kind, reason, _sorted_levels(counts))
 
 
 def _are_names(counts: Counter[str]) -> bool:
@@ -220,7 +242,7 @@ def _are_names(counts: Counter[str]) -> bool:
 
 
 def _are_too_many(counts: Counter[str]) -> bool:
-    return len(counts) > max(_MAX_LEVELS, _LEVEL_SHARE * sum(counts.values()))
+    return len(counts) > max(_MAX_LEVELS, min(_LEVEL_SHARE * sum(counts.values()), _MOST_LEVELS))
 
 
 def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
@@ -304,6 +326,8 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
     target = (left * singular)[observed, :_COMPONENTS]
     level = np.unique(code[observed], return_inverse=True)[1]
     free = np.eye(level.max() + 1)[level]
+    if 2 * free.shape[1] > len(level):
+        return False  # too few rows to tell
     line = np.column_stack([np.ones(len(level)), code[observed]])
     lost = [((target - design @ np.linalg.lstsq(design, target, rcond=None)[0]) ** 2).sum(axis=0)
             for design in (line, free)]  # fmt: skip

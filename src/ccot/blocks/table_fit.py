@@ -235,7 +235,10 @@ def _families(preparation: TablePreparation) -> tuple[str, str]:
     names = {"gaussian": "numbers", "poisson": "counts", "multinomial": "categories"}
     families = [column.family for column in preparation.columns]
     used = [key for key in names if key in families]
-    counts = ", ".join(f"{families.count(key)} columns of {names[key]} ({key})" for key in used)
+    counts = ", ".join(
+        f"{(n := families.count(key))} column{'s' * (n > 1)} of {names[key]} ({key})"
+        for key in used
+    )
     return used[0] if len(used) == 1 else "mixed", counts
 
 

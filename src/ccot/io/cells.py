@@ -26,7 +26,9 @@ _UNIT = re.compile(r"(?<=[\d ])([^\W\d_]{1,6}|°[CF]?)$")
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
 _DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y", "%d %B %Y",
           "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
-          "%d.%m.%Y %H:%M", "%d. %b %Y", "%d. %B %Y")  # fmt: skip
+          "%d.%m.%Y %H:%M", "%d. %b %Y", "%d. %B %Y", "%b %d %Y", "%B %d %Y", "%b %Y", "%B %Y",
+          "%Y-%m", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%m/%d/%y",
+          "%d/%m/%y", "%d-%b-%y")  # fmt: skip
 
 
 def is_gap(cell: str | None, among_numbers: bool = False) -> bool:

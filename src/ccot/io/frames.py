@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ccot.io.layout import names_rows
 from ccot.io.matrix import Table
 
 LIBRARIES = ("pandas", "polars")
@@ -50,6 +51,8 @@ def table_from_frame(frame: Any) -> Table:
         kinds |= {name: kind} if kind else {}
         levels |= {name: order} if order else {}
     names = row_names(frame)
+    if names is None and (first := next(iter(columns.items()), None)) and names_rows(*first):
+        kinds.setdefault(first[0], "identifier")
     return Table(columns, None if names is None else names.tolist(), (), kinds, levels)
 
 

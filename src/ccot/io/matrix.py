@@ -188,15 +188,16 @@ def _float64(values: Any) -> Any:
     return matrix
 
 
-def check_values(values: np.ndarray) -> None:
-    """Refuse numbers that are infinite."""
+def check_values(values: np.ndarray, name: str | None = None) -> None:
+    """Refuse numbers that are infinite; the message says in which column, if that has a name."""
     if not values.size:
         return
     # fmax and fmin look past NaN without a copy of the matrix.
     if any(np.isinf(one.reduce(values, axis=None)) for one in (np.fmax, np.fmin)):
         remedy = "replace them, or leave the cells empty where they are unknown"
+        where = "" if name is None else f" of column {name[:40]!r}"
         raise InputError(
-            f"some values are infinite or too large for a computer's numbers: {remedy}"
+            f"some values{where} are infinite or too large for a computer's numbers: {remedy}"
         )
 
 

@@ -198,8 +198,9 @@ def settle(
         values, names = {title: np.array(list(cells), dtype=object), **values}, None
         layout = replace(layout, index=None)
     numbers = [column for column in values.values() if column.dtype.kind == "f"]
-    for column in numbers:
-        check_values(column)
+    for name, column in values.items():
+        if column.dtype.kind == "f":
+            check_values(column, name)
     if len(numbers) < len(values):
         return Table(values, names, (layout.describe(), *notes))
     matrix = np.column_stack(numbers) if values else np.empty((0, 0))
