@@ -219,12 +219,12 @@ def test_zip_codes_are_categories_unless_told_otherwise(ccot, tmp_path):
     body = (f"{codes[i % 3]},{RNG.normal(5 * (i % 3)):.2f},{RNG.normal():.2f}" for i in range(60))
     (tmp_path / "a.csv").write_text("\n".join(["zip,x,y", *body]) + "\n")
     said = ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out").stdout
-    assert "digits with leading zeros taken for names (zip)" in said
+    assert "codes of digits taken for names (zip)" in said
     assert "zip = 01234 100 %" in said
     said = ccot("fit", tmp_path / "a.csv", "--dry-run", "--kind", "zip=number").stdout
     assert "60 x 3" in said
     numbers = ("--kind", "zip=number", "--no-report", "--out", tmp_path / "out")
-    assert "leading zeros" not in ccot("fit", tmp_path / "a.csv", *numbers).stdout
+    assert "taken for names" not in ccot("fit", tmp_path / "a.csv", *numbers).stdout
 
 
 @pytest.mark.filterwarnings("error")
@@ -261,6 +261,8 @@ def test_a_data_frame_has_the_clusters_of_the_file(ccot, tmp_path, first, word):
     ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out")
     found = [int(row["cluster"]) for row in rows_of(tmp_path / "out" / "row_labels.csv")]
     read = pd.read_csv(tmp_path / "a.csv")
+    if first == "day":
+        read["day"] = pd.to_datetime(read["day"])
     model = TransportCoclustering(random_state=0).fit(read)
     assert model.row_labels_.tolist() == found
     assert model.predict(read).tolist() == found

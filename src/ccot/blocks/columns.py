@@ -92,7 +92,9 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
             raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
     kinds, codes = [], []
     for name, values in table.columns.items():
-        given = asked.get(name) or table.kinds.get(name)
+        # That dates are dates does not tell whether they name the rows.
+        known = table.kinds.get(name)
+        given = asked.get(name) or (None if known == "date" else known)
         if given is None:
             guess = _of_numbers if values.dtype.kind == "f" else _of_cells
             kind = guess(name, values)

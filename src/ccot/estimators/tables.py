@@ -117,9 +117,9 @@ def numbers_beside_names(table: Table, column_kinds: dict[str, str] | None) -> T
     if table.kinds.get(first) != "identifier" or first in (column_kinds or {}):
         return None
     names = table.columns[first]
-    cells = map(number_text, names) if names.dtype.kind == "f" else names
+    cells = [number_text(one) if names.dtype.kind == "f" else one for one in names.tolist()]
     numbers = {name: one for name, one in table.columns.items() if name != first}
-    rest = replace(table, columns=numbers, row_names=["" if c is None else c for c in cells])
+    rest = replace(table, columns=numbers, row_names=["" if c is None else str(c) for c in cells])
     return None if rest.words() or len(numbers) < 2 else rest
 
 

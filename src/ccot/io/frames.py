@@ -51,8 +51,9 @@ def table_from_frame(frame: Any) -> Table:
         kinds |= {name: kind} if kind else {}
         levels |= {name: order} if order else {}
     names = row_names(frame)
-    if names is None and (first := next(iter(columns.items()), None)) and names_rows(*first):
-        kinds.setdefault(first[0], "identifier")
+    first = next(iter(columns.items()), None)
+    if names is None and first and kinds.get(first[0], "date") == "date" and names_rows(*first):
+        kinds[first[0]] = "identifier"
     return Table(columns, None if names is None else names.tolist(), (), kinds, levels)
 
 
