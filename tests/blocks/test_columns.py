@@ -55,6 +55,7 @@ RNG = np.random.default_rng(0)
         (words(*[f"1980-01-{1 + i * 7 % 25:02d}" for i in range(24)]), "date"),
         (np.arange(1900.0, 2020.0, 5), "identifier"),
         (np.arange(1900.0, 2020.0, 5)[RNG.permutation(24)], "number"),
+        (RNG.permutation(86) + 1.0, "number"),  # ranks
         (words("Jan 1 2000", "Feb 12 2001", "Jan 1 2000"), "date"),
         # Hundreds of words, or a few in three rows, make no category.
         (words(*[f"w{i % 300}" for i in range(3000)]), "text"),

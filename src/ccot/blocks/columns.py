@@ -172,13 +172,12 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
         return ColumnKind(name, "yes/no", "two values", levels, format)
     if not (distinct == np.round(distinct)).all():
         return ColumnKind(name, "number", "numbers", (), format)
-    width, is_each_once = distinct[-1] - distinct[0], len(distinct) == len(held)
-    is_even = width == len(held) - 1 or (np.ptp(np.diff(distinct)) == 0 and _are_in_order(held))
-    if is_each_once and is_even and len(held) >= _MIN_NAMES:
+    # Ranks are in no order.
+    if len(held) >= _MIN_NAMES and _are_in_order(held) and np.ptp(np.diff(held)) == 0:
         return ColumnKind(name, "identifier", "it counts the rows")
     if _NAMED_CODE.search(name) and format == "plain":
         return _of_codes(name, _count(held), "codes: its name says so")
-    if len(distinct) <= _CODE_LEVELS and width < _CODE_RANGE:
+    if len(distinct) <= _CODE_LEVELS and distinct[-1] - distinct[0] < _CODE_RANGE:
         return ColumnKind(name, "code", "a few whole numbers", levels, format)
     mean = float(held.mean())
     is_small = distinct[0] >= 0 and mean <= _COUNT_MEAN and distinct[0] <= _COUNT_LOW * mean
