@@ -61,6 +61,8 @@ def test_whole_numbers_beyond_float64_are_names(library):
     table = table_from_frame(library.DataFrame({"id": ids, "n": [2**50, 1]}))
     assert table.columns["id"].tolist() == list(map(str, ids))
     assert table.columns["n"].tolist() == [2.0**50, 1.0]
+    empty = table_from_frame(pd.DataFrame({"n": pd.array([None, None], dtype="Int64")}))
+    assert np.isnan(empty.columns["n"]).all()
     mixed = table_from_frame(pd.DataFrame({"id": pd.Series([*ids, None], dtype=object)}))
     assert mixed.columns["id"].tolist() == [*map(str, ids), None]
 

@@ -232,18 +232,14 @@ def _are_in_order(values: np.ndarray) -> bool:
 
 def _of_codes(name: str, counts: Counter[str], reason: str) -> ColumnKind:
     """Return the kind of a column of digits that are no numbers."""
-    if _are_names(counts) or _are_too_many(counts):
+    if len(counts) > _most_levels(counts) or len(counts) == sum(counts.values()) >= _MIN_NAMES:
         return ColumnKind(name, "identifier", reason)
     kind = "yes/no" if len(counts) == 2 else "category"
     return ColumnKind(name, kind, reason, _sorted_levels(counts))
 
 
-def _are_names(counts: Counter[str]) -> bool:
-    return len(counts) == sum(counts.values()) >= _MIN_NAMES
-
-
-def _are_too_many(counts: Counter[str]) -> bool:
-    return len(counts) > max(_MAX_LEVELS, min(_LEVEL_SHARE * sum(counts.values()), _MOST_LEVELS))
+def _most_levels(counts: Counter[str]) -> float:
+    return max(_MAX_LEVELS, min(_LEVEL_SHARE * sum(counts.values()), _MOST_LEVELS))
 
 
 def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
@@ -257,9 +253,9 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
     spaces = sum(cell.count(" ") * times for cell, times in counts.items()) / n_cells
     if spaces >= _TEXT_SPACES and len(counts) > 0.5 * n_cells:
         return ColumnKind(name, "text", "sentences, hardly one twice")
-    if _are_names(counts):
+    if len(counts) == n_cells >= _MIN_NAMES:
         return ColumnKind(name, "identifier", "words, each one once")
-    if _are_too_many(counts):
+    if len(counts) > _most_levels(counts):
         return ColumnKind(name, "text", f"{len(counts)} different words in {n_cells} cells")
     return ColumnKind(name, "category", f"{len(counts)} words", levels)
 

@@ -69,7 +69,8 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
         return days, "number", ()
     if name.startswith(_NUMERIC):
         kind = "yes/no" if name.startswith("bool") else ""
-        if "int" in name and (series.max() or 0) > _EXACT:
+        largest = series.max() if "int" in name else 0
+        if isinstance(largest, int | np.integer) and largest > _EXACT:
             return _texts(series.to_list()), kind, ()
         if hasattr(series, "isna"):  # pandas: what is missing, in whatever way, is NaN
             return series.to_numpy(dtype=np.float64, na_value=np.nan), kind, ()

@@ -230,10 +230,10 @@ def _are_numbers(cells: Sequence[str], decimal: str) -> bool:
 
 def names_rows(name: str, values: np.ndarray) -> bool:
     """Tell whether a first column names rows: no numbers, or called like names, once each."""
-    cells, is_named = values.tolist(), name.lower() in _INDEX_NAMES or values.dtype.kind == "M"
+    is_named = name.lower() in _INDEX_NAMES or values.dtype.kind == "M"
     if values.dtype.kind == "O":
-        is_named |= not _are_numbers([cell or "" for cell in cells[:50]], ".")
-    return is_named and len(set(cells)) == len(cells)
+        is_named |= not _are_numbers([cell or "" for cell in values[:50]], ".")
+    return is_named and len(set(values.tolist())) == len(values)
 
 
 def place_columns(index: int | None, header: Header, width: int, options: ReadOptions) -> Layout:

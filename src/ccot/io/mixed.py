@@ -197,13 +197,12 @@ def settle(
         title, cells = layout.title(layout.index), (name.strip() or None for name in names)
         values, names = {title: np.array(list(cells), dtype=object), **values}, None
         layout = replace(layout, index=None)
-    numbers = [column for column in values.values() if column.dtype.kind == "f"]
-    for name, column in values.items():
-        if column.dtype.kind == "f":
-            check_values(column, name)
+    numbers = {name: one for name, one in values.items() if one.dtype.kind == "f"}
+    for name, column in numbers.items():
+        check_values(column, name)
     if len(numbers) < len(values):
         return Table(values, names, (layout.describe(), *notes))
-    matrix = np.column_stack(numbers) if values else np.empty((0, 0))
+    matrix = np.column_stack(list(numbers.values())) if values else np.empty((0, 0))
     return named_matrix(matrix, names, layout.column_names, layout.describe(), notes)
 
 
