@@ -231,7 +231,8 @@ def _cross(true: ArrayLike, pred: ArrayLike, side: str = "") -> sp.csr_array:
             f"{side}true and {side}pred must label the same points, "
             f"but have lengths {n_true} and {n_pred}"
         )
-    return sp.csr_array((np.ones(n_true, dtype=np.int64), codes))
+    # By way of coordinates: SciPy before 1.15 keeps the same pair twice otherwise.
+    return sp.coo_array((np.ones(n_true, dtype=np.int64), codes)).tocsr()
 
 
 def _counts(table: sp.csr_array) -> tuple[NDArray[np.int64], ...]:

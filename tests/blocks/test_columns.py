@@ -42,6 +42,25 @@ RNG = np.random.default_rng(0)
         (words(*[f"it was said that {i} is so" for i in range(30)]), "text"),
         (words(*"abcabca"), "category"),
         (words("NA", "?", None), "constant"),
+        # Digits that are names.
+        (words("01234", "02139", "94110", "01234"), "category"),
+        (words("007", "012", "007", "?"), "yes/no"),
+        (words(*[f"{i:05d}" for i in range(30)]), "identifier"),
+        (words(*[f"{i % 50:05d}" for i in range(80)]), "identifier"),
+        (words(*[f"+1555{i:07d}" for i in range(30)]), "identifier"),
+        (words(*[f"41111111111{i:05d}" for i in range(30)]), "identifier"),
+        # Series count their rows by dates or even steps; birthdays and doses do not.
+        (words(*[f"2020-01-{i:02d}" for i in range(1, 25)]), "identifier"),
+        (np.arange("2020-01-01", "2020-02-01", dtype="datetime64[D]"), "identifier"),
+        (words(*[f"1980-01-{1 + i * 7 % 25:02d}" for i in range(24)]), "date"),
+        (np.arange(1900.0, 2020.0, 5), "identifier"),
+        (np.arange(1900.0, 2020.0, 5)[RNG.permutation(24)], "number"),
+        (RNG.permutation(86) + 1.0, "number"),  # ranks
+        (words("Jan 1 2000", "Feb 12 2001", "Jan 1 2000"), "date"),
+        # Hundreds of words, or a few in three rows, make no category.
+        (words(*[f"w{i % 300}" for i in range(3000)]), "text"),
+        # Digits that are numbers, though they begin with zeros.
+        (words("007.5", "012", "-3"), "number"),
     ],
 )
 def test_kinds_are_recognised(values, kind):
@@ -83,6 +102,38 @@ def test_levels_are_found_again_however_they_are_written():
     assert read_levels(words("1.0", "2.50", None), numbers).tolist() == [0, 1, -1]
     letters = ColumnKind("x", "category", "", ("a", "b"))
     assert read_levels(words(" a", "b ", "NA", "c"), letters).tolist() == [0, 1, -1, -2]
+
+
+def test_codes_keep_their_zeros_and_are_found_again_without_them():
+    cells = words("01234", "94110", "01234", None)
+    kind = kind_of(cells)
+    assert (kind.levels, kind.reason) == (("01234", "94110"), "codes: leading zeros")
+    assert read_levels(cells, kind).tolist() == [0, 1, 0, -1]
+    assert read_levels(np.array([1234.0, 94110.0, np.nan, 7]), kind).tolist() == [0, 1, -1, -2]
+    assert recognise(Table({"x": cells}), {"x": "number"})[0].kind == "number"
+
+
+@pytest.mark.parametrize("name", ["ID", "store_id", "storeID", "AreaKey", "cowcode2", "zip"])
+def test_whole_numbers_are_codes_where_the_name_says_so(name):
+    codes = np.array([*RNG.integers(100, 999, 60), 500, 500], dtype=float)
+    (kind,) = recognise(Table({name: codes}))
+    assert (kind.kind, kind.reason) == ("identifier", "codes: its name says so")
+    (kind,) = recognise(Table({name: np.repeat(codes[:15], 10)}))
+    assert kind.kind == "category"
+    assert recognise(Table({name: codes}), {name: "number"})[0].kind == "number"
+    assert recognise(Table({name: codes + 0.5}))[0].kind == "number"
+
+
+@pytest.mark.parametrize("name", ["acid", "paid", "humid", "keyboard", "decoded", "valid_days"])
+def test_other_names_say_nothing(name):
+    (kind,) = recognise(Table({name: RNG.integers(100, 999, 60).astype(float)}))
+    assert kind.kind == "number"
+
+
+def test_few_rows_do_not_make_categories_of_numbers():
+    medals = {"gold": [24, 10, 9], "silver": [13, 15, 12], "bronze": [11, 8, 12.0]}
+    table = Table({name: np.array(values, dtype=float) for name, values in medals.items()})
+    assert {kind.kind for kind in recognise(table)} == {"number"}
 
 
 def test_dates_are_days_and_ordered_levels_ranks():

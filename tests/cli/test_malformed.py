@@ -100,8 +100,8 @@ INPUTS = {
     "asked for duplicates": (
         text("k,a,b\nx,1,2\nx,3,4\n"), ["--index-col", "k"], r"--index-col NAME, or leave it out",
     ),
-    "huge integer": (text("1,2\n3," + "9" * 400 + "\n"), [], "too large"),
-    "large number": (text("1,2\n3,1e200\n"), [], "divide all by"),
+    "huge integer": (text("1,2\n3," + "9" * 400 + ".0\n"), [], "too large"),
+    "number beyond all": (text("1,2\n3,1e400\n"), [], "infinite or too large"),
     "infinity": (text("1,2\n3,inf\n"), [], "infinite"),
     "missing for ccot": (text("1,2\n3,\n5,6\n"), ["--method", "ccot"], "--method transport"),
     "nothing but missing": (text(EMPTY_CELLS), [], "NaN only"),

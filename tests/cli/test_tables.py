@@ -212,3 +212,95 @@ def test_a_list_of_cells_is_told_from_a_table(ccot, tmp_path):
         "\n".join(["sex,town,age", *(f"{'mf'[i % 2]},{'abc'[i % 3]},{i % 40}" for i in range(90))])
     )
     assert "--long" not in ccot("fit", "few.csv", "--no-report").stderr
+
+
+def test_zip_codes_are_categories_unless_told_otherwise(ccot, tmp_path):
+    codes = ["01234", "02139", "94110"]
+    body = (f"{codes[i % 3]},{RNG.normal(5 * (i % 3)):.2f},{RNG.normal():.2f}" for i in range(60))
+    (tmp_path / "a.csv").write_text("\n".join(["zip,x,y", *body]) + "\n")
+    said = ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out").stdout
+    assert "codes of digits taken for names (zip)" in said
+    assert "zip = 01234 100 %" in said
+    said = ccot("fit", tmp_path / "a.csv", "--dry-run", "--kind", "zip=number").stdout
+    assert "60 x 3" in said
+    numbers = ("--kind", "zip=number", "--no-report", "--out", tmp_path / "out")
+    assert "taken for names" not in ccot("fit", tmp_path / "a.csv", *numbers).stdout
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("word", ["", ",k"])
+def test_files_of_any_finite_scale_have_the_same_clusters(ccot, tmp_path, word):
+    X = np.repeat([[1.0, 2.0, 3.0], [3.0, 2.5, 1.0]], 15, axis=0) + 0.1 * RNG.normal(size=(30, 3))
+    found = []
+    for scale in (1.0, 1e200, 1e-200):
+        body = (",".join(map(repr, row)) + word for row in (X * scale).tolist())
+        (tmp_path / "a.csv").write_text("\n".join([f"a,b,c{word}", *body]) + "\n")
+        ccot("fit", tmp_path / "a.csv", "--out", tmp_path / "out")
+        found.append([row["cluster"] for row in rows_of(tmp_path / "out" / "row_labels.csv")])
+    assert found[0] == found[1] == found[2]
+    assert len(set(found[0])) == 2
+
+
+@pytest.mark.parametrize("first", ["name", "day", "id", "price"])
+@pytest.mark.parametrize("word", [False, True])
+def test_a_data_frame_has_the_clusters_of_the_file(ccot, tmp_path, first, word):
+    pd = pytest.importorskip("pandas")
+    kinds, n = np.arange(40) % 2, 40
+    names = {
+        "name": [f"n{i}" for i in range(n)],
+        "day": [f"2020-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(n)],
+        "id": (RNG.permutation(n) * 37 + 5).tolist(),
+        "price": [f"${5 + i}" for i in range(n)],
+    }
+    frame = pd.DataFrame({first: names[first]})
+    for column in "abc":
+        frame[column] = kinds * 3 + RNG.normal(size=n)
+    if word:
+        frame["k"] = [["x", "y"][kind] for kind in kinds]
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out")
+    found = [int(row["cluster"]) for row in rows_of(tmp_path / "out" / "row_labels.csv")]
+    read = pd.read_csv(tmp_path / "a.csv")
+    if first == "day":
+        read["day"] = pd.to_datetime(read["day"])
+    model = TransportCoclustering(random_state=0).fit(read)
+    assert model.row_labels_.tolist() == found
+    assert model.predict(read).tolist() == found
+    assert (
+        TransportCoclustering(random_state=0).fit(tmp_path / "a.csv").row_labels_.tolist() == found
+    )
+    ccot(
+        "predict", tmp_path / "out" / "model.ccot", tmp_path / "a.csv", "--out", tmp_path / "p.csv"
+    )
+    assert [int(row["cluster"]) for row in rows_of(tmp_path / "p.csv")] == found
+
+
+def test_rows_without_a_header_are_rows_when_they_are_placed(ccot, tmp_path):
+    body = [f"{i % 9},{i * 7 % 9},{'ab'[i % 2]}" for i in range(40)]
+    (tmp_path / "a.csv").write_text("\n".join(body) + "\n")
+    ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out")
+    (tmp_path / "part.csv").write_text("1,2,a\n" + "\n".join(body[:5]) + "\n")
+    ccot(
+        "predict",
+        tmp_path / "out" / "model.ccot",
+        tmp_path / "part.csv",
+        "--out",
+        tmp_path / "p.csv",
+    )
+    assert len(rows_of(tmp_path / "p.csv")) == 6
+
+
+def test_a_column_named_as_the_one_of_row_names_is_placed(ccot, tmp_path):
+    body = [f"r{i},{i % 2},{'ab'[i % 2]},{i * 3 % 7}" for i in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["area,area,k,x", *body]) + "\n")
+    ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out")
+    ccot(
+        "predict", tmp_path / "out" / "model.ccot", tmp_path / "a.csv", "--out", tmp_path / "p.csv"
+    )
+    assert len(rows_of(tmp_path / "p.csv")) == 30
+
+
+def test_the_column_of_infinite_values_is_named(ccot, tmp_path):
+    (tmp_path / "a.csv").write_text("l,u,k\n1,2,a\n3,inf,b\n4,5,a\n")
+    outcome = ccot("fit", tmp_path / "a.csv", code=2)
+    assert "some values of column 'u' are infinite" in outcome.stderr

@@ -55,6 +55,18 @@ def test_dtypes_of_frames_are_believed(make):
     assert {values.dtype.kind for values in table.columns.values()} <= set("fOM")
 
 
+@pytest.mark.parametrize("library", [pd, pl])
+def test_whole_numbers_beyond_float64_are_names(library):
+    ids = [2**60 + 1, 2**60 + 3]
+    table = table_from_frame(library.DataFrame({"id": ids, "n": [2**50, 1]}))
+    assert table.columns["id"].tolist() == list(map(str, ids))
+    assert table.columns["n"].tolist() == [2.0**50, 1.0]
+    empty = table_from_frame(pd.DataFrame({"n": pd.array([None, None], dtype="Int64")}))
+    assert np.isnan(empty.columns["n"]).all()
+    mixed = table_from_frame(pd.DataFrame({"id": pd.Series([*ids, None], dtype=object)}))
+    assert mixed.columns["id"].tolist() == [*map(str, ids), None]
+
+
 @pytest.mark.filterwarnings("error")
 def test_times_with_a_zone_are_those_of_greenwich():
     zone = table_from_frame(pandas_frame()).columns["zone"]
@@ -89,7 +101,8 @@ def test_times_and_dates_of_arrow_are_what_they_are():
         }
     )
     table = table_from_frame(frame)
-    assert table.kinds == {"at": "date", "on": "date"}
+    # The first one names the rows: no two of its dates are the same.
+    assert table.kinds == {"at": "identifier", "on": "date"}
     np.testing.assert_array_equal(table.columns["at"], days.to_numpy().astype("datetime64[us]"))
     np.testing.assert_array_equal(table.columns["on"], table.columns["at"])
     for hour in (table.columns["hour"], table_from_frame(pl.DataFrame({"h": hours})).columns["h"]):

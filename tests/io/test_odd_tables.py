@@ -188,9 +188,36 @@ READ = {
         {"a": [*range(40), 9], "b": [*(str(i * 7 % 11) for i in range(40)), "tall"]}, "",
     ),
     "words from far down": (
-        text("a,b\n" + "01,2\n" * 3000 + "x7,3\n" * 3000 + "01,3\n"), {}, None,
+        text("a,b\n" + "1.0,2\n" * 3000 + "x7,3\n" * 3000 + "1,3\n"), {}, None,
         {"a": ["1"] * 3000 + ["x7"] * 3000 + ["1"], "b": [2] * 3000 + [3] * 3001},
-        r"column 'a' holds words from line 3002 on \('x7'\).* without leading zeros",
+        r"column 'a' holds words from line 3002 on \('x7'\).* before are words as well",
+    ),
+    "money first": (
+        text("price,x\n$5,1\n$7,2\n"), {}, None, {"price": ["$5", "$7"], "x": [1, 2]}, "",
+    ),
+    "leading zeros": (
+        text("zip,a,x\n94110,007,1\n01234,12,2\n02139,0,3\n"), {}, None,
+        {"zip": ["94110", "01234", "02139"], "a": ["007", "12", "0"], "x": [1, 2, 3]}, "",
+    ),
+    "leading zeros from far down": (
+        text("zip,x\n" + "94110,2\n" * 3000 + "01234,3\n" + "94110,2\n"), {}, None,
+        {"zip": ["94110"] * 3000 + ["01234", "94110"], "x": [2] * 3000 + [3, 2]}, "",
+    ),
+    "codes, and a few words among them": (
+        text("x,zip\n" + "".join(f"{i},0{i}\n" for i in range(100, 140)) + "9,K1A 0B1\n"), {}, None,
+        {"zip": [*(f"0{i}" for i in range(100, 140)), "K1A 0B1"], "x": [*range(100, 140), 9]}, "",
+    ),
+    "numbers with leading zeros and decimals": (
+        text("a,b\n" + "".join(f"{i:05.1f},{i:03d}\n" for i in range(40)) + "1.5,-1\n"), {}, None,
+        {"a": [*map(float, range(40)), 1.5], "b": [*range(40), -1]}, "",
+    ),
+    "more digits than a number has": (
+        text("card,x\n4111111111111111,1\n4111111111111112,2\n"), {}, None,
+        {"card": ["4111111111111111", "4111111111111112"], "x": [1, 2]}, "",
+    ),
+    "codes of a sheet": (
+        sheet(("s", [["zip", "x"], ["01234", 1], [94110, 2]])), {}, None,
+        {"zip": ["01234", "94110"], "x": [1, 2]}, "",
     ),
     "windows, tabs, quotes": (
         text('\ufeffk\ta\r\n"x ""y"""\t1\r\nz\t2\r\n\r\n'), {}, ['x "y"', "z"], {"a": [1, 2]}, "",

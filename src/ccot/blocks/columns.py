@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ccot.io.cells import find_formats, is_gap, read_numbers
+from ccot.io.cells import are_codes, find_formats, is_gap, read_numbers
 from ccot.io.layout import is_number
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
@@ -26,8 +26,8 @@ _CODE_LEVELS, _CODE_RANGE = 10, 20
 _COUNT_MEAN, _COUNT_LOW, _COUNT_DISPERSION = 30.0, 1 / 3, 3.0
 # Words that are all different name the rows; this many are needed to tell.
 _MIN_NAMES = 11
-# More levels than this, and than this share of the rows, are too many for a category.
-_MAX_LEVELS, _LEVEL_SHARE = 20, 0.3
+# More levels than this, and than this share of the rows, are too many for a category; so many are.
+_MAX_LEVELS, _LEVEL_SHARE, _MOST_LEVELS = 20, 0.3, 200
 _TEXT_SPACES = 3
 _COMPONENTS = 5
 # Rows that the regressions on codes look at.
@@ -54,6 +54,11 @@ _CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) f
     "monday tuesday wednesday thursday friday saturday sunday",
 ))  # fmt: skip
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
+# Ends of the names of columns whose whole numbers are names: id, storeID, postal_code, cowcode2.
+_NAMED_CODE = re.compile(
+    r"(?:(?:^|[^A-Za-z])(?i:id|ids|uid|key|zip|phone|fips|geoid|isbn|sku)|[a-z](?:ID|Id|Key)"
+    r"|(?i:identifier|code|idnum))[\d\W_]*$"
+)
 _DATES, _ISO = ("time", "%"), "%Y-%m-%d"  # how formats of dates begin, and that of typed ones
 
 
@@ -87,7 +92,9 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
             raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
     kinds, codes = [], []
     for name, values in table.columns.items():
-        given = asked.get(name) or table.kinds.get(name)
+        # That dates are dates does not tell whether they name the rows.
+        known = table.kinds.get(name)
+        given = asked.get(name) or (None if known == "date" else known)
         if given is None:
             guess = _of_numbers if values.dtype.kind == "f" else _of_cells
             kind = guess(name, values)
@@ -165,10 +172,12 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
         return ColumnKind(name, "yes/no", "two values", levels, format)
     if not (distinct == np.round(distinct)).all():
         return ColumnKind(name, "number", "numbers", (), format)
-    width, is_each_once = distinct[-1] - distinct[0], len(distinct) == len(held)
-    if is_each_once and width == len(held) - 1 and len(held) >= _MIN_NAMES:
+    # Ranks are in no order.
+    if len(held) >= _MIN_NAMES and _are_in_order(held) and np.ptp(np.diff(held)) == 0:
         return ColumnKind(name, "identifier", "it counts the rows")
-    if len(distinct) <= _CODE_LEVELS and width < _CODE_RANGE:
+    if _NAMED_CODE.search(name) and format == "plain":
+        return _of_codes(name, _count(held), "codes: its name says so")
+    if len(distinct) <= _CODE_LEVELS and distinct[-1] - distinct[0] < _CODE_RANGE:
         return ColumnKind(name, "code", "a few whole numbers", levels, format)
     mean = float(held.mean())
     is_small = distinct[0] >= 0 and mean <= _COUNT_MEAN and distinct[0] <= _COUNT_LOW * mean
@@ -180,10 +189,15 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
 def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     """Return the kind of a column of words, or of numbers written as words."""
     if values.dtype.kind == "M":
-        return ColumnKind(name, "date", "dates", format=_ISO)
+        days = read_column(values, ColumnKind(name, "date", ""))
+        return _of_dates(name, days, "dates", _ISO)
     counts = _count(values)
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
+    if are_codes(counts):
+        has_zeros = any(cell.startswith("0") for cell in counts)
+        reason = "codes: leading zeros" if has_zeros else "codes: too many digits for numbers"
+        return _of_codes(name, counts, reason)
     formats = find_formats(counts)
     if not formats or (len(counts) == 2 and formats[0].startswith("in ")):
         return _of_words(name, counts)
@@ -194,13 +208,38 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
         return ColumnKind(name, "money", "numbers with a currency", (), first)
     if first.startswith(_DATES):
         doubt = f", though {formats[1]} reads them too" if len(formats) > 1 else ""
-        return ColumnKind(name, "date", f"dates or times ({first}{doubt})", (), first)
+        reason = f"dates or times ({first}{doubt})"
+        return _of_dates(name, read_numbers(values, first), reason, first)
     found = _of_numbers(name, read_numbers(values, first), first)
     if first == "plain":
         return found
     marks = {"decimal comma": "a comma before decimals", "thousands": "separators of thousands"}
     mark = marks.get(first, f"the unit {first.removeprefix('in ')}")
     return replace(found, reason=f"{found.reason}, with {mark}")
+
+
+def _of_dates(name: str, days: np.ndarray, reason: str, format: str) -> ColumnKind:
+    """Return the kind of a column of dates: those that count the rows of a series are names."""
+    if len(days) >= _MIN_NAMES and np.isfinite(days).all() and _are_in_order(days):
+        return ColumnKind(name, "identifier", "dates in order, each one once")
+    return ColumnKind(name, "date", reason, format=format)
+
+
+def _are_in_order(values: np.ndarray) -> bool:
+    steps = np.diff(values)
+    return bool((steps > 0).all() or (steps < 0).all())
+
+
+def _of_codes(name: str, counts: Counter[str], reason: str) -> ColumnKind:
+    """Return the kind of a column of digits that are no numbers."""
+    if len(counts) > _most_levels(counts) or len(counts) == sum(counts.values()) >= _MIN_NAMES:
+        return ColumnKind(name, "identifier", reason)
+    kind = "yes/no" if len(counts) == 2 else "category"
+    return ColumnKind(name, kind, reason, _sorted_levels(counts))
+
+
+def _most_levels(counts: Counter[str]) -> float:
+    return max(_MAX_LEVELS, min(_LEVEL_SHARE * sum(counts.values()), _MOST_LEVELS))
 
 
 def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
@@ -214,9 +253,9 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
     spaces = sum(cell.count(" ") * times for cell, times in counts.items()) / n_cells
     if spaces >= _TEXT_SPACES and len(counts) > 0.5 * n_cells:
         return ColumnKind(name, "text", "sentences, hardly one twice")
-    if len(counts) == n_cells and n_cells >= _MIN_NAMES:
+    if len(counts) == n_cells >= _MIN_NAMES:
         return ColumnKind(name, "identifier", "words, each one once")
-    if len(counts) > max(_MAX_LEVELS, _LEVEL_SHARE * n_cells):
+    if len(counts) > _most_levels(counts):
         return ColumnKind(name, "text", f"{len(counts)} different words in {n_cells} cells")
     return ColumnKind(name, "category", f"{len(counts)} words", levels)
 
@@ -272,6 +311,7 @@ def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
         spread = np.sqrt(np.nanvar(levels, axis=0).sum())
         return np.nan_to_num(levels / max(spread, 1e-300))
     number = read_column(values, kind)
+    number = number / max(float(np.nanmax(np.abs(number))), 1e-300)
     number = (number - np.nanmean(number)) / max(float(np.nanstd(number)), 1e-300)
     return np.nan_to_num(number)[:, None]
 
@@ -283,6 +323,8 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
     target = (left * singular)[observed, :_COMPONENTS]
     level = np.unique(code[observed], return_inverse=True)[1]
     free = np.eye(level.max() + 1)[level]
+    if 2 * free.shape[1] > len(level):
+        return False  # too few rows to tell
     line = np.column_stack([np.ones(len(level)), code[observed]])
     lost = [((target - design @ np.linalg.lstsq(design, target, rcond=None)[0]) ** 2).sum(axis=0)
             for design in (line, free)]  # fmt: skip
@@ -322,7 +364,10 @@ def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     index = {level: position for position, level in enumerate(kind.levels)}
     # What is written true and false in one file is a type of its own in another.
     index |= {_TRUTH[level.lower()]: i for level, i in index.items() if level.lower() in _TRUTH}
+    # A file without them has lost the zeros that lead a code.
+    index = {level.lstrip("0") or "0": i for level, i in index.items()} | index
     are_plain = "plain" in find_formats(kind.levels) and all(map(is_number, kind.levels))
+    are_plain = are_plain and not are_codes(kind.levels)
     if values.dtype.kind == "O" and are_plain:
         values = read_numbers(values, kind.format)
     if values.dtype.kind == "f":

@@ -294,8 +294,8 @@ def _families(preparation: TablePreparation) -> tuple[str, str]:
     families = [column.family for column in preparation.columns]
     used = [key for key in names if key in families]
     counts = ", ".join(
-        f"{n} {'column' if n == 1 else 'columns'} of {names[key]} ({key})"
-        for key, n in ((key, families.count(key)) for key in used)
+        f"{(n := families.count(key))} column{'s' * (n > 1)} of {names[key]} ({key})"
+        for key in used
     )
     return used[0] if len(used) == 1 else "mixed", counts
 

@@ -195,6 +195,8 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
         parts.append("counts over their mean")
     if any(column.family == "multinomial" for column in columns):
         parts.append("categories by level")
+    if codes := [c.kind.name for c in columns if c.n_cells and c.kind.reason.startswith("codes")]:
+        parts.append(f"codes of digits taken for names ({_some(codes)})")
     parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
     if dropped := [f"{c.kind.name} ({c.kind.kind})" for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")

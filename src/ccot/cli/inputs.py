@@ -226,7 +226,7 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     some = values[:: -(-values.size // _ENOUGH)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value
-        variance = np.nan_to_num(np.nanvar(some, axis=0))
+        variance = np.nan_to_num(np.nanvar(some / np.nanmax(np.abs(some)), axis=0))
     largest = int(variance.argmax())
     share = variance[largest] / max(variance.sum(), 1e-300)
     if len(variance) < 3 or share < _OVERWHELMING:

@@ -221,7 +221,10 @@ def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
     centred = filled - mean
     if has_gaps:
         centred[gaps] = 0.0
-    deviation = np.sqrt((centred**2).sum(axis=0) / number)
+    # In a unit in which squares are finite, where they would not be.
+    largest = np.abs(centred).max(axis=0, initial=1e-300)
+    unit = np.where((largest > 1e-150) & (largest < 1e150), 1.0, largest)
+    deviation = unit * np.sqrt(((centred / unit) ** 2).sum(axis=0) / number)
     return {
         "sizes": sizes,
         "observed": observed,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.blocks.columns import NUMBER_KINDS, read_column, read_levels, recognise
+from ccot.blocks.columns import NUMBER_KINDS, number_text, read_column, read_levels, recognise
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.streaming import pool_size
 from ccot.blocks.table_problem import TablePlacement
@@ -111,6 +111,18 @@ def fitted_columns(table: Table, names: Any) -> np.ndarray:
     return np.column_stack([table.columns[name] for name in names])
 
 
+def numbers_beside_names(table: Table, column_kinds: dict[str, str] | None) -> Table | None:
+    """Return a table of numbers without the first column, which names its rows; None if not so."""
+    first = next(iter(table.columns), "")
+    if table.kinds.get(first) != "identifier" or first in (column_kinds or {}):
+        return None
+    names = table.columns[first]
+    cells = [number_text(one) if names.dtype.kind == "f" else one for one in names.tolist()]
+    numbers = {name: one for name, one in table.columns.items() if name != first}
+    rest = replace(table, columns=numbers, row_names=["" if c is None else str(c) for c in cells])
+    return None if rest.words() or len(numbers) < 2 else rest
+
+
 def named_columns(X: Any, names: Any = None) -> Table:
     """Return a matrix as a table; columns without names are called by their positions."""
     names = [f"x{index}" for index in range(X.shape[1])] if names is None else names
@@ -186,12 +198,17 @@ class TableInput(InductiveCoclustering):
             X = table  # in which a second column of a name has another
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
-        if table is not None and table.words():
+        numbers = None if table is None else numbers_beside_names(table, self.column_kinds)
+        if table is not None and table.words() and numbers is None:
             self._name(list(table.columns), table.row_names)
             return self._check_table(table, "columns are of different kinds")
+        if numbers is not None:
+            X, column_names, row_names = numbers, list(numbers.columns), numbers.row_names
         checked = self._check_matrix(fitted_columns(X, None) if isinstance(X, Table) else X)
         self._name(column_names, row_names)
-        why = self._why_table(checked, table)
+        why = self._why_table(checked, numbers or table)
+        if why and numbers is not None and table is not None:
+            self._name(list(table.columns), None)
         return self._check_table(table or named_columns(checked), why) if why else checked
 
     def _check_device(self, X: Any) -> Any:
@@ -314,8 +331,8 @@ class TableInput(InductiveCoclustering):
         table = as_table(X)
         placement = self._coclustering.row.placement
         if not isinstance(placement, TablePlacement):
-            if isinstance(X, Table):
-                X = fitted_columns(X, names := getattr(self, "feature_names_in_", None))
+            if table is not None and (X is table or len(table.columns) > self.n_features_in_):
+                X = fitted_columns(table, names := getattr(self, "feature_names_in_", None))
             with warnings.catch_warnings():
                 # Scikit-learn sees names in data frames only.
                 if names is not None:

@@ -13,6 +13,10 @@ MISSING = frozenset({"", "na", "nan", "n/a", "#n/a", "<na>", "null", "nil", "-",
 MISSING_NUMBER = MISSING | {"none", "missing", "unknown"}
 
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+# Digits that are a name: numbers begin with no zero, and have no more digits than float64.
+_CODES = r"(?:0\d+|\+\d{7,}|\d{16,})"
+_CODE, _DIGITS = re.compile(_CODES), re.compile(r"\+?\d+")
+_CODE_CELL = re.compile(rf"\|\s*{_CODES}\s*(?=\||$)")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([,'’\u00a0\u202f ]\d{3})+(\.\d+)?")
 _COMMA = re.compile(r"[-+]?(\d+|[1-9]\d{0,2}([.\u00a0\u202f ]\d{3})+)(,\d+)?")
 _PERCENT = re.compile(r"([-+]?\d+([.,]\d+)?)\s?%")
@@ -22,12 +26,30 @@ _UNIT = re.compile(r"(?<=[\d ])([^\W\d_]{1,6}|°[CF]?)$")
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
 _DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y", "%d %B %Y",
           "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
-          "%d.%m.%Y %H:%M", "%d. %b %Y", "%d. %B %Y")  # fmt: skip
+          "%d.%m.%Y %H:%M", "%d. %b %Y", "%d. %B %Y", "%b %d %Y", "%B %d %Y", "%b %Y", "%B %Y",
+          "%Y-%m", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%m/%d/%y",
+          "%d/%m/%y", "%d-%b-%y")  # fmt: skip
 
 
 def is_gap(cell: str | None, among_numbers: bool = False) -> bool:
     """Return True for an empty cell and for a word that stands for one."""
     return cell is None or cell.strip().lower() in (MISSING_NUMBER if among_numbers else MISSING)
+
+
+def is_code(cell: str) -> bool:
+    """Return True for digits that stand for no number: 01234, +15550100, 4111111111111111."""
+    return _CODE.fullmatch(cell.strip()) is not None
+
+
+def hold_code(cells: Iterable[str]) -> bool:
+    """Return True where one of many cells may be a code; for numbers, quickly and exactly."""
+    return _CODE_CELL.search(f"|{'|'.join(cells)}") is not None
+
+
+def are_codes(cells: Iterable[str]) -> bool:
+    """Return True where some cells are codes, and no other one can only be a number."""
+    numbers = [cell for cell in cells if _PLAIN.fullmatch(cell)]
+    return any(map(is_code, numbers)) and all(map(_DIGITS.fullmatch, numbers))
 
 
 def _signed(cell: str) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ccot.io.layout import names_rows
 from ccot.io.matrix import Table
 
 LIBRARIES = ("pandas", "polars")
+# Whole numbers above this are names: float64 has no room for all of their digits.
+_EXACT = 2**53
 
 
 def row_names(X: Any) -> np.ndarray | None:
@@ -48,6 +51,9 @@ def table_from_frame(frame: Any) -> Table:
         kinds |= {name: kind} if kind else {}
         levels |= {name: order} if order else {}
     names = row_names(frame)
+    first = next(iter(columns.items()), None)
+    if names is None and first and kinds.get(first[0], "date") == "date" and names_rows(*first):
+        kinds[first[0]] = "identifier"
     return Table(columns, None if names is None else names.tolist(), (), kinds, levels)
 
 
@@ -63,6 +69,9 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
         return days, "number", ()
     if name.startswith(_NUMERIC):
         kind = "yes/no" if name.startswith("bool") else ""
+        largest = series.max() if "int" in name else 0
+        if isinstance(largest, int | np.integer) and largest > _EXACT:
+            return _texts(series.to_list()), kind, ()
         if hasattr(series, "isna"):  # pandas: what is missing, in whatever way, is NaN
             return series.to_numpy(dtype=np.float64, na_value=np.nan), kind, ()
         return _numbers(series.to_list()), kind, ()
@@ -82,7 +91,8 @@ def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:
     held = [value for value in values if not is_missing(value)]
     if held and all(isinstance(value, bool | np.bool_) for value in held):
         return _numbers(values), "yes/no", ()
-    if held and all(isinstance(value, int | float | np.number) for value in held):
+    is_exact = not any(isinstance(value, int) and value > _EXACT for value in held)
+    if held and is_exact and all(isinstance(value, int | float | np.number) for value in held):
         return _numbers(values), "", ()
     if held and all(isinstance(value, date) for value in held):
         gaps = [None if is_missing(value) else value for value in values]

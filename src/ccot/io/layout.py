@@ -14,6 +14,7 @@ from textwrap import shorten
 import numpy as np
 
 from ccot.io.cells import MISSING_NUMBER as MISSING
+from ccot.io.cells import find_formats, hold_code
 from ccot.io.matrix import InputError, column_title
 
 Column = str | int
@@ -198,7 +199,9 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
     if has_header is None:
         _check_title(sample, decimal)
         shorter = len(first) == width - 1
-        known = not set(options.known).isdisjoint(cell.strip() for cell in first)
+        # Columns without names are known by their positions, which may be values as well.
+        names = set(options.known) - set(map(str, range(width)))
+        known = not names.isdisjoint(cell.strip() for cell in first)
         has_header, doubt = (True, ()) if shorter or known else _heads(first, rest, decimal)
         options = replace(options, notes=options.notes + doubt)
     header = tuple(cell.strip() for cell in first) if has_header else None
@@ -207,14 +210,30 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
     width = max(width, len(header or ()))
     body = rest if has_header else sample
     named = header is not None and header[0].lower() in _INDEX_NAMES
-    index = 0 if named or not all(is_number(row[0], decimal) for row in body) else None
-    if header is not None and header[0] in options.known:
+    index = 0 if named or not _are_numbers([row[0] for row in body], decimal) else None
+    if header is not None and header[0] in options.known and header.count(header[0]) == 1:
         index = None
     layout = place_columns(index, header, width, options)
     _check_header(header, layout.dropped)
     left_out = {layout.index, *layout.dropped, *range(layout.width, max(map(len, body), default=0))}
     cells = (cell for row in body for place, cell in enumerate(row) if place not in left_out)
     return replace(layout, holds_words=not all(is_number(cell, decimal) for cell in cells))
+
+
+def _are_numbers(cells: Sequence[str], decimal: str) -> bool:
+    """Tell whether cells are numbers, shares or amounts of money."""
+    if all(is_number(cell, decimal) for cell in cells):
+        return True
+    formats = find_formats([cell.strip() for cell in cells])
+    return bool(formats) and formats[0] in ("percent", "money", "thousands", "decimal comma")
+
+
+def names_rows(name: str, values: np.ndarray) -> bool:
+    """Tell whether a first column names rows: no numbers, or called like names, once each."""
+    is_named = name.lower() in _INDEX_NAMES or values.dtype.kind == "M"
+    if values.dtype.kind == "O":
+        is_named |= not _are_numbers([cell or "" for cell in values[:50]], ".")
+    return is_named and len(set(values.tolist())) == len(values)
 
 
 def place_columns(index: int | None, header: Header, width: int, options: ReadOptions) -> Layout:
@@ -374,11 +393,15 @@ def parse(cell: str, decimal: str) -> float:
     return float(text if decimal == "." else text.replace(decimal, "."))
 
 
-def append_numbers(values: array[float], cells: Sequence[str], decimal: str) -> bool:
-    """Add numbers to an array, or tell that some cell is none."""
+def append_numbers(
+    values: array[float], cells: Sequence[str], decimal: str, *, tables: bool = False
+) -> bool:
+    """Add numbers to an array, or tell that some cell is none, or, in tables, may be a code."""
     before = len(values)
+    parts = [cells[first : first + _JOINED] for first in range(0, len(cells), _JOINED)]
+    if tables and any(map(hold_code, parts)):
+        return False
     # Python reads 1_000 as a thousand; tables do not.
-    parts = (cells[first : first + _JOINED] for first in range(0, len(cells), _JOINED))
     if decimal == "." and not any("_" in "".join(part) for part in parts):
         try:
             values.extend(map(float, cells))

@@ -10,9 +10,6 @@ import scipy.sparse as sp
 
 from ccot.runtime.memory import total_bytes
 
-# Squares and their sums over any matrix stay within floating-point range below this.
-_LARGEST = 1e100
-
 # A file may unfold to so many times its size, and a reader hold so many times what it read;
 # whatever is smaller than _ALWAYS bytes may anyway. Text declares no shape: to more than _TEXT
 # bytes of it (digits become four times as many of numbers) it may unfold only _HELD times.
@@ -191,21 +188,17 @@ def _float64(values: Any) -> Any:
     return matrix
 
 
-def check_values(values: np.ndarray) -> None:
-    """Refuse numbers that are infinite, or too large to be squared."""
+def check_values(values: np.ndarray, name: str | None = None) -> None:
+    """Refuse numbers that are infinite; the message says in which column, if that has a name."""
     if not values.size:
         return
     # fmax and fmin look past NaN without a copy of the matrix.
-    highest, lowest = (float(one.reduce(values, axis=None)) for one in (np.fmax, np.fmin))
-    largest = max(highest, -lowest)
-    if np.isinf(largest):
+    if any(np.isinf(one.reduce(values, axis=None)) for one in (np.fmax, np.fmin)):
         remedy = "replace them, or leave the cells empty where they are unknown"
+        where = "" if name is None else f" of column {name[:40]!r}"
         raise InputError(
-            f"some values are infinite or too large for a computer's numbers: {remedy}"
+            f"some values{where} are infinite or too large for a computer's numbers: {remedy}"
         )
-    if largest > _LARGEST:
-        remedy = "divide all by a constant"
-        raise InputError(f"values up to {largest:.1g} are too large to be squared: {remedy}")
 
 
 def column_title(names: Sequence[str], place: int) -> str:

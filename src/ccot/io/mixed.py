@@ -9,6 +9,7 @@ from itertools import islice
 
 import numpy as np
 
+from ccot.io.cells import are_codes, is_code
 from ccot.io.layout import DECIMAL_COMMA, MISSING, Layout, append_numbers, is_number, parse
 from ccot.io.matrix import (
     Found,
@@ -48,7 +49,7 @@ class _Codes(dict[str, int]):
 
     def __missing__(self, cell: str) -> int:
         word = cell.strip()
-        if self.rewrites and word and is_number(word, self._decimal):
+        if self.rewrites and word and not is_code(word) and is_number(word, self._decimal):
             word = as_text(parse(word, self._decimal)) or word
         code = self.words.setdefault(word, len(self.words)) if word else -1
         self[cell] = code
@@ -63,27 +64,33 @@ def as_text(number: float) -> str:
 
 
 class GrowingColumn:
-    """A column that holds numbers, first those read before, as long as no cell is a word."""
+    """A column that holds numbers, first those read before, as long as no cell is a word.
+
+    In tables a code is one: digits with leading zeros, or more than a number can hold.
+    """
 
     # Shared until words come: very many columns of numbers need neither.
     codes, _known = array("i"), _Codes(".")
 
-    def __init__(self, name: str, decimal: str, numbers: Iterable[float] = ()) -> None:
-        self.name, self._decimal = name, decimal
+    def __init__(
+        self, name: str, decimal: str, numbers: Iterable[float] = (), *, tables: bool = False
+    ) -> None:
+        self.name, self._decimal, self._tables = name, decimal, tables
         self.numbers, self.is_numeric = array("d", numbers), True
         self.first_word, self.is_rewritten = (0, ""), False
 
     def extend(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         """Add cells, which stand in these lines."""
-        if self.is_numeric and not append_numbers(self.numbers, cells, self._decimal):
+        numbers, decimal, tables = self.numbers, self._decimal, self._tables
+        if self.is_numeric and not append_numbers(numbers, cells, decimal, tables=tables):
             self._turn_to_words(cells, lines)
         if not self.is_numeric:
             self.codes.extend(map(self._known.__getitem__, cells))
 
     def _turn_to_words(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         """Go over to words; numbers before them are written as people write numbers."""
-        numbers = (is_number(cell, self._decimal) for cell in cells)
-        first = next(place for place, number in enumerate(numbers) if not number)
+        words = (not is_number(cell, self._decimal) or is_code(cell) for cell in cells)
+        first = next(place for place, is_word in enumerate(words) if is_word)
         self.first_word = lines[first], cells[first].strip()
         self.is_numeric, self.is_rewritten = False, len(self.numbers) > 0
         self.codes, self._known = array("i"), _Codes(self._decimal)
@@ -109,14 +116,14 @@ class GrowingColumn:
         known = np.array([*self.words, None], dtype=object)
         return known[np.frombuffer(self.codes, np.int32)]
 
-    def without_strays(self) -> tuple[np.ndarray, str] | None:
-        """Return numbers with gaps for the few words among them, and a note; None if not so."""
+    def without_strays(self) -> tuple[np.ndarray, list[str]] | None:
+        """Return numbers with gaps for the few words among them, and notes; None if not so."""
         words, codes = self.words, np.frombuffer(self.codes, np.int32)
         counts = np.bincount(codes + 1, minlength=len(words) + 1)[1:]
         stray = np.array([not is_number(word, self._decimal) for word in words])
         gaps = np.array([word.lower() in MISSING for word in words])
         n_stray, n_numbers = int(counts[stray].sum()), int(counts[~stray & ~gaps].sum())
-        if n_numbers < _MIN_NUMBERS or n_stray > _STRAY * n_numbers:
+        if n_numbers < _MIN_NUMBERS or n_stray > _STRAY * n_numbers or are_codes(words):
             return None
         if any(_FORMATTED.fullmatch(words[place]) for place in np.flatnonzero(stray)):
             return None
@@ -127,7 +134,7 @@ class GrowingColumn:
         share = f"{n_stray} of {n_stray + n_numbers} cells are no numbers"
         remedy = f"pass --kind {shlex.quote(self.name[:40])}=category to take them as words"
         gaps_are = f"({word[:40]!r} in line {line}) and count as gaps; {remedy}"
-        return known[codes], f"column {self.name[:40]!r}: {share} {gaps_are}"
+        return known[codes], [f"column {self.name[:40]!r}: {share} {gaps_are}"] * (n_stray > 0)
 
     def check_cells(self) -> None:
         """Refuse words that are several cells, or numbers of which some have a decimal comma."""
@@ -171,11 +178,11 @@ def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout
         numbers = None if column.name in options.as_words else column.without_strays()
         if numbers is not None:
             values[column.name] = numbers[0]
-            notes.append(numbers[1])
-        elif column.is_rewritten:
+            notes += numbers[1]
+        elif column.is_rewritten and not is_code(column.first_word[1]):
             line, word = column.first_word
             holds = f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r})"
-            notes.append(f"{holds}; the numbers before are written without leading zeros")
+            notes.append(f"{holds}; the numbers before are words as well")
     return settle(values, names, layout, notes)
 
 
@@ -190,12 +197,12 @@ def settle(
         title, cells = layout.title(layout.index), (name.strip() or None for name in names)
         values, names = {title: np.array(list(cells), dtype=object), **values}, None
         layout = replace(layout, index=None)
-    numbers = [column for column in values.values() if column.dtype.kind == "f"]
-    for column in numbers:
-        check_values(column)
+    numbers = {name: one for name, one in values.items() if one.dtype.kind == "f"}
+    for name, column in numbers.items():
+        check_values(column, name)
     if len(numbers) < len(values):
         return Table(values, names, (layout.describe(), *notes))
-    matrix = np.column_stack(numbers) if values else np.empty((0, 0))
+    matrix = np.column_stack(list(numbers.values())) if values else np.empty((0, 0))
     return named_matrix(matrix, names, layout.column_names, layout.describe(), notes)
 
 

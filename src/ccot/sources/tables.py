@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ccot.io.layout import names_rows
 from ccot.io.matrix import InputError, Table
 from ccot.io.mixed import as_text
 
@@ -43,6 +44,9 @@ class TableParts:
         columns = {name: _stack([one[name] for one in pieces])[chosen] for name in pieces[0]}
         counts = {name: "identifier" for name, one in columns.items()
                   if one.dtype.kind == "f" and np.ptp(one - self.rows) == 0}  # fmt: skip
+        first = next(iter(columns.items()), None)
+        if first and len(self.rows) == n_rows and names_rows(*first):
+            counts[first[0]] = "identifier"
         self.sample = Table(columns, None, ("", *notes.values()), kinds | counts)
         self.shape = n_rows, len(columns)
         self.unread: dict[int, Counter[str]] = {}  # by part
