@@ -5,6 +5,7 @@ Where a view has a copy on a device, only tables of blocks and labels come back 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -14,11 +15,18 @@ import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
 from ccot.runtime import device_csr
-from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
+from ccot.runtime.backends import (
+    NUMPY,
+    Backend,
+    fall_back,
+    is_device_csr,
+    to_numpy,
+    with_values,
+)
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together so that they stay in a cache, and what of plans does.
-_CACHE_ENTRIES, _CACHE_BYTES = 2**18, 2**22
+_CACHE_ENTRIES, _CACHE_BYTES, _MOST_BYTES = 2**18, 2**22, 2**24
 # Entries of a part of a product, and the parts whose sums may have to be held at once.
 _ENTRIES, _MOST_PARTS = 2**20, 16
 # Shares that differ by less are the same.
@@ -40,7 +48,7 @@ class Profiles:
     def blocks(self, assignment: Array, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
         total, exposure = self.sums(bring(self.backend, assignment, n_clusters), n_clusters)
-        return self.backend.fetch(total), self.backend.fetch(exposure)
+        return to_numpy(total), to_numpy(exposure)
 
     def sums(self, brought: Array, n_clusters: int) -> Terms:
         """Return the same where the points are, of an assignment that was brought there."""
@@ -59,25 +67,26 @@ class Profiles:
             gain -= self.exposure[:, None] * (send(cumulant) @ self.pooled)
         return gain
 
-    def own_gain(self, natural: Array, cumulant: Array, own: Array) -> Array:
+    def own_gain(self, own: Array, terms: Terms) -> Array:
         """Return the log-likelihood of every point under the parameters of its own cluster."""
+        natural, cumulant = terms
         gain = (self.total * natural[own]).sum(axis=1)
         if self.pooled is None:
             return gain - (self.exposure * cumulant[own]).sum(axis=1)
         return gain - self.exposure * (cumulant @ self.pooled)[own]
 
-    def take(self, members: np.ndarray | slice) -> Profiles:
+    def take(self, members: np.ndarray) -> Profiles:
         """Return the profiles of some of the points."""
-        members = members if isinstance(members, slice) else self.backend.send(members)
+        members = self.backend.send(members)
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
-    def parts(self, n_clusters: int) -> list[Profiles]:
-        """Cut the points into parts whose gains over so many clusters fit a cache or a device."""
-        n_points = self.total.shape[0]
-        step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
-        if n_points <= step:
-            return [self]
-        return [self.take(slice(first, first + step)) for first in range(0, n_points, step)]
+    def by_rows(self, work: Callable[..., Array], width: int, *others: Array) -> Array:
+        """Do some work, ``width`` values a point, on parts of the points and of others; joined."""
+
+        def of_part(total: Array, exposure: Array, *rest: Array) -> Array:
+            return work(replace(self, total=total, exposure=exposure), *rest)
+
+        return self.backend.by_rows(of_part, self.total, self.exposure, *others, width=width)
 
     def full_exposure(self) -> Array:
         """Return the exposures as a matrix."""
@@ -138,8 +147,10 @@ class AxisView:
         moved, change = _moves(last.partner, partner, n_partners)
         starts = other.indptr
         n_moved = int((starts[moved + 1] - starts[moved]).sum())
-        # An entry that moves costs several times as much as one that is summed: it is searched for.
-        if n_moved * (n_partners + 40) > values.nnz * (8 if partner.ndim == 1 else 12):
+        # An entry that moves costs several times as much as one that is summed: it is searched for,
+        # and its sums as well where they do not fit into a cache.
+        worth = 12 if partner.ndim == 2 else 8 if last.total.nbytes <= _MOST_BYTES else 1
+        if n_moved * (n_partners + 40) > values.nnz * worth:
             return None
         total = last.total
         if n_partners > n_before:
@@ -149,12 +160,12 @@ class AxisView:
             total = np.add(total, change, out=change)
         return total
 
-    def transposed(self) -> AxisView:
+    def transposed(self, backend: Backend = NUMPY) -> AxisView:
         """Return the view of the other side; dense arrays are shared with it."""
         sparse = is_sparse(self.values)
         return replace(
             self,
-            values=sp.csr_array(self.values.T) if sparse else self.values.T,
+            values=_by_column(self.values, backend) if sparse else self.values.T,
             exposure=self.partner_exposure,
             partner_exposure=self.exposure,
             observed=None if self.observed is None else self.observed.T,
@@ -182,7 +193,7 @@ class AxisView:
             rows = bring(backend, own, shape[0]) * own_scale[:, None]
             held: Any = self.values
             squares = with_values(held, held.values() ** 2) if is_device_csr(held) else held**2
-            return backend.fetch(rows.T @ multiply(squares, columns))
+            return to_numpy(rows.T @ multiply(squares, columns))
 
         def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):
@@ -209,7 +220,7 @@ class AxisView:
 
 def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisView]:
     """Return the views of rows and columns; of a sparse matrix each knows how the other is kept."""
-    other = axis_view.transposed()
+    other = axis_view.transposed(backend)
     sparse = is_sparse(axis_view.values)
     if sparse:
         axis_view = replace(axis_view, transposed_values=other.values)
@@ -259,7 +270,9 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
         change[np.arange(len(before)), before] -= 1
     else:
         change[:, : before.shape[1]] -= before
-    moved = np.flatnonzero(np.abs(change).max(axis=1) > _UNMOVED)
+    # Far faster than a search of the largest change in every row.
+    moved = np.flatnonzero(np.abs(change) > _UNMOVED) // n_clusters
+    moved = moved[np.diff(moved, prepend=-1) > 0]
     return moved, change[moved]
 
 
@@ -300,14 +313,12 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
         return multiply(matrix, assignment, backend)
     # Names as long as the indices are not looked through for shorter ones.
     names = assignment.astype(matrix.indices.dtype, copy=False)
-    total = np.empty((matrix.shape[0], n_clusters), dtype=matrix.dtype)
 
-    def rename(part: slice) -> None:
+    def rename(part: slice, out: np.ndarray) -> None:
         """Give the columns of some rows the names of their clusters: equal ones are summed."""
-        rows_of(matrix, part, names, n_clusters).toarray(out=total[part])
+        rows_of(matrix, part, names, n_clusters).toarray(out=out)
 
-    backend.map(rename, row_parts(matrix, _CACHE_ENTRIES))
-    return total
+    return _filled(matrix, n_clusters, rename, backend)
 
 
 def compact(labels: np.ndarray) -> np.ndarray:
@@ -329,10 +340,20 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
     """Return the product of a matrix and a dense one."""
     if is_device_csr(matrix):
         return device_csr.multiply(matrix, dense, dense.shape[1])
-    if backend.n_jobs == 1 or not is_sparse(matrix):
+    if backend.n_jobs == 1 or getattr(matrix, "format", None) != "csr":
         return matrix @ dense
-    parts = row_parts(matrix, _ENTRIES)
-    return np.concatenate(backend.map(lambda part: rows_of(matrix, part) @ dense, parts))
+
+    def fill(part: slice, out: np.ndarray) -> None:
+        out[:] = rows_of(matrix, part) @ dense
+
+    return _filled(matrix, dense.shape[1], fill, backend)
+
+
+def _filled(matrix: Matrix, width: int, fill: Callable[..., None], backend: Backend) -> np.ndarray:
+    """Return so many columns for the rows of a matrix, of which threads fill parts."""
+    total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
+    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, _CACHE_ENTRIES))
+    return total
 
 
 def scale_entries(
@@ -357,7 +378,30 @@ def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NU
         return matrix.T @ dense
     parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
     sums = backend.map(lambda part: transpose(rows_of(matrix, part)) @ dense[part], parts)
-    return reduce(np.add, sums)
+    return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
+
+
+def _by_column(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
+    """Return a transposed matrix in CSR, on several threads put together of parts."""
+    if backend.n_jobs == 1 or matrix.nnz <= _ENTRIES:
+        return sp.csr_array(matrix.T)
+    by_rows = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
+    cut = backend.map(lambda part: sp.csr_array(rows_of(matrix, part).T), by_rows)
+
+    def join(part: slice) -> sp.csr_array:
+        return sp.hstack([rows_of(some, part) for some in cut], format="csr")
+
+    return sp.vstack(backend.map(join, row_parts(matrix.T, _CACHE_ENTRIES)), format="csr")
+
+
+def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the rows and of the columns."""
+    if not is_sparse(matrix):
+        return matrix.sum(axis=1, dtype=np.float64), matrix.sum(axis=0, dtype=np.float64)
+    parts = row_parts(matrix, _CACHE_ENTRIES)
+    sums = backend.map(lambda part: rows_of(matrix, part).sum(axis=1, dtype=np.float64), parts)
+    rows = np.concatenate(sums)
+    return rows, multiply_transposed(matrix, np.ones(len(rows)), backend)
 
 
 def row_parts(matrix: Matrix, size: int) -> list[slice]:
