@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.datasets import make_latent_blocks
-from ccot.runtime.backends import choose_backend
+from ccot.runtime.backends import choose_backend, to_numpy
 
 
 def test_no_device_is_numpy_and_copies_nothing():

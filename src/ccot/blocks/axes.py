@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,7 @@ import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
 from ccot.runtime import device_csr
-from ccot.runtime.backends import (
-    NUMPY,
-    Backend,
-    fall_back,
-    is_device_csr,
-    to_numpy,
-    with_values,
-)
+from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together so that they stay in a cache, and what of plans does.
@@ -48,7 +41,7 @@ class Profiles:
     def blocks(self, assignment: Array, n_clusters: int) -> Terms:
         """Return totals and exposures summed within clusters of the points."""
         total, exposure = self.sums(bring(self.backend, assignment, n_clusters), n_clusters)
-        return to_numpy(total), to_numpy(exposure)
+        return self.backend.fetch(total), self.backend.fetch(exposure)
 
     def sums(self, brought: Array, n_clusters: int) -> Terms:
         """Return the same where the points are, of an assignment that was brought there."""
@@ -67,9 +60,8 @@ class Profiles:
             gain -= self.exposure[:, None] * (send(cumulant) @ self.pooled)
         return gain
 
-    def own_gain(self, own: Array, terms: Terms) -> Array:
+    def own_gain(self, natural: Array, cumulant: Array, own: Array) -> Array:
         """Return the log-likelihood of every point under the parameters of its own cluster."""
-        natural, cumulant = terms
         gain = (self.total * natural[own]).sum(axis=1)
         if self.pooled is None:
             return gain - (self.exposure * cumulant[own]).sum(axis=1)
@@ -80,13 +72,13 @@ class Profiles:
         members = self.backend.send(members)
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
-    def by_rows(self, work: Callable[..., Array], width: int, *others: Array) -> Array:
-        """Do some work, ``width`` values a point, on parts of the points and of others; joined."""
+    def by_rows(self, work: Callable[[Profiles], Array], width: int) -> Array:
+        """Do some work, ``width`` values a point, on parts of the points; joined."""
 
-        def of_part(total: Array, exposure: Array, *rest: Array) -> Array:
-            return work(replace(self, total=total, exposure=exposure), *rest)
+        def of_part(total: Array, exposure: Array) -> Array:
+            return work(replace(self, total=total, exposure=exposure))
 
-        return self.backend.by_rows(of_part, self.total, self.exposure, *others, width=width)
+        return self.backend.by_rows(of_part, self.total, self.exposure, width=width)
 
     def full_exposure(self) -> Array:
         """Return the exposures as a matrix."""
@@ -193,7 +185,7 @@ class AxisView:
             rows = bring(backend, own, shape[0]) * own_scale[:, None]
             held: Any = self.values
             squares = with_values(held, held.values() ** 2) if is_device_csr(held) else held**2
-            return to_numpy(rows.T @ multiply(squares, columns))
+            return backend.fetch(rows.T @ multiply(squares, columns))
 
         def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):
@@ -377,7 +369,8 @@ def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NU
     if not is_sparse(matrix) or matrix.nnz <= _ENTRIES:
         return matrix.T @ dense
     parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
-    sums = backend.map(lambda part: transpose(rows_of(matrix, part)) @ dense[part], parts)
+    turned = partial(rows_of, matrix, kind=sp.csc_array)
+    sums = backend.map(lambda part: turned(part) @ dense[part], parts)
     return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
 
 
@@ -419,23 +412,18 @@ def n_entries(matrix: Matrix) -> int:
 
 
 def rows_of(
-    matrix: sp.csr_array, part: slice, names: np.ndarray | None = None, n_names: int = 0
-) -> sp.csr_array:
-    """Return some rows, which share their entries with the matrix; columns may be renamed."""
+    matrix: sp.csr_array,
+    part: slice,
+    names: np.ndarray | None = None,
+    n_names: int = 0,
+    kind: Any = sp.csr_array,
+) -> Any:
+    """Return some rows that share their entries, columns perhaps renamed; as CSC transposed."""
     starts = matrix.indptr[part.start : part.stop + 1]
     held = slice(starts[0], starts[-1])
     indices = matrix.indices[held] if names is None else names.take(matrix.indices[held])
-    rows = sp.csr_array((len(starts) - 1, n_names or matrix.shape[1]), dtype=matrix.dtype)
-    return _with_entries(rows, matrix.data[held], indices, starts - starts[0])
-
-
-def transpose(rows: sp.csr_array) -> sp.csc_array:
-    """Return a transposed matrix that shares its entries."""
-    columns = sp.csc_array(rows.shape[::-1], dtype=rows.dtype)
-    return _with_entries(columns, rows.data, rows.indices, rows.indptr)
-
-
-def _with_entries(matrix: Any, data: np.ndarray, indices: np.ndarray, starts: np.ndarray) -> Any:
-    """Set the arrays of a matrix, which its constructor would look through and copy."""
-    matrix.data, matrix.indices, matrix.indptr = data, indices, starts
-    return matrix
+    shape = len(starts) - 1, n_names or matrix.shape[1]
+    rows = kind(shape if kind is sp.csr_array else shape[::-1], dtype=matrix.dtype)
+    # A constructor that is given arrays looks through and copies them.
+    rows.data, rows.indices, rows.indptr = matrix.data[held], indices, starts - starts[0]
+    return rows

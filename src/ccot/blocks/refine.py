@@ -161,8 +161,7 @@ def _halve(
         # What was left whole stays so.
         whole = whole | (sizes[::2] == 0) | (sizes[1::2] == 0)
         natural, cumulant = problem.terms(*profiles.sums(names, 2 * n_clusters))
-        change = natural[1::2] - natural[::2], cumulant[1::2] - cumulant[::2]
-        gain = profiles.by_rows(partial(Profiles.own_gain, terms=change), n_clusters, own)
+        gain = profiles.own_gain(natural[1::2] - natural[::2], cumulant[1::2] - cumulant[::2], own)
         moved = xp.where(whole[own], 0, xp.astype(gain > 0, half.dtype))
         if not bool(xp.any(moved != half)):
             break
@@ -172,10 +171,10 @@ def _halve(
 
 def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clusters: int) -> Array:
     """Tell, by 0 and 1, which points are beyond their cluster's median in its leading direction."""
-    xp, send = profiles.backend.xp, profiles.backend.send
+    xp, send, fetch = profiles.backend.xp, profiles.backend.send, profiles.backend.fetch
     order = xp.argsort(own, stable=True)
     brought = bring(profiles.backend, own, n_clusters)
-    ends = np.cumsum(to_numpy(mass(brought, n_clusters))).astype(np.intp)
+    ends = np.cumsum(fetch(mass(brought, n_clusters))).astype(np.intp)
     parts = [slice(*pair) for pair in zip(np.append(0, ends[:-1]), ends, strict=True)]
     total, exposure = profiles.sums(brought, n_clusters)
     means = total / xp.clip(exposure, 1e-300, None)
@@ -190,9 +189,9 @@ def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clust
         residual[part] -= xp.mean(residual[part], axis=0)
         products.append(residual[part].T @ residual[part])
     # The leading left singular vectors, by way of the right ones, which are short.
-    leading = np.linalg.eigh(to_numpy(xp.stack(products)))[1][:, :, -1]
+    leading = np.linalg.eigh(fetch(xp.stack(products)))[1][:, :, -1]
     scores = xp.sum(residual * send(leading)[own], axis=1)
-    known = to_numpy(scores)
+    known = fetch(scores)
     medians = np.array([np.median(known[part]) for part in parts])
     half = xp.empty_like(own)
     half[order] = xp.astype(scores > send(medians)[own], own.dtype)
