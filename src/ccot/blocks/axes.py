@@ -60,7 +60,7 @@ class Profiles:
             gain -= self.exposure[:, None] * (send(cumulant) @ self.pooled)
         return gain
 
-    def own_gain(self, natural: Array, cumulant: Array, own: Array) -> Array:
+    def own_gain(self, own: Array, natural: Array, cumulant: Array) -> Array:
         """Return the log-likelihood of every point under the parameters of its own cluster."""
         gain = (self.total * natural[own]).sum(axis=1)
         if self.pooled is None:
@@ -72,13 +72,13 @@ class Profiles:
         members = self.backend.send(members)
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
-    def by_rows(self, work: Callable[[Profiles], Array], width: int) -> Array:
-        """Do some work, ``width`` values a point, on parts of the points; joined."""
+    def by_rows(self, work: Callable[..., Array], width: int, *others: Array) -> Array:
+        """Do some work, ``width`` values a point, on parts of the points and of others; joined."""
 
-        def of_part(total: Array, exposure: Array) -> Array:
-            return work(replace(self, total=total, exposure=exposure))
+        def of_part(total: Array, exposure: Array, *rest: Array) -> Array:
+            return work(replace(self, total=total, exposure=exposure), *rest)
 
-        return self.backend.by_rows(of_part, self.total, self.exposure, width=width)
+        return self.backend.by_rows(of_part, self.total, self.exposure, *others, width=width)
 
     def full_exposure(self) -> Array:
         """Return the exposures as a matrix."""
@@ -178,8 +178,12 @@ class AxisView:
         """Return the squares of the values over their exposures, summed within blocks."""
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
-        own_scale, partner_scale = map(self._inverse, (self.exposure, self.partner_exposure))
-        backend = self.backend
+        backend, xp = self.backend, self.backend.xp
+        # One over exposures; 0 for those of points that hold nothing.
+        own_scale, partner_scale = (
+            xp.where(side > 0, 1 / xp.where(side > 0, side, 1.0), 0.0)
+            for side in (self.exposure, self.partner_exposure)
+        )
         if backend.device is not None:
             columns = bring(backend, partner, shape[1]) * partner_scale[:, None]
             rows = bring(backend, own, shape[0]) * own_scale[:, None]
@@ -197,11 +201,6 @@ class AxisView:
             return stack(total, own[part], shape[0])
 
         return reduce(np.add, backend.map(sum_up, row_parts(self.values, _ENTRIES)))
-
-    def _inverse(self, exposure: Array) -> Array:
-        """Return one over exposures; 0 for those of points that hold nothing."""
-        xp = self.backend.xp
-        return xp.where(exposure > 0, 1 / xp.where(exposure > 0, exposure, 1.0), 0.0)
 
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""

@@ -65,10 +65,9 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
     axis_view, backend = problem.axes[0], problem.backend
-    sums = axis_view.exposure, axis_view.partner_exposure
     if is_device_csr(axis_view.values):
         # Exposures are degrees over the root of their sum, so their sum is that root.
-        sums = [side * side.sum() for side in sums]
+        sums = [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
     else:
         sums = degrees(axis_view.values, axis_view.backend)
     scales = [1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300) for degree in sums]
