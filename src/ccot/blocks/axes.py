@@ -166,13 +166,8 @@ class AxisView:
 
     def sent(self, backend: Backend) -> AxisView:
         """Return a copy of the arrays on a device."""
-        return AxisView(
-            values=backend.send(self.values),
-            exposure=backend.send(self.exposure),
-            partner_exposure=backend.send(self.partner_exposure),
-            observed=None if self.observed is None else backend.send(self.observed),
-            backend=backend,
-        )
+        arrays = self.values, self.exposure, self.partner_exposure, self.observed
+        return AxisView(*(a if a is None else backend.send(a) for a in arrays), backend=backend)
 
     def squares(self, own: np.ndarray, partner: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
         """Return the squares of the values over their exposures, summed within blocks."""
@@ -377,13 +372,11 @@ def _by_column(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
     """Return a transposed matrix in CSR, on several threads put together of parts."""
     if backend.n_jobs == 1 or matrix.nnz <= _ENTRIES:
         return sp.csr_array(matrix.T)
-    by_rows = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
-    cut = backend.map(lambda part: sp.csr_array(rows_of(matrix, part).T), by_rows)
-
-    def join(part: slice) -> sp.csr_array:
-        return sp.hstack([rows_of(some, part) for some in cut], format="csr")
-
-    return sp.vstack(backend.map(join, row_parts(matrix.T, _CACHE_ENTRIES)), format="csr")
+    parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
+    cut = backend.map(lambda part: sp.csr_array(rows_of(matrix, part).T), parts)
+    parts = row_parts(matrix.T, _CACHE_ENTRIES)
+    joined = backend.map(lambda part: sp.hstack([rows_of(some, part) for some in cut]), parts)
+    return sp.vstack(joined, format="csr")
 
 
 def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.ndarray]:
