@@ -1,6 +1,7 @@
 """What a fit returns: two partitions, how sure they are, and the places of unseen points."""
 
 from dataclasses import dataclass
+from operator import matmul
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -62,7 +63,7 @@ class Coclustering:
     block_means: np.ndarray | None = None
 
 
-def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray:
+def block_means(matrix: Matrix, row: Partition, column: Partition, multiply=matmul) -> np.ndarray:
     """Return the mean of the matrix over each block; missing entries are left out."""
     if not isinstance(matrix, np.ndarray) and is_device_csr(matrix):
         sums = sum_blocks(matrix, row.labels, column.labels, (row.n_clusters, column.n_clusters))
@@ -73,5 +74,5 @@ def block_means(matrix: Matrix, row: Partition, column: Partition) -> np.ndarray
         observed = ~np.isnan(matrix)
         sizes = by_row.T @ (observed @ by_column)
         matrix = np.where(observed, matrix, 0.0)
-    sums = by_row.T @ (matrix @ by_column)
+    sums = by_row.T @ multiply(matrix, by_column)
     return np.divide(sums, sizes, out=np.full(sums.shape, np.nan), where=sizes > 0)

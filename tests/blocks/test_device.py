@@ -194,17 +194,22 @@ def test_points_are_cut_into_parts_whose_gains_fit(planted, family, torch):
     here, there = (
         problem.axes[0].profiles(planted[2], 3) for problem in both(planted[0], family, torch)
     )
-    # 500 bytes hold the gains of 12 points over 5 clusters.
-    parts = there.parts(5)
-    assert [len(part.total) for part in parts] == [12, 12, 12, 4]
-    for name in ("total", "exposure"):
-        joined = np.concatenate([getattr(part, name) for part in parts])
-        np.testing.assert_array_equal(joined, getattr(there, name))
-    assert [len(part.total) for part in there.parts(100)] == [1] * 40
+    sizes = []
+
+    def note(part):
+        sizes.append(len(part.total))
+        return part.total
+
+    # 500 bytes hold the gains of 12 points over 5 clusters: more are cut into quarters of that.
+    for profiles in (there, replace(here, backend=replace(here.backend, chunk_bytes=500))):
+        joined = profiles.by_rows(note, 5)
+        assert sizes == [3] * 13 + [1]
+        np.testing.assert_array_equal(joined, profiles.total)
+        sizes.clear()
+    there.by_rows(note, 100)
+    assert sizes == [1] * 40
     enough = replace(there, backend=replace(torch, chunk_bytes=8 * 40))
-    assert enough.parts(1)[0] is enough
-    narrow = replace(here, backend=replace(here.backend, chunk_bytes=500))
-    assert [len(part.total) for part in narrow.parts(5)] == [12, 12, 12, 4]
+    assert enough.by_rows(note, 1) is enough.total
 
 
 @each_make

@@ -10,8 +10,15 @@ from threadpoolctl import threadpool_info
 
 from ccot import TransportCoclustering
 from ccot.blocks import axes
-from ccot.blocks.axes import multiply, multiply_transposed, rows_of, scale_entries, transpose
-from ccot.blocks.problem import make_problem
+from ccot.blocks import problem as problem_module
+from ccot.blocks.axes import (
+    degrees,
+    multiply,
+    multiply_transposed,
+    rows_of,
+    scale_entries,
+)
+from ccot.blocks.problem import make_blocks, make_problem
 from ccot.runtime.backends import NUMPY
 
 
@@ -53,10 +60,38 @@ def test_sums_of_squares_and_scaled_entries_are_the_same_on_every_number_of_thre
             np.testing.assert_array_equal(first, other)
 
 
+def test_both_views_and_degrees_are_the_same_on_every_number_of_threads(matrix):
+    expected, sums = sp.csr_array(matrix.T), degrees(matrix)
+    np.testing.assert_allclose(sums[0], matrix.toarray().sum(axis=1))
+    np.testing.assert_allclose(sums[1], matrix.toarray().sum(axis=0))
+    for n_jobs in (1, 2, 5):
+        threads = replace(NUMPY, n_jobs=n_jobs)
+        columns = make_problem(matrix, "poisson", backend=threads).axes[1].values
+        for name in ("data", "indices", "indptr"):
+            np.testing.assert_array_equal(getattr(columns, name), getattr(expected, name))
+        for own, first in zip(degrees(matrix, threads), sums, strict=True):
+            np.testing.assert_array_equal(own, first)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_blocks_of_many_entries_are_summed_from_what_was_seen_last(matrix, monkeypatch, soft):
+    monkeypatch.setattr(problem_module, "_MANY_ENTRIES", 60)
+    rng, problem = np.random.default_rng(4), make_problem(matrix, "poisson")
+    rows, columns = rng.integers(3, size=90), rng.integers(4, size=40)
+    plan = 0.9 * np.eye(3)[rows] + 0.1 / 3 if soft else rows
+    seen = None, problem.axes[1].profiles(plan, 3)
+    expected, found = (make_blocks(problem, rows, columns, 0, s) for s in ((None, None), seen))
+    np.testing.assert_allclose(found.total, expected.total, rtol=1e-12)
+    np.testing.assert_allclose(found.exposure, expected.exposure, rtol=1e-12)
+    without = replace(problem, axes=(replace(problem.axes[0], values=None), problem.axes[1]))
+    np.testing.assert_array_equal(make_blocks(without, rows, columns, 0, seen).total, found.total)
+
+
 def test_some_rows_share_their_entries(matrix):
     some = rows_of(matrix, slice(10, 30))
     np.testing.assert_array_equal(some.toarray(), matrix.toarray()[10:30])
-    np.testing.assert_array_equal(transpose(some).toarray(), matrix.toarray()[10:30].T)
+    turned = rows_of(matrix, slice(10, 30), kind=sp.csc_array)
+    np.testing.assert_array_equal(turned.toarray(), matrix.toarray()[10:30].T)
     assert np.shares_memory(some.data, matrix.data)
 
 

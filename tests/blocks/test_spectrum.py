@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import spectrum as spectra
 from ccot.blocks.spectrum import leading_vectors, low_rank, noise_level, rank_to_look_at, shrink
+from ccot.runtime.backends import NUMPY
 
 SHAPES = [(200, 100), (100, 200), (150, 150)]
 
@@ -115,3 +118,19 @@ def test_noise_is_what_the_leading_values_leave():
     rest = spectrum(X)[5:]
     assert noise_level(X, spectrum(X)[:5]) == pytest.approx(np.sqrt(np.sum(rest**2) / (30 * 15)))
     assert noise_level(np.zeros((9, 8)), np.ones(3)) == 0
+
+
+def test_many_rows_are_made_orthogonal_in_parts(monkeypatch):
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(203, 6))
+    whole = spectra._factors(matrix, NUMPY)
+    monkeypatch.setattr(spectra, "_QR_ROWS", 20)
+    basis, triangle = spectra._factors(matrix, NUMPY)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=1e-13)
+    np.testing.assert_allclose(basis @ triangle, matrix, atol=1e-13)
+    np.testing.assert_allclose(np.abs(triangle), np.abs(whole[1]), atol=1e-12)
+    assert not np.array_equal(basis, whole[0])
+    for one, other in zip(
+        spectra._factors(matrix, replace(NUMPY, n_jobs=3)), (basis, triangle), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)

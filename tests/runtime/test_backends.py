@@ -1,5 +1,7 @@
 import sys
+import threading
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +19,67 @@ def test_no_device_is_numpy_and_copies_nothing():
     assert backend.send(array) is array
     assert backend.fetch(array) is array
     assert backend.xp.float32 == np.float32
+
+
+def test_threads_share_items_and_keep_their_order():
+    backend, seen = choose_backend(None, n_jobs=3), set()
+    together = threading.Barrier(3, timeout=20)
+
+    def work(item):
+        seen.add(threading.get_ident())
+        if item < 3:
+            together.wait()
+        return 2 * item
+
+    assert backend.map(work, range(50)) == [2 * item for item in range(50)]
+    assert len(seen) == 3
+    assert threading.get_ident() in seen
+    assert backend.map(work, []) == []
+
+
+@pytest.mark.parametrize("bad", [0, 49])
+def test_errors_of_threads_are_raised(bad):
+    def work(item):
+        return [0][1 if item == bad else 0]
+
+    with pytest.raises(IndexError, match="out of range"):
+        choose_backend(None, n_jobs=2).map(work, range(50))
+
+
+def test_threads_that_are_busy_elsewhere_are_not_waited_for():
+    backend = choose_backend(None, n_jobs=2)
+    busy, done = threading.Event(), threading.Event()
+    main = threading.get_ident()
+
+    def hold(item):
+        if threading.get_ident() != main:
+            busy.set()
+            assert done.wait(20)
+        else:
+            assert busy.wait(20)
+            # The only helper holds: these are all done by the thread that asks for them.
+            assert backend.map(abs, [-1, -2, -3]) == [1, 2, 3]
+            done.set()
+        return item
+
+    assert backend.map(hold, [0, 1]) == [0, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_are_worked_on_in_parts_that_fit(n_jobs):
+    backend = replace(choose_backend(None, n_jobs=n_jobs), chunk_bytes=160)
+    array, sizes = np.arange(42.0).reshape(21, 2), []
+
+    def double(part, other):
+        sizes.append((len(part), len(other)))
+        return part * other[:, None]
+
+    expected = array * np.arange(21)[:, None]
+    np.testing.assert_array_equal(backend.by_rows(double, array, np.arange(21)), expected)
+    assert sorted(sizes) == [(1, 1)] + [(2, 2)] * 10
+    sizes.clear()
+    np.testing.assert_array_equal(backend.by_rows(double, array[:10], np.arange(10)), expected[:10])
+    assert sizes == [(10, 10)]
 
 
 def test_torch_goes_there_and_back():

@@ -5,8 +5,9 @@ Where a view has a copy on a device, only tables of blocks and labels come back 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Entries looked at together so that they stay in a cache, and what of plans does.
-_CACHE_ENTRIES, _CACHE_BYTES = 2**18, 2**22
+_CACHE_ENTRIES, _CACHE_BYTES, _MOST_BYTES = 2**18, 2**22, 2**24
 # Entries of a part of a product, and the parts whose sums may have to be held at once.
 _ENTRIES, _MOST_PARTS = 2**20, 16
 # Shares that differ by less are the same.
@@ -59,25 +60,25 @@ class Profiles:
             gain -= self.exposure[:, None] * (send(cumulant) @ self.pooled)
         return gain
 
-    def own_gain(self, natural: Array, cumulant: Array, own: Array) -> Array:
+    def own_gain(self, own: Array, natural: Array, cumulant: Array) -> Array:
         """Return the log-likelihood of every point under the parameters of its own cluster."""
         gain = (self.total * natural[own]).sum(axis=1)
         if self.pooled is None:
             return gain - (self.exposure * cumulant[own]).sum(axis=1)
         return gain - self.exposure * (cumulant @ self.pooled)[own]
 
-    def take(self, members: np.ndarray | slice) -> Profiles:
+    def take(self, members: np.ndarray) -> Profiles:
         """Return the profiles of some of the points."""
-        members = members if isinstance(members, slice) else self.backend.send(members)
+        members = self.backend.send(members)
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
-    def parts(self, n_clusters: int) -> list[Profiles]:
-        """Cut the points into parts whose gains over so many clusters fit a cache or a device."""
-        n_points = self.total.shape[0]
-        step = max(1, self.backend.chunk_bytes // (8 * n_clusters))
-        if n_points <= step:
-            return [self]
-        return [self.take(slice(first, first + step)) for first in range(0, n_points, step)]
+    def by_rows(self, work: Callable[..., Array], width: int, *others: Array) -> Array:
+        """Do some work, ``width`` values a point, on parts of the points and of others; joined."""
+
+        def of_part(total: Array, exposure: Array, *rest: Array) -> Array:
+            return work(replace(self, total=total, exposure=exposure), *rest)
+
+        return self.backend.by_rows(of_part, self.total, self.exposure, *others, width=width)
 
     def full_exposure(self) -> Array:
         """Return the exposures as a matrix."""
@@ -138,8 +139,10 @@ class AxisView:
         moved, change = _moves(last.partner, partner, n_partners)
         starts = other.indptr
         n_moved = int((starts[moved + 1] - starts[moved]).sum())
-        # An entry that moves costs several times as much as one that is summed: it is searched for.
-        if n_moved * (n_partners + 40) > values.nnz * (8 if partner.ndim == 1 else 12):
+        # An entry that moves costs several times as much as one that is summed: it is searched for,
+        # and its sums as well where they do not fit into a cache.
+        worth = 12 if partner.ndim == 2 else 8 if last.total.nbytes <= _MOST_BYTES else 1
+        if n_moved * (n_partners + 40) > values.nnz * worth:
             return None
         total = last.total
         if n_partners > n_before:
@@ -149,12 +152,12 @@ class AxisView:
             total = np.add(total, change, out=change)
         return total
 
-    def transposed(self) -> AxisView:
+    def transposed(self, backend: Backend = NUMPY) -> AxisView:
         """Return the view of the other side; dense arrays are shared with it."""
         sparse = is_sparse(self.values)
         return replace(
             self,
-            values=sp.csr_array(self.values.T) if sparse else self.values.T,
+            values=_by_column(self.values, backend) if sparse else self.values.T,
             exposure=self.partner_exposure,
             partner_exposure=self.exposure,
             observed=None if self.observed is None else self.observed.T,
@@ -163,20 +166,19 @@ class AxisView:
 
     def sent(self, backend: Backend) -> AxisView:
         """Return a copy of the arrays on a device."""
-        return AxisView(
-            values=backend.send(self.values),
-            exposure=backend.send(self.exposure),
-            partner_exposure=backend.send(self.partner_exposure),
-            observed=None if self.observed is None else backend.send(self.observed),
-            backend=backend,
-        )
+        arrays = self.values, self.exposure, self.partner_exposure, self.observed
+        return AxisView(*(a if a is None else backend.send(a) for a in arrays), backend=backend)
 
     def squares(self, own: np.ndarray, partner: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
         """Return the squares of the values over their exposures, summed within blocks."""
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
-        own_scale, partner_scale = map(self._inverse, (self.exposure, self.partner_exposure))
-        backend = self.backend
+        backend, xp = self.backend, self.backend.xp
+        # One over exposures; 0 for those of points that hold nothing.
+        own_scale, partner_scale = (
+            xp.where(side > 0, 1 / xp.where(side > 0, side, 1.0), 0.0)
+            for side in (self.exposure, self.partner_exposure)
+        )
         if backend.device is not None:
             columns = bring(backend, partner, shape[1]) * partner_scale[:, None]
             rows = bring(backend, own, shape[0]) * own_scale[:, None]
@@ -195,11 +197,6 @@ class AxisView:
 
         return reduce(np.add, backend.map(sum_up, row_parts(self.values, _ENTRIES)))
 
-    def _inverse(self, exposure: Array) -> Array:
-        """Return one over exposures; 0 for those of points that hold nothing."""
-        xp = self.backend.xp
-        return xp.where(exposure > 0, 1 / xp.where(exposure > 0, exposure, 1.0), 0.0)
-
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""
         if self.observed is not None:
@@ -209,7 +206,7 @@ class AxisView:
 
 def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisView]:
     """Return the views of rows and columns; of a sparse matrix each knows how the other is kept."""
-    other = axis_view.transposed()
+    other = axis_view.transposed(backend)
     sparse = is_sparse(axis_view.values)
     if sparse:
         axis_view = replace(axis_view, transposed_values=other.values)
@@ -259,7 +256,9 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
         change[np.arange(len(before)), before] -= 1
     else:
         change[:, : before.shape[1]] -= before
-    moved = np.flatnonzero(np.abs(change).max(axis=1) > _UNMOVED)
+    # Far faster than a search of the largest change in every row.
+    moved = np.flatnonzero(np.abs(change) > _UNMOVED) // n_clusters
+    moved = moved[np.diff(moved, prepend=-1) > 0]
     return moved, change[moved]
 
 
@@ -300,14 +299,12 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
         return multiply(matrix, assignment, backend)
     # Names as long as the indices are not looked through for shorter ones.
     names = assignment.astype(matrix.indices.dtype, copy=False)
-    total = np.empty((matrix.shape[0], n_clusters), dtype=matrix.dtype)
 
-    def rename(part: slice) -> None:
+    def rename(part: slice, out: np.ndarray) -> None:
         """Give the columns of some rows the names of their clusters: equal ones are summed."""
-        rows_of(matrix, part, names, n_clusters).toarray(out=total[part])
+        rows_of(matrix, part, names, n_clusters).toarray(out=out)
 
-    backend.map(rename, row_parts(matrix, _CACHE_ENTRIES))
-    return total
+    return _filled(matrix, n_clusters, rename, backend)
 
 
 def compact(labels: np.ndarray) -> np.ndarray:
@@ -329,10 +326,20 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
     """Return the product of a matrix and a dense one."""
     if is_device_csr(matrix):
         return device_csr.multiply(matrix, dense, dense.shape[1])
-    if backend.n_jobs == 1 or not is_sparse(matrix):
+    if backend.n_jobs == 1 or getattr(matrix, "format", None) != "csr":
         return matrix @ dense
-    parts = row_parts(matrix, _ENTRIES)
-    return np.concatenate(backend.map(lambda part: rows_of(matrix, part) @ dense, parts))
+
+    def fill(part: slice, out: np.ndarray) -> None:
+        out[:] = rows_of(matrix, part) @ dense
+
+    return _filled(matrix, dense.shape[1], fill, backend)
+
+
+def _filled(matrix: Matrix, width: int, fill: Callable[..., None], backend: Backend) -> np.ndarray:
+    """Return so many columns for the rows of a matrix, of which threads fill parts."""
+    total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
+    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, _CACHE_ENTRIES))
+    return total
 
 
 def scale_entries(
@@ -356,8 +363,30 @@ def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NU
     if not is_sparse(matrix) or matrix.nnz <= _ENTRIES:
         return matrix.T @ dense
     parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
-    sums = backend.map(lambda part: transpose(rows_of(matrix, part)) @ dense[part], parts)
-    return reduce(np.add, sums)
+    turned = partial(rows_of, matrix, kind=sp.csc_array)
+    sums = backend.map(lambda part: turned(part) @ dense[part], parts)
+    return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
+
+
+def _by_column(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
+    """Return a transposed matrix in CSR, on several threads put together of parts."""
+    if backend.n_jobs == 1 or matrix.nnz <= _ENTRIES:
+        return sp.csr_array(matrix.T)
+    parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
+    cut = backend.map(lambda part: sp.csr_array(rows_of(matrix, part).T), parts)
+    parts = row_parts(matrix.T, _CACHE_ENTRIES)
+    joined = backend.map(lambda part: sp.hstack([rows_of(some, part) for some in cut]), parts)
+    return sp.vstack(joined, format="csr")
+
+
+def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the rows and of the columns."""
+    if not is_sparse(matrix):
+        return matrix.sum(axis=1, dtype=np.float64), matrix.sum(axis=0, dtype=np.float64)
+    parts = row_parts(matrix, _CACHE_ENTRIES)
+    sums = backend.map(lambda part: rows_of(matrix, part).sum(axis=1, dtype=np.float64), parts)
+    rows = np.concatenate(sums)
+    return rows, multiply_transposed(matrix, np.ones(len(rows)), backend)
 
 
 def row_parts(matrix: Matrix, size: int) -> list[slice]:
@@ -375,23 +404,18 @@ def n_entries(matrix: Matrix) -> int:
 
 
 def rows_of(
-    matrix: sp.csr_array, part: slice, names: np.ndarray | None = None, n_names: int = 0
-) -> sp.csr_array:
-    """Return some rows, which share their entries with the matrix; columns may be renamed."""
+    matrix: sp.csr_array,
+    part: slice,
+    names: np.ndarray | None = None,
+    n_names: int = 0,
+    kind: Any = sp.csr_array,
+) -> Any:
+    """Return some rows that share their entries, columns perhaps renamed; as CSC transposed."""
     starts = matrix.indptr[part.start : part.stop + 1]
     held = slice(starts[0], starts[-1])
     indices = matrix.indices[held] if names is None else names.take(matrix.indices[held])
-    rows = sp.csr_array((len(starts) - 1, n_names or matrix.shape[1]), dtype=matrix.dtype)
-    return _with_entries(rows, matrix.data[held], indices, starts - starts[0])
-
-
-def transpose(rows: sp.csr_array) -> sp.csc_array:
-    """Return a transposed matrix that shares its entries."""
-    columns = sp.csc_array(rows.shape[::-1], dtype=rows.dtype)
-    return _with_entries(columns, rows.data, rows.indices, rows.indptr)
-
-
-def _with_entries(matrix: Any, data: np.ndarray, indices: np.ndarray, starts: np.ndarray) -> Any:
-    """Set the arrays of a matrix, which its constructor would look through and copy."""
-    matrix.data, matrix.indices, matrix.indptr = data, indices, starts
-    return matrix
+    shape = len(starts) - 1, n_names or matrix.shape[1]
+    rows = kind(shape if kind is sp.csr_array else shape[::-1], dtype=matrix.dtype)
+    # A constructor that is given arrays looks through and copies them.
+    rows.data, rows.indices, rows.indptr = matrix.data[held], indices, starts - starts[0]
+    return rows

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ccot.blocks import criteria
 from ccot.blocks import preparation as prepare
-from ccot.blocks.axes import has_room, n_entries
+from ccot.blocks.axes import has_room, multiply, n_entries
 from ccot.blocks.criteria import Candidate, Numbers, ranked
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.placement import place_side
@@ -114,7 +114,8 @@ def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclusteri
         for axis, view in enumerate(found.views)
     )
     answer = collect(found, make_blocks(found.problem, rows, columns), (sure_rows, sure_columns))
-    return replace(answer, block_means=block_means(X, answer.row, answer.column))
+    product = partial(multiply, backend=found.problem.backend)
+    return replace(answer, block_means=block_means(X, answer.row, answer.column, product))
 
 
 def collect(

@@ -1,17 +1,21 @@
 """A matrix prepared for one family, and its co-clusterings: totals and exposures of blocks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from ccot.blocks.axes import AxisView, Profiles, both_views, compact, stack
+from ccot.blocks.axes import AxisView, Profiles, both_views, compact, degrees, n_entries, stack
 from ccot.blocks.families import FAMILIES, Terms
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, is_device_csr, to_numpy
 from ccot.runtime.device_csr import row_sums, transposed
 from ccot.runtime.types import Array, Matrix, is_sparse
+
+# Blocks of more entries are summed from what was seen last.
+_MANY_ENTRIES = 2**20
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def make_problem(
     if is_device_csr(values):
         return _device_problem(values, backend)
     if family == "poisson":
-        row_degree, column_degree = _sums(values, 1), _sums(values, 0)
+        row_degree, column_degree = degrees(values, backend)
         scale = np.sqrt(max(row_degree.sum(), 1e-300))
         axis_view = AxisView(values, row_degree / scale, column_degree / scale)
         overall = 1.0 if row_degree.any() else 0.0
@@ -104,8 +108,8 @@ def make_problem(
 def _device_problem(values: Any, backend: Backend) -> BlockProblem:
     """Build the problem of counts on a device: their sums come back, they stay."""
     sides = values, transposed(values)
-    degrees = [to_numpy(row_sums(side)) for side in sides]
-    exposures = [degree / np.sqrt(max(degrees[0].sum(), 1e-300)) for degree in degrees]
+    sums = [to_numpy(row_sums(side)) for side in sides]
+    exposures = [degree / np.sqrt(max(sums[0].sum(), 1e-300)) for degree in sums]
     views = [AxisView(sides[i], exposures[i], exposures[1 - i]) for i in (0, 1)]
     rows, columns = (replace(view, copy=view.sent(backend)) for view in views)
     unit = float(min(1.0, max(float(values.values().max()), 1e-300)))
@@ -159,15 +163,17 @@ def make_blocks(
     row_labels: np.ndarray,
     column_labels: np.ndarray,
     n_sweeps: int = 0,
-    seen: Profiles | None = None,
+    seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
     """Number the clusters without gaps, in the order they had, and collect the statistics."""
-    # ``seen`` are profiles of rows over similar clusters of columns.
+    # ``seen`` are profiles of rows and of columns over similar clusters, the latter the last ones.
     labels = compact(row_labels), compact(column_labels)
     shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
-    total, exposure = (
-        problem.axes[0].profiles(labels[1], shape[1], seen).blocks(labels[0], shape[0])
-    )
+    axis = int(seen[1] is not None and n_entries(problem.axes[1].values) > _MANY_ENTRIES)
+    profiles = problem.axes[axis].profiles(labels[1 - axis], shape[1 - axis], seen[axis])
+    total, exposure = profiles.blocks(labels[axis], shape[axis])
+    if axis:
+        total, exposure = total.T, exposure.T
     if problem.family != "gaussian":
         # What has moved away may leave less than nothing behind, by rounding.
         total = np.maximum(total, 0.0)
@@ -207,14 +213,10 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
     return excess / max(n_free, 1)
 
 
-def _sums(values: Matrix, axis: int) -> np.ndarray:
-    return np.asarray(values.sum(axis=axis), dtype=np.float64).ravel()
-
-
 def _sum_squares(values: Matrix) -> np.ndarray:
     """Return the sums of squares of the columns, without a squared copy of a dense matrix."""
     if is_sparse(values):
-        return _sums(values * values, 0)
+        return degrees(values * values)[1]
     return np.einsum("ij,ij->j", values, values)
 
 

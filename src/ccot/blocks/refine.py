@@ -161,7 +161,11 @@ def _halve(
         # What was left whole stays so.
         whole = whole | (sizes[::2] == 0) | (sizes[1::2] == 0)
         natural, cumulant = problem.terms(*profiles.sums(names, 2 * n_clusters))
-        gain = profiles.own_gain(natural[1::2] - natural[::2], cumulant[1::2] - cumulant[::2], own)
+        terms = {
+            "natural": natural[1::2] - natural[::2],
+            "cumulant": cumulant[1::2] - cumulant[::2],
+        }
+        gain = profiles.by_rows(partial(Profiles.own_gain, **terms), n_clusters, own)
         moved = xp.where(whole[own], 0, xp.astype(gain > 0, half.dtype))
         if not bool(xp.any(moved != half)):
             break

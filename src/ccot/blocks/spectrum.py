@@ -17,6 +17,8 @@ MAX_RANK = 20
 _FULL_SIZE = 400
 # Vectors beyond those asked for that a random search carries along, and its rounds.
 _SPARE, _ROUNDS = 10, 4
+# Rows that are made orthogonal together, to stay in a cache, and the parts that are worth it.
+_QR_ROWS, _LEAST_PARTS = 2**12, 8
 # Noise below this share of the largest singular value is rounding.
 _ROUNDING = 1e-13
 
@@ -68,14 +70,27 @@ def _search(
 ) -> tuple[Array, np.ndarray, Array]:
     """Search a long matrix by random products (Halko et al., 2011, SIAM Review 53(2))."""
     # Only the shorter vectors are made orthogonal in every round, which spans the same.
-    linalg = namespace(basis).linalg
     for _ in range(_ROUNDS):
-        basis = linalg.qr(back(forth(basis)))[0]
-    long = linalg.qr(forth(basis))[0]
-    short, triangle = linalg.qr(back(long))
+        basis = _factors(back(forth(basis)), backend)[0]
+    long = _factors(forth(basis), backend)[0]
+    short, triangle = _factors(back(long), backend)
     # Short times triangle is the transposed matrix times long; the triangle is small.
     left, values, right = thin_svd(triangle, backend)
-    return long @ right[:rank].T, values[:rank], short @ left[:, :rank]
+    left_vectors = backend.by_rows(lambda part: part @ right[:rank].T, long)
+    return left_vectors, values[:rank], short @ left[:, :rank]
+
+
+def _factors(matrix: Array, backend: Backend) -> tuple[Array, Array]:
+    """Return Q and R, of many rows by parts (Demmel et al., 2012, SIAM J. Sci. Comput. 34(1))."""
+    n_parts = matrix.shape[0] // _QR_ROWS
+    if backend.device is not None or n_parts < _LEAST_PARTS:
+        return namespace(matrix).linalg.qr(matrix)
+    found = backend.map(np.linalg.qr, np.array_split(matrix, n_parts))
+    turns, triangle = np.linalg.qr(np.concatenate([part[1] for part in found]))
+    basis = np.empty_like(matrix)
+    places = zip(found, np.split(turns, n_parts), np.array_split(basis, n_parts), strict=True)
+    backend.map(lambda place: np.matmul(place[0][0], place[1], out=place[2]), list(places))
+    return basis, triangle
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.axes import AxisView, n_entries, scale_entries
+from ccot.blocks.axes import degrees, n_entries, scale_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
@@ -65,15 +65,20 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
     axis_view, backend = problem.axes[0], problem.backend
-    degrees = _degrees(axis_view)
-    scales = [1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300) for degree in degrees]
+    if is_device_csr(axis_view.values):
+        # Exposures are degrees over the root of their sum, so their sum is that root.
+        sums = [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
+    else:
+        sums = degrees(axis_view.values, axis_view.backend)
+    scales = [1.0 / np.sqrt(degree + 0.5 * degree.mean() + 1e-300) for degree in sums]
     if not isinstance(axis_view.values, np.ndarray):
         values, transposed = _scale_sparse(problem, *scales)
     else:
         values, transposed = backend.send(scales[0])[:, None] * axis_view.on_device.values, None
         values *= backend.send(scales[1])
     left, singular, right = leading_vectors(values, MAX_RANK + 1, rng, backend, transposed)
-    sides = (_unit(side * backend.send(singular)) for side in (left, right))
+    weight = backend.send(singular)
+    sides = (backend.by_rows(lambda part: _unit(part * weight), side) for side in (left, right))
     # Counts that came on a device are segmented there too.
     rows, columns = sides if is_device_csr(axis_view.values) else map(to_numpy, sides)
     return rows, columns
@@ -94,15 +99,6 @@ def _scale_sparse(
     if problem.backend.device is None:
         return by_row, None
     return send(by_row), send(scale_entries(columns.values, column_scale, row_scale))
-
-
-def _degrees(axis_view: AxisView) -> list[np.ndarray]:
-    """Return the sums of rows and of columns."""
-    values = axis_view.values
-    if is_device_csr(values):
-        # Exposures are degrees over the root of their sum, so their sum is that root.
-        return [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
-    return [np.asarray(values.sum(axis=axis), dtype=np.float64).ravel() for axis in (1, 0)]
 
 
 def _unit(scores: Array) -> Array:

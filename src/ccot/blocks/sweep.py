@@ -6,13 +6,14 @@ balanced, they are equal and Sinkhorn scalings share points out. At temperature 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ccot.blocks.axes import Profiles, bring, mass
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
-from ccot.runtime.backends import namespace, to_numpy
+from ccot.runtime.backends import Backend, namespace, to_numpy
 from ccot.runtime.types import Array
 from ccot.transport.sinkhorn import sinkhorn
 
@@ -44,8 +45,8 @@ def sweep(
             moved = sum(mass_moved(b, a) for b, a in zip(before, plans, strict=True))
             if moved <= tol * sum(problem.shape):
                 break
-    rows, columns = _hard(plans[0], balanced), _hard(plans[1], balanced)
-    found = make_blocks(problem, rows, columns, n_sweeps, seen[0])
+    rows, columns = (_hard(plan, balanced, problem.backend) for plan in plans)
+    found = make_blocks(problem, rows, columns, n_sweeps, seen)
     is_soft = plans[0].ndim == plans[1].ndim == 2
     return replace(found, plans=(plans[0], plans[1])) if is_soft else found
 
@@ -75,7 +76,9 @@ def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
     xp = namespace(gain)
     # Gains may be large beside their differences: shares are made to sum to one at the end.
-    plan = gain - xp.max(gain, axis=1, keepdims=True)
+    # NumPy is slow to look for the largest of a few.
+    best = reduce(np.maximum, gain.T)[:, None] if xp is np else xp.max(gain, axis=1, keepdims=True)
+    plan = gain - best
     plan = xp.exp(plan if temperature == 1 else plan / temperature)
     plan /= xp.sum(plan, axis=1, keepdims=True)
     return plan
@@ -149,14 +152,15 @@ def _transport(
         gain = gains(problem, part, table, marginal)
         return soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1)
 
-    moved = profiles.backend.map(move, profiles.parts(n_clusters))
-    return moved[0] if len(moved) == 1 else xp.concat(moved)
+    return profiles.by_rows(move, n_clusters)
 
 
-def _hard(plan: Array, balanced: bool) -> np.ndarray:
+def _hard(plan: Array, balanced: bool, backend: Backend) -> np.ndarray:
     if plan.ndim == 2 and balanced:
         return share_out(to_numpy(plan))
-    return to_numpy(plan.argmax(axis=1) if plan.ndim == 2 else plan)
+    if plan.ndim == 2:
+        plan = backend.by_rows(lambda part: part.argmax(axis=1), plan)
+    return to_numpy(plan)
 
 
 def mass_moved(before: Array, after: Array) -> Array:

@@ -37,9 +37,36 @@ class Backend:
 
     def map(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         """Do some work on every item, on several threads where there are; results in order."""
-        if self.n_jobs == 1 or len(items) < 2:
+        n_helpers = min(self.n_jobs, len(items)) - 1
+        if n_helpers < 1:
             return [work(item) for item in items]
-        return list(_threads(self.n_jobs, os.getpid()).map(work, items))
+        results: list[Any] = [None] * len(items)
+        left = iter(range(len(items)))
+
+        def take_turns() -> None:
+            for index in left:
+                results[index] = work(items[index])
+
+        # A future for every item would take as long as the work on some.
+        threads = _threads(self.n_jobs - 1, os.getpid())
+        helpers = [threads.submit(take_turns) for _ in range(n_helpers)]
+        take_turns()
+        for helper in helpers:
+            # Whoever still waits for a thread has nothing left to do.
+            if not helper.cancel():
+                helper.result()
+        return results
+
+    def by_rows(self, work: Callable[..., Any], *arrays: Any, width: int | None = None) -> Any:
+        """Do some work on parts of the rows of arrays that fit a cache or a device; joined."""
+        n_rows, row_bytes = arrays[0].shape[0], 8 * width if width else arrays[0][:1].nbytes
+        fitting = self.chunk_bytes // max(row_bytes, 1)
+        if n_rows <= fitting:
+            return work(*arrays)
+        # More parts than would be needed are shared out evenly among threads.
+        step = max(1, fitting // 4)
+        parts = [slice(first, first + step) for first in range(0, n_rows, step)]
+        return self.xp.concat(self.map(lambda part: work(*(a[part] for a in arrays)), parts))
 
     def send(self, array: Any) -> Any:
         """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""
