@@ -84,7 +84,7 @@ def check(X):
     _, kinds = np.unique(X.round(9), axis=0, return_inverse=True)
     # Equal rows are in one cluster.
     for kind in range(kinds.max() + 1):
-        assert len(set(model.row_labels_[kinds == kind])) == 1
+        assert len(set(model.row_labels_[kinds.ravel() == kind])) == 1
 
 
 @settings(deadline=None, max_examples=25)

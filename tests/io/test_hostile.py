@@ -555,7 +555,10 @@ def test_h5ad_with_one_chunk_that_unfolds_to_very_much(tmp_path, peaks):
     h5py = pytest.importorskip("h5py")
     path = h5ad_of(tmp_path / "a.h5ad", np.ones((10, 2)), chunks=(10, 2), compression="gzip")
     with h5py.File(path, "r+") as file:
-        file["X"].id.write_direct_chunk((0, 0), zlib.compress(bytes(500 << 20), 9))
+        try:
+            file["X"].id.write_direct_chunk((0, 0), zlib.compress(bytes(500 << 20), 9))
+        except OSError as error:
+            pytest.skip(f"this HDF5 does not write such a file: {error}")
     refused(path, "no readable h5ad")
     assert max(peaks) < (64 << 20) + (100 << 20)
 

@@ -20,6 +20,7 @@ from tests.conftest import PROJECT
 NO_UNIX = """
 import sys
 from tests.platforms.windows import pretend
+import psutil  # asks the system, which is not Windows
 pretend()
 """
 ENCODINGS_NAMED = """
