@@ -32,6 +32,7 @@ from ccot.blocks import columns, preparation, table_columns, table_fit
 from ccot.blocks import tables as prepared
 from ccot.blocks.criteria import mean_costs
 from ccot.blocks.fit import BlockSettings
+from ccot.blocks.reproducibility import Halves
 from ccot.blocks.table_problem import make_table_problem, table_evidence
 from ccot.estimators.tables import TableData
 from ccot.runtime.run import Run
@@ -125,7 +126,13 @@ def _numbers(data: LabelledTable, rows: Any, seed: int) -> dict[str, Any]:
             evidence[k] = table_evidence(problem, blocks) + paid
         nmi[k] = float(normalized_mutual_info_score(data.classes, blocks.labels[0]))
     costs = mean_costs([start.hierarchy for start in starts], 0)
+    halves = table_fit._fit_halves(problem, n_finest, run)
     return {
+        "halves": halves
+        and {
+            "numbers": halves.numbers.tolist(),
+            "agreement": np.round(halves.agreement, 6).tolist(),
+        },
         "evidence": evidence,
         "nmi": nmi,
         "costs": np.round(costs, 4).tolist(),
@@ -139,9 +146,14 @@ def nmi_of(trial: dict[str, Any], price: float, share: float) -> float:
     scores = {
         k: score - price * np.log(k) * trial["columns"] for k, score in trial["evidence"].items()
     }
+    halves = trial.get("halves")
+    if halves is not None:
+        told = np.array(halves["numbers"]), np.array(halves["agreement"])
+        halves = Halves(*told, labels=np.empty(0))
+    costs = np.array(trial["costs"])
     with patch.object(table_columns, "TRUSTED_SHARE", share):
-        number = table_columns.choose_number(np.array(trial["costs"]), scores, trial["finest"])
-    return trial["nmi"][number]
+        choice = table_columns.choose_number(costs, scores, trial["finest"], halves)
+    return trial["nmi"][choice.number]
 
 
 def by_table(trials: list[dict[str, Any]], rule: Rule) -> dict[str, float]:

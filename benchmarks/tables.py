@@ -29,7 +29,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, s
 from sklearn.mixture import GaussianMixture
 
 from benchmarks.data import need_data
-from benchmarks.record import store
+from benchmarks.record import load, of_this_run, store
 from ccot import TransportCoclustering
 from ccot.blocks.columns import BY_LEVEL, recognise
 from ccot.experiments.bench.khiops_program import khiops_rows
@@ -173,7 +173,7 @@ def trial(data: LabelledTable, method: str, seed: int) -> dict[str, Any]:
     if len(labels):
         nmi = round(float(normalized_mutual_info_score(data.classes, labels)), 5)
         ari = round(float(adjusted_rand_score(data.classes, labels)), 5)
-    return {
+    row = {
         "set": data.name,
         "shape": list(data.frame.shape),
         "classes": data.n_classes,
@@ -184,6 +184,7 @@ def trial(data: LabelledTable, method: str, seed: int) -> dict[str, Any]:
         "ari": ari,
         "seconds": round(seconds, 3),
     }
+    return of_this_run(row)
 
 
 def summarise(trials: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -210,22 +211,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--khiops-seconds", type=int, default=KHIOPS_SECONDS)
+    parser.add_argument(
+        "--methods", nargs="+", choices=METHODS, help="these; others stay as stored"
+    )
     arguments = parser.parse_args()
-    limit = arguments.khiops_seconds
+    asked = arguments.methods or list(METHODS)
+    stored = load("tables") if arguments.methods else {}
+    limit = stored.get("khiops_seconds", arguments.khiops_seconds)
     if "khiops" in METHODS:
         METHODS["khiops"] = partial(khiops, limit=limit)
     # The rivals warn of constant columns and of fits that did not converge; scores show both.
     warnings.filterwarnings("ignore")
-    trials = []
+    trials = [
+        {"run": {key: stored["facts"][key] for key in ("command", "commit", "date")}} | trial
+        for trial in stored.get("trials", [])
+        if trial["method"] not in asked
+    ]
     for data in tables():
         for seed in range(arguments.seeds):
-            methods = [method for method in METHODS if seed == 0 or method not in ONCE]
+            methods = [method for method in asked if seed == 0 or method not in ONCE]
             trials += [trial(data, method, seed) for method in methods]
-        shown = [t for t in trials if (t["set"], t["seed"]) == (data.name, 0)]
+        shown = [
+            t for t in trials if (t["set"], t["seed"]) == (data.name, 0) and t["method"] in asked
+        ]
         print(data.name, *(f"{t['method']} {t['nmi']}" for t in shown), flush=True)
     cells = summarise(trials)
     print(*cells, sep="\n")
-    rivals = {name: version(name) for name in ("kmodes", "khiops") if find_spec(name)}
+    rivals = stored.get("rivals", {}) | {
+        name: version(name) for name in ("kmodes", "khiops") if find_spec(name)
+    }
     result = {"rivals": rivals, "khiops_seconds": limit, "cells": cells, "trials": trials}
     print(f"stored {store('tables', result)}")
 

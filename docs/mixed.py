@@ -34,7 +34,7 @@ def tables_nmi() -> str:
         "co-clustering where it has one cluster; stopped: after "
         f"{result.get('khiops_seconds')} s of processor time."
     )
-    return _compared(result) + source("tables", result, note)
+    return _compared(result) + source("tables", result, note, result["trials"])
 
 
 def tables_others() -> str:
