@@ -123,7 +123,10 @@ class ResidualBayesianCoclustering(BaseBaseline):
         return self._offset + expected + row.residual[rows] + column.residual[columns]
 
     def _method(self, matrix: Matrix) -> "Inference":
-        return Inference.of(matrix, self._shape, self.concentration)
+        centred = matrix - np.nanmean(matrix)
+        entries = Entries.of(centred)
+        scale = max(float(np.nanmean(centred**2)), 1e-150)
+        return Inference(entries, entries.transposed(), self._shape, self.concentration, scale)
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
         return FirstPartitions.of(fill_in(matrix), self._shape)
@@ -224,29 +227,19 @@ class Inference:
     concentration: float
     scale: float  # variance of the entries
 
-    @classmethod
-    def of(cls, matrix: np.ndarray, shape: tuple[int, int], concentration: float) -> "Inference":
-        """Prepare a matrix."""
-        centred = matrix - np.nanmean(matrix)
-        entries = Entries.of(centred)
-        scale = max(float(np.nanmean(centred**2)), 1e-150)
-        return cls(entries, entries.transposed(), shape, concentration, scale)
-
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Beliefs:
         """Return what partitions would have us believe."""
         row, column = self._side(self.by_row, rows, 0), self._side(self.by_column, columns, 1)
-        moments = self.by_row.moments(column).less(row.residual, row.uncertainty)
-        means, variances, fit = self._blocks(row, moments)
+        means, variances, fit = self._blocks(row, self.by_row.moments(column))
         return Beliefs(row, column, means, variances, fit + row.bound + column.bound)
 
     def step(self, state: Beliefs) -> Beliefs:
         """Return better beliefs about rows, blocks, columns and blocks."""
         moments = self.by_row.moments(state.column)
         row = self._improve(state.row, moments, state.means, state.variances)
-        means, variances, _ = self._blocks(row, moments.less(row.residual, row.uncertainty))
+        means, variances, _ = self._blocks(row, moments)
         moments = self.by_column.moments(row)
         column = self._improve(state.column, moments, means.T, variances.T)
-        moments = moments.less(column.residual, column.uncertainty)
         means, variances, fit = self._blocks(column, moments)
         return Beliefs(row, column, means.T, variances.T, fit + row.bound + column.bound)
 
@@ -278,7 +271,8 @@ class Inference:
 
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the blocks' best means and variances, and the entries' log-likelihood."""
-        powers = moments.counts, moments.sums, moments.squares
+        cleared = moments.less(side.residual, side.uncertainty)
+        powers = cleared.counts, cleared.sums, cleared.squares
         blocks = Moments(*(side.membership.T @ power for power in powers))
         return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)
 
