@@ -4,13 +4,11 @@ import pytest
 from ccot.scalings.kernels import (
     AUTO_FULL,
     AUTO_RANK,
-    Landmarks,
     LowRankSimilarities,
     bytes_needed,
     check_memory,
     compare_points,
     free_bytes,
-    nystrom,
     rank_of,
 )
 
@@ -58,8 +56,7 @@ def test_free_memory_is_less_than_all_and_more_than_none():
 
 def test_landmarks_of_all_points_give_all_similarities():
     points = np.random.default_rng(0).normal(size=(30, 4))
-    weights, bandwidth, factor = nystrom(points, np.arange(30), "rbf")
-    few = LowRankSimilarities(points, Landmarks(points, weights, "rbf", bandwidth), factor)
+    few = LowRankSimilarities.of(points, np.arange(30), "rbf")
     full = compare_points(points, "rbf", None, np.random.default_rng(1))
     np.testing.assert_allclose(few.degrees(), full.degrees(), atol=1e-9)
     np.testing.assert_allclose(few.features() @ few.features().T, full.matrix, atol=1e-8)

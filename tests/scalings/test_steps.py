@@ -7,9 +7,12 @@ from ccot.scalings.steps import (
     find_step,
     join,
     label_steps,
-    step_posterior,
     thresholds,
 )
+
+
+def step_posterior(values, labels):
+    return StepLaw.of(values, labels, labels.max() + 1).posterior(values, labels)
 
 
 def make_steps(values, jumps):

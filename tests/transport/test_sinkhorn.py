@@ -7,7 +7,8 @@ import ot
 import pytest
 from scipy.special import logsumexp
 
-from ccot.transport.sinkhorn import _NARROW, Scalings, Status, _Kernel, join_scalings, sinkhorn
+from ccot.scalings.steps import join
+from ccot.transport.sinkhorn import _NARROW, Scalings, Status, _Kernel, sinkhorn
 
 REGS = [1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3]
 LIBRARIES = {"numpy": np, "torch": array_api_compat.torch, "strict": array_api_strict}
@@ -377,12 +378,12 @@ def test_a_thousand_iterations_are_made_by_default():
 def test_joined_answers_are_those_of_the_joined_batch():
     log_kernel = -make_costs(3, 10, 8) / np.array([0.02, 1.0, 5.0])[:, None, None]
     whole = sinkhorn(log_kernel, max_iter=15)
-    joined = join_scalings([sinkhorn(log_kernel[:1], max_iter=15), sinkhorn(log_kernel[1:])])
+    joined = join([sinkhorn(log_kernel[:1], max_iter=15), sinkhorn(log_kernel[1:])])
     for name in ("log_row", "log_column", "n_iter", "error"):
         np.testing.assert_allclose(getattr(joined, name), getattr(whole, name), rtol=1e-9)
     assert joined.status is whole.status is Status.MAX_ITER
     easy = sinkhorn(log_kernel[1:])
-    assert join_scalings([easy]).status is Status.CONVERGED
+    assert join([easy]).status is Status.CONVERGED
 
 
 def test_a_small_problem_by_hand():

@@ -79,18 +79,6 @@ def own_similarity(
     return np.exp(squares, out=squares), bandwidth
 
 
-def nystrom(
-    points: Any, chosen: np.ndarray, kernel: KernelSpec
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return weights that turn similarities to landmarks into features, bandwidth and features."""
-    # Inner products of features approximate similarities: Williams and Seeger (2000), NIPS 13.
-    similar, bandwidth = own_similarity(points, kernel, points[chosen])
-    values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
-    kept = values > _WEAKEST * values.max()
-    weights = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    return weights, bandwidth, similar @ weights
-
-
 @dataclass(frozen=True)
 class LogGaussian:
     r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out."""
@@ -115,14 +103,9 @@ class Similarities:
     """Similarities of all pairs of points; ``points`` is None if the similarities were given."""
 
     matrix: np.ndarray
-    points: Matrix | None
-    kernel: KernelSpec
-    bandwidth: float
-
-    @classmethod
-    def given(cls, matrix: np.ndarray) -> "Similarities":
-        """Return given similarities in this form."""
-        return cls(matrix, None, "precomputed", 0.0)
+    points: Matrix | None = None
+    kernel: KernelSpec = "precomputed"
+    bandwidth: float = 0.0
 
     def check_logarithm(self) -> None:
         """Refuse similarities that have no logarithm."""
@@ -191,6 +174,15 @@ class LowRankSimilarities:
     landmarks: Landmarks
     factor: np.ndarray
 
+    @classmethod
+    def of(cls, points: Any, chosen: np.ndarray, kernel: KernelSpec) -> "LowRankSimilarities":
+        """Approximate similarities by those to chosen points: Williams and Seeger (2000), NIPS."""
+        similar, bandwidth = own_similarity(points, kernel, points[chosen])
+        values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
+        kept = values > _WEAKEST * values.max()
+        weights = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+        return cls(points, Landmarks(points[chosen], weights, kernel, bandwidth), similar @ weights)
+
     def check_logarithm(self) -> None:
         """Refuse similarities whose logarithms are not known."""
         if self.landmarks.kernel != "rbf":
@@ -207,7 +199,8 @@ class LowRankSimilarities:
             if backend.device is not None and is_sparse(points):
                 points = points.toarray()
             logarithm = LogGaussian(backend.send(points), self.landmarks.bandwidth)
-        return LowRankKernel(backend.send(self.factor), logarithm)
+        factor = backend.send(self.factor)
+        return LowRankKernel(factor, factor, logarithm)
 
     def degrees(self) -> np.ndarray:
         """Return the mean similarity of every point."""
@@ -306,6 +299,4 @@ def compare_points(
         matrix, bandwidth = own_similarity(points, kernel)
         return Similarities(matrix, points, kernel, bandwidth)
     chosen = np.sort(rng.choice(points.shape[0], rank, replace=False))
-    weights, bandwidth, factor = nystrom(points, chosen, kernel)
-    landmarks = Landmarks(points[chosen], weights, kernel, bandwidth)
-    return LowRankSimilarities(points, landmarks, factor)
+    return LowRankSimilarities.of(points, chosen, kernel)

@@ -84,11 +84,12 @@ def read_steps(
     jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps, resolution=resolution)
     labels = label_steps(order[None], jumps.mask[None], jumps.strength[None]).labels[0]
     positions = np.flatnonzero(jumps.mask) + 1
+    n_found = len(positions) + 1
     return StepSide(
         labels=labels,
-        n_clusters=len(positions) + 1,
-        confidence=step_posterior(log_scaling, labels),
-        number_votes={len(positions) + 1: 1.0},
+        n_clusters=n_found,
+        confidence=StepLaw.of(log_scaling, labels, n_found).posterior(log_scaling, labels),
+        number_votes={n_found: 1.0},
         log_scaling=log_scaling,
         jumps=positions,
         jump_strength=jumps.strength[jumps.mask],
@@ -110,9 +111,11 @@ class Steps:
 
 
 def join(batches: Sequence[T]) -> T:
-    """Return several batches as one: dataclasses whose fields are arrays or such dataclasses."""
+    """Return batches as one: dataclasses of arrays, of such dataclasses and of statuses."""
 
     def joined(parts: list[Any]) -> Any:
+        if isinstance(parts[0], Status):
+            return Status.MAX_ITER if Status.MAX_ITER in parts else Status.CONVERGED
         return join(parts) if is_dataclass(parts[0]) else array_namespace(*parts).concat(parts)
 
     first: Any = batches[0]
@@ -188,8 +191,3 @@ class StepLaw:
         nearest_below = np.searchsorted(lowest - np.append(ends[:1], reach), values, "right") - 1
         top = (highest + np.append(reach, ends[-1:]))[np.maximum(nearest_below, 0)]
         return (nearest_below < 0) | (values > top)
-
-
-def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the posterior probability of each value's step, if every step is normal."""
-    return StepLaw.of(values, labels, int(labels.max()) + 1).posterior(values, labels)

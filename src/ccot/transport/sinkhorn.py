@@ -41,15 +41,6 @@ class Scalings:
     status: Status
 
 
-def join_scalings(parts: Sequence[Scalings]) -> Scalings:
-    """Return the results of several batches as one batch."""
-    xp = array_namespace(parts[0].log_row)
-    names = "log_row", "log_column", "n_iter", "error"
-    joined = {name: xp.concat([getattr(part, name) for part in parts]) for name in names}
-    done = all(part.status is Status.CONVERGED for part in parts)
-    return Scalings(**joined, status=Status.CONVERGED if done else Status.MAX_ITER)
-
-
 class _Kernel:
     """A Gibbs kernel with potentials absorbed, ``exp(log_kernel + log_row + log_column)``."""
 
