@@ -88,9 +88,8 @@ def transport_product(
     if kernel is None or float(xp.max(start) - xp.min(start)) > _WIDEST:
         return None
     top = xp.max(start)
-    masses = 1 / kernel.shape[0], 1 / kernel.shape[1]
     narrow = _NarrowKernel(kernel.left, kernel.right)
-    row, column, _, _, status = scale(narrow, xp.exp(start - top), masses, max_iter, tol)
+    row, column, _, _, status = scale(narrow, xp.exp(start - top), max_iter, tol)
     coupling = LowRank(kernel.left * row[:, None], kernel.right * column[:, None])
     log_row, log_column = xp.log(row), xp.log(column)
     row_sums = coupling.left @ xp.sum(coupling.right, axis=0)
