@@ -1,7 +1,7 @@
 """The Gaussian latent block model, by block EM."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import entr, softmax
@@ -153,8 +153,7 @@ class BlockEM(Method):
         return Memberships(rows, columns, means, variances, criterion)
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Sums of powers 0, 1, 2 of entries: of each row in each column cluster, or of each block."""
 
     counts: np.ndarray

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,8 +43,7 @@ def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarr
     return sp.csr_array(parts, shape=(matrix.shape[0], n_clusters)).toarray()
 
 
-@dataclass(frozen=True)
-class TwoWay:
+class TwoWay(NamedTuple):
     """A matrix and its transpose, dense or CSR: both quick to read row by row."""
 
     by_row: Matrix

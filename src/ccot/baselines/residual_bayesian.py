@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import BaseBaseline
 from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
-from ccot.baselines.partitions import indicator, times
+from ccot.baselines.partitions import TwoWay, indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Matrix
 
 # Share of a first membership that goes to the cluster K-means found.
 _TRUST = 0.9
@@ -186,8 +186,7 @@ class Beliefs:
     criterion: float
 
 
-@dataclass(frozen=True)
-class Entries:
+class Entries(NamedTuple):
     """Powers 0, 1, 2 of the entries, with zeros where they are missing; dense or CSR."""
 
     seen: Matrix
@@ -204,8 +203,7 @@ class Entries:
 
     def transposed(self) -> "Entries":
         """Return the entries of the transposed matrix."""
-        powers = self.seen.T, self.values.T, self.squares.T
-        return Entries(*(p.tocsr() if is_sparse(p) else p for p in powers))
+        return Entries(*(TwoWay.of(power).by_column for power in self))
 
     def moments(self, other: BeliefSide) -> Moments:
         """Sum over the clusters of the other side, whose residuals are taken off."""
@@ -272,8 +270,7 @@ class Inference:
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the blocks' best means and variances, and the entries' log-likelihood."""
         cleared = moments.less(side.residual, side.uncertainty)
-        powers = cleared.counts, cleared.sums, cleared.squares
-        blocks = Moments(*(side.membership.T @ power for power in powers))
+        blocks = Moments(*(side.membership.T @ power for power in cleared))
         return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)
 
 

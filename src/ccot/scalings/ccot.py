@@ -18,7 +18,7 @@ from ccot.runtime.types import Matrix
 from ccot.scalings.consensus import number_shares, vote, winning_number
 from ccot.scalings.draws import CCOTSettings, DrawPartitions, DrawPlacement, DrawSolver
 from ccot.scalings.regularisation import choose_reg
-from ccot.scalings.sampling import draw_indices, worth_crossing
+from ccot.scalings.sampling import CROSSED_FROM, draw_indices
 from ccot.scalings.steps import StepCoclustering, Steps, StepSide, join, read_steps
 from ccot.transport.sinkhorn import Status
 
@@ -65,9 +65,10 @@ def _draw_squares(
 ) -> Iterator[np.ndarray]:
     """Yield batches of draws; after each batch the vote is checked."""
     number, sampling = settings.n_samplings, settings.sampling
-    crossed = number != "auto" and worth_crossing(shape, sampling, int(number))
+    n_fixed = 0 if number == "auto" else int(number)
+    crossed = sampling == "cover" and n_fixed * shape[1] >= CROSSED_FROM * shape[0]
     indices = draw_indices(*shape, sampling, rng, crossed)
-    for n_draws in _auto_rounds(*shape) if number == "auto" else [int(number)]:
+    for n_draws in _auto_rounds(*shape) if number == "auto" else [n_fixed]:
         yield np.array(list(islice(indices, n_draws)))
 
 

@@ -265,11 +265,9 @@ def rank_of(
     return AUTO_RANK if n_support is not None and max(shape) > AUTO_FULL else None
 
 
-def check_memory(
-    shape: tuple[int, int], n_support: int | None, rank: int | None, free: int | None = None
-) -> None:
+def check_memory(shape: tuple[int, int], n_support: int | None, rank: int | None) -> None:
     """Raise an error if the similarities will not fit into memory."""
-    free, needed = free or free_bytes(), bytes_needed(shape, n_support, rank)
+    free, needed = free_bytes(), bytes_needed(shape, n_support, rank)
     if free is None or needed <= free:
         return
     way_out = 'kernel_rank="auto"' if n_support else "n_support=100"

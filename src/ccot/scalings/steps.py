@@ -28,7 +28,7 @@ class StepPlacement(Placement):
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the steps of the points."""
-        return find_step(self.scaling(points), self.thresholds)
+        return np.searchsorted(self.thresholds, self.scaling(points))
 
 
 @stored()
@@ -93,7 +93,7 @@ def read_steps(
         log_scaling=log_scaling,
         jumps=positions,
         jump_strength=jumps.strength[jumps.mask],
-        placement=replace(placement, thresholds=thresholds(ranked, positions)),
+        placement=replace(placement, thresholds=(ranked[positions] + ranked[positions - 1]) / 2),
     )
 
 
@@ -135,16 +135,6 @@ def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
     if mask.shape[1]:
         weakest = xp.min(xp.where(mask, strength, xp.inf), axis=1)
     return Steps(labels, sorted_labels[:, -1] + 1, weakest)
-
-
-def thresholds(sorted_values: np.ndarray, jumps: np.ndarray) -> np.ndarray:
-    """Return the values halfway up the jumps, given by how many values lie before each."""
-    return (sorted_values[jumps] + sorted_values[jumps - 1]) / 2
-
-
-def find_step(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Return the step on which each value falls."""
-    return np.searchsorted(thresholds, values)
 
 
 @dataclass(frozen=True)

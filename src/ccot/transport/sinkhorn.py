@@ -110,17 +110,7 @@ class _Kernel:
         return xp.log(self._wide(sums)) + self._wide(xp.squeeze(top, axis=axis))
 
     def keep(self, row: Array, column: Array) -> tuple[Array, Array]:
-        """Return factors in a form that stays valid: as logarithms if others may be absorbed."""
-        return (row, column) if self.never_drifts else self.log_scalings(row, column)
-
-    def read(self, kept_row: Array, kept_column: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the scalings that were kept."""
-        if self.never_drifts:
-            return self.log_scalings(kept_row, kept_column)
-        return kept_row, kept_column
-
-    def log_scalings(self, row: Array, column: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the scalings."""
+        """Return the logarithms of the scalings, valid whatever is absorbed later."""
         return self.log_scaling(row, self.log_row), self.log_scaling(column, self.log_column)
 
     def log_scaling(self, factor: Array, absorbed: Array) -> Array:
@@ -149,8 +139,7 @@ def sinkhorn(
     # A factor may be infinite or undefined for a moment: then the log domain takes over.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
-        row, column, n_iter, error, status = scale(kernel, row, max_iter, tol, check_every)
-        log_row, log_column = kernel.read(row, column)
+        log_row, log_column, n_iter, error, status = scale(kernel, row, max_iter, tol, check_every)
     return Scalings(log_row, log_column, n_iter, kernel.xp.astype(error, kernel.xp.float64), status)
 
 
