@@ -62,8 +62,8 @@ def test_similarities_do_not_depend_on_where_the_points_lie(far):
         rtol=10 * rtol,
     )
     np.testing.assert_allclose(
-        LowRankSimilarities.of(points + far, np.arange(4), "rbf").factor @ np.ones(4),
-        LowRankSimilarities.of(points, np.arange(4), "rbf").factor @ np.ones(4),
+        LowRankSimilarities.of(points + far, np.arange(4), "rbf").features @ np.ones(4),
+        LowRankSimilarities.of(points, np.arange(4), "rbf").features @ np.ones(4),
         rtol=100 * rtol,
     )
 
@@ -104,15 +104,15 @@ def test_features_by_all_points_give_all_similarities(kernel, make):
     few = LowRankSimilarities.of(make(points), np.arange(9), kernel)
     matrix, expected = own_similarity(points, kernel)
     assert few.landmarks.bandwidth == pytest.approx(expected)
-    np.testing.assert_allclose(few.factor @ few.factor.T, matrix, atol=1e-9)
-    np.testing.assert_allclose(matrix @ few.landmarks.weights, few.factor, atol=1e-9)
+    np.testing.assert_allclose(few.features @ few.features.T, matrix, atol=1e-9)
+    np.testing.assert_allclose(matrix @ few.landmarks.weights, few.features, atol=1e-9)
 
 
 def test_features_by_equal_landmarks_stay_finite():
     points = np.repeat(make_points()[1], 5, axis=0)
-    features = LowRankSimilarities.of(points, np.arange(10), "rbf").factor
+    features = LowRankSimilarities.of(points, np.arange(10), "rbf").features
     assert np.isfinite(features).all()
-    features = LowRankSimilarities.of(np.ones((6, 2)), np.arange(3), "rbf").factor
+    features = LowRankSimilarities.of(np.ones((6, 2)), np.arange(3), "rbf").features
     np.testing.assert_allclose(features @ features.T, 1)
 
 

@@ -141,8 +141,9 @@ class Similarities:
         solved |= {"n_points": len(self.matrix), "width": width}
         return KernelPlacement(similarities=self, potential=potential, **solved)
 
+    @property
     def features(self) -> np.ndarray:
-        """Return what :meth:`to` gives for the points themselves."""
+        """What :meth:`to` gives for the points themselves."""
         return self.matrix
 
 
@@ -168,11 +169,11 @@ class Landmarks:
 
 @dataclass(frozen=True)
 class LowRankSimilarities:
-    """Similarities of many points, as inner products of their features, ``factor``."""
+    """Similarities of many points, as inner products of their features."""
 
     points: Matrix
     landmarks: Landmarks
-    factor: np.ndarray
+    features: np.ndarray
 
     @classmethod
     def of(cls, points: Any, chosen: np.ndarray, kernel: KernelSpec) -> "LowRankSimilarities":
@@ -199,12 +200,12 @@ class LowRankSimilarities:
             if backend.device is not None and is_sparse(points):
                 points = points.toarray()
             logarithm = LogGaussian(backend.send(points), self.landmarks.bandwidth)
-        factor = backend.send(self.factor)
+        factor = backend.send(self.features)
         return LowRankKernel(factor, factor, logarithm)
 
     def degrees(self) -> np.ndarray:
         """Return the mean similarity of every point."""
-        return self.factor @ self.factor.mean(axis=0)
+        return self.features @ self.features.mean(axis=0)
 
     def among(self, chosen: np.ndarray | None) -> np.ndarray:
         """Return the similarities of some of the points, or of all, to one another."""
@@ -213,13 +214,9 @@ class LowRankSimilarities:
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> "KernelPlacement":
         """Return the placement of new points, which needs the landmarks alone."""
-        potential = (self.factor.T @ potential[0], *potential[1:])
-        solved |= {"n_points": len(self.factor), "width": self.points.shape[1]}
+        potential = (self.features.T @ potential[0], *potential[1:])
+        solved |= {"n_points": len(self.features), "width": self.points.shape[1]}
         return KernelPlacement(similarities=self.landmarks, potential=potential, **solved)
-
-    def features(self) -> np.ndarray:
-        """Return the features of the fitted points."""
-        return self.factor
 
 
 AnySimilarities = Similarities | LowRankSimilarities
