@@ -6,9 +6,9 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 from ccot.scalings.kernels import (
     LogGaussian,
+    LowRankSimilarities,
     gaussian_kernel,
     mean_distance,
-    nystrom,
     own_similarity,
     similarity,
     squared_distances,
@@ -62,8 +62,8 @@ def test_similarities_do_not_depend_on_where_the_points_lie(far):
         rtol=10 * rtol,
     )
     np.testing.assert_allclose(
-        nystrom(points + far, np.arange(4), "rbf")[2] @ np.ones(4),
-        nystrom(points, np.arange(4), "rbf")[2] @ np.ones(4),
+        LowRankSimilarities.of(points + far, np.arange(4), "rbf").features @ np.ones(4),
+        LowRankSimilarities.of(points, np.arange(4), "rbf").features @ np.ones(4),
         rtol=100 * rtol,
     )
 
@@ -101,18 +101,18 @@ def test_similarities_of_points_to_themselves(kernel):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_features_by_all_points_give_all_similarities(kernel, make):
     points, _ = make_points()
-    weights, bandwidth, features = nystrom(make(points), np.arange(9), kernel)
+    few = LowRankSimilarities.of(make(points), np.arange(9), kernel)
     matrix, expected = own_similarity(points, kernel)
-    assert bandwidth == pytest.approx(expected)
-    np.testing.assert_allclose(features @ features.T, matrix, atol=1e-9)
-    np.testing.assert_allclose(matrix @ weights, features, atol=1e-9)
+    assert few.landmarks.bandwidth == pytest.approx(expected)
+    np.testing.assert_allclose(few.features @ few.features.T, matrix, atol=1e-9)
+    np.testing.assert_allclose(matrix @ few.landmarks.weights, few.features, atol=1e-9)
 
 
 def test_features_by_equal_landmarks_stay_finite():
     points = np.repeat(make_points()[1], 5, axis=0)
-    _, _, features = nystrom(points, np.arange(10), "rbf")
+    features = LowRankSimilarities.of(points, np.arange(10), "rbf").features
     assert np.isfinite(features).all()
-    _, _, features = nystrom(np.ones((6, 2)), np.arange(3), "rbf")
+    features = LowRankSimilarities.of(np.ones((6, 2)), np.arange(3), "rbf").features
     np.testing.assert_allclose(features @ features.T, 1)
 
 

@@ -1,16 +1,15 @@
 import numpy as np
 import pytest
 
+from ccot.scalings import kernels
 from ccot.scalings.kernels import (
     AUTO_FULL,
     AUTO_RANK,
-    Landmarks,
     LowRankSimilarities,
     bytes_needed,
     check_memory,
     compare_points,
     free_bytes,
-    nystrom,
     rank_of,
 )
 
@@ -44,11 +43,13 @@ def test_memory_is_that_of_all_pairs_or_linear():
         (100, 256, "pass n_support below 100 or kernel_rank below 256"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_way_out(n_support, rank, way_out):
+def test_what_does_not_fit_is_refused_with_the_way_out(n_support, rank, way_out, monkeypatch):
     needed = bytes_needed((100_000, 2_000), n_support, rank)
-    check_memory((100_000, 2_000), n_support, rank, free=needed)
+    monkeypatch.setattr(kernels, "free_bytes", lambda: needed)
+    check_memory((100_000, 2_000), n_support, rank)
+    monkeypatch.setattr(kernels, "free_bytes", lambda: needed - 1)
     with pytest.raises(MemoryError, match=rf"{needed} bytes.*{way_out}"):
-        check_memory((100_000, 2_000), n_support, rank, free=needed - 1)
+        check_memory((100_000, 2_000), n_support, rank)
 
 
 def test_free_memory_is_less_than_all_and_more_than_none():
@@ -58,12 +59,11 @@ def test_free_memory_is_less_than_all_and_more_than_none():
 
 def test_landmarks_of_all_points_give_all_similarities():
     points = np.random.default_rng(0).normal(size=(30, 4))
-    weights, bandwidth, factor = nystrom(points, np.arange(30), "rbf")
-    few = LowRankSimilarities(points, Landmarks(points, weights, "rbf", bandwidth), factor)
+    few = LowRankSimilarities.of(points, np.arange(30), "rbf")
     full = compare_points(points, "rbf", None, np.random.default_rng(1))
     np.testing.assert_allclose(few.degrees(), full.degrees(), atol=1e-9)
-    np.testing.assert_allclose(few.features() @ few.features().T, full.matrix, atol=1e-8)
+    np.testing.assert_allclose(few.features @ few.features.T, full.matrix, atol=1e-8)
     chosen = np.array([3, 7, 20])
     np.testing.assert_allclose(few.among(chosen), full.among(chosen), rtol=1e-9)
     np.testing.assert_allclose(few.among(None), full.among(None), rtol=1e-9)
-    np.testing.assert_allclose(few.landmarks.to(points), few.features(), atol=1e-8)
+    np.testing.assert_allclose(few.landmarks.to(points), few.features, atol=1e-8)

@@ -4,12 +4,22 @@ from scipy.stats import norm
 
 from ccot.scalings.steps import (
     StepLaw,
-    find_step,
+    StepPlacement,
     join,
     label_steps,
-    step_posterior,
-    thresholds,
+    read_steps,
 )
+
+
+class AsTheyAre(StepPlacement):
+    """Points that are their own scalings."""
+
+    def scaling(self, points):
+        return points
+
+
+def step_posterior(values, labels):
+    return StepLaw.of(values, labels, labels.max() + 1).posterior(values, labels)
 
 
 def make_steps(values, jumps):
@@ -65,16 +75,17 @@ def test_a_single_point_stands_on_a_single_step():
 
 def test_placing_the_values_themselves_gives_their_labels():
     values = np.random.default_rng(0).normal(size=50)
-    positions = np.array([7, 21, 49])
-    cuts = thresholds(np.sort(values), positions)
-    labels = make_steps(values[None], [positions]).labels[0]
-    np.testing.assert_array_equal(find_step(values, cuts), labels)
-    np.testing.assert_array_equal(find_step(np.array([-99.0, 99.0]), cuts), [0, 3])
+    side = read_steps(values, "multiscale", 4, AsTheyAre(width=1))
+    labels = make_steps(values[None], [side.jumps]).labels[0]
+    np.testing.assert_array_equal(side.labels, labels)
+    np.testing.assert_array_equal(side.placement.labels(values), labels)
+    np.testing.assert_array_equal(side.placement.labels(np.array([-99.0, 99.0])), [0, 3])
 
 
 def test_one_cluster_has_no_thresholds():
-    cuts = thresholds(np.arange(4.0), np.empty(0, dtype=np.int64))
-    np.testing.assert_array_equal(find_step(np.array([-1e9, 0, 1e9]), cuts), [0, 0, 0])
+    placement = read_steps(np.arange(4.0), "multiscale", 1, AsTheyAre(width=1)).placement
+    assert len(placement.thresholds) == 0
+    np.testing.assert_array_equal(placement.labels(np.array([-1e9, 0, 1e9])), [0, 0, 0])
 
 
 def test_posterior_is_that_of_a_normal_mixture():
@@ -141,7 +152,7 @@ def test_posterior_is_how_often_a_value_is_placed_right():
         size=5000
     )
     cuts = np.array([1.3, 4.2])
-    labels = find_step(values, cuts)
+    labels = np.searchsorted(cuts, values)
     posterior = StepLaw.of(values, labels, 3).posterior(values, labels)
     assert posterior.mean() == pytest.approx((labels == truth).mean(), abs=0.03)
     doubtful = posterior < 0.8
@@ -182,10 +193,10 @@ def test_a_small_vector_by_hand():
     order, mask = np.argsort([[3.0, 0.1, 3.1, 0.0]], axis=1), np.array([[False, True, False]])
     labels = label_steps(order, mask, mask.astype(float)).labels
     np.testing.assert_array_equal(labels, [[1, 0, 1, 0]])
-    np.testing.assert_array_equal(thresholds(np.array([0.0, 1.0, 5.0, 6.0]), np.array([2])), [3.0])
-    np.testing.assert_array_equal(
-        find_step(np.array([0.2, 7.0, 2.5]), np.array([1.0, 5.0])), [0, 2, 1]
-    )
+    side = read_steps(np.array([0.0, 1.0, 5.0, 6.0]), "multiscale", 2, AsTheyAre(width=1))
+    np.testing.assert_array_equal(side.placement.thresholds, [3.0])
+    placement = AsTheyAre(width=1, thresholds=np.array([1.0, 5.0]))
+    np.testing.assert_array_equal(placement.labels(np.array([0.2, 7.0, 2.5])), [0, 2, 1])
     law = StepLaw.of(np.array([0.0, 1.0, 5.0, 6.0]), np.array([0, 0, 1, 1]), 2)
     outside = law.stands_on_none(np.array([-2.0, -0.9, 1.5, 3.0, 5.5, 7.5]))
     np.testing.assert_array_equal(outside, [True, False, False, True, False, True])

@@ -309,7 +309,7 @@ def test_low_rank_kernels_are_as_good_as_their_matrices(loss, reg, exact_refinem
     factors = [rng.uniform(0.2, 0.6, size=(size, 3)) for size in (40, 30)]
     matrices = [factor @ factor.T for factor in factors]
     low_rank = [
-        LowRankKernel(factor, np.log(matrix))
+        LowRankKernel(factor, factor, np.log(matrix))
         for factor, matrix in zip(factors, matrices, strict=True)
     ]
     few, full = (

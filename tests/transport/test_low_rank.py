@@ -98,7 +98,7 @@ def test_low_rank_kernel_has_the_means_of_its_matrix():
     rng = np.random.default_rng(0)
     factor = rng.uniform(size=(8, 3))
     matrix = factor @ factor.T
-    kernel = LowRankKernel(factor, logarithm=np.log(matrix))
+    kernel = LowRankKernel(factor, factor, np.log(matrix))
     assert kernel.shape == (8, 8)
     assert kernel.mean() == pytest.approx(matrix.mean())
     assert kernel.mean_square() == pytest.approx((matrix**2).mean())

@@ -16,7 +16,7 @@ _DIGITS = 50
 
 @dataclass(frozen=True)
 class Scaled:
-    """One problem after some iterations; rows without mass have the log scaling minus infinity.
+    """One problem after some iterations.
 
     ``error`` is the larger of the L1 errors of both marginals, each taken before it is set right.
     """
@@ -26,21 +26,14 @@ class Scaled:
     error: float
 
 
-def log_masses(masses, size):
-    """Return logarithms of masses; of equal ones where none are given."""
-    with np.errstate(divide="ignore"):
-        return np.full(size, -np.log(size)) if masses is None else np.log(masses)
-
-
-def scale_exactly(log_kernel, row_masses, column_masses, log_start, n_iter) -> Scaled:
+def scale_exactly(log_kernel, log_start, n_iter) -> Scaled:
     """Sinkhorn's rule in fifty digits: columns, then rows, ``n_iter`` times."""
     n_rows, n_columns = log_kernel.shape
     with mpmath.workdps(_DIGITS):
         kernel = [[mpmath.exp(float(entry)) for entry in row] for row in log_kernel]
         turned = list(zip(*kernel, strict=True))
         row = [mpmath.exp(float(value)) for value in log_start]
-        a = _exact_masses(row_masses, n_rows)
-        b = _exact_masses(column_masses, n_columns)
+        a, b = ([mpmath.mpf(1) / size] * size for size in (n_rows, n_columns))
         for _ in range(n_iter):
             column = [mass / mpmath.fdot(row, line) for mass, line in zip(b, turned, strict=True)]
             sums = [mpmath.fdot(column, line) for line in kernel]
@@ -51,11 +44,10 @@ def scale_exactly(log_kernel, row_masses, column_masses, log_start, n_iter) -> S
         return Scaled(_exact_logs(row), _exact_logs(column), error)
 
 
-def scale_in_logs(log_kernel, row_masses, column_masses, log_start, n_iter) -> Scaled:
+def scale_in_logs(log_kernel, log_start, n_iter) -> Scaled:
     """The same iterations in float64, every sum in the log domain."""
-    n_rows, n_columns = log_kernel.shape
+    log_a, log_b = -np.log(log_kernel.shape)
     log_kernel = np.asarray(log_kernel, dtype=np.float64)
-    log_a, log_b = log_masses(row_masses, n_rows), log_masses(column_masses, n_columns)
     log_row = np.asarray(log_start, dtype=np.float64)
     for _ in range(n_iter):
         log_column = log_b - logsumexp(log_kernel + log_row[:, None], axis=0)
@@ -67,14 +59,8 @@ def scale_in_logs(log_kernel, row_masses, column_masses, log_start, n_iter) -> S
     return Scaled(log_row, log_column, float(max(row_error, column_error)))
 
 
-def _exact_masses(masses, size):
-    if masses is None:
-        return [mpmath.mpf(1) / size] * size
-    return [mpmath.mpf(float(mass)) for mass in masses]
-
-
 def _exact_logs(values):
-    return np.array([float(mpmath.log(value)) if value else -np.inf for value in values])
+    return np.array([float(mpmath.log(value)) for value in values])
 
 
 def _distance(sums, masses):

@@ -63,17 +63,6 @@ COSTS = {
 }
 
 
-def draw_masses(rng, size):
-    """Return masses that sum to one: equal, unequal, with zeros, or over twelve orders."""
-    kind = rng.integers(4)
-    if kind == 0:
-        return np.full(size, 1 / size)
-    masses = rng.exponential(size=size) if kind < 3 else 10 ** rng.uniform(-12, 0, size=size)
-    if kind == 2:
-        masses[rng.permutation(size)[: rng.integers(0, size)]] = 0
-    return masses / masses.sum()
-
-
 # Matrices -------------------------------------------------------------------------------------
 
 

@@ -59,7 +59,7 @@ def test_scalings_are_those_of_the_costs_themselves(kind, seed):
     assume(cost.max() > 0)
     reg = float(cost.max() * 10 ** rng.uniform(-1, 1))
     model = CCOT(n_samplings=1, reg=reg, scale_cost=None, tol=1e-12, max_iter=5000).fit(X)
-    exact = scale_exactly(-cost / reg, None, None, np.zeros(len(X)), 300)
+    exact = scale_exactly(-cost / reg, np.zeros(len(X)), 300)
     assume(exact.error < 1e-13)
     assert_up_to_a_factor(
         (model.row_log_scaling_, model.column_log_scaling_),
@@ -93,7 +93,7 @@ def test_every_draw_of_a_batch_is_solved_for_its_own_costs(device, tol, seed, re
         error = np.abs(coupling.sum(axis=0) - 1 / size).sum()
         assert error <= max(tol, float(fetch(answer.error)[place])) + atol
         # One more exact iteration from the answer moves no column by more than its error.
-        after = scale_in_logs(log_kernel, None, None, log_row, 1)
+        after = scale_in_logs(log_kernel, log_row, 1)
         assert np.abs(after.log_column - log_column).max() <= 2 * size * (error + atol)
 
 

@@ -6,12 +6,12 @@ import array_api_compat.torch
 import array_api_strict
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ccot.transport.sinkhorn import Scalings, Status, sinkhorn
-from tests.truth.oracles import Scaled, log_masses, scale_exactly, scale_in_logs
-from tests.truth.problems import COSTS, draw_masses, examples, seeds
+from tests.truth.oracles import Scaled, scale_exactly, scale_in_logs
+from tests.truth.problems import COSTS, examples, seeds
 
 LIBRARIES = {"numpy": np, "torch": array_api_compat.torch, "strict": array_api_strict}
 each_library = pytest.mark.parametrize("library", LIBRARIES)
@@ -21,11 +21,9 @@ kinds = st.sampled_from(sorted(COSTS))
 
 @dataclass(frozen=True)
 class Problem:
-    """A kernel in its precision, masses of both sides, a start and when to stop."""
+    """A kernel in its precision, a start and when to stop."""
 
     log_kernel: np.ndarray
-    row_masses: np.ndarray
-    column_masses: np.ndarray
     log_start: np.ndarray
     max_iter: int
     tol: float
@@ -38,35 +36,27 @@ class Problem:
         start = -log_kernel.max(axis=1).astype(float)
         if rng.uniform() < 0.5:
             start = rng.choice([0.0, 1.0, 30.0, 1000.0]) * rng.normal(size=shape[0])
-        masses = [draw_masses(rng, size) for size in shape]
-        return cls(log_kernel, *masses, start, int(rng.integers(1, 30)), 10 ** rng.uniform(-12, -1))
+        return cls(log_kernel, start, int(rng.integers(1, 30)), 10 ** rng.uniform(-12, -1))
 
     def oracle(self, n_iter) -> Scaled:
         """What the rule gives after so many iterations."""
-        masses = self.row_masses, self.column_masses
-        return scale_exactly(self.log_kernel, *masses, self.log_start, n_iter)
+        return scale_exactly(self.log_kernel, self.log_start, n_iter)
 
     @property
     def resolution(self) -> float:
         """What the precision resolves of numbers as large as those that are added up here."""
-        sizes = [self.log_kernel, self.log_start, *map(np.log, self._positive())]
+        sizes = self.log_kernel, self.log_start, np.log(self.log_kernel.shape).sum()
         largest = sum(float(np.abs(size).max()) for size in sizes)
         return 8 * float(np.finfo(self.log_kernel.dtype).eps) * (1 + largest)
 
-    def _positive(self):
-        return [masses[masses > 0] for masses in (self.row_masses, self.column_masses)]
-
 
 def assert_true(given: Scaled, expected: Scaled, resolution):
-    """Equal scalings where there is mass; finite ones, and no coupling, where there is none."""
+    """Equal scalings and errors, as far as the precision goes."""
     for ours, exact in (
         (given.log_row, expected.log_row),
         (given.log_column, expected.log_column),
     ):
-        assert np.isfinite(ours).all()
-        held = np.isfinite(exact)
-        np.testing.assert_allclose(ours[held], exact[held], rtol=0, atol=resolution)
-        assert (ours[~held] < -1e20).all()
+        np.testing.assert_allclose(ours, exact, rtol=0, atol=resolution)
     assert given.error == pytest.approx(expected.error, rel=0, abs=resolution)
 
 
@@ -81,17 +71,12 @@ def one_of(answer: Scalings, place=...) -> tuple[Scaled, int]:
 
 @each_precision
 @each_library
-@example(kind="far apart", seed=261)  # points without mass far from all others
-@example(kind="twelve orders of magnitude", seed=1896)  # such points while others drift
 @examples(25, 1000)
 @given(kind=kinds, seed=seeds)
 def test_one_problem_is_solved_by_the_rule(library, dtype, kind, seed):
     xp, problem = LIBRARIES[library], Problem.draw(kind, seed, dtype)
-    n_rows, n_columns = problem.log_kernel.shape
     answer = sinkhorn(
         xp.asarray(problem.log_kernel),
-        log_row_mass=xp.asarray(log_masses(problem.row_masses, n_rows)),
-        log_column_mass=xp.asarray(log_masses(problem.column_masses, n_columns)),
         log_row_start=xp.asarray(problem.log_start),
         max_iter=problem.max_iter,
         tol=problem.tol,
@@ -108,18 +93,13 @@ def test_one_problem_is_solved_by_the_rule(library, dtype, kind, seed):
 @examples(15, 500)
 @given(chosen=st.lists(kinds, min_size=1, max_size=4), seed=seeds)
 def test_a_batch_is_solved_problem_by_problem(library, dtype, chosen, seed):
-    """Narrow kernels beside wide ones, each with its own masses and start."""
+    """Narrow kernels beside wide ones, each with its own start."""
     xp, rng = LIBRARIES[library], np.random.default_rng(seed)
     shape = rng.integers(1, 7, size=2)
     problems = [Problem.draw(kind, rng.integers(2**32), dtype, shape) for kind in chosen]
-    stack = {
-        "log_row_mass": [log_masses(p.row_masses, shape[0]) for p in problems],
-        "log_column_mass": [log_masses(p.column_masses, shape[1]) for p in problems],
-        "log_row_start": [p.log_start for p in problems],
-    }
     answer = sinkhorn(
         xp.asarray(np.stack([p.log_kernel for p in problems])),
-        **{name: xp.asarray(np.stack(values)) for name, values in stack.items()},
+        log_row_start=xp.asarray(np.stack([p.log_start for p in problems])),
         max_iter=problems[0].max_iter,
         tol=problems[0].tol,
     )
@@ -132,7 +112,7 @@ def test_a_batch_is_solved_problem_by_problem(library, dtype, chosen, seed):
 def either_start(log_kernel, oracle, n_iter) -> list[Scaled]:
     """Answers of the rule from the two starts that the loop may choose from by itself."""
     starts = np.zeros(len(log_kernel)), -log_kernel.max(axis=1).astype(float)
-    return [oracle(log_kernel, None, None, start, n_iter) for start in starts]
+    return [oracle(log_kernel, start, n_iter) for start in starts]
 
 
 def assert_true_up_to_a_factor(ours: Scaled, candidates: list[Scaled], resolution):
@@ -175,9 +155,7 @@ ALLOWED = [
 @pytest.mark.parametrize(("library", "short_cut"), ALLOWED)
 @examples(12, 400)
 @given(chosen=st.lists(kinds, min_size=1, max_size=4), seed=seeds)
-def test_equal_masses_no_start_and_short_cuts_change_nothing(
-    library, dtype, short_cut, chosen, seed
-):
+def test_no_start_and_short_cuts_change_nothing(library, dtype, short_cut, chosen, seed):
     rng = np.random.default_rng(seed)
     shape = rng.integers(1, 7, size=2)
     kernels = np.stack([-COSTS[kind](rng, shape) for kind in chosen]).astype(dtype)
@@ -219,17 +197,11 @@ def test_a_kernel_of_rank_one_gives_the_product_of_the_masses(dtype, seed):
     shape = rng.integers(1, 20, size=2)
     sides = [rng.choice([1.0, 100.0, 1e4]) * rng.normal(size=size) for size in shape]
     log_kernel = np.add.outer(*sides).astype(dtype)
-    masses = [draw_masses(rng, size) for size in shape]
-    answer = sinkhorn(
-        log_kernel,
-        log_row_mass=log_masses(masses[0], shape[0]),
-        log_column_mass=log_masses(masses[1], shape[1]),
-        tol=resolution_of(log_kernel),
-    )
+    answer = sinkhorn(log_kernel, tol=resolution_of(log_kernel))
     coupling = np.exp(answer.log_row[:, None] + log_kernel + answer.log_column)
     assert answer.status is Status.CONVERGED
     assert answer.n_iter <= 2
-    np.testing.assert_allclose(coupling, np.outer(*masses), rtol=8 * resolution_of(log_kernel))
+    np.testing.assert_allclose(coupling, 1 / shape.prod(), rtol=8 * resolution_of(log_kernel))
 
 
 @each_precision

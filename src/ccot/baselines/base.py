@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ccot.baselines.starts import KINDS, FirstPartitions, Method, Start, run_all, run_start
+from ccot.baselines.partitions import Method
+from ccot.baselines.starts import KINDS, FirstPartitions, Start, run_all, run_start
 from ccot.coclustering import block_means
 from ccot.estimators.base import BaseCoclustering
 from ccot.runtime.run import RandomState, as_generator

@@ -71,8 +71,7 @@ class InformationTheoreticCoclustering(BaseBaseline):
         return _SimilarProfiles(TwoWay.of(joint), self._shape, mutual_information(joint))
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
-        both = TwoWay.of(matrix)
-        roots = TwoWay(_root_profiles(both.by_row), _root_profiles(both.by_column))
+        roots = TwoWay(*map(_root_profiles, TwoWay.of(matrix)))
         # Sparse matrices are counts as a rule, whose squares would tell long texts from short ones.
         counts = roots.by_row if is_sparse(matrix) else matrix
         return FirstPartitions(NearestMeans.of(counts, self._shape), roots)

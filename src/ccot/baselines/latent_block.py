@@ -1,14 +1,14 @@
 """The Gaussian latent block model, by block EM."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import BaseBaseline
-from ccot.baselines.partitions import TwoWay, indicator, times
+from ccot.baselines.partitions import Method, TwoWay, indicator, times
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
@@ -84,8 +84,13 @@ class GaussianLatentBlockModel(BaseBaseline):
     }
 
     def _method(self, matrix: Matrix) -> "BlockEM":
+        # A shift changes the means of the blocks alone and saves digits in the squares.
+        if not is_sparse(matrix):
+            matrix = matrix - matrix.mean()
+        squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
+        floor = max(VARIANCE_FLOOR * float(squares.mean()), _TINY)
         hard, shared = self.assignment == "hard", self.variance == "shared"
-        return BlockEM.of(matrix, self._shape, hard, shared)
+        return BlockEM(TwoWay.of(matrix), TwoWay.of(squares), self._shape, hard, shared, floor)
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ class Memberships:
 
 
 @dataclass(frozen=True)
-class BlockEM:
+class BlockEM(Method):
     """Block EM bound to a matrix, with hard or soft memberships and one or many variances."""
 
     matrix: TwoWay
@@ -109,16 +114,6 @@ class BlockEM:
     hard: bool
     shared: bool
     floor: float  # smallest variance allowed
-
-    @classmethod
-    def of(cls, matrix: Matrix, shape: tuple[int, int], hard: bool, shared: bool) -> "BlockEM":
-        """Prepare a matrix."""
-        # A shift changes the means of the blocks alone and saves digits in the squares.
-        if not is_sparse(matrix):
-            matrix = matrix - matrix.mean()
-        squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
-        floor = max(VARIANCE_FLOOR * float(squares.mean()), _TINY)
-        return cls(TwoWay.of(matrix), TwoWay.of(squares), shape, hard, shared, floor)
 
     def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
         """Return the memberships of given partitions."""
@@ -139,10 +134,6 @@ class BlockEM:
         columns = self._assign(scores, state.columns)
         return self._maximise(rows, columns, sums.T @ columns, squares.T @ columns)
 
-    def labels(self, state: Memberships) -> tuple[np.ndarray, np.ndarray]:
-        """Return the most probable clusters."""
-        return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
-
     def _assign(self, scores: np.ndarray, own: np.ndarray) -> np.ndarray:
         """Return memberships, given log-likelihoods and the memberships so far."""
         logits = _log(own.mean(axis=0)) + scores
@@ -162,8 +153,7 @@ class BlockEM:
         return Memberships(rows, columns, means, variances, criterion)
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Sums of powers 0, 1, 2 of entries: of each row in each column cluster, or of each block."""
 
     counts: np.ndarray
@@ -173,11 +163,8 @@ class Moments:
     def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> "Moments":
         """Return the expected moments once residuals of the rows are taken off."""
         mean, square = residual[:, None], (residual**2 + uncertainty)[:, None]
-        return Moments(
-            self.counts,
-            self.sums - mean * self.counts,
-            self.squares - 2 * mean * self.sums + square * self.counts,
-        )
+        squares = self.squares - 2 * mean * self.sums + square * self.counts
+        return Moments(self.counts, self.sums - mean * self.counts, squares)
 
 
 def fit_blocks(

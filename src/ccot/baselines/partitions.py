@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,8 +43,7 @@ def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarr
     return sp.csr_array(parts, shape=(matrix.shape[0], n_clusters)).toarray()
 
 
-@dataclass(frozen=True)
-class TwoWay:
+class TwoWay(NamedTuple):
     """A matrix and its transpose, dense or CSR: both quick to read row by row."""
 
     by_row: Matrix
@@ -88,6 +88,20 @@ def first_labels(
     return fill_empty(labels.astype(np.intp), rng.random(len(labels)), n_clusters)
 
 
+class Method(Protocol):
+    """An iterative baseline bound to a matrix; its states have a ``criterion``."""
+
+    def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Any:
+        """Return the first state that partitions suggest."""
+
+    def step(self, state: Any) -> Any:
+        """Return the next state."""
+
+    def labels(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the row and column clusters of a state, given weights or probabilities."""
+        return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
+
+
 @dataclass(frozen=True)
 class Partitions:
     """Both partitions and their criterion."""
@@ -98,7 +112,7 @@ class Partitions:
 
 
 @dataclass(frozen=True)
-class Alternation:
+class Alternation(Method):
     """Rows move to the best of the clusters, then columns; a subclass says which is the best."""
 
     matrix: TwoWay

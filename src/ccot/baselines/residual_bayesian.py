@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import BaseBaseline
 from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
-from ccot.baselines.partitions import indicator, times
+from ccot.baselines.partitions import TwoWay, indicator, times
 from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
-from ccot.runtime.types import Matrix, is_sparse
+from ccot.runtime.types import Matrix
 
 # Share of a first membership that goes to the cluster K-means found.
 _TRUST = 0.9
@@ -123,7 +123,10 @@ class ResidualBayesianCoclustering(BaseBaseline):
         return self._offset + expected + row.residual[rows] + column.residual[columns]
 
     def _method(self, matrix: Matrix) -> "Inference":
-        return Inference.of(matrix, self._shape, self.concentration)
+        centred = matrix - np.nanmean(matrix)
+        entries = Entries.of(centred)
+        scale = max(float(np.nanmean(centred**2)), 1e-150)
+        return Inference(entries, entries.transposed(), self._shape, self.concentration, scale)
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
         return FirstPartitions.of(fill_in(matrix), self._shape)
@@ -183,8 +186,7 @@ class Beliefs:
     criterion: float
 
 
-@dataclass(frozen=True)
-class Entries:
+class Entries(NamedTuple):
     """Powers 0, 1, 2 of the entries, with zeros where they are missing; dense or CSR."""
 
     seen: Matrix
@@ -201,8 +203,7 @@ class Entries:
 
     def transposed(self) -> "Entries":
         """Return the entries of the transposed matrix."""
-        powers = self.seen.T, self.values.T, self.squares.T
-        return Entries(*(p.tocsr() if is_sparse(p) else p for p in powers))
+        return Entries(*(TwoWay.of(power).by_column for power in self))
 
     def moments(self, other: BeliefSide) -> Moments:
         """Sum over the clusters of the other side, whose residuals are taken off."""
@@ -224,29 +225,19 @@ class Inference:
     concentration: float
     scale: float  # variance of the entries
 
-    @classmethod
-    def of(cls, matrix: np.ndarray, shape: tuple[int, int], concentration: float) -> "Inference":
-        """Prepare a matrix."""
-        centred = matrix - np.nanmean(matrix)
-        entries = Entries.of(centred)
-        scale = max(float(np.nanmean(centred**2)), 1e-150)
-        return cls(entries, entries.transposed(), shape, concentration, scale)
-
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Beliefs:
         """Return what partitions would have us believe."""
         row, column = self._side(self.by_row, rows, 0), self._side(self.by_column, columns, 1)
-        moments = self.by_row.moments(column).less(row.residual, row.uncertainty)
-        means, variances, fit = self._blocks(row, moments)
+        means, variances, fit = self._blocks(row, self.by_row.moments(column))
         return Beliefs(row, column, means, variances, fit + row.bound + column.bound)
 
     def step(self, state: Beliefs) -> Beliefs:
         """Return better beliefs about rows, blocks, columns and blocks."""
         moments = self.by_row.moments(state.column)
         row = self._improve(state.row, moments, state.means, state.variances)
-        means, variances, _ = self._blocks(row, moments.less(row.residual, row.uncertainty))
+        means, variances, _ = self._blocks(row, moments)
         moments = self.by_column.moments(row)
         column = self._improve(state.column, moments, means.T, variances.T)
-        moments = moments.less(column.residual, column.uncertainty)
         means, variances, fit = self._blocks(column, moments)
         return Beliefs(row, column, means.T, variances.T, fit + row.bound + column.bound)
 
@@ -278,8 +269,8 @@ class Inference:
 
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the blocks' best means and variances, and the entries' log-likelihood."""
-        powers = moments.counts, moments.sums, moments.squares
-        blocks = Moments(*(side.membership.T @ power for power in powers))
+        cleared = moments.less(side.residual, side.uncertainty)
+        blocks = Moments(*(side.membership.T @ power for power in cleared))
         return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
-from ccot.baselines.partitions import NearestMeans, TwoWay, first_labels
+from ccot.baselines.partitions import Method, NearestMeans, TwoWay, first_labels
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.types import Matrix
 
@@ -20,20 +20,6 @@ from ccot.runtime.types import Matrix
 _WORTH_PROCESSES = 2.0
 # Partitions that a start may begin with.
 KINDS = ("double_kmeans", "k-means++", "kmeans", "random")
-
-
-class Method(Protocol):
-    """An iterative baseline bound to a matrix; its states have a ``criterion``."""
-
-    def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Any:
-        """Return the first state that partitions suggest."""
-
-    def step(self, state: Any) -> Any:
-        """Return the next state."""
-
-    def labels(self, state: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row and column clusters of a state."""
-        ...
 
 
 @dataclass(frozen=True)

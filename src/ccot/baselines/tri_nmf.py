@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import BaseBaseline
-from ccot.baselines.partitions import TwoWay, fill_empty, indicator, times
+from ccot.baselines.partitions import Method, TwoWay, fill_empty, indicator, times
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
@@ -106,7 +106,7 @@ class _Factors:
 
 
 @dataclass(frozen=True)
-class _Alternation:
+class _Alternation(Method):
     """The best outer factors and tables in turn; factors have unit columns without common rows."""
 
     matrix: TwoWay
@@ -130,9 +130,6 @@ class _Alternation:
         columns = best_factor(profiles, table.T, state.columns)
         table = profiles.T @ columns
         return self._factors(rows, table, columns, table)
-
-    def labels(self, state: _Factors) -> tuple[np.ndarray, np.ndarray]:
-        return state.rows.argmax(axis=1), state.columns.argmax(axis=1)
 
     def _factors(
         self, rows: np.ndarray, table: np.ndarray, columns: np.ndarray, target: np.ndarray

@@ -105,8 +105,7 @@ class TwoSidedKMeans(TwoSidedBaseline):
         return [seeds[first : first + 5] for first in range(0, len(seeds), 5)]
 
     def _run(self, sides: TwoWay, task: Sequence[int]) -> list[SideStart]:
-        points = sides.by_row, sides.by_column
-        return [self._run_side(*side, task) for side in zip(points, self._shape, strict=True)]
+        return [self._run_side(*side, task) for side in zip(sides, self._shape, strict=True)]
 
     def _run_side(self, points: Matrix, n_clusters: int, seeds: Sequence[int]) -> SideStart:
         init, n_init = "random" if self.init == "random" else "k-means++", len(seeds)
@@ -171,8 +170,8 @@ class TwoSidedNMF(TwoSidedBaseline):
         first = FirstPartitions.of(sides.by_row, self._shape)
         drawn = {each: first.draw(*each) for each in set(task) if each[0] != "random"}
         labels = [drawn.get(each, (None, None))[side] for side, each in enumerate(task)]
-        points, seeds = (sides.by_row, sides.by_column), [seed for _, seed in task]
-        return list(map(self._run_side, points, self._shape, labels, seeds))
+        seeds = [seed for _, seed in task]
+        return list(map(self._run_side, sides, self._shape, labels, seeds))
 
     def _run_side(
         self, points: Matrix, n_clusters: int, first: np.ndarray | None, seed: int

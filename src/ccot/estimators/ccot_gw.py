@@ -193,7 +193,7 @@ class CCOTGW(BaseStepCoclustering):
         self._check_numbers(len(row_kernel), len(column_kernel))
         settings, run = self._settings(len(row_kernel)), self._start(row_kernel, column_kernel)
         self.n_features_in_ = len(row_kernel)
-        sides = Similarities.given(row_kernel), Similarities.given(column_kernel)
+        sides = Similarities(row_kernel), Similarities(column_kernel)
         return self._adopt(run.checkpoint.fit(lambda: fit_similarities(*sides, settings, run)))
 
     def _settings(self, n_rows: int, rank: int | None = None) -> CCOTGWSettings:

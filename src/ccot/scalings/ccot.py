@@ -18,7 +18,7 @@ from ccot.runtime.types import Matrix
 from ccot.scalings.consensus import number_shares, vote, winning_number
 from ccot.scalings.draws import CCOTSettings, DrawPartitions, DrawPlacement, DrawSolver
 from ccot.scalings.regularisation import choose_reg
-from ccot.scalings.sampling import draw_indices, worth_crossing
+from ccot.scalings.sampling import CROSSED_FROM, draw_indices
 from ccot.scalings.steps import StepCoclustering, Steps, StepSide, join, read_steps
 from ccot.transport.sinkhorn import Status
 
@@ -30,15 +30,24 @@ REG_GRID = (1.0, 0.5, 0.2, 0.1, 0.05)
 # reg="cv" makes about 24 fits, each on half of the data; few draws are enough to compare them.
 _CV_PASSES = 8
 
-Prepare = Callable[..., DrawSolver]
-
 
 def fit_ccot(
-    matrix: Matrix, settings: CCOTSettings, run: Run, prepare: Prepare = DrawSolver.prepare
+    matrix: Matrix,
+    settings: CCOTSettings,
+    run: Run,
+    prepare: Callable[..., DrawSolver] = DrawSolver.prepare,
 ) -> StepCoclustering:
     """Co-cluster by transport between rows and columns (Algorithm 1 of the paper)."""
     if settings.reg == "cv":
-        path = choose_reg(short_fit(settings, run), matrix, run, REG_GRID)
+        seed = int(run.rng.integers(2**31))
+
+        def short_fit(part: Matrix, reg: float) -> StepCoclustering:
+            # The same draws for every value, and few of them.
+            n_draws = _CV_PASSES * math.ceil(max(part.shape) / min(part.shape))
+            short = replace(settings, reg=reg, n_samplings=n_draws)
+            return fit_ccot(part, short, run.quiet(np.random.default_rng(seed)))
+
+        path = choose_reg(short_fit, matrix, run, REG_GRID)
         found = fit_ccot(matrix, replace(settings, reg=path.best), run, prepare)
         return replace(found, reg_path=path)
     if matrix.shape[0] < matrix.shape[1]:
@@ -56,9 +65,10 @@ def _draw_squares(
 ) -> Iterator[np.ndarray]:
     """Yield batches of draws; after each batch the vote is checked."""
     number, sampling = settings.n_samplings, settings.sampling
-    crossed = number != "auto" and worth_crossing(shape, sampling, int(number))
+    n_fixed = 0 if number == "auto" else int(number)
+    crossed = sampling == "cover" and n_fixed * shape[1] >= CROSSED_FROM * shape[0]
     indices = draw_indices(*shape, sampling, rng, crossed)
-    for n_draws in _auto_rounds(*shape) if number == "auto" else [int(number)]:
+    for n_draws in _auto_rounds(*shape) if number == "auto" else [n_fixed]:
         yield np.array(list(islice(indices, n_draws)))
 
 
@@ -80,18 +90,6 @@ def _vote_until_stable(
             break
     run.progress(_in_words(found))
     return replace(found, reg=float(solver.settings.reg))
-
-
-def short_fit(settings: CCOTSettings, run: Run) -> Callable[[Matrix, float], StepCoclustering]:
-    """Return a short fit at a given regularisation, with the same draws for every value."""
-    seed = int(run.rng.integers(2**31))
-
-    def fit(part: Matrix, reg: float) -> StepCoclustering:
-        n_draws = _CV_PASSES * math.ceil(max(part.shape) / min(part.shape))
-        short = replace(settings, reg=reg, n_samplings=n_draws)
-        return fit_ccot(part, short, run.quiet(np.random.default_rng(seed)))
-
-    return fit
 
 
 def _auto_rounds(n_rows: int, n_columns: int) -> Iterator[int]:

@@ -112,6 +112,6 @@ def _align_side(
         reg=float(settings.reg),
     )
     # One more half step of Sinkhorn, as for new points.
-    features = similarities.features()
+    features = similarities.features
     log_scaling, resolution = placement.scale(features), placement.rounding(features)
     return read_steps(log_scaling, settings.detector, n_clusters, placement, resolution)

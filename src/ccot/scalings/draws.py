@@ -21,7 +21,7 @@ from ccot.scalings.costs import CrossedCosts, SquareCosts, square_costs, typical
 from ccot.scalings.jumps import find_scaling_jumps
 from ccot.scalings.sampling import CROSSINGS, are_crossings
 from ccot.scalings.steps import StepPlacement, Steps, join, label_steps
-from ccot.transport.sinkhorn import Scalings, extend_scaling, join_scalings, sinkhorn
+from ccot.transport.sinkhorn import Scalings, extend_scaling, sinkhorn
 
 # float32 is used up to this range of the log kernel, in nats, and down to this tolerance.
 _FLOAT32_RANGE, _FLOAT32_TOL = 40.0, 5e-7
@@ -182,7 +182,7 @@ class DrawSolver:
 
     def solve_task(self, chunks: list[np.ndarray]) -> DrawPartitions:
         """Solve the draws of one task and read the steps of their scalings."""
-        answer = join_scalings(self._solve_chunks(chunks))
+        answer = join(self._solve_chunks(chunks))
         members, fetch = np.concatenate(chunks), self.backend.fetch
         row, column = self._steps(answer, members)
         converged = fetch(answer.error) <= self.settings.tol

@@ -79,18 +79,6 @@ def own_similarity(
     return np.exp(squares, out=squares), bandwidth
 
 
-def nystrom(
-    points: Any, chosen: np.ndarray, kernel: KernelSpec
-) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return weights that turn similarities to landmarks into features, bandwidth and features."""
-    # Inner products of features approximate similarities: Williams and Seeger (2000), NIPS 13.
-    similar, bandwidth = own_similarity(points, kernel, points[chosen])
-    values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
-    kept = values > _WEAKEST * values.max()
-    weights = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    return weights, bandwidth, similar @ weights
-
-
 @dataclass(frozen=True)
 class LogGaussian:
     r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out."""
@@ -115,14 +103,9 @@ class Similarities:
     """Similarities of all pairs of points; ``points`` is None if the similarities were given."""
 
     matrix: np.ndarray
-    points: Matrix | None
-    kernel: KernelSpec
-    bandwidth: float
-
-    @classmethod
-    def given(cls, matrix: np.ndarray) -> "Similarities":
-        """Return given similarities in this form."""
-        return cls(matrix, None, "precomputed", 0.0)
+    points: Matrix | None = None
+    kernel: KernelSpec = "precomputed"
+    bandwidth: float = 0.0
 
     def check_logarithm(self) -> None:
         """Refuse similarities that have no logarithm."""
@@ -158,8 +141,9 @@ class Similarities:
         solved |= {"n_points": len(self.matrix), "width": width}
         return KernelPlacement(similarities=self, potential=potential, **solved)
 
+    @property
     def features(self) -> np.ndarray:
-        """Return what :meth:`to` gives for the points themselves."""
+        """What :meth:`to` gives for the points themselves."""
         return self.matrix
 
 
@@ -185,11 +169,20 @@ class Landmarks:
 
 @dataclass(frozen=True)
 class LowRankSimilarities:
-    """Similarities of many points, as inner products of their features, ``factor``."""
+    """Similarities of many points, as inner products of their features."""
 
     points: Matrix
     landmarks: Landmarks
-    factor: np.ndarray
+    features: np.ndarray
+
+    @classmethod
+    def of(cls, points: Any, chosen: np.ndarray, kernel: KernelSpec) -> "LowRankSimilarities":
+        """Approximate similarities by those to chosen points: Williams and Seeger (2000), NIPS."""
+        similar, bandwidth = own_similarity(points, kernel, points[chosen])
+        values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
+        kept = values > _WEAKEST * values.max()
+        weights = vectors * np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+        return cls(points, Landmarks(points[chosen], weights, kernel, bandwidth), similar @ weights)
 
     def check_logarithm(self) -> None:
         """Refuse similarities whose logarithms are not known."""
@@ -207,11 +200,12 @@ class LowRankSimilarities:
             if backend.device is not None and is_sparse(points):
                 points = points.toarray()
             logarithm = LogGaussian(backend.send(points), self.landmarks.bandwidth)
-        return LowRankKernel(backend.send(self.factor), logarithm)
+        factor = backend.send(self.features)
+        return LowRankKernel(factor, factor, logarithm)
 
     def degrees(self) -> np.ndarray:
         """Return the mean similarity of every point."""
-        return self.factor @ self.factor.mean(axis=0)
+        return self.features @ self.features.mean(axis=0)
 
     def among(self, chosen: np.ndarray | None) -> np.ndarray:
         """Return the similarities of some of the points, or of all, to one another."""
@@ -220,13 +214,9 @@ class LowRankSimilarities:
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> "KernelPlacement":
         """Return the placement of new points, which needs the landmarks alone."""
-        potential = (self.factor.T @ potential[0], *potential[1:])
-        solved |= {"n_points": len(self.factor), "width": self.points.shape[1]}
+        potential = (self.features.T @ potential[0], *potential[1:])
+        solved |= {"n_points": len(self.features), "width": self.points.shape[1]}
         return KernelPlacement(similarities=self.landmarks, potential=potential, **solved)
-
-    def features(self) -> np.ndarray:
-        """Return the features of the fitted points."""
-        return self.factor
 
 
 AnySimilarities = Similarities | LowRankSimilarities
@@ -272,11 +262,9 @@ def rank_of(
     return AUTO_RANK if n_support is not None and max(shape) > AUTO_FULL else None
 
 
-def check_memory(
-    shape: tuple[int, int], n_support: int | None, rank: int | None, free: int | None = None
-) -> None:
+def check_memory(shape: tuple[int, int], n_support: int | None, rank: int | None) -> None:
     """Raise an error if the similarities will not fit into memory."""
-    free, needed = free or free_bytes(), bytes_needed(shape, n_support, rank)
+    free, needed = free_bytes(), bytes_needed(shape, n_support, rank)
     if free is None or needed <= free:
         return
     way_out = 'kernel_rank="auto"' if n_support else "n_support=100"
@@ -306,6 +294,4 @@ def compare_points(
         matrix, bandwidth = own_similarity(points, kernel)
         return Similarities(matrix, points, kernel, bandwidth)
     chosen = np.sort(rng.choice(points.shape[0], rank, replace=False))
-    weights, bandwidth, factor = nystrom(points, chosen, kernel)
-    landmarks = Landmarks(points[chosen], weights, kernel, bandwidth)
-    return LowRankSimilarities(points, landmarks, factor)
+    return LowRankSimilarities.of(points, chosen, kernel)

@@ -19,7 +19,7 @@ from ccot.runtime.types import Matrix
 from ccot.scalings.ccot import CCOTSettings, fit_ccot
 from ccot.scalings.draws import DrawPartitions, DrawSolver, solve_alone
 from ccot.scalings.sampling import pool_size
-from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, find_step, join
+from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, join
 from ccot.sources import RowSource
 from ccot.sources.dask_executor import DaskExecutor
 from ccot.sources.executors import Executor, ThreadExecutor, get_executor
@@ -179,14 +179,14 @@ class RowPlacer:
         assert isinstance(placement, StepPlacement)
         # For very many values a sample is enough.
         values = side.log_scaling[:: -(-len(side.log_scaling) // _VALUES_FOR_LAW)].astype(float)
-        labels = find_step(values, placement.thresholds)
+        labels = np.searchsorted(placement.thresholds, values)
         law = StepLaw.of(values, labels, side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
     def place_part(self, rows: Matrix, known: list[np.ndarray] | None) -> PlacedRows:
         """Label the rows of a part; those in the pool keep their vote."""
         scaling = self.placement.scaling(rows)
-        labels = find_step(scaling, self.placement.thresholds)
+        labels = np.searchsorted(self.placement.thresholds, scaling)
         confidence = self.agreement * self.law.posterior(scaling, labels)
         if known is not None:
             positions, voted, share = known

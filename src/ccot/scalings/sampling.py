@@ -13,16 +13,10 @@ N_STRIPS = 5
 # The pool of rows that vote: its largest number of rows and of entries, and the smallest number of
 # draws that it must have rows for.
 POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
-# Draws are crossings if every row is drawn more often than this.
+# Draws are crossings, which share products, if every row is drawn at least this often.
 CROSSED_FROM = 64
 # Strip p of crossing k comes from the first of two squares or the second: CROSSINGS[k, p].
 CROSSINGS = np.arange(2**N_STRIPS)[:, None] >> np.arange(N_STRIPS)[::-1] & 1
-
-
-def worth_crossing(shape: tuple[int, int], sampling: str, n_draws: int) -> bool:
-    """Return True if there are enough draws for crossings, which share products."""
-    n_rows, n_columns = shape
-    return sampling == "cover" and n_draws * n_columns >= CROSSED_FROM * n_rows
 
 
 def draw_indices(
@@ -61,20 +55,18 @@ def _parents(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield pairs of squares; if rows are too few, strips of the second take some of the first."""
     given = size == n_points
-    old_strips, n_fresh = strips(size), min(size, n_points - size)
-    new_strips = strips(n_fresh)
+    n_fresh = min(size, n_points - size)
     for points in _cover(n_points, size + n_fresh, rng):
         first, fresh = (np.arange(n_points) if given else points[:size]), points[size:]
         given = False
-        pairs = zip((first[strip] for strip in old_strips), new_strips, strict=True)
-        filled = (np.concatenate([fresh[new], old[new.stop - new.start :]]) for old, new in pairs)
+        pairs = zip(*(np.array_split(some, N_STRIPS) for some in (first, fresh)), strict=True)
+        filled = (np.concatenate([new, old[len(new) :]]) for old, new in pairs)
         yield first, np.concatenate([rng.permutation(strip) for strip in filled])
 
 
 def strips(size: int) -> list[slice]:
     """Return the strips of a square of this many rows, as equal as possible."""
-    least, more = divmod(size, N_STRIPS)
-    edges = [place * least + min(place, more) for place in range(N_STRIPS + 1)]
+    edges = np.cumsum([0, *map(len, np.array_split(range(size), N_STRIPS))]).tolist()
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 

@@ -28,7 +28,7 @@ class StepPlacement(Placement):
 
     def labels(self, points: Matrix) -> np.ndarray:
         """Return the steps of the points."""
-        return find_step(self.scaling(points), self.thresholds)
+        return np.searchsorted(self.thresholds, self.scaling(points))
 
 
 @stored()
@@ -84,15 +84,16 @@ def read_steps(
     jumps = find_scaling_jumps(ranked, detector, n_jumps=n_jumps, resolution=resolution)
     labels = label_steps(order[None], jumps.mask[None], jumps.strength[None]).labels[0]
     positions = np.flatnonzero(jumps.mask) + 1
+    n_found = len(positions) + 1
     return StepSide(
         labels=labels,
-        n_clusters=len(positions) + 1,
-        confidence=step_posterior(log_scaling, labels),
-        number_votes={len(positions) + 1: 1.0},
+        n_clusters=n_found,
+        confidence=StepLaw.of(log_scaling, labels, n_found).posterior(log_scaling, labels),
+        number_votes={n_found: 1.0},
         log_scaling=log_scaling,
         jumps=positions,
         jump_strength=jumps.strength[jumps.mask],
-        placement=replace(placement, thresholds=thresholds(ranked, positions)),
+        placement=replace(placement, thresholds=(ranked[positions] + ranked[positions - 1]) / 2),
     )
 
 
@@ -110,9 +111,11 @@ class Steps:
 
 
 def join(batches: Sequence[T]) -> T:
-    """Return several batches as one: dataclasses whose fields are arrays or such dataclasses."""
+    """Return batches as one: dataclasses of arrays, of such dataclasses and of statuses."""
 
     def joined(parts: list[Any]) -> Any:
+        if isinstance(parts[0], Status):
+            return Status.MAX_ITER if Status.MAX_ITER in parts else Status.CONVERGED
         return join(parts) if is_dataclass(parts[0]) else array_namespace(*parts).concat(parts)
 
     first: Any = batches[0]
@@ -132,16 +135,6 @@ def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
     if mask.shape[1]:
         weakest = xp.min(xp.where(mask, strength, xp.inf), axis=1)
     return Steps(labels, sorted_labels[:, -1] + 1, weakest)
-
-
-def thresholds(sorted_values: np.ndarray, jumps: np.ndarray) -> np.ndarray:
-    """Return the values halfway up the jumps, given by how many values lie before each."""
-    return (sorted_values[jumps] + sorted_values[jumps - 1]) / 2
-
-
-def find_step(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Return the step on which each value falls."""
-    return np.searchsorted(thresholds, values)
 
 
 @dataclass(frozen=True)
@@ -188,8 +181,3 @@ class StepLaw:
         nearest_below = np.searchsorted(lowest - np.append(ends[:1], reach), values, "right") - 1
         top = (highest + np.append(reach, ends[-1:]))[np.maximum(nearest_below, 0)]
         return (nearest_below < 0) | (values > top)
-
-
-def step_posterior(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the posterior probability of each value's step, if every step is normal."""
-    return StepLaw.of(values, labels, int(labels.max()) + 1).posterior(values, labels)

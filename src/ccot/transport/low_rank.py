@@ -46,34 +46,24 @@ class LowRank:
 
 
 @dataclass(frozen=True)
-class LowRankKernel:
-    """The similarity ``factor @ factor.T``; ``logarithm`` multiplies like its logarithm, for KL."""
+class LowRankKernel(LowRank):
+    """Similarities: both factors are equal, and ``logarithm`` multiplies like theirs, for KL."""
 
-    factor: Array
     logarithm: Any = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of points, twice."""
-        return self.factor.shape[0], self.factor.shape[0]
-
-    def __matmul__(self, other: Array) -> Array:
-        return self.factor @ (self.factor.T @ other)
 
     def mean(self) -> float:
         """Return the mean of the similarities."""
-        xp = array_namespace(self.factor)
-        return float(xp.sum(xp.mean(self.factor, axis=0) ** 2))
+        xp = array_namespace(self.left)
+        return float(xp.sum(xp.mean(self.left, axis=0) ** 2))
 
     def mean_square(self) -> float:
         """Return the mean of the squared similarities."""
-        xp = array_namespace(self.factor)
-        return float(xp.sum((self.factor.T @ self.factor) ** 2)) / self.shape[0] ** 2
+        return self.inner(self) / self.shape[0] ** 2
 
     def mean_entropy(self) -> float:
         """Return the mean of the similarities times their logarithms."""
-        xp = array_namespace(self.factor)
-        return float(xp.sum(self.factor * (self.logarithm @ self.factor))) / self.shape[0] ** 2
+        xp = array_namespace(self.left)
+        return float(xp.sum(self.left * (self.logarithm @ self.left))) / self.shape[0] ** 2
 
 
 @dataclass(frozen=True)
@@ -98,9 +88,8 @@ def transport_product(
     if kernel is None or float(xp.max(start) - xp.min(start)) > _WIDEST:
         return None
     top = xp.max(start)
-    masses = 1 / kernel.shape[0], 1 / kernel.shape[1]
     narrow = _NarrowKernel(kernel.left, kernel.right)
-    row, column, _, _, status = scale(narrow, xp.exp(start - top), masses, max_iter, tol)
+    row, column, _, _, status = scale(narrow, xp.exp(start - top), max_iter, tol)
     coupling = LowRank(kernel.left * row[:, None], kernel.right * column[:, None])
     log_row, log_column = xp.log(row), xp.log(column)
     row_sums = coupling.left @ xp.sum(coupling.right, axis=0)

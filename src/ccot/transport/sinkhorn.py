@@ -17,8 +17,6 @@ from ccot.runtime.types import Array
 
 # In a kernel of at most this range, in nats, no entry and no factor underflows or overflows.
 _NARROW = {"float32": 40.0, "float64": 300.0}
-# Largest part of a point's mass that is absorbed into the kernel; the rest stays in its factor.
-_LEAST_ABSORBED = -60.0
 _LOWEST_LOG = -1.0e30
 
 
@@ -39,15 +37,6 @@ class Scalings:
     n_iter: Array
     error: Array  # larger L1 error of both marginals, each taken just before it is set right
     status: Status
-
-
-def join_scalings(parts: Sequence[Scalings]) -> Scalings:
-    """Return the results of several batches as one batch."""
-    xp = array_namespace(parts[0].log_row)
-    names = "log_row", "log_column", "n_iter", "error"
-    joined = {name: xp.concat([getattr(part, name) for part in parts]) for name in names}
-    done = all(part.status is Status.CONVERGED for part in parts)
-    return Scalings(**joined, status=Status.CONVERGED if done else Status.MAX_ITER)
 
 
 class _Kernel:
@@ -91,10 +80,6 @@ class _Kernel:
         """Return a vector in the precision of the kernel."""
         return self.xp.astype(vector, self._log_kernel.dtype)
 
-    def mass(self, log_mass: Array | None, size: int) -> Array | float:
-        """Return masses in the precision of the kernel; uniform where none are given."""
-        return 1 / size if log_mass is None else self.narrow(self.xp.exp(log_mass))
-
     def is_close(self, factor: Array) -> bool:
         """Tell whether factors are near enough to the absorbed potentials."""
         return bool(self.xp.max(factor) <= self._highest)
@@ -113,7 +98,7 @@ class _Kernel:
         self.never_drifts = False
         shifted = self._log_kernel + self.narrow(log_row)[..., :, None]
         shifted += self.narrow(log_column)[..., None, :]
-        # Points without mass have no influence, so their entries may be any finite number.
+        # Potentials rounded to single precision may leave entries that would overflow.
         self._kernel = self.xp.exp(self.xp.clip(shifted, None, self._top))
 
     def log_sums(self, log_factor: Array, axis: int) -> Array:
@@ -125,21 +110,11 @@ class _Kernel:
         return xp.log(self._wide(sums)) + self._wide(xp.squeeze(top, axis=axis))
 
     def keep(self, row: Array, column: Array) -> tuple[Array, Array]:
-        """Return factors in a form that stays valid: as logarithms if others may be absorbed."""
-        return (row, column) if self.never_drifts else self.log_scalings(row, column)
-
-    def read(self, kept_row: Array, kept_column: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the scalings that were kept."""
-        if self.never_drifts:
-            return self.log_scalings(kept_row, kept_column)
-        return kept_row, kept_column
-
-    def log_scalings(self, row: Array, column: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the scalings; finite where a point has no mass."""
+        """Return the logarithms of the scalings, valid whatever is absorbed later."""
         return self.log_scaling(row, self.log_row), self.log_scaling(column, self.log_column)
 
     def log_scaling(self, factor: Array, absorbed: Array) -> Array:
-        """Return the logarithm of a scaling; finite where a point has no mass."""
+        """Return the logarithm of a scaling; finite where a factor is zero."""
         log_factor = self.xp.log(self._wide(factor))
         return absorbed + self.xp.where(factor > 0, log_factor, _LOWEST_LOG)
 
@@ -147,8 +122,6 @@ class _Kernel:
 def sinkhorn(
     log_kernel: Array,
     *,
-    log_row_mass: Array | None = None,
-    log_column_mass: Array | None = None,
     log_row_start: Array | None = None,
     max_iter: int = 1000,
     tol: float = 1e-6,
@@ -156,37 +129,27 @@ def sinkhorn(
     overwrite: bool = False,
     reach: float = math.inf,
 ) -> Scalings:
-    """Scale a batch of Gibbs kernels of shape (..., n, m) to given marginals, or to uniform ones.
+    """Scale a batch of Gibbs kernels of shape (..., n, m) to uniform marginals.
 
     Products have the precision of the kernel, vectors are in float64 (Cuturi, 2013, NIPS 26). To
     look at errors costs more than an iteration on a GPU: it is done once in ``check_every``.
     ``overwrite`` lets the kernel's memory be used; ``reach`` bounds the size of its logarithms.
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
-    log_masses, (n_rows, n_columns) = (log_row_mass, log_column_mass), log_kernel.shape[-2:]
-    masses = kernel.mass(log_row_mass, n_rows), kernel.mass(log_column_mass, n_columns)
     # A factor may be infinite or undefined for a moment: then the log domain takes over.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
-        factors = scale(kernel, row, masses, max_iter, tol, check_every, log_masses)
-        row, column, n_iter, error, status = factors
-        log_row, log_column = kernel.read(row, column)
+        log_row, log_column, n_iter, error, status = scale(kernel, row, max_iter, tol, check_every)
     return Scalings(log_row, log_column, n_iter, kernel.xp.astype(error, kernel.xp.float64), status)
 
 
 def scale(
-    kernel: Any,
-    row: Array,
-    masses: tuple[Array | float, Array | float],
-    max_iter: int,
-    tol: float,
-    check_every: int = 1,
-    log_masses: tuple[Array | None, Array | None] = (None, None),
+    kernel: Any, row: Array, max_iter: int, tol: float, check_every: int = 1
 ) -> tuple[Array, Array, Array, Array, Status]:
     """Scale columns, then rows, until both marginals hold, each problem of the batch for itself."""
-    xp, (row_mass, column_mass) = kernel.xp, masses
-    kept, running = None, True
+    xp, kept, running = kernel.xp, None, True
     column_sums = kernel.column_sums(row)
+    row_mass, column_mass = 1 / row.shape[-1], 1 / column_sums.shape[-1]
     for iteration in range(1, max_iter + 1):
         column = column_mass / column_sums
         row_sums = kernel.row_sums(column)
@@ -200,7 +163,8 @@ def scale(
             error = xp.sum(xp.abs(row * row_sums - row_mass), axis=-1)
         else:
             before = kernel.log_scaling(row, kernel.log_row)
-            column, next_row, log_row_sums = _iterate_in_logs(kernel, before, *log_masses)
+            log_row_sums = _iterate_in_logs(kernel, before)
+            column, next_row = xp.ones_like(column), xp.ones_like(row)
             error = xp.sum(xp.abs(xp.exp(before + log_row_sums) - row_mass), axis=-1)
         row = next_row
         column_sums = kernel.column_sums(row)
@@ -251,27 +215,10 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
     return xp.ones_like(row)
 
 
-def _iterate_in_logs(
-    kernel: _Kernel, log_row: Array, log_row_mass: Any, log_column_mass: Any
-) -> tuple[Array, Array, Array]:
-    """Iterate in the log domain and absorb; return what is left, and the log row sums before."""
-    xp = kernel.xp
-    log_row_mass = _masses(log_row_mass, kernel.log_row)
-    log_column_mass = _masses(log_column_mass, kernel.log_column)
+def _iterate_in_logs(kernel: _Kernel, log_row: Array) -> Array:
+    """Iterate in the log domain and absorb the result; return the log row sums before."""
     log_column_sums = kernel.log_sums(log_row[..., :, None], axis=-2)
-    log_row_sums = kernel.log_sums((log_column_mass - log_column_sums)[..., None, :], axis=-1)
-    absorbed_row = xp.where(log_row_mass > _LEAST_ABSORBED, log_row_mass, _LEAST_ABSORBED)
-    absorbed_column = xp.where(log_column_mass > _LEAST_ABSORBED, log_column_mass, _LEAST_ABSORBED)
-    kernel.absorb(absorbed_row - log_row_sums, absorbed_column - log_column_sums)
-    column = kernel.narrow(xp.exp(log_column_mass - absorbed_column))
-    row = kernel.narrow(xp.exp(log_row_mass - absorbed_row))
-    return column, row, log_row_sums
-
-
-def _masses(log_mass: Any, like: Array) -> Array:
-    """Broadcast log masses to a batch; uniform where none are given."""
-    xp = array_namespace(like)
-    if log_mass is None:
-        return xp.zeros_like(like) - math.log(like.shape[-1])
-    # Points without mass keep a finite, vanishing scaling: no minus infinity enters the loop.
-    return xp.zeros_like(like) + xp.where(log_mass > _LOWEST_LOG, log_mass, _LOWEST_LOG)
+    log_column = -math.log(log_column_sums.shape[-1]) - log_column_sums
+    log_row_sums = kernel.log_sums(log_column[..., None, :], axis=-1)
+    kernel.absorb(-math.log(log_row_sums.shape[-1]) - log_row_sums, log_column)
+    return log_row_sums
