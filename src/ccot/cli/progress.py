@@ -38,7 +38,6 @@ class StepProgress:
         self("", done, 1.0)
 
     def __str__(self) -> str:
-        """Return it in words."""
         return "; ".join(filter(None, (str(self.time_left), self.message)))
 
 

@@ -111,16 +111,15 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def draw_track(ax: Axes, colours: np.ndarray, side: str, title: str = "") -> None:
+def draw_track(ax: Axes, colours: np.ndarray, side: str, title: str) -> None:
     """Draw one colour for every point beside the matrix."""
-    number, is_row = len(colours), side == "row"
-    image, extent = colours[:, None] if is_row else colours[None], (0, 1, number, 0)
-    extent = extent if is_row else (0, number, 1, 0)
-    ax.imshow(image, aspect="auto", interpolation="nearest", extent=extent)
-    if is_row:
+    if side == "row":
+        image, extent = colours[:, None], (0, 1, len(colours), 0)
         ax.set_xlabel(title, fontsize=LETTERS, rotation=90)
     else:
+        image, extent = colours[None], (0, len(colours), 1, 0)
         ax.set_ylabel(title, fontsize=LETTERS, rotation=0, ha="right", va="center")
+    ax.imshow(image, aspect="auto", interpolation="nearest", extent=extent)
 
 
 def add_colour_legends(ax: Axes, legends: Sequence[tuple[str, Mapping[str, Any]]]) -> None:

@@ -33,8 +33,8 @@ _ALONE = {"Content-Security-Policy": f"{_POLICY}; connect-src 'self'; frame-ance
 _KIND = re.compile(r"(?<=^body)\.(Of|Visitor|User)[A-Za-z]+")
 
 
-class _Answers:
-    """What one recommender answers, in the terms of names."""
+class _Known:
+    """The users and items of one recommender, by name."""
 
     def __init__(self, model: BlockRecommender) -> None:
         self.model = model
@@ -43,44 +43,21 @@ class _Answers:
         # Made now, so that the first unknown name does not wait for it.
         _ = self.users.letters, self.items.letters
 
-    async def label(self, asked: Any) -> dict[str, Any]:
-        user = await self._user(asked)
-        offset = user.offset if isinstance(user, User) else float(self.model.user_offsets_[user])
-        return {"label": self._label(user), "offset": offset}
-
-    async def recommend(self, asked: Any) -> dict[str, Any]:
-        user = await self._user(asked)
-        best = self.model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
-        names = self.model.item_names_
-        listed = [vars(one) | {"item": names[one.item]} for one in best]
-        return {"label": self._label(user), "recommendations": listed}
-
-    async def explain(self, asked: Any) -> dict[str, Any]:
-        user, item = await self._user(asked), await _number(self.items, asked.item)
-        explanation = self.model.explain(user, item)
-        names = self.model.user_names_
-        near = [vars(one) | {"user": names[one.user]} for one in explanation.neighbours]
-        mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
-        parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
-        return parts | {"text": explanation.in_words(names)}
-
-    async def _user(self, asked: Any) -> int | User:
+    async def user(self, asked: Any) -> tuple[int | User, int, float]:
+        """Return who is asked about, their label and their offset."""
         if isinstance(asked, messages.OfUser):
-            return await _number(self.users, asked.user)
+            user = await _number(self.users, asked.user)
+            return user, int(self.model.user_labels_[user]), float(self.model.user_offsets_[user])
         rated = [await _number(self.items, name) for name in asked.ratings]
-        return self.model.new_user(rated, list(asked.ratings.values()))
-
-    def _label(self, user: int | User) -> int:
-        return user.label if isinstance(user, User) else int(self.model.user_labels_[user])
+        visitor = self.model.new_user(rated, list(asked.ratings.values()))
+        return visitor, visitor.label, visitor.offset
 
 
 def make_app(
     model: BlockRecommender, *, hosts: Sequence[str] = ("*",), token: str | None = None
 ) -> FastAPI:
     """Return the service of one recommender, for requests whose ``Host`` is among the hosts."""
-    answers, counts = _Answers(model), RequestCounts()
-    examples = model.user_names_[0], model.item_names_[0]
-    Labelled, Wished, Questioned = messages.request_types(*model.rating_range_, *examples)
+    known, counts = _Known(model), RequestCounts()
     app = FastAPI(
         title="ccot recommender",
         version=__version__,
@@ -93,23 +70,10 @@ def make_app(
     )
     app.state.ready = True
 
-    @app.post("/label", response_model=messages.Label, responses=messages.ERRORS)
-    async def label(asked: Labelled) -> Any:
-        """Return the group of a user."""
-        return messages.AsciiResponse(await answers.label(asked))
-
-    @app.post("/recommend", response_model=messages.Recommendations, responses=messages.ERRORS)
-    async def recommend(asked: Wished) -> Any:
-        """Return items that the user has not rated, best first."""
-        return messages.AsciiResponse(await answers.recommend(asked))
-
-    @app.post("/explain", response_model=messages.Explained, responses=messages.ERRORS)
-    async def explain(asked: Questioned) -> Any:
-        """Return the predicted rating of an item and where it comes from."""
-        return messages.AsciiResponse(await answers.explain(asked))
-
-    _add_search(app, answers)
-    _add_monitoring(app, answers, counts)
+    _add_questions(app, known)
+    _add_search(app, "users", known.users, "ann")
+    _add_search(app, "items", known.items, "star")
+    _add_monitoring(app, model, counts)
     # Starlette's types know neither handlers of one error nor classes without its base.
     app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
     # The last one added is the first to see a request.
@@ -122,30 +86,55 @@ def make_app(
     return app
 
 
-def _add_search(app: FastAPI, answers: _Answers) -> None:
-    """Add what finds users and items by a part of their names."""
+def _add_questions(app: FastAPI, known: _Known) -> None:
+    """Add what is asked about a user: label, recommendations, and where a rating comes from."""
+    model, users, items = known.model, known.model.user_names_, known.model.item_names_
+    Labelled, Wished, Questioned = messages.request_types(*model.rating_range_, users[0], items[0])
 
-    @app.get("/users", response_model=messages.Names, responses=messages.ERRORS)
-    async def users(text: messages.Part = "") -> Any:
-        """Return users whose name holds the text: `users?text=ann`."""
-        found = await run_in_threadpool(answers.users.search, text, _MOST_FOUND)
+    @app.post("/label", response_model=messages.Label, responses=messages.ERRORS)
+    async def label(asked: Labelled) -> Any:
+        """Return the group of a user."""
+        _, label, offset = await known.user(asked)
+        return messages.AsciiResponse({"label": label, "offset": offset})
+
+    @app.post("/recommend", response_model=messages.Recommendations, responses=messages.ERRORS)
+    async def recommend(asked: Wished) -> Any:
+        """Return items that the user has not rated, best first."""
+        user, label, _ = await known.user(asked)
+        best = model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
+        listed = [vars(one) | {"item": items[one.item]} for one in best]
+        return messages.AsciiResponse({"label": label, "recommendations": listed})
+
+    @app.post("/explain", response_model=messages.Explained, responses=messages.ERRORS)
+    async def explain(asked: Questioned) -> Any:
+        """Return the predicted rating of an item and where it comes from."""
+        user, *_ = await known.user(asked)
+        explanation = model.explain(user, await _number(known.items, asked.item))
+        near = [vars(one) | {"user": users[one.user]} for one in explanation.neighbours]
+        mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
+        parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
+        return messages.AsciiResponse(parts | {"text": explanation.in_words(users)})
+
+
+def _add_search(app: FastAPI, what: str, names: NameIndex, example: str) -> None:
+    """Add what finds users or items by a part of their names."""
+    text = f"Return {what} whose name holds the text: `{what}?text={example}`."
+    answered: Any = {"response_model": messages.Names, "responses": messages.ERRORS}
+
+    @app.get(f"/{what}", name=what, description=text, **answered)
+    async def search(text: messages.Part = "") -> Any:
+        found = await run_in_threadpool(names.search, text, _MOST_FOUND)
         return messages.AsciiResponse({"names": found})
 
-    @app.get("/items", response_model=messages.Names, responses=messages.ERRORS)
-    async def items(text: messages.Part = "") -> Any:
-        """Return items whose name holds the text: `items?text=star`."""
-        found = await run_in_threadpool(answers.items.search, text, _MOST_FOUND)
-        return messages.AsciiResponse({"names": found})
 
-
-def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> None:
+def _add_monitoring(app: FastAPI, model: BlockRecommender, counts: RequestCounts) -> None:
     """Add what monitors and people ask for: health, readiness, counts, a page about the rest."""
 
     @app.get("/health", response_model=messages.Health)
     async def health() -> Any:
         """Say that the service is up and what it serves."""
-        sizes = *answers.model.ratings_.shape, *answers.model.block_means_.shape
-        served = "ok", __version__, *sizes, answers.model.rating_range_
+        sizes = *model.ratings_.shape, *model.block_means_.shape
+        served = "ok", __version__, *sizes, model.rating_range_
         names = messages.Health.model_fields
         return messages.AsciiResponse(dict(zip(names, served, strict=True)))
 
