@@ -135,8 +135,7 @@ def _add_monitoring(app: FastAPI, model: BlockRecommender, counts: RequestCounts
         """Say that the service is up and what it serves."""
         sizes = *model.ratings_.shape, *model.block_means_.shape
         served = "ok", __version__, *sizes, model.rating_range_
-        names = messages.Health.model_fields
-        return messages.AsciiResponse(dict(zip(names, served, strict=True)))
+        return messages.AsciiResponse(dict(zip(messages.Health.model_fields, served, strict=True)))
 
     @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
     async def ready() -> Any:

@@ -106,8 +106,7 @@ def write_report(
     shown = _shown(named, matrix, (row_names, column_names), title, columns, ratings)
     given = zip(SIDES, (annotations, column_annotations), shown["shape"], strict=True)
     shown["annotations"] = {side: content.pack_annotations(of, side, n) for side, of, n in given}
-    names = content.read_cluster_names(cluster_names)
-    shown |= {"cluster_names": names, "raw_names": raw_names}
+    shown |= {"cluster_names": content.read_cluster_names(cluster_names), "raw_names": raw_names}
     for model in shown["models"]:
         model["warnings"] = [*notes, *model["warnings"]]
     path = Path(path)
