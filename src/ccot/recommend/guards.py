@@ -27,8 +27,7 @@ class LimitBody:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Read the body, then pass it to the application."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+            return await self._app(scope, receive, send)
         body, refusal = b"", None
         try:
             async with asyncio.timeout(self._seconds):
@@ -45,8 +44,7 @@ class LimitBody:
             # The server cancels what is still under way when it has waited long enough to stop.
             refusal = 503, "the service is stopping"
         if refusal is not None:
-            await _refuse(*refusal, scope, receive, send)
-            return
+            return await _refuse(*refusal, scope, receive, send)
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def read_again() -> Any:
@@ -66,9 +64,8 @@ class RequireToken:
         if scope["type"] == "http" and scope["path"] not in _OPEN:
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
-                headers = {"WWW-Authenticate": "Bearer"}
-                await _refuse(401, "a token is needed", scope, receive, send, headers=headers)
-                return
+                bearer = {"WWW-Authenticate": "Bearer"}
+                return await _refuse(401, "a token is needed", scope, receive, send, headers=bearer)
         await self._app(scope, receive, send)
 
 
@@ -81,8 +78,7 @@ class CountRequests:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on and count its answer."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+            return await self._app(scope, receive, send)
         start, statuses = time.perf_counter(), []
 
         async def note_status(message: Any) -> None:

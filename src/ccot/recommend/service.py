@@ -33,31 +33,14 @@ _ALONE = {"Content-Security-Policy": f"{_POLICY}; connect-src 'self'; frame-ance
 _KIND = re.compile(r"(?<=^body)\.(Of|Visitor|User)[A-Za-z]+")
 
 
-class _Known:
-    """The users and items of one recommender, by name."""
-
-    def __init__(self, model: BlockRecommender) -> None:
-        self.model = model
-        self.users = NameIndex(model.user_names_, "user", model.user_ids_)
-        self.items = NameIndex(model.item_names_, "item", model.item_ids_)
-        # Made now, so that the first unknown name does not wait for it.
-        _ = self.users.letters, self.items.letters
-
-    async def user(self, asked: Any) -> tuple[int | User, int, float]:
-        """Return who is asked about, their label and their offset."""
-        if isinstance(asked, messages.OfUser):
-            user = await _number(self.users, asked.user)
-            return user, int(self.model.user_labels_[user]), float(self.model.user_offsets_[user])
-        rated = [await _number(self.items, name) for name in asked.ratings]
-        visitor = self.model.new_user(rated, list(asked.ratings.values()))
-        return visitor, visitor.label, visitor.offset
-
-
 def make_app(
     model: BlockRecommender, *, hosts: Sequence[str] = ("*",), token: str | None = None
 ) -> FastAPI:
     """Return the service of one recommender, for requests whose ``Host`` is among the hosts."""
-    known, counts = _Known(model), RequestCounts()
+    users = NameIndex(model.user_names_, "user", model.user_ids_)
+    items = NameIndex(model.item_names_, "item", model.item_ids_)
+    # Made now, so that the first unknown name does not wait for it.
+    _ = users.letters, items.letters
     app = FastAPI(
         title="ccot recommender",
         version=__version__,
@@ -69,10 +52,10 @@ def make_app(
         lifespan=_note_stop,
     )
     app.state.ready = True
-
-    _add_questions(app, known)
-    _add_search(app, "users", known.users, "ann")
-    _add_search(app, "items", known.items, "star")
+    _add_questions(app, model, users, items)
+    _add_search(app, "users", users, "ann")
+    _add_search(app, "items", items, "star")
+    counts = RequestCounts()
     _add_monitoring(app, model, counts)
     # Starlette's types know neither handlers of one error nor classes without its base.
     app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
@@ -86,34 +69,46 @@ def make_app(
     return app
 
 
-def _add_questions(app: FastAPI, known: _Known) -> None:
+def _add_questions(
+    app: FastAPI, model: BlockRecommender, users: NameIndex, items: NameIndex
+) -> None:
     """Add what is asked about a user: label, recommendations, and where a rating comes from."""
-    model, users, items = known.model, known.model.user_names_, known.model.item_names_
-    Labelled, Wished, Questioned = messages.request_types(*model.rating_range_, users[0], items[0])
+    called, titles = model.user_names_, model.item_names_
+    bodies = messages.request_types(*model.rating_range_, called[0], titles[0])
+    Labelled, Wished, Questioned = bodies
+
+    async def find(asked: Any) -> tuple[int | User, int, float]:
+        """Return who is asked about, their label and their offset."""
+        if isinstance(asked, messages.OfUser):
+            user = await _number(users, asked.user)
+            return user, int(model.user_labels_[user]), float(model.user_offsets_[user])
+        rated = [await _number(items, name) for name in asked.ratings]
+        visitor = model.new_user(rated, list(asked.ratings.values()))
+        return visitor, visitor.label, visitor.offset
 
     @app.post("/label", response_model=messages.Label, responses=messages.ERRORS)
     async def label(asked: Labelled) -> Any:
         """Return the group of a user."""
-        _, label, offset = await known.user(asked)
+        _, label, offset = await find(asked)
         return messages.AsciiResponse({"label": label, "offset": offset})
 
     @app.post("/recommend", response_model=messages.Recommendations, responses=messages.ERRORS)
     async def recommend(asked: Wished) -> Any:
         """Return items that the user has not rated, best first."""
-        user, label, _ = await known.user(asked)
+        user, label, _ = await find(asked)
         best = model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
-        listed = [vars(one) | {"item": items[one.item]} for one in best]
+        listed = [vars(one) | {"item": titles[one.item]} for one in best]
         return messages.AsciiResponse({"label": label, "recommendations": listed})
 
     @app.post("/explain", response_model=messages.Explained, responses=messages.ERRORS)
     async def explain(asked: Questioned) -> Any:
         """Return the predicted rating of an item and where it comes from."""
-        user, *_ = await known.user(asked)
-        explanation = model.explain(user, await _number(known.items, asked.item))
-        near = [vars(one) | {"user": users[one.user]} for one in explanation.neighbours]
+        user, *_ = await find(asked)
+        explanation = model.explain(user, await _number(items, asked.item))
+        near = [vars(one) | {"user": called[one.user]} for one in explanation.neighbours]
         mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
         parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
-        return messages.AsciiResponse(parts | {"text": explanation.in_words(users)})
+        return messages.AsciiResponse(parts | {"text": explanation.in_words(called)})
 
 
 def _add_search(app: FastAPI, what: str, names: NameIndex, example: str) -> None:

@@ -61,20 +61,16 @@ def pack_matrix(
         matrix = _as_sparse(matrix)
     n_entries = getattr(matrix, "nnz", matrix.shape[0] * matrix.shape[1])
     keep = _largest_side(matrix.shape, n_entries, max_entries)
-    rows, columns = (
-        None if len(labels) <= keep else spread(labels, keep)
-        for labels in (row_labels, column_labels)
-    )
+    sides = {"rows": row_labels, "columns": column_labels}
+    shown = {side: None if len(of) <= keep else spread(of, keep) for side, of in sides.items()}
+    rows, columns = shown.values()
     if isinstance(matrix, RowSource):
         matrix = _as_sparse(matrix.rows(np.arange(matrix.shape[0]) if rows is None else rows))
     elif rows is not None:
         matrix = matrix[rows]
     matrix = matrix if columns is None else matrix[:, columns]
-    packed = {
-        "rows": None if rows is None else pack_integers(rows),
-        "columns": None if columns is None else pack_integers(columns),
-        "shape": list(matrix.shape),
-    }
+    packed = {side: None if at is None else pack_integers(at) for side, at in shown.items()}
+    packed |= {"shape": list(matrix.shape)}
     if not sp.issparse(matrix):
         return packed | _pack_values(matrix)
     matrix = sp.csr_array(matrix)
