@@ -157,10 +157,8 @@ async def _note_stop(app: FastAPI) -> AsyncIterator[None]:
 
 async def _number(names: NameIndex, name: str) -> int:
     """Return the number of a name; an unknown one is compared with others off the event loop."""
-    if name in names:
-        return names.find(name)
     try:
-        return await run_in_threadpool(names.find, name)
+        return names.find(name) if name in names else await run_in_threadpool(names.find, name)
     except UnknownNameError as unknown:
         raise HTTPException(404, str(unknown)) from None
 

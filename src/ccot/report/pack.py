@@ -75,7 +75,11 @@ def pack_matrix(
         return packed | _pack_values(matrix)
     matrix = sp.csr_array(matrix)
     matrix.sort_indices()
-    packed |= {"lengths": pack_integers(np.diff(matrix.indptr)), "gaps": _pack_gaps(matrix)}
+    # Columns are told by their differences; each row begins anew at its first.
+    lengths, gaps = np.diff(matrix.indptr), np.diff(matrix.indices, prepend=0)
+    starts = matrix.indptr[:-1][lengths > 0]
+    gaps[starts] = matrix.indices[starts]
+    packed |= {"lengths": pack_integers(lengths), "gaps": pack_integers(gaps)}
     return packed | _pack_values(matrix.data)
 
 
@@ -113,14 +117,6 @@ def _largest_side(shape: tuple[int, int], n_entries: int, max_entries: int) -> i
         return max(shape)
     density = n_entries / (shape[0] * shape[1])
     return int(max(max_entries / (min(shape) * density), (max_entries / density) ** 0.5))
-
-
-def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:
-    """Return differences of neighbouring column indices; each row begins anew at its first."""
-    gaps = np.diff(matrix.indices, prepend=0)
-    starts = matrix.indptr[:-1][np.diff(matrix.indptr) > 0]
-    gaps[starts] = matrix.indices[starts]
-    return pack_integers(gaps)
 
 
 def _pack_values(values: np.ndarray) -> dict[str, Any]:
