@@ -259,8 +259,9 @@ def _movielens(
     from ccot.experiments.movielens import run
 
     with ConsoleProgress().step("fitting") as step:
-        folder = out or _folder(quick)
-        page = run(folder, data_home=data_home, seed=seed, quick=quick, progress=step)
+        page = run(
+            out or _folder(quick), data_home=data_home, seed=seed, quick=quick, progress=step
+        )
     typer.echo(f"{page}")
 
 

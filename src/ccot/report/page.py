@@ -211,10 +211,9 @@ def _names(side: str, number: int, *sources: Any) -> list[str]:
 
 def _page(shown: Mapping[str, Any]) -> Iterator[str]:
     """Yield the page in pieces: together they would be one more copy of the matrix."""
-    assets = resources.files("ccot.report") / "assets"
 
     def read(name: str) -> str:
-        return (assets / name).read_text(encoding="utf-8")
+        return (resources.files("ccot.report") / "assets" / name).read_text(encoding="utf-8")
 
     summaries = "\n\n".join(model["summary"] or model["name"] for model in shown["models"])
     fields = {
