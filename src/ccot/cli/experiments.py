@@ -259,9 +259,8 @@ def _movielens(
     from ccot.experiments.movielens import run
 
     with ConsoleProgress().step("fitting") as step:
-        page = run(
-            out or _folder(quick), data_home=data_home, seed=seed, quick=quick, progress=step
-        )
+        folder = out or _folder(quick)
+        page = run(folder, data_home=data_home, seed=seed, quick=quick, progress=step)
     typer.echo(f"{page}")
 
 

@@ -98,8 +98,10 @@ def _doubts_about_steps(model: Any, side: str) -> Iterator[str]:
 
 
 def _doubts_about_members(model: Any, side: str) -> Iterator[str]:
-    confidence = np.asarray(getattr(model, f"{side}_confidence_", ()))
-    doubtful = int((confidence < _DOUBTFUL).sum())
+    confidence = getattr(model, f"{side}_confidence_", None)
+    if confidence is None:
+        return
+    doubtful = int((np.asarray(confidence) < _DOUBTFUL).sum())
     if doubtful >= max(0.05 * len(confidence), 1):
         yield (
             f"{count(doubtful, side)} of {len(confidence)} have a confidence below "
