@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any
@@ -37,26 +38,20 @@ class LazyCommands(Commands):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; None where there is none of that name."""
         if cmd_name in _MODULES and cmd_name not in self.commands:
-            part = typer.Typer(rich_markup_mode="markdown")
-            _register(part, cmd_name)
-            self.commands.update(get_group(part).commands)
+            self.commands.update(get_group(all_commands([cmd_name])).commands)
         return super().get_command(ctx, cmd_name)
 
 
-def _register(target: typer.Typer, name: str) -> None:
-    module = import_module(f"{__name__}.{_MODULES[name]}")
-    command = getattr(module, name.replace("-", "_"), None)
-    if command is None:
-        target.add_typer(module.app, name=name)
-    else:
-        target.command(name)(command)
-
-
-def all_commands() -> typer.Typer:
-    """Return all commands in one application, for pages that describe them."""
-    whole = typer.Typer()
-    for name in _MODULES:
-        _register(whole, name)
+def all_commands(names: Iterable[str] = _MODULES) -> typer.Typer:
+    """Return all commands, or some, in one application; pages that describe them need all."""
+    whole = typer.Typer(rich_markup_mode="markdown")
+    for name in names:
+        module = import_module(f"{__name__}.{_MODULES[name]}")
+        command = getattr(module, name.replace("-", "_"), None)
+        if command is None:
+            whole.add_typer(module.app, name=name)
+        else:
+            whole.command(name)(command)
     return whole
 
 

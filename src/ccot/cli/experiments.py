@@ -150,10 +150,9 @@ def _score_tables(result: dict[str, Any]) -> Iterator[Table]:
     title = "NMI / AMI / ARI of row clusters (sets)"
     table = Table("each finds its own number", *kinds, title=title)
     for rival, scores in mean_scores(result):
-        cells = (scores.get(kind) for kind in kinds)
         table.add_row(rival, *(
             "" if s is None else f"{s['nmi']:.3f} / {s['ami']:.3f} / {s['ari']:.3f} ({s['sets']})"
-            for s in cells
+            for s in map(scores.get, kinds)
         ))  # fmt: skip
     yield table
 

@@ -198,9 +198,8 @@ def _write_tables(
     if columns is not None and len(columns) != len(model.column_labels_):
         columns = list(model.feature_names_in_)  # some were left out
     for side, names, more in (("row", table.row_names, annotations), ("column", columns, {})):
-        path = folder / f"{side}_labels.csv"
         found = getattr(model, f"{side}_labels_"), getattr(model, f"{side}_confidence_")
-        results.write_labels(path, names, found, more, raw_names)
+        results.write_labels(folder / f"{side}_labels.csv", names, found, more, raw_names)
     results.write_blocks(folder / "blocks.csv", model, inputs.fitted_values(model, table))
     model.save(folder / "model.ccot")
 
@@ -231,12 +230,11 @@ def _record(
     """Return what run.json holds: how these results came about."""
     parameters = model.get_params()
     del parameters["checkpoint"], parameters["verbose"]
-    name = type(model).__name__
     return {
         "command": sys.argv,
         "input": {"source": source, "shape": table.shape, "how": table.how, "notes": table.notes},
         "preparation": getattr(getattr(model, "preparation_", None), "sentence", None) or None,
-        "method": {"estimator": name, "reason": reason, "parameters": parameters},
+        "method": {"estimator": type(model).__name__, "reason": reason, "parameters": parameters},
         "seed": model.random_state,
         "result": {
             "row_clusters": model.n_row_clusters_,

@@ -105,9 +105,7 @@ def _keeps_rows(path: Path) -> bool:
 
 
 def _is_parquet(path: Path) -> bool:
-    if path.is_dir():
-        return next(path.glob("*.parquet"), None) is not None
-    return path.suffix in (".parquet", ".pq")
+    return any(path.glob("*.parquet")) if path.is_dir() else path.suffix in (".parquet", ".pq")
 
 
 def parse_kinds(given: Sequence[str]) -> dict[str, str]:

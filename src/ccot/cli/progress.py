@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ccot.runtime.progress import TimeLeft, duration
@@ -38,7 +38,6 @@ class StepProgress:
         self("", done, 1.0)
 
     def __str__(self) -> str:
-        """Return it in words."""
         return "; ".join(filter(None, (str(self.time_left), self.message)))
 
 
@@ -69,10 +68,8 @@ def _draw_bar(step: StepProgress, console: Console, over: threading.Event) -> No
     spinner = Spinner("dots")
 
     def line() -> Table:
-        row = Table.grid(padding=(0, 1))
         # The words at the end give way where the terminal is narrow.
-        for _ in range(4):
-            row.add_column(no_wrap=True)
+        row = Table.grid(*(Column(no_wrap=True) for _ in range(4)), padding=(0, 1))
         last = step.time_left.last
         done, total = (0.0, None) if last is None else (last.done, last.total)
         bar = ProgressBar(total=total, completed=done, width=_WIDTH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,8 +87,7 @@ def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:
 
 def spans(sizes: np.ndarray) -> list[tuple[int, int]]:
     """Return where each cluster begins and ends once points are ordered by cluster."""
-    ends = np.cumsum(sizes)
-    return list(zip((ends - sizes).tolist(), ends.tolist(), strict=True))
+    return list(pairwise([0, *np.cumsum(sizes).tolist()]))
 
 
 def colour_of(cluster: int) -> str:

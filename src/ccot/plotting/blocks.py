@@ -140,10 +140,6 @@ class _Side:
     names: list[str]  # of the points
     tracks: Mapping[str, Sequence[Any]]
 
-    @property
-    def middles(self) -> np.ndarray:
-        return np.cumsum(self.sizes) - self.sizes / 2
-
 
 def _side(
     estimator: Any, axis: int, dendrograms: bool, named: bool, names: Any, known: Any
@@ -264,13 +260,14 @@ def _draw_margin(ax: Axes, side: _Side, *, plain: bool) -> list[tuple[str, dict[
         legends.append((title, legend))
         outermost = beside(0.13)
         margins.draw_track(outermost, colours[side.order], side.name, title)
+    middles = np.cumsum(side.sizes) - side.sizes / 2
     if side.merges:
         outermost = beside(0.7)
-        middles = dict(zip(side.clusters.tolist(), side.middles.tolist(), strict=True))
-        margins.draw_tree(outermost, side.merges, middles, side.name)
+        places = dict(zip(side.clusters.tolist(), middles.tolist(), strict=True))
+        margins.draw_tree(outermost, side.merges, places, side.name)
     outermost, which = ax if plain else outermost, "yaxis" if is_row else "xaxis"
     axis, points = getattr(outermost, which), getattr(ax, which)
-    margins.name_places(axis, side.middles, side.labels, side.sizes)
+    margins.name_places(axis, middles, side.labels, side.sizes)
     axis.set_label_text(f"{side.name} cluster (size)")
     if plain:
         axis.set_tick_params(pad=12)

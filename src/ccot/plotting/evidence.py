@@ -180,8 +180,7 @@ def _name_jump(ax: Axes, place: float, strength: float) -> None:
     right = place < 0.75 * ax.get_xlim()[1]
     end, shift, align = (0.03, 3, "left") if right else (0.93, -3, "right")
     style: dict[str, Any] = {"ha": align, "fontsize": "small", "color": INK}
-    axes = ("data", "axes fraction")
-    ax.annotate(text, (place, end), (shift, 0), axes, "offset points", **style)
+    ax.annotate(text, (place, end), (shift, 0), ("data", "axes fraction"), "offset points", **style)
 
 
 def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:

@@ -46,8 +46,7 @@ def leaf_order(merges: Sequence[Merge], n_clusters: int) -> np.ndarray:
 def inset(ax: Axes, inches: tuple[float, float], side: str, edge: int, number: int) -> Axes:
     """Return bare axes for so many points beside an edge of others: where, and how wide."""
     transforms, (start, width) = matplotlib_module("transforms"), inches
-    shift = transforms.ScaledTranslation(edge, edge, ax.transAxes)
-    across = ax.figure.dpi_scale_trans + shift
+    across = ax.figure.dpi_scale_trans + transforms.ScaledTranslation(edge, edge, ax.transAxes)
     both = (across, ax.transAxes) if side == "row" else (ax.transAxes, across)
     bounds = (start, 0, width, 1) if side == "row" else (0, start, 1, width)
     beside = ax.inset_axes(bounds, transform=transforms.blended_transform_factory(*both))
@@ -66,8 +65,8 @@ def draw_tree(ax: Axes, merges: Sequence[Merge], middles: Mapping[int, float], s
         along = np.repeat([places[k] for k in pair], 2)
         ax.plot(*((ends, along) if side == "row" else (along, ends)), color=INK, linewidth=0.9)
         places[merge.first], heights[merge.first] = along.mean(), top
-    limits = ((1.03 * top or 1.0), 0) if side == "row" else (0, 1.03 * top or 1.0)
-    (ax.set_xlim if side == "row" else ax.set_ylim)(*limits)
+    end = 1.03 * top or 1.0
+    _ = ax.set_xlim(end, 0) if side == "row" else ax.set_ylim(0, end)
 
 
 def as_tracks(given: Any, number: int, side: str) -> dict[str, list[Any]]:
@@ -111,16 +110,15 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def draw_track(ax: Axes, colours: np.ndarray, side: str, title: str = "") -> None:
+def draw_track(ax: Axes, colours: np.ndarray, side: str, title: str) -> None:
     """Draw one colour for every point beside the matrix."""
-    number, is_row = len(colours), side == "row"
-    image, extent = colours[:, None] if is_row else colours[None], (0, 1, number, 0)
-    extent = extent if is_row else (0, number, 1, 0)
-    ax.imshow(image, aspect="auto", interpolation="nearest", extent=extent)
-    if is_row:
+    if side == "row":
+        image, extent = colours[:, None], (0, 1, len(colours), 0)
         ax.set_xlabel(title, fontsize=LETTERS, rotation=90)
     else:
+        image, extent = colours[None], (0, len(colours), 1, 0)
         ax.set_ylabel(title, fontsize=LETTERS, rotation=0, ha="right", va="center")
+    ax.imshow(image, aspect="auto", interpolation="nearest", extent=extent)
 
 
 def add_colour_legends(ax: Axes, legends: Sequence[tuple[str, Mapping[str, Any]]]) -> None:

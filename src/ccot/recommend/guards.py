@@ -27,8 +27,7 @@ class LimitBody:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Read the body, then pass it to the application."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+            return await self._app(scope, receive, send)
         body, refusal = b"", None
         try:
             async with asyncio.timeout(self._seconds):
@@ -45,8 +44,7 @@ class LimitBody:
             # The server cancels what is still under way when it has waited long enough to stop.
             refusal = 503, "the service is stopping"
         if refusal is not None:
-            await _refuse(*refusal, scope, receive, send)
-            return
+            return await _refuse(*refusal, scope, receive, send)
         unread = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def read_again() -> Any:
@@ -66,9 +64,8 @@ class RequireToken:
         if scope["type"] == "http" and scope["path"] not in _OPEN:
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
-                headers = {"WWW-Authenticate": "Bearer"}
-                await _refuse(401, "a token is needed", scope, receive, send, headers=headers)
-                return
+                bearer = {"WWW-Authenticate": "Bearer"}
+                return await _refuse(401, "a token is needed", scope, receive, send, headers=bearer)
         await self._app(scope, receive, send)
 
 
@@ -81,20 +78,18 @@ class CountRequests:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on and count its answer."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        start, statuses = time.perf_counter(), []
+            return await self._app(scope, receive, send)
+        start, status = time.perf_counter(), 499  # of a client who did not wait for an answer
 
         async def note_status(message: Any) -> None:
-            if message["type"] == "http.response.start":
-                statuses.append(message["status"])
+            nonlocal status
+            status = message.get("status", status)
             await send(message)
 
         try:
             await self._app(scope, receive, note_status)
         finally:
             path = scope["path"] if scope["path"] in self._paths else "other"
-            status = statuses[0] if statuses else 499
             self._counts.add(path, status, time.perf_counter() - start)
 
 

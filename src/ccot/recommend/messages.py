@@ -137,14 +137,12 @@ def request_types(low: float, high: float, user: str, item: str) -> tuple[Any, A
     """Return types of the bodies of label, recommend and explain; user and item are examples."""
     Rating = Annotated[float, Field(ge=low, le=high, allow_inf_nan=False)]
     described = Field(max_length=_MAX_RATINGS, description="Items by name, and their ratings")
-    Rated = Annotated[dict[Key, Rating], described]
-    Count = Annotated[int, Field(ge=1, le=_MAX_LIST), BeforeValidator(_whole)]
 
     class OfVisitor(Message):
-        ratings: Rated
+        ratings: Annotated[dict[Key, Rating], described]
 
     class Wish(Message):
-        n: Count = 10
+        n: Annotated[int, Field(ge=1, le=_MAX_LIST), BeforeValidator(_whole)] = 10
         by: Literal["liking", "rating"] = "liking"
         exclude_seen: bool = True
 

@@ -1,7 +1,7 @@
 """The arithmetic of ratings: how a co-clustering sees them, offsets, effects of blocks."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,14 +14,6 @@ VIEWS = ("zeros", "likes", "nan")
 _ROUNDS = 20
 
 
-class Offsets(NamedTuple):
-    """What users and items add to the mean rating; 0 for who has no ratings."""
-
-    mean: float
-    user: np.ndarray
-    item: np.ndarray
-
-
 @dataclass(frozen=True)
 class BlockTable:
     """Ratings summed over blocks; the last row and column are for who belongs nowhere."""
@@ -29,92 +21,6 @@ class BlockTable:
     effect: np.ndarray  # mean of what the offsets leave, shrunk towards 0
     mean: np.ndarray  # plain mean rating, NaN where there is none
     size: np.ndarray
-
-
-def as_ratings(X: Any) -> sp.csr_array:
-    """Return ratings as a sparse array whose stored entries are the ratings, zeros among them."""
-    if sp.issparse(X):
-        ratings = sp.csr_array(check_array(X, accept_sparse="csr", dtype=np.float64))
-        ratings.sum_duplicates()
-    else:
-        dense = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-        users, items = np.nonzero(~np.isnan(dense))
-        ratings = sp.csr_array((dense[users, items], (users, items)), shape=dense.shape)
-    if ratings.nnz == 0:
-        raise ValueError("there are no ratings: X has no entry that is not missing")
-    return ratings
-
-
-def fit_offsets(ratings: sp.csr_array, user_shrinkage: float, item_shrinkage: float) -> Offsets:
-    """Return offsets by regularised least squares, users and items in turn."""
-    (users, items), values = ratings.tocoo().coords, ratings.data
-    mean = float(values.mean())
-    n_users, n_items = ratings.shape
-    by_user = np.bincount(users, minlength=n_users) + user_shrinkage
-    by_item = np.bincount(items, minlength=n_items) + item_shrinkage
-    user, item = np.zeros(n_users), np.zeros(n_items)
-    for _ in range(_ROUNDS):
-        item = _ratio(np.bincount(items, values - mean - user[users], n_items), by_item)
-        user = _ratio(np.bincount(users, values - mean - item[items], n_users), by_user)
-    return Offsets(mean, user, item)
-
-
-def sum_blocks(
-    ratings: sp.csr_array,
-    offsets: Offsets,
-    user_labels: np.ndarray,
-    item_labels: np.ndarray,
-    shape: tuple[int, int],
-    shrinkage: float,
-) -> BlockTable:
-    """Return effect, mean and size of every block; users and items labelled -1 count nowhere."""
-    (users, items), values = ratings.tocoo().coords, ratings.data
-    rows, columns = user_labels[users], item_labels[items]
-    placed = (rows >= 0) & (columns >= 0)
-    rows, columns, values = rows[placed], columns[placed], values[placed]
-    left = values - offsets.mean - offsets.user[users[placed]] - offsets.item[items[placed]]
-
-    def table(weights: np.ndarray | None) -> np.ndarray:
-        flat = np.bincount(rows * shape[1] + columns, weights, shape[0] * shape[1])
-        return np.pad(flat.reshape(shape), (0, 1))
-
-    size = table(None)
-    mean = np.divide(table(values), size, out=np.full(size.shape, np.nan), where=size > 0)
-    return BlockTable(_ratio(table(left), size + shrinkage), mean, size.astype(np.int64))
-
-
-def shares_who_liked(likes: sp.csr_array, groups: np.ndarray, shrinkage: float) -> np.ndarray:
-    """Return the shares of each group (a row of truth values), and of all, who liked each item."""
-    overall = np.asarray(likes.sum(axis=0)) / likes.shape[0]
-    weight = np.maximum(groups.sum(axis=1, keepdims=True) + shrinkage, 1)
-    return np.vstack([(groups @ likes + shrinkage * overall) / weight, overall])
-
-
-def _ratio(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
-
-
-def see(ratings: sp.csr_array, view: str, like: float) -> Matrix:
-    """Return ratings as a co-clustering sees them: see ``view`` of :class:`BlockRecommender`."""
-    if view == "nan":
-        dense = np.full(ratings.shape, np.nan)
-        dense[ratings.tocoo().coords] = ratings.data
-        return dense
-    if view == "zeros":
-        return ratings
-    liked = ratings.copy()
-    liked.data = (ratings.data >= like).astype(np.float64)
-    liked.eliminate_zeros()
-    return liked
-
-
-def unless_empty(labels: np.ndarray, seen: Matrix) -> np.ndarray:
-    """Return labels, -1 where the co-clustering saw nothing."""
-    if sp.issparse(seen):
-        holds = np.diff(sp.csr_array(seen).indptr) > 0
-    else:
-        holds = ~np.isnan(seen).all(axis=1)
-    return np.where(holds, labels, UNASSIGNED)
 
 
 @dataclass(frozen=True)
@@ -153,6 +59,92 @@ class RatingSide:
         if (np.diff(numbers[order]) == 0).any():
             raise ValueError(f"one {self.name} is rated more than once: keep one of the ratings")
         return numbers[order], ratings[order]
+
+
+Sides = tuple[RatingSide, RatingSide]  # users and items
+
+
+def as_ratings(X: Any) -> sp.csr_array:
+    """Return ratings as a sparse array whose stored entries are the ratings, zeros among them."""
+    if sp.issparse(X):
+        ratings = sp.csr_array(check_array(X, accept_sparse="csr", dtype=np.float64))
+        ratings.sum_duplicates()
+    else:
+        dense = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        users, items = np.nonzero(~np.isnan(dense))
+        ratings = sp.csr_array((dense[users, items], (users, items)), shape=dense.shape)
+    if ratings.nnz == 0:
+        raise ValueError("there are no ratings: X has no entry that is not missing")
+    return ratings
+
+
+def fit_offsets(
+    ratings: sp.csr_array, user_shrinkage: float, item_shrinkage: float
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return the mean, and offsets by regularised least squares, users and items in turn."""
+    (users, items), values = ratings.tocoo().coords, ratings.data
+    mean = float(values.mean())
+    n_users, n_items = ratings.shape
+    by_user = np.bincount(users, minlength=n_users) + user_shrinkage
+    by_item = np.bincount(items, minlength=n_items) + item_shrinkage
+    user, item = np.zeros(n_users), np.zeros(n_items)
+    for _ in range(_ROUNDS):
+        item = _ratio(np.bincount(items, values - mean - user[users], n_items), by_item)
+        user = _ratio(np.bincount(users, values - mean - item[items], n_users), by_user)
+    return mean, user, item
+
+
+def sum_blocks(
+    ratings: sp.csr_array, mean: float, sides: Sides, shape: tuple[int, int], shrinkage: float
+) -> BlockTable:
+    """Return effect, mean and size of every block; users and items labelled -1 count nowhere."""
+    (users, items), values, (user, item) = ratings.tocoo().coords, ratings.data, sides
+    rows, columns = user.labels[users], item.labels[items]
+    placed = (rows >= 0) & (columns >= 0)
+    rows, columns, values = rows[placed], columns[placed], values[placed]
+    left = values - mean - user.offsets[users[placed]] - item.offsets[items[placed]]
+
+    def table(weights: np.ndarray | None) -> np.ndarray:
+        flat = np.bincount(rows * shape[1] + columns, weights, shape[0] * shape[1])
+        return np.pad(flat.reshape(shape), (0, 1))
+
+    size = table(None)
+    plain = np.divide(table(values), size, out=np.full(size.shape, np.nan), where=size > 0)
+    return BlockTable(_ratio(table(left), size + shrinkage), plain, size.astype(np.int64))
+
+
+def shares_who_liked(likes: sp.csr_array, groups: np.ndarray, shrinkage: float) -> np.ndarray:
+    """Return the shares of each group (a row of truth values), and of all, who liked each item."""
+    overall = np.asarray(likes.sum(axis=0)) / likes.shape[0]
+    weight = np.maximum(groups.sum(axis=1, keepdims=True) + shrinkage, 1)
+    return np.vstack([(groups @ likes + shrinkage * overall) / weight, overall])
+
+
+def _ratio(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+
+
+def see(ratings: sp.csr_array, view: str, like: float) -> Matrix:
+    """Return ratings as a co-clustering sees them: see ``view`` of :class:`BlockRecommender`."""
+    if view == "nan":
+        dense = np.full(ratings.shape, np.nan)
+        dense[ratings.tocoo().coords] = ratings.data
+        return dense
+    if view == "zeros":
+        return ratings
+    liked = ratings.copy()
+    liked.data = (ratings.data >= like).astype(np.float64)
+    liked.eliminate_zeros()
+    return liked
+
+
+def unless_empty(labels: np.ndarray, seen: Matrix) -> np.ndarray:
+    """Return labels, -1 where the co-clustering saw nothing."""
+    if sp.issparse(seen):
+        holds = np.diff(sp.csr_array(seen).indptr) > 0
+    else:
+        holds = ~np.isnan(seen).all(axis=1)
+    return np.where(holds, labels, UNASSIGNED)
 
 
 def place_by_loss(left: np.ndarray, effects: np.ndarray, shrinkage: float) -> int:

@@ -17,7 +17,7 @@ from ccot.estimators.transport import TransportCoclustering
 from ccot.persistence.pickles import VersionedPickle
 from ccot.recommend import ratings as arithmetic
 from ccot.recommend.names import as_names
-from ccot.recommend.ratings import VIEWS, RatingSide, place_by_loss, see
+from ccot.recommend.ratings import VIEWS, RatingSide, Sides, place_by_loss, see
 from ccot.recommend.values import UNASSIGNED, Explanation, Item, Neighbour, Recommendation, User
 from ccot.runtime.run import Progress, RandomState
 from ccot.runtime.types import Matrix, is_sparse
@@ -160,7 +160,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         self.mean_, self.user_offsets_, self.item_offsets_ = offsets
         shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
         self._blocks = arithmetic.sum_blocks(
-            ratings, offsets, self.user_labels_, self.item_labels_, shape, self.block_shrinkage
+            ratings, self.mean_, self._sides(0), shape, self.block_shrinkage
         )
         self.ratings_, self._by_item = ratings, sp.csc_array(ratings)
         self._likes = see(ratings, "likes", self.like_)
@@ -217,9 +217,8 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         ratings = self.predict(user, np.arange(self.ratings_.shape[1]))
         liking = self._liking[label]
         score = liking if by == "liking" else ratings
-        left = np.arange(len(score))
-        if exclude_seen:
-            left = np.delete(left, _rated(user, self.ratings_)[0])
+        rated = _rated(user, self.ratings_)[0] if exclude_seen else []
+        left = np.delete(np.arange(len(score)), rated)
         # Ties go to the better rated, then to the first.
         best = np.lexsort((-ratings[left], -score[left]))[:n]
         return [
@@ -327,7 +326,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
             )
         return given
 
-    def _sides(self, axis: int) -> tuple[RatingSide, RatingSide]:
+    def _sides(self, axis: int) -> Sides:
         """Return what is known of one side, users (0) or items (1), and of the other."""
         users = RatingSide("user", self.user_labels_, self.user_offsets_, self.user_shrinkage)
         items = RatingSide("item", self.item_labels_, self.item_offsets_, self.item_shrinkage)

@@ -33,54 +33,14 @@ _ALONE = {"Content-Security-Policy": f"{_POLICY}; connect-src 'self'; frame-ance
 _KIND = re.compile(r"(?<=^body)\.(Of|Visitor|User)[A-Za-z]+")
 
 
-class _Answers:
-    """What one recommender answers, in the terms of names."""
-
-    def __init__(self, model: BlockRecommender) -> None:
-        self.model = model
-        self.users = NameIndex(model.user_names_, "user", model.user_ids_)
-        self.items = NameIndex(model.item_names_, "item", model.item_ids_)
-        # Made now, so that the first unknown name does not wait for it.
-        _ = self.users.letters, self.items.letters
-
-    async def label(self, asked: Any) -> dict[str, Any]:
-        user = await self._user(asked)
-        offset = user.offset if isinstance(user, User) else float(self.model.user_offsets_[user])
-        return {"label": self._label(user), "offset": offset}
-
-    async def recommend(self, asked: Any) -> dict[str, Any]:
-        user = await self._user(asked)
-        best = self.model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
-        names = self.model.item_names_
-        listed = [vars(one) | {"item": names[one.item]} for one in best]
-        return {"label": self._label(user), "recommendations": listed}
-
-    async def explain(self, asked: Any) -> dict[str, Any]:
-        user, item = await self._user(asked), await _number(self.items, asked.item)
-        explanation = self.model.explain(user, item)
-        names = self.model.user_names_
-        near = [vars(one) | {"user": names[one.user]} for one in explanation.neighbours]
-        mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
-        parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
-        return parts | {"text": explanation.in_words(names)}
-
-    async def _user(self, asked: Any) -> int | User:
-        if isinstance(asked, messages.OfUser):
-            return await _number(self.users, asked.user)
-        rated = [await _number(self.items, name) for name in asked.ratings]
-        return self.model.new_user(rated, list(asked.ratings.values()))
-
-    def _label(self, user: int | User) -> int:
-        return user.label if isinstance(user, User) else int(self.model.user_labels_[user])
-
-
 def make_app(
     model: BlockRecommender, *, hosts: Sequence[str] = ("*",), token: str | None = None
 ) -> FastAPI:
     """Return the service of one recommender, for requests whose ``Host`` is among the hosts."""
-    answers, counts = _Answers(model), RequestCounts()
-    examples = model.user_names_[0], model.item_names_[0]
-    Labelled, Wished, Questioned = messages.request_types(*model.rating_range_, *examples)
+    users = NameIndex(model.user_names_, "user", model.user_ids_)
+    items = NameIndex(model.item_names_, "item", model.item_ids_)
+    # Made now, so that the first unknown name does not wait for it.
+    _ = users.letters, items.letters
     app = FastAPI(
         title="ccot recommender",
         version=__version__,
@@ -92,24 +52,11 @@ def make_app(
         lifespan=_note_stop,
     )
     app.state.ready = True
-
-    @app.post("/label", response_model=messages.Label, responses=messages.ERRORS)
-    async def label(asked: Labelled) -> Any:
-        """Return the group of a user."""
-        return messages.AsciiResponse(await answers.label(asked))
-
-    @app.post("/recommend", response_model=messages.Recommendations, responses=messages.ERRORS)
-    async def recommend(asked: Wished) -> Any:
-        """Return items that the user has not rated, best first."""
-        return messages.AsciiResponse(await answers.recommend(asked))
-
-    @app.post("/explain", response_model=messages.Explained, responses=messages.ERRORS)
-    async def explain(asked: Questioned) -> Any:
-        """Return the predicted rating of an item and where it comes from."""
-        return messages.AsciiResponse(await answers.explain(asked))
-
-    _add_search(app, answers)
-    _add_monitoring(app, answers, counts)
+    _add_questions(app, model, users, items)
+    _add_search(app, "users", users, "ann")
+    _add_search(app, "items", items, "star")
+    counts = RequestCounts()
+    _add_monitoring(app, model, counts)
     # Starlette's types know neither handlers of one error nor classes without its base.
     app.add_exception_handler(RequestValidationError, _name_faults)  # type: ignore[arg-type]
     # The last one added is the first to see a request.
@@ -122,32 +69,68 @@ def make_app(
     return app
 
 
-def _add_search(app: FastAPI, answers: _Answers) -> None:
-    """Add what finds users and items by a part of their names."""
+def _add_questions(
+    app: FastAPI, model: BlockRecommender, users: NameIndex, items: NameIndex
+) -> None:
+    """Add what is asked about a user: label, recommendations, and where a rating comes from."""
+    called, titles = model.user_names_, model.item_names_
+    bodies = messages.request_types(*model.rating_range_, called[0], titles[0])
+    Labelled, Wished, Questioned = bodies
 
-    @app.get("/users", response_model=messages.Names, responses=messages.ERRORS)
-    async def users(text: messages.Part = "") -> Any:
-        """Return users whose name holds the text: `users?text=ann`."""
-        found = await run_in_threadpool(answers.users.search, text, _MOST_FOUND)
+    async def find(asked: Any) -> tuple[int | User, int, float]:
+        """Return who is asked about, their label and their offset."""
+        if isinstance(asked, messages.OfUser):
+            user = await _number(users, asked.user)
+            return user, int(model.user_labels_[user]), float(model.user_offsets_[user])
+        rated = [await _number(items, name) for name in asked.ratings]
+        visitor = model.new_user(rated, list(asked.ratings.values()))
+        return visitor, visitor.label, visitor.offset
+
+    @app.post("/label", response_model=messages.Label, responses=messages.ERRORS)
+    async def label(asked: Labelled) -> Any:
+        """Return the group of a user."""
+        _, label, offset = await find(asked)
+        return messages.AsciiResponse({"label": label, "offset": offset})
+
+    @app.post("/recommend", response_model=messages.Recommendations, responses=messages.ERRORS)
+    async def recommend(asked: Wished) -> Any:
+        """Return items that the user has not rated, best first."""
+        user, label, _ = await find(asked)
+        best = model.recommend(user, asked.n, by=asked.by, exclude_seen=asked.exclude_seen)
+        listed = [vars(one) | {"item": titles[one.item]} for one in best]
+        return messages.AsciiResponse({"label": label, "recommendations": listed})
+
+    @app.post("/explain", response_model=messages.Explained, responses=messages.ERRORS)
+    async def explain(asked: Questioned) -> Any:
+        """Return the predicted rating of an item and where it comes from."""
+        user, *_ = await find(asked)
+        explanation = model.explain(user, await _number(items, asked.item))
+        near = [vars(one) | {"user": called[one.user]} for one in explanation.neighbours]
+        mean = None if math.isnan(explanation.block_mean) else explanation.block_mean
+        parts = vars(explanation) | {"block_mean": mean, "neighbours": near}
+        return messages.AsciiResponse(parts | {"text": explanation.in_words(called)})
+
+
+def _add_search(app: FastAPI, what: str, names: NameIndex, example: str) -> None:
+    """Add what finds users or items by a part of their names."""
+    text = f"Return {what} whose name holds the text: `{what}?text={example}`."
+    answered: Any = {"response_model": messages.Names, "responses": messages.ERRORS}
+
+    @app.get(f"/{what}", name=what, description=text, **answered)
+    async def search(text: messages.Part = "") -> Any:
+        found = await run_in_threadpool(names.search, text, _MOST_FOUND)
         return messages.AsciiResponse({"names": found})
 
-    @app.get("/items", response_model=messages.Names, responses=messages.ERRORS)
-    async def items(text: messages.Part = "") -> Any:
-        """Return items whose name holds the text: `items?text=star`."""
-        found = await run_in_threadpool(answers.items.search, text, _MOST_FOUND)
-        return messages.AsciiResponse({"names": found})
 
-
-def _add_monitoring(app: FastAPI, answers: _Answers, counts: RequestCounts) -> None:
+def _add_monitoring(app: FastAPI, model: BlockRecommender, counts: RequestCounts) -> None:
     """Add what monitors and people ask for: health, readiness, counts, a page about the rest."""
 
     @app.get("/health", response_model=messages.Health)
     async def health() -> Any:
         """Say that the service is up and what it serves."""
-        sizes = *answers.model.ratings_.shape, *answers.model.block_means_.shape
-        served = "ok", __version__, *sizes, answers.model.rating_range_
-        names = messages.Health.model_fields
-        return messages.AsciiResponse(dict(zip(names, served, strict=True)))
+        sizes = *model.ratings_.shape, *model.block_means_.shape
+        served = "ok", __version__, *sizes, model.rating_range_
+        return messages.AsciiResponse(dict(zip(messages.Health.model_fields, served, strict=True)))
 
     @app.get("/ready", response_model=messages.Ready, responses={503: {"model": messages.Ready}})
     async def ready() -> Any:
@@ -174,10 +157,8 @@ async def _note_stop(app: FastAPI) -> AsyncIterator[None]:
 
 async def _number(names: NameIndex, name: str) -> int:
     """Return the number of a name; an unknown one is compared with others off the event loop."""
-    if name in names:
-        return names.find(name)
     try:
-        return await run_in_threadpool(names.find, name)
+        return names.find(name) if name in names else await run_in_threadpool(names.find, name)
     except UnknownNameError as unknown:
         raise HTTPException(404, str(unknown)) from None
 

@@ -1,7 +1,6 @@
 """What the page shows, as plain values: a fitted estimator, and what readers add to it."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -301,7 +300,7 @@ def read_cluster_names(given: Any) -> dict[str, Any]:
     if given is None:
         return {"row": {}, "column": {}, "view": None}
     if not isinstance(given, Mapping):
-        path = Path(os.fspath(given))
+        path = Path(given)
         try:
             given = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as bad:

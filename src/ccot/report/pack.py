@@ -61,25 +61,25 @@ def pack_matrix(
         matrix = _as_sparse(matrix)
     n_entries = getattr(matrix, "nnz", matrix.shape[0] * matrix.shape[1])
     keep = _largest_side(matrix.shape, n_entries, max_entries)
-    rows, columns = (
-        None if len(labels) <= keep else spread(labels, keep)
-        for labels in (row_labels, column_labels)
-    )
+    sides = {"rows": row_labels, "columns": column_labels}
+    shown = {side: None if len(of) <= keep else spread(of, keep) for side, of in sides.items()}
+    rows, columns = shown.values()
     if isinstance(matrix, RowSource):
         matrix = _as_sparse(matrix.rows(np.arange(matrix.shape[0]) if rows is None else rows))
     elif rows is not None:
         matrix = matrix[rows]
     matrix = matrix if columns is None else matrix[:, columns]
-    packed = {
-        "rows": None if rows is None else pack_integers(rows),
-        "columns": None if columns is None else pack_integers(columns),
-        "shape": list(matrix.shape),
-    }
+    packed = {side: None if at is None else pack_integers(at) for side, at in shown.items()}
+    packed |= {"shape": list(matrix.shape)}
     if not sp.issparse(matrix):
         return packed | _pack_values(matrix)
     matrix = sp.csr_array(matrix)
     matrix.sort_indices()
-    packed |= {"lengths": pack_integers(np.diff(matrix.indptr)), "gaps": _pack_gaps(matrix)}
+    # Columns are told by their differences; each row begins anew at its first.
+    lengths, gaps = np.diff(matrix.indptr), np.diff(matrix.indices, prepend=0)
+    starts = matrix.indptr[:-1][lengths > 0]
+    gaps[starts] = matrix.indices[starts]
+    packed |= {"lengths": pack_integers(lengths), "gaps": pack_integers(gaps)}
     return packed | _pack_values(matrix.data)
 
 
@@ -117,14 +117,6 @@ def _largest_side(shape: tuple[int, int], n_entries: int, max_entries: int) -> i
         return max(shape)
     density = n_entries / (shape[0] * shape[1])
     return int(max(max_entries / (min(shape) * density), (max_entries / density) ** 0.5))
-
-
-def _pack_gaps(matrix: sp.csr_array) -> dict[str, Any]:
-    """Return differences of neighbouring column indices; each row begins anew at its first."""
-    gaps = np.diff(matrix.indices, prepend=0)
-    starts = matrix.indptr[:-1][np.diff(matrix.indptr) > 0]
-    gaps[starts] = matrix.indices[starts]
-    return pack_integers(gaps)
 
 
 def _pack_values(values: np.ndarray) -> dict[str, Any]:

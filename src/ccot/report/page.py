@@ -106,8 +106,7 @@ def write_report(
     shown = _shown(named, matrix, (row_names, column_names), title, columns, ratings)
     given = zip(SIDES, (annotations, column_annotations), shown["shape"], strict=True)
     shown["annotations"] = {side: content.pack_annotations(of, side, n) for side, of, n in given}
-    names = content.read_cluster_names(cluster_names)
-    shown |= {"cluster_names": names, "raw_names": raw_names}
+    shown |= {"cluster_names": content.read_cluster_names(cluster_names), "raw_names": raw_names}
     for model in shown["models"]:
         model["warnings"] = [*notes, *model["warnings"]]
     path = Path(path)
@@ -212,10 +211,9 @@ def _names(side: str, number: int, *sources: Any) -> list[str]:
 
 def _page(shown: Mapping[str, Any]) -> Iterator[str]:
     """Yield the page in pieces: together they would be one more copy of the matrix."""
-    assets = resources.files("ccot.report") / "assets"
 
     def read(name: str) -> str:
-        return (assets / name).read_text(encoding="utf-8")
+        return (resources.files("ccot.report") / "assets" / name).read_text(encoding="utf-8")
 
     summaries = "\n\n".join(model["summary"] or model["name"] for model in shown["models"])
     fields = {
