@@ -203,8 +203,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         -------
         self : TransportCoclustering
         """
-        self._validate_params()
-        self._forget()
+        self._begin()
         given = rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
         if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
             rows = counts_on_device(rows, self.family, self._given(BlockSettings))
