@@ -73,8 +73,7 @@ class BaseBaseline(BaseCoclustering):
         -------
         self : the fitted estimator
         """
-        self._validate_params()
-        self._forget()
+        self._begin()
         matrix = self._check_matrix(X)
         self._check_sign(matrix.data if is_sparse(matrix) else matrix)
         seeds = as_generator(self.random_state).integers(2**31, size=self.n_init)

@@ -35,7 +35,8 @@ class Trait:
         if self.kind in BY_SPREAD:
             return f"{(self.value - self.overall) / (self.deviation or 1):+.1f} sd"
         if self.kind == "amount":
-            return f"× {_digits(self.value / (self.overall or 1))}" if self.value else "none"
+            ratio = self.value / (self.overall or 1)
+            return f"× {ratio:{'.2g' if ratio < 10 else ',.0f'}}" if self.value else "none"
         return f"{100 * self.value:.0f} % ({100 * (self.value - self.overall):+.0f} points)"
 
     @property
@@ -84,10 +85,6 @@ class Portrait:
         return ", ".join(
             f"{trait.phrase} {trait.in_both_units}".strip() for trait in self.traits[:4]
         )
-
-
-def _digits(ratio: float) -> str:
-    return f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"
 
 
 def with_names(portraits: Sequence[Portrait]) -> tuple[Portrait, ...]:

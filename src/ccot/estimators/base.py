@@ -133,8 +133,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
             f"(for example with sklearn.impute.SimpleImputer){advice}"
         )
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit left behind and the next one may not set."""
+    def _begin(self) -> None:
+        """Check the parameters, and drop what an earlier fit left and the next may not set."""
+        self._validate_params()
         for name in _FORGOTTEN:
             self.__dict__.pop(name, None)
 

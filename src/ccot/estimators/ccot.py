@@ -157,8 +157,7 @@ class CCOT(BaseStepCoclustering):
         -------
         self : CCOT
         """
-        self._validate_params()
-        self._forget()
+        self._begin()
         rows = self._check_source(X) if is_read_by_row(X) else self._check_matrix(X)
         # A draw has as many rows as columns, so neither can have more clusters than the fewer.
         self._check_numbers(min(rows.shape), min(rows.shape), "in each square draw")

@@ -160,8 +160,7 @@ class CCOTGW(BaseStepCoclustering):
         -------
         self : CCOTGW
         """
-        self._validate_params()
-        self._forget()
+        self._begin()
         matrix = self._check_matrix(X)
         rank = rank_of(self.kernel_rank, self.n_support, matrix.shape)
         settings = self._settings(matrix.shape[0], rank)
@@ -184,8 +183,7 @@ class CCOTGW(BaseStepCoclustering):
             Its ``predict`` takes the similarities of new rows to the fitted rows,
             ``predict_columns`` those of new columns to the fitted columns.
         """
-        self._validate_params()
-        self._forget()
+        self._begin()
         if self.reg == "cv":
             raise ValueError('reg="cv" needs the matrix: call fit, or set reg to a number')
         row_kernel = _check_kernel("row_kernel", row_kernel)

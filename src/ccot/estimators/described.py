@@ -20,10 +20,8 @@ MANY = 12
 _SURE = 0.9
 # A dense matrix with at most so many entries is copied at the fit and described when asked for.
 _COPIED = 2**20
-
 # Values of a sparse matrix that tell whether it has been changed.
 _SUMMED = 2**22
-
 # Pictures of block means: size, a colour for none, little to much, below zero and above.
 _WIDTH, _HEIGHT, _NONE = 260, 200, "#d8d8d4"
 _PLAIN = ((247, 250, 251), (33, 94, 168))
@@ -224,7 +222,6 @@ class DescribedClusters:
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Show in notebooks what was found below the parameters."""
-        # The class beside this one in every estimator, scikit-learn's BaseEstimator, has it.
         bundle = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
         if "text/html" in bundle and _is_fitted(self):
             bundle["text/html"] += self._found_html()

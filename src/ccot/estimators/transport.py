@@ -203,8 +203,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         -------
         self : TransportCoclustering
         """
-        self._validate_params()
-        self._forget()
+        self._begin()
         given = rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
         if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
             rows = counts_on_device(rows, self.family, self._given(BlockSettings))
@@ -372,7 +371,11 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     def _describe(self, name: str, side: Side, asked: int | None) -> list[str]:
         lines = super()._describe(name, side, asked)
         if name == "row":
-            lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *self._prepared()]
+            prepared = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
+            if limits := getattr(self.preparation_, "limits", None):
+                outliers = "outliers below {:.3g} or above {:.3g}".format(*limits)
+                prepared.append(f"  {outliers} count as if they were there")
+            lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *prepared]
         if name == "column" and (self.column_signs_ < 0).any():
             names = getattr(self, "feature_names_in_", np.arange(len(self.column_signs_)))
             against = [str(each) for each in names[self.column_signs_ < 0][:10]]
@@ -385,14 +388,6 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
                 f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
             )
             lines.append(f"  runners-up by {self.candidates_[0].criterion}: {others}")
-        return lines
-
-    def _prepared(self) -> list[str]:
-        """Say what was done to the values, and which are taken for outliers."""
-        lines = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
-        if limits := getattr(self.preparation_, "limits", None):
-            outliers = "outliers below {:.3g} or above {:.3g}".format(*limits)
-            lines.append(f"  {outliers} count as if they were there")
         return lines
 
 

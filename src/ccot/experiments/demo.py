@@ -138,21 +138,13 @@ def _crossed(model: Estimator, target: np.ndarray, names: Sequence[str]) -> str:
 
 
 def _page(sections: Sequence[Section]) -> str:
+    page, part = (Template(read_asset(name)) for name in ("demo.html", "demo_section.html"))
     parts = []
     for section in sections:
-        title, intro, findings = map(html.escape, (*_words(section), section.findings))
-        parts.append(
-            f'<section>\n<a href="{section.name}.html"><img alt="Matrix in the order of its '
-            f'clusters: {title}" src="{_thumbnail(section)}"></a>\n'
-            f'<h2><a href="{section.name}.html">{title}</a></h2>\n'
-            f"<p>{intro}</p>\n<details><summary>What was found</summary>"
-            f'<pre tabindex="0">{findings}</pre></details>\n</section>'
-        )
-    return Template(read_asset("demo.html")).substitute(sections="\n".join(parts))
-
-
-def _words(section: Section) -> tuple[str, str]:
-    return TEXTS["demo"][section.name]["title"], TEXTS["demo"][section.name]["intro"]
+        texts = {**TEXTS["demo"][section.name], "findings": section.findings}
+        shown = {name: html.escape(text) for name, text in texts.items()}
+        parts.append(part.substitute(shown, name=section.name, picture=_thumbnail(section)))
+    return page.substitute(sections="".join(parts))
 
 
 def _thumbnail(section: Section) -> str:
@@ -191,8 +183,9 @@ def run_demo(out: Path, seed: int = 0) -> Path:
     sections = []
     for demo in DEMOS:
         section = demo(seed)
-        title, intro = _words(section)
-        print(f"{title}\n{'=' * len(title)}\n{intro}\n", flush=True)
+        words = TEXTS["demo"][section.name]
+        title = words["title"]
+        print(f"{title}\n{'=' * len(title)}\n{words['intro']}\n", flush=True)
         given = {"matrix": section.matrix, "title": title, **section.facts}
         report = write_report(out / f"{section.name}.html", section.models, **given)
         print(f"{section.findings}\nreport: {report}\n", flush=True)

@@ -71,14 +71,7 @@ def describe(movies: Bunch, models: dict[str, Any]) -> dict[str, Any]:
     return {
         "level": LEVEL,
         "methods": [describe_steps(movies, name, model) for name, model in steps.items()],
-        "nmi": [
-            {
-                "methods": [first, second],
-                "users": _nmi(models[first].row_labels_, models[second].row_labels_),
-                "movies": _nmi(models[first].column_labels_, models[second].column_labels_),
-            }
-            for first, second in combinations(models, 2)
-        ],
+        "nmi": [_agreement(models, pair) for pair in combinations(models, 2)],
         "movie_clusters": describe_movies(movies, main.column_labels_),
         "user_clusters": describe_users(movies, main.row_labels_),
         "ends": {
@@ -218,5 +211,9 @@ def _where(movies: Bunch, model: Any, title: str) -> dict[str, Any]:
     return {"title": title, "cluster": int(model.column_labels_[number]) + 1, "rank": rank}
 
 
-def _nmi(first: np.ndarray, second: np.ndarray) -> float:
-    return float(normalized_mutual_info_score(first, second))
+def _agreement(models: dict[str, Any], pair: tuple[str, str]) -> dict[str, Any]:
+    users, movies = (
+        float(normalized_mutual_info_score(*(getattr(models[name], labels) for name in pair)))
+        for labels in ("row_labels_", "column_labels_")
+    )
+    return {"methods": list(pair), "users": users, "movies": movies}

@@ -92,31 +92,24 @@ def draw_summary(movies: Bunch, model: Any) -> Any:
 
 def table_of_methods(study: dict[str, Any]) -> Table:
     """Return the numbers of clusters of each method, beside the paper."""
-    rows = [("paper", "cross-validated", "9 x 15", "", "")]
+    rows = []
     for method in study["methods"]:
-        users, movies = method["users"], method["movies"]
-        jumps = users["clusters"] + movies["clusters"] - 2
-        numbers = f"{users['clusters']} x {movies['clusters']}"
-        by_test = f"{users['clusters_by_test']} x {movies['clusters_by_test']}"
-        significant = f"{users['jumps_significant'] + movies['jumps_significant']} of {jumps}"
-        rows.append((method["method"], f"{method['reg']:.3g}", numbers, significant, by_test))
+        sides = [method[side] for side in _SIDES]
+        jumps = sum(found["clusters"] - 1 for found in sides)
+        significant = sum(found["jumps_significant"] for found in sides)
+        rows.append({**method, "jumps": jumps, "significant": significant})
     return worded_table("movielens_methods", rows, significance(study), *_settings(study))
 
 
 def table_of_agreement(study: dict[str, Any]) -> Table:
     """Return how far the methods agree."""
-    rows = [("paper: CCOT-GW and CCOT", "above .8", "above .8")]
-    rows += [
-        (" and ".join(pair["methods"]), f"{pair['users']:.2f}", f"{pair['movies']:.2f}")
-        for pair in study["nmi"]
-    ]
-    return worded_table("movielens_nmi", rows)
+    return worded_table("movielens_nmi", study["nmi"])
 
 
 def table_of_ends(study: dict[str, Any]) -> Table:
     """Return titles of the first and the last movie cluster, the paper's beside them."""
     rows = [
-        (f"M{listed['cluster']}", paper["title"], _one(rated), _one(scaled))
+        {"cluster": listed["cluster"], "paper": paper, "rated": rated, "scaled": scaled}
         for end, listed in study["ends"].items()
         for paper, rated, scaled in zip(
             study["paper_titles"][end], listed["by_rating"], listed["by_scaling"], strict=True
@@ -127,12 +120,8 @@ def table_of_ends(study: dict[str, Any]) -> Table:
 
 def table_of_paper_titles(study: dict[str, Any]) -> Table:
     """Return where the titles of the paper are."""
-    clusters = {"first": 1, "last": 15}
-    rows = [
-        (f"M{clusters[end]}", movie["title"], f"M{movie['cluster']}", str(movie["rank"]))
-        for end, titles in study["paper_titles"].items()
-        for movie in titles
-    ]
+    titles, printed = study["paper_titles"], {"first": 1, "last": 15}
+    rows = [{**movie, "printed": printed[end]} for end in titles for movie in titles[end]]
     return worded_table("movielens_paper_titles", rows, groups=5)
 
 
@@ -170,10 +159,6 @@ def table_of_blocks(study: dict[str, Any]) -> Table:
 
 def _activity(name: str, one: dict[str, Any]) -> tuple[str, ...]:
     return name, str(one["size"]), f"{one['median_ratings']:.0f}", f"{one['mean_rating']:.2f}"
-
-
-def _one(movie: dict[str, Any]) -> str:
-    return f"{movie['title']}: {movie['mean_rating']:.2f} ({movie['ratings']})"
 
 
 def _ratios(named: list[list[Any]]) -> str:

@@ -32,7 +32,6 @@ def write_sections(
     folder: Path, name: str, sections: Sequence[Section], settings: Sequence[str]
 ) -> Path:
     """Write the files of all sections, and the page ``name.html`` that shows them."""
-    folder.mkdir(parents=True, exist_ok=True)
     parts = []
     for section in sections:
         parts.append(f"<h2>{escape(section.title)}</h2>")

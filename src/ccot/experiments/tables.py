@@ -87,8 +87,11 @@ TEXTS: dict[str, Any] = tomllib.loads(read_asset("texts.toml"))
 def worded_table(
     name: str, rows: Sequence, *more: str, heads: Sequence[str] = (), groups: int = 1, **values: Any
 ) -> Table:
-    """Return a table whose caption, heads and notes, filled with values, stand in TEXTS."""
+    """Return a table whose words stand in TEXTS; a row there is a pattern that values fill."""
     words = TEXTS["tables"][name]
+    if "row" in words:
+        rows = [[entry.format(**row) for entry in words["row"]] for row in rows]
+        rows = [*words.get("paper", ()), *rows]
     notes = [note.format(**values) for note in words.get("notes", ())]
     heads = words.get("heads", heads)
     return Table(name, words["caption"], heads, rows, [*notes, *more], groups)

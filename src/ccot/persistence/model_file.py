@@ -291,7 +291,7 @@ def _damage_explained(path: Path, file: BinaryIO) -> Iterator[None]:
     """Turn what a damaged file causes into one message."""
     try:
         yield
-    except ModelFileError:
+    except (ModelFileError, MemoryError):
         raise
     except EOFError as error:
         raise _damaged(path, "it ends too early") from error
@@ -302,8 +302,6 @@ def _damage_explained(path: Path, file: BinaryIO) -> Iterator[None]:
         raise _foreign(path) from error
     except _Damage as damage:
         raise _damaged(path, f"it holds {damage}") from damage
-    except MemoryError:
-        raise
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 

@@ -13,7 +13,7 @@ import numpy as np
 from ccot.io.binary import ZarrFolder, damage_explained, map_array
 from ccot.io.matrix import InputError, check_regular
 from ccot.sources.base import ArraySource, FunctionSource, RowSource
-from ccot.sources.files import BackedSource, DaskSource, NpySource, ParquetSource, ZarrSource
+from ccot.sources.files import BackedSource, DaskSource, NpySource, ParquetSource
 from ccot.sources.tables import TableParts
 
 __all__ = ["FunctionSource", "RowSource", "TableParts", "as_source", "is_source"]
@@ -21,7 +21,7 @@ __all__ = ["FunctionSource", "RowSource", "TableParts", "as_source", "is_source"
 
 def is_source(X: Any) -> bool:
     """Tell whether a matrix is to be read row by row rather than taken as a whole."""
-    stored = BackedSource.takes(X) or _comes_from(X, "dask.array") or _comes_from(X, "zarr")
+    stored = BackedSource.takes(X) or _is_dask(X)
     return stored or isinstance(X, RowSource | TableParts | np.memmap | str | os.PathLike)
 
 
@@ -63,12 +63,10 @@ def _make_source(X: Any) -> RowSource:
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):
         return NpySource.of(X)
-    if _comes_from(X, "dask.array"):
+    if _is_dask(X):
         return DaskSource(X)
-    if BackedSource.takes(X):
-        return BackedSource.of(X)
-    stored = isinstance(X, ZarrFolder) or _comes_from(X, "zarr")
-    return ZarrSource(X) if stored else ArraySource(X)
+    stored = isinstance(X, ZarrFolder) or BackedSource.takes(X)
+    return BackedSource.of(X) if stored else ArraySource(X)
 
 
 def _open_path(path: Path) -> RowSource:
@@ -89,5 +87,5 @@ def _open_path(path: Path) -> RowSource:
     raise ValueError(f"{path} is no .npy, .parquet or .zarr: {remedy}")
 
 
-def _comes_from(X: Any, package: str) -> bool:
-    return f"{type(X).__module__}.".startswith(f"{package}.") and hasattr(X, "shape")
+def _is_dask(X: Any) -> bool:
+    return f"{type(X).__module__}.".startswith("dask.array.") and hasattr(X, "shape")

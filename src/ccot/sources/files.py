@@ -93,20 +93,8 @@ class ParquetSource(RowSource):
         return [name for part in names for name in part]
 
 
-class ZarrSource(RowSource):
-    """Rows of a Zarr array; a part is as many chunks as make about ``PART_CELLS`` numbers."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.shape = two_axes(array.shape)
-        self.parts = even_parts(*self.shape, multiple=int(array.chunks[0]))
-
-    def _read(self, part: slice) -> np.ndarray:
-        return np.asarray(self.array[part])
-
-
 class BackedSource(RowSource):
-    """Rows of an ``h5py.Dataset`` or ``anndata.abc.CSRDataset`` of a file that is open."""
+    """Rows of an ``h5py.Dataset``, ``anndata.abc.CSRDataset`` or Zarr array, by whole chunks."""
 
     def __init__(self, stored: Any) -> None:
         self.stored, self.shape = stored, two_axes(stored.shape)
@@ -118,8 +106,8 @@ class BackedSource(RowSource):
 
     @staticmethod
     def takes(X: Any) -> bool:
-        """Return True for a data set of h5py, or a sparse one of anndata."""
-        known = {"anndata": ("to_memory", "format"), "h5py": ("dtype", "shape")}
+        """Return True for a data set of h5py, a sparse one of anndata, or a Zarr array."""
+        known = {"anndata": ("to_memory", "format"), "h5py": ("dtype", "shape"), "zarr": ("shape",)}
         names = known.get(type(X).__module__.partition(".")[0])
         return names is not None and all(hasattr(X, name) for name in names)
 

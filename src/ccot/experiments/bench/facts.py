@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -75,10 +76,9 @@ def versions() -> str:
 def processor() -> str:
     """Return the name of the processor."""
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
+    told = cpuinfo.read_text(encoding="utf-8") if cpuinfo.exists() else ""
+    if found := re.search(r"^model name\s*:(.*)", told, re.MULTILINE):
+        return found[1].strip()
     return platform.processor() or platform.machine()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,8 +14,17 @@ from ccot.experiments.bench.cases import Case
 from ccot.experiments.bench.facts import machine_facts
 from ccot.experiments.bench.measure import Limits, measure
 from ccot.experiments.bench.rivals import Rival, rivals
+from ccot.experiments.tables import read_asset
 from ccot.persistence.atomic import write_atomically
 from ccot.runtime.run import Progress, counted, no_progress
+
+_CASES: dict[str, Callable[..., list[Case]]] = {
+    "paper": cases.paper_cases,
+    "draws": lambda n_draws: [cases.draws_case(n_draws)],
+    "rows": cases.row_cases,
+    "columns": cases.column_cases,
+    "nonzeros": cases.nonzero_cases,
+}
 
 
 @dataclass(frozen=True)
@@ -31,46 +41,23 @@ class Profile:
 
 def profiles() -> dict[str, Profile]:
     """Return the profiles by name."""
-    paper = cases.paper_cases()
-    profiles = [
-        Profile(
-            "smoke",
-            (cases.draws_case(4), *cases.row_cases((60,), 30),
-             *_quick(cases.row_cases((120, 240, 480), 30)),
-             *_quick(cases.column_cases((20, 40, 80), 90)),
-             *_quick(cases.nonzero_cases((2_000, 4_000, 8_000), 100), "sparsebm")),
-            paper_seeds=1, repeats=1, limits=Limits(20, 2),
-        ),
-        Profile(
-            "standard",
-            (*paper, cases.draws_case(100),
-             *cases.row_cases((300, 1_000, 3_000, 10_000, 30_000, 100_000), 100),
-             *cases.column_cases((50, 100, 200, 400, 800), 600),
-             *cases.nonzero_cases((30_000, 100_000, 300_000, 1_000_000))),
-            paper_seeds=3, repeats=2, limits=Limits(6, 4),
-        ),
-        Profile(
-            "large",
-            (*paper, cases.draws_case(1000),
-             *cases.row_cases((1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000), 100),
-             *cases.column_cases((100, 300, 1_000, 3_000, 10_000), 3_000),
-             *cases.nonzero_cases((100_000, 1_000_000, 10_000_000, 100_000_000))),
-            paper_seeds=10, repeats=3, limits=Limits(600, 16),
-        ),
-    ]  # fmt: skip
-    return {profile.name: profile for profile in profiles}
+    told = tomllib.loads(read_asset("suites.toml"))
+    return {name: _profile(name, **one) for name, one in told.items()}
+
+
+def _profile(name: str, cases: Any, limits: Any, **seeds: Any) -> Profile:
+    every_case = (
+        replace(case, only=tuple(group.get("only", case.only)))
+        for group in cases
+        for case in _CASES[group["axis"]](*group.get("of", ()))
+    )
+    return Profile(name, tuple(every_case), **seeds, limits=Limits(*limits))
 
 
 def automatic_profile(folder: Path | None) -> Profile:
     """Return the profile of methods that find their own number, on labelled matrices."""
     labelled = tuple(labelled_cases(folder))
     return Profile("automatic", labelled, 1, 1, Limits(60, 8), automatic_rivals)
-
-
-def _quick(growing: list[Case], *guests: str) -> list[Case]:
-    """Ask two that are quick, and guests on the smallest case."""
-    few = [replace(case, only=("CCOT", "SpectralCoclustering")) for case in growing]
-    return [replace(few[0], only=(*few[0].only, *guests)), *few[1:]]
 
 
 def run_suite(
