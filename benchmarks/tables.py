@@ -32,7 +32,7 @@ from benchmarks.data import need_data
 from benchmarks.record import load, of_this_run, store
 from ccot import TransportCoclustering
 from ccot.blocks.columns import BY_LEVEL, recognise
-from ccot.experiments.bench.khiops_program import khiops_rows
+from ccot.experiments.bench.automatic import khiops_rows
 from ccot.io.frames import table_from_frame
 
 NUMBERS = range(2, 21)

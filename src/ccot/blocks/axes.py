@@ -152,12 +152,12 @@ class AxisView:
             total = np.add(total, change, out=change)
         return total
 
-    def transposed(self, backend: Backend = NUMPY) -> AxisView:
+    def transposed(self) -> AxisView:
         """Return the view of the other side; dense arrays are shared with it."""
         sparse = is_sparse(self.values)
         return replace(
             self,
-            values=_by_column(self.values, backend) if sparse else self.values.T,
+            values=sp.csr_array(self.values.T) if sparse else self.values.T,
             exposure=self.partner_exposure,
             partner_exposure=self.exposure,
             observed=None if self.observed is None else self.observed.T,
@@ -206,7 +206,7 @@ class AxisView:
 
 def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisView]:
     """Return the views of rows and columns; of a sparse matrix each knows how the other is kept."""
-    other = axis_view.transposed(backend)
+    other = axis_view.transposed()
     sparse = is_sparse(axis_view.values)
     if sparse:
         axis_view = replace(axis_view, transposed_values=other.values)
@@ -366,17 +366,6 @@ def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NU
     turned = partial(rows_of, matrix, kind=sp.csc_array)
     sums = backend.map(lambda part: turned(part) @ dense[part], parts)
     return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
-
-
-def _by_column(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
-    """Return a transposed matrix in CSR, on several threads put together of parts."""
-    if backend.n_jobs == 1 or matrix.nnz <= _ENTRIES:
-        return sp.csr_array(matrix.T)
-    parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
-    cut = backend.map(lambda part: sp.csr_array(rows_of(matrix, part).T), parts)
-    parts = row_parts(matrix.T, _CACHE_ENTRIES)
-    joined = backend.map(lambda part: sp.hstack([rows_of(some, part) for some in cut]), parts)
-    return sp.vstack(joined, format="csr")
 
 
 def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.ndarray]:

@@ -105,18 +105,14 @@ def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> Row
     """Find the number of row clusters, and the clusters."""
     problem, starts = _starts(problem, settings, run)
     run.progress(f"{len(starts)} starts, finest clusters {starts[0].fine.shape[0]}")
-    wanted, halves = settings.n_row_clusters, None
+    halves = None
     if _asks_for_halves(problem, settings):
         halves = _fit_halves(problem, starts[0].fine.shape[0], run)
-    if wanted is None:
-        choose = partial(_choose_number, problem, starts, halves)
-        choice = run.checkpoint.piece("numbers", choose)
-    else:
-        choice = Choice(wanted, {1: table_evidence(problem, starts[0].cut((1, None)))}, "icl")
-    wanted = choice.number
-    make = partial(_fit_at, problem, starts, wanted, len(starts), settings.balanced)
+    choose = partial(_choose_number, problem, starts, settings.n_row_clusters, halves)
+    choice = run.checkpoint.piece("numbers", choose)
+    make = partial(_fit_at, problem, starts, choice.number, len(starts), settings.balanced)
     found = run.checkpoint.piece("cut", make)
-    blocks = make_table_blocks(problem, set_apart(found.labels[0], wanted), found.n_sweeps)
+    blocks = make_table_blocks(problem, set_apart(found.labels[0], choice.number), found.n_sweeps)
     evidence, best = table_evidence(problem, blocks), starts[0]
     return RowSearch(problem, blocks, best.fine, best.hierarchy, evidence, choice, halves)
 
@@ -183,11 +179,15 @@ def _scores(problem: TableProblem) -> np.ndarray:
     return scores / np.where(spread > 0, spread, 1.0)[problem.owner]
 
 
-def _choose_number(problem: TableProblem, starts: list[Start], halves: Halves | None) -> Choice:
+def _choose_number(
+    problem: TableProblem, starts: list[Start], given: int | None, halves: Halves | None
+) -> Choice:
     """Choose a number of clusters by fits at every number, merge costs and halves."""
     n_finest = starts[0].fine.shape[0]
     n_cuts = _N_CUTS if problem.rows.total.size < _LARGE_CELLS else 1
     evidence = {1: table_evidence(problem, starts[0].cut((1, None)))}
+    if given is not None:
+        return Choice(given, evidence, "icl")
     for k in range(2, min(_MOST_CLUSTERS, n_finest) + 1):
         blocks = _fit_at(problem, starts, k, n_cuts)
         if blocks.shape[0] == k:
