@@ -20,8 +20,8 @@ from ccot.blocks.criteria import jump_scores, mean_costs
 from ccot.blocks.fit import BlockSettings, _begin, _fit_side
 from ccot.blocks.preparation import settle_family
 from ccot.blocks.problem import pearson_dispersion
-from ccot.blocks.reproducibility import WEIGHTS, Halves, fit_halves
-from ccot.blocks.select import _LEAST_SUPPORT, trust_icl
+from ccot.blocks.reproducibility import _LEAST_SUPPORT, WEIGHTS, Halves, fit_halves
+from ccot.blocks.select import trust_icl
 from ccot.blocks.sweep import assign
 from ccot.runtime.run import Run, as_generator
 
