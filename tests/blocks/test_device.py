@@ -83,7 +83,9 @@ def test_missing_entries_and_weights_are_numpys(torch):
 
 
 @each_make
-@pytest.mark.parametrize("how", [{}, {"temperatures": (4.0, 1.0)}, {"balanced": True}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"temperatures": (4.0, 1.0), "tol": 1e-9}, {"balanced": True}], ids=str
+)
 def test_sweeps_end_where_numpys_do(planted, family, make, how, torch):
     X, rows, columns = planted
     labels = rows.copy(), columns.copy()

@@ -95,7 +95,7 @@ def test_counts_on_a_device_have_the_labels_of_numpy(params, few_are_many, monke
     segment, segmented = start._segment_on_device, []
     watched = lambda *given: segmented.append(1) or segment(*given)  # noqa: E731
     monkeypatch.setattr(start, "_segment_on_device", watched)
-    for given, device in ((X, "cpu"), (sent, None)):
+    for given, device in ((X, "cpu"), (X.astype(np.int32), "cpu"), (sent, None)):
         model = TransportCoclustering(random_state=0, n_init=3, device=device, **params).fit(given)
         assert segmented
         segmented.clear()
@@ -118,15 +118,25 @@ def test_counts_on_a_device_have_the_labels_of_numpy(params, few_are_many, monke
 def test_other_matrices_on_a_device_are_fitted_as_those_in_memory(change, params, few_are_many):
     X = sp.csr_array(change(sparse_counts()))
     sent = choose_backend("cpu", "float64").send(X)
-    model, expected = (
-        TransportCoclustering(random_state=0, n_init=2, **params).fit(one) for one in (sent, X)
-    )
-    np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
-    np.testing.assert_array_equal(model.predict(sent), expected.predict(X))
+    expected = TransportCoclustering(random_state=0, n_init=2, **params).fit(X)
+    for given, device in ((sent, None), (X, "cpu")):
+        model = TransportCoclustering(random_state=0, n_init=2, device=device, **params).fit(given)
+        np.testing.assert_array_equal(model.row_labels_, expected.row_labels_)
+        np.testing.assert_array_equal(model.predict(given), expected.predict(X))
+        assert model.describe_clusters().equals(expected.describe_clusters())
 
 
-def test_what_is_wrong_on_a_device_is_said():
+def test_what_is_wrong_on_a_device_is_said(few_are_many):
     X = sparse_counts()
     X.data[5] = np.inf
-    with pytest.raises(ValueError, match="Input X contains infinity"):
-        TransportCoclustering().fit(choose_backend("cpu", "float64").send(X))
+    for given, device in ((choose_backend("cpu", "float64").send(X), None), (X, "cpu")):
+        with pytest.raises(ValueError, match="Input X contains infinity"):
+            TransportCoclustering(device=device).fit(given)
+
+
+def test_large_counts_are_checked_on_the_device_they_are_sent_to(few_are_many, monkeypatch):
+    monkeypatch.setattr(TransportCoclustering, "_check_matrix", None)
+    model = TransportCoclustering(random_state=0, n_init=2, device="cpu").fit(sparse_counts())
+    assert model.n_features_in_ == 70
+    with pytest.raises(ValueError, match="1 rows and 70 columns"):
+        model.fit(sparse_counts()[:1])

@@ -22,6 +22,8 @@ from ccot.runtime.types import Array, Matrix, is_sparse
 _CACHE_ENTRIES, _CACHE_BYTES, _MOST_BYTES = 2**18, 2**22, 2**24
 # Entries of a part of a product, and the parts whose sums may have to be held at once.
 _ENTRIES, _MOST_PARTS = 2**20, 16
+# Threads from which on it is worth to sort parts of a matrix: placing them takes as long again.
+_LEAST_SORTING = 4
 # Shares that differ by less are the same.
 _UNMOVED = 1e-9
 # What a device keeps of a row or column: profiles and plans over the finest clusters.
@@ -45,10 +47,12 @@ class Profiles:
 
     def sums(self, brought: Array, n_clusters: int) -> Terms:
         """Return the same where the points are, of an assignment that was brought there."""
-        total = stack(self.total, brought, n_clusters)
+        by_rows = partial(self.backend.sum_by_rows, width=n_clusters)
+        total = by_rows(partial(stack, n_clusters=n_clusters), self.total, brought)
         if self.pooled is None:
-            return total, stack(self.exposure, brought, n_clusters)
-        return total, _pool(self.exposure, brought, n_clusters)[:, None] * self.pooled
+            return total, by_rows(partial(stack, n_clusters=n_clusters), self.exposure, brought)
+        held = by_rows(partial(_pool, n_clusters=n_clusters), self.exposure, brought)
+        return total, held[:, None] * self.pooled
 
     def gain(self, natural: Array, cumulant: Array) -> Array:
         """Return the log-likelihood of every point under every cluster's parameters."""
@@ -136,7 +140,7 @@ class AxisView:
             return None
         if values.nnz <= _CACHE_ENTRIES or n_before > n_partners:
             return None
-        moved, change = _moves(last.partner, partner, n_partners)
+        moved, change = _moves(last.partner, partner, n_partners, self.backend)
         starts = other.indptr
         n_moved = int((starts[moved + 1] - starts[moved]).sum())
         # An entry that moves costs several times as much as one that is summed: it is searched for,
@@ -147,17 +151,17 @@ class AxisView:
         total = last.total
         if n_partners > n_before:
             total = np.pad(total, ((0, 0), (0, n_partners - n_before)))
-        if len(moved):
-            change = multiply_transposed(other[moved], change, self.backend)
-            total = np.add(total, change, out=change)
-        return total
+        n_parts = int(np.clip(n_moved // _ENTRIES, 1, _MOST_PARTS))
+        parts = zip(np.array_split(moved, n_parts), np.array_split(change, n_parts), strict=True)
+        changes = self.backend.map(lambda part: other[part[0]].T @ part[1], list(parts))
+        return self.backend.by_rows(lambda *some: reduce(np.add, some), total, *changes)
 
-    def transposed(self) -> AxisView:
+    def transposed(self, backend: Backend = NUMPY) -> AxisView:
         """Return the view of the other side; dense arrays are shared with it."""
         sparse = is_sparse(self.values)
         return replace(
             self,
-            values=sp.csr_array(self.values.T) if sparse else self.values.T,
+            values=_kept_by_columns(self.values, backend) if sparse else self.values.T,
             exposure=self.partner_exposure,
             partner_exposure=self.exposure,
             observed=None if self.observed is None else self.observed.T,
@@ -206,7 +210,7 @@ class AxisView:
 
 def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisView]:
     """Return the views of rows and columns; of a sparse matrix each knows how the other is kept."""
-    other = axis_view.transposed()
+    other = axis_view.transposed(backend)
     sparse = is_sparse(axis_view.values)
     if sparse:
         axis_view = replace(axis_view, transposed_values=other.values)
@@ -221,13 +225,13 @@ def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisVie
 
 def has_room(values: Matrix, backend: Backend) -> bool:
     """Tell, with a warning if not, whether a matrix and what is made of it fit a device."""
-    free, arrays = backend.free_bytes(), (values,)
+    free, held = backend.free_bytes(), 8 * n_entries(values)
     if is_device_csr(values):
-        arrays = values.values(), values.col_indices(), values.crow_indices()
+        held += values.col_indices().nbytes + values.crow_indices().nbytes
     elif is_sparse(values):
-        arrays = values.data, values.indices, values.indptr
+        held += values.indices.nbytes + values.indptr.nbytes
     # Both sides of a sparse matrix, or the gaps of a dense one, and as much again to work with.
-    needed = 4 * sum(array.nbytes for array in arrays) + _POINT_BYTES * sum(values.shape)
+    needed = 4 * held + _POINT_BYTES * sum(values.shape)
     if free is None or needed <= free:
         return True
     fall_back(
@@ -245,21 +249,24 @@ def bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
     return device_csr.shares(assignment, n_clusters, backend.xp.float64)
 
 
-def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+def _moves(
+    before: Array, after: Array, n_clusters: int, backend: Backend
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the points whose clusters or shares differ, and by how much."""
+
+    def shares(held: np.ndarray) -> np.ndarray:
+        if held.ndim == 1:
+            return np.eye(n_clusters)[held]
+        return np.pad(held, ((0, 0), (0, n_clusters - held.shape[1])))
+
+    def differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return (np.abs(shares(other) - shares(one)) > _UNMOVED).any(axis=1)
+
     if before.ndim == after.ndim == 1:
         moved = np.flatnonzero(before != after)
-        eye = np.eye(n_clusters)
-        return moved, eye[after[moved]] - eye[before[moved]]
-    change = np.eye(n_clusters)[after] if after.ndim == 1 else after.copy()
-    if before.ndim == 1:
-        change[np.arange(len(before)), before] -= 1
     else:
-        change[:, : before.shape[1]] -= before
-    # Far faster than a search of the largest change in every row.
-    moved = np.flatnonzero(np.abs(change) > _UNMOVED) // n_clusters
-    moved = moved[np.diff(moved, prepend=-1) > 0]
-    return moved, change[moved]
+        moved = np.flatnonzero(backend.by_rows(differ, before, after, width=n_clusters))
+    return moved, shares(after[moved]) - shares(before[moved])
 
 
 def mass(brought: Array, n_clusters: int) -> Array:
@@ -366,6 +373,28 @@ def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NU
     turned = partial(rows_of, matrix, kind=sp.csc_array)
     sums = backend.map(lambda part: turned(part) @ dense[part], parts)
     return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
+
+
+def _kept_by_columns(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
+    """Return the transposed matrix, of which several threads sort and place parts of the rows."""
+    rows = row_parts(matrix, max(_ENTRIES, -(-matrix.nnz // backend.n_jobs)))
+    if backend.n_jobs < _LEAST_SORTING or len(rows) == 1:
+        return sp.csr_array(matrix.T)
+    parts = backend.map(lambda part: rows_of(matrix, part).tocsc(), rows)
+    counts = np.array([np.diff(part.indptr) for part in parts])
+    starts = np.append(0, np.cumsum(counts.sum(axis=0))).astype(matrix.indptr.dtype)
+    # Where the entries of a part go is further on than in the part, by so much for each column.
+    shifts = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    data, indices = np.empty_like(matrix.data), np.empty_like(matrix.indices)
+
+    def place(index: int) -> None:
+        part, count = parts[index], counts[index]
+        there = np.repeat(shifts[index] - part.indptr[:-1], count) + np.arange(part.nnz)
+        data[there] = part.data
+        indices[there] = part.indices + rows[index].start
+
+    backend.map(place, range(len(parts)))
+    return sp.csr_array((data, indices, starts), shape=matrix.shape[::-1])
 
 
 def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.ndarray]:

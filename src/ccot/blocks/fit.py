@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +32,14 @@ from ccot.blocks.sweep import assign, sweep
 from ccot.blocks.tap import soft_sweep
 from ccot.coclustering import Coclustering, Side, block_means
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import NUMPY, Backend, choose_backend, is_device_csr, with_values
+from ccot.runtime.backends import (
+    NUMPY,
+    Backend,
+    choose_backend,
+    is_device_csr,
+    namespace,
+    with_values,
+)
 from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.run import Run, counted, in_threads
 from ccot.runtime.types import Matrix, is_sparse
@@ -152,17 +160,24 @@ def collect(
 
 def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
     """Return large sparse counts on the device to fit them on; anything else in memory."""
+    there = send_large(X, settings)
+    if there is not None:
+        there = with_values(there, there.values().to(namespace(there.values()).float64))
+        if prepare.are_device_counts(there, family, settings.scale, settings.center):
+            return there
+    return to_scipy(X) if is_device_csr(X) else X
+
+
+def send_large(X: Matrix, settings: BlockSettings) -> Any | None:
+    """Return a large sparse matrix on the device to fit it on; None if it is not to be there."""
     given = is_device_csr(X)
     device = settings.device or (str(X.device) if given else None)
     if not (given or is_sparse(X)) or device is None:
-        return X
+        return None
     backend = choose_backend(device, "float64")
-    if backend.device is not None and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
-        there = X.to(device) if given else backend.send(sp.csr_array(X))
-        there = with_values(there, there.values().to(backend.xp.float64))
-        if prepare.are_device_counts(there, family, settings.scale, settings.center):
-            return there
-    return to_scipy(X) if given else X
+    if backend.device is None or n_entries(X) <= HERE_ENTRIES or not has_room(X, backend):
+        return None
+    return X.to(device) if given else backend.send(sp.csr_array(X))
 
 
 def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Search:

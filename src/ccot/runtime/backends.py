@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, reduce
+from operator import add
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -59,14 +60,32 @@ class Backend:
 
     def by_rows(self, work: Callable[..., Any], *arrays: Any, width: int | None = None) -> Any:
         """Do some work on parts of the rows of arrays that fit a cache or a device; joined."""
+        first, *others = self._row_parts(arrays, width)
+        if not others:
+            return work(*arrays)
+        known = work(*(array[first] for array in arrays))
+        shape = (arrays[0].shape[0], *known.shape[1:])
+        joined = self.xp.empty(shape, dtype=known.dtype, device=known.device)
+        joined[first] = known
+
+        def fill(part: slice) -> None:
+            joined[part] = work(*(array[part] for array in arrays))
+
+        self.map(fill, others)
+        return joined
+
+    def sum_by_rows(self, work: Callable[..., Any], *arrays: Any, width: int) -> Any:
+        """Do some work on parts of the rows of arrays; summed, in their order."""
+        parts = self._row_parts(arrays, width)
+        return reduce(add, self.map(lambda part: work(*(a[part] for a in arrays)), parts))
+
+    def _row_parts(self, arrays: Sequence[Any], width: int | None) -> list[slice]:
+        """Cut the rows of arrays, of ``width`` values each, into parts that fit."""
         n_rows, row_bytes = arrays[0].shape[0], 8 * width if width else arrays[0][:1].nbytes
         fitting = self.chunk_bytes // max(row_bytes, 1)
-        if n_rows <= fitting:
-            return work(*arrays)
         # More parts than would be needed are shared out evenly among threads.
-        step = max(1, fitting // 4)
-        parts = [slice(first, first + step) for first in range(0, n_rows, step)]
-        return self.xp.concat(self.map(lambda part: work(*(a[part] for a in arrays)), parts))
+        step = max(n_rows if n_rows <= fitting else fitting // 4, 1)
+        return [slice(first, first + step) for first in range(0, max(n_rows, 1), step)]
 
     def send(self, array: Any) -> Any:
         """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""
