@@ -6,8 +6,9 @@ Where a view has a copy on a device, only tables of blocks and labels come back 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ccot.runtime.types import Array, Matrix, is_sparse
 # Entries looked at together so that they stay in a cache, and what of plans does.
 _CACHE_ENTRIES, _CACHE_BYTES, _MOST_BYTES = 2**18, 2**22, 2**24
 # Entries of a part of a product, and the parts whose sums may have to be held at once.
-_ENTRIES, _MOST_PARTS = 2**20, 16
+_ENTRIES, _MOST_PARTS, _PARTS_A_THREAD = 2**20, 16, 4
 # Threads from which on it is worth to sort parts of a matrix: placing them takes as long again.
 _LEAST_SORTING = 4
 # Shares that differ by less are the same.
@@ -260,7 +261,7 @@ def _moves(
         return np.pad(held, ((0, 0), (0, n_clusters - held.shape[1])))
 
     def differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return (np.abs(shares(other) - shares(one)) > _UNMOVED).any(axis=1)
+        return np.any(np.abs(shares(other) - shares(one)) > _UNMOVED, axis=1)
 
     if before.ndim == after.ndim == 1:
         moved = np.flatnonzero(before != after)
@@ -345,7 +346,9 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
 def _filled(matrix: Matrix, width: int, fill: Callable[..., None], backend: Backend) -> np.ndarray:
     """Return so many columns for the rows of a matrix, of which threads fill parts."""
     total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
-    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, _CACHE_ENTRIES))
+    # Every part holds the interpreter for a moment: many threads want few of them.
+    size = max(_CACHE_ENTRIES, n_entries(matrix) // (_PARTS_A_THREAD * backend.n_jobs))
+    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, size))
     return total
 
 
@@ -433,7 +436,12 @@ def rows_of(
     held = slice(starts[0], starts[-1])
     indices = matrix.indices[held] if names is None else names.take(matrix.indices[held])
     shape = len(starts) - 1, n_names or matrix.shape[1]
-    rows = kind(shape if kind is sp.csr_array else shape[::-1], dtype=matrix.dtype)
-    # A constructor that is given arrays looks through and copies them.
+    rows = copy(_empty(kind, shape if kind is sp.csr_array else shape[::-1], matrix.dtype))
     rows.data, rows.indices, rows.indptr = matrix.data[held], indices, starts - starts[0]
     return rows
+
+
+@lru_cache(maxsize=64)
+def _empty(kind: Any, shape: tuple[int, int], dtype: np.dtype) -> Any:
+    """Return an empty sparse array; to make one takes fifty times as long as to copy it."""
+    return kind(shape, dtype=dtype)

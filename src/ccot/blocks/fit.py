@@ -1,12 +1,14 @@
 """Co-clustering by transport onto blocks: the whole method on one screen."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 
 from ccot.blocks import criteria
 from ccot.blocks import preparation as prepare
@@ -38,6 +40,7 @@ from ccot.runtime.backends import (
     choose_backend,
     is_device_csr,
     namespace,
+    one_blas_thread,
     with_values,
 )
 from ccot.runtime.device_csr import to_scipy
@@ -330,7 +333,10 @@ def _fit_side(
 def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
     """Co-cluster a matrix, by a sample of its longer side where that is enough."""
     if not is_lopsided(X, settings):
-        return fit_blocks(X, family, settings, run)
+        # Sparse products are shared among threads in parts, of which each keeps to its own.
+        shared = is_sparse(X) and effective_n_jobs(run.n_jobs) > 1
+        with one_blas_thread() if shared else nullcontext():
+            return fit_blocks(X, family, settings, run)
     axis = int(np.argmax(X.shape))
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
     run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
