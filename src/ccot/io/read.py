@@ -6,12 +6,14 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +44,9 @@ _NAMES = {
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _JSON_STARTS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
 # What is no table, however it is called, and what to do about it.
-_OTHERS = {
-    (b"\xd0\xcf\x11\xe0",): "an old Excel file, or one with a password: save it as .xlsx or CSV",
-    (b"fea1",): "a Feather file of version 1: write it again",
-    (b"<stata_dta>",): "a Stata file: export it as CSV or Parquet",
-    (b"$fl",): "an SPSS file: export it as CSV or Parquet",
-    (b"rdx",): "an R workspace: write the table by write.csv",
-    (b"x\n",): "an R object: write the table by write.csv",
-    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which may run code: write the table by to_csv "
-    "or to_parquet",
-    (b"%pdf",): "a PDF: export the table as CSV",
-    (b"\x89png",): "a picture: pass a file of a known format",
-    (b"<!doctype", b"<html"): "a web page, no table: download the file itself",
-    (b"<?xml",): "an XML file: save the table as CSV",
-}
+_OTHERS: dict[str, str] = tomllib.loads(
+    (resources.files("ccot.io") / "no_tables.toml").read_text(encoding="utf-8")
+)
 _START = 64
 _LINES_BETWEEN_REPORTS = 500
 Tell = Callable[[float], None]
@@ -319,8 +310,8 @@ def _check_name(path: Path, kind: str | None) -> None:
 
 def _kind(start: bytes, path: Path | None = None) -> str | None:
     """Return what a file is by its first bytes; None: text, in rows or not."""
-    for magic, other in _OTHERS.items():
-        if start.lower().startswith(magic):
+    for beginning, other in _OTHERS.items():
+        if start.lower().startswith(beginning.encode("latin-1")):
             raise InputError(f"{path or 'the input'} is {other}")
     if start[8:12] == b"DUCK":
         remedy = "write the table as Parquet (COPY t TO 't.parquet')"
