@@ -59,9 +59,9 @@ def _check_parts(part: Any, sizes: dict[str, int], most: int) -> None:
         _check_hierarchy(part, sizes)
     if hasattr(part, "finest"):
         _require(part.finest.total.shape == part.hierarchy.shape, f"{kind}.finest")
-    for name, told in _PARTS.get(kind, {}).items():
+    for name, form in _PARTS.get(kind, {}).items():
         value = getattr(part, name)
-        _require(value is None or _is(value, told, sizes), f"{kind}.{name}")
+        _require(value is None or _is(value, form, sizes), f"{kind}.{name}")
     for name in (field.name for field in (fields(part) if is_dataclass(part) else ())):
         value = getattr(part, name)
         _require(name != "scale" or value != 0, f"{kind}.scale")
@@ -84,17 +84,17 @@ def _check_hierarchy(hierarchy: Any, sizes: Mapping[str, int]) -> None:
         there[merge.axis].remove(merge.second)
 
 
-def _is(value: Any, told: str, sizes: dict[str, int]) -> bool:
-    """Return True if a value is as it is told; letters of unknown axes get their lengths."""
-    if told in _TYPES:
-        return fits(value, _TYPES[told])
-    if told.startswith("tuple "):
-        return isinstance(value, tuple) and all(_is(one, told[6:], sizes) for one in value)
-    if told[0].isupper():
-        return type(value).__name__ in told.split("|")
-    if "+" in told:
-        return all(_is(one, part, sizes) for one, part in zip(value, told.split("+"), strict=True))
-    return any(_is_array(value, sizes, *form.split()) for form in told.split("|"))
+def _is(value: Any, form: str, sizes: dict[str, int]) -> bool:
+    """Return True if a value has a form of the table; unknown axes get their lengths."""
+    if form in _TYPES:
+        return fits(value, _TYPES[form])
+    if form.startswith("tuple "):
+        return isinstance(value, tuple) and all(_is(one, form[6:], sizes) for one in value)
+    if form[0].isupper():
+        return type(value).__name__ in form.split("|")
+    if "+" in form:
+        return all(_is(one, part, sizes) for one, part in zip(value, form.split("+"), strict=True))
+    return any(_is_array(value, sizes, *one.split()) for one in form.split("|"))
 
 
 def _is_array(value: Any, sizes: dict[str, int], kind: str, axes: str, counted: str = "") -> bool:
