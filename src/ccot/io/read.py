@@ -25,28 +25,10 @@ from ccot.io.parquet import parquet_parts, read_arrow
 from ccot.io.rowwise import json_rows, sheet_rows, sqlite_rows
 from ccot.io.text import read_rows, read_text, text_parts
 
-_MAGIC = {
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-    b"PAR1": "parquet",
-    b"%%Matr": "mtx",
-    b"%%matr": "mtx",
-    b"\x89HDF": "h5ad",
-    b"\x1f\x8b": "gz",
-    b"ARROW1": "feather",
-    b"SQLite format 3": "sqlite",
-}
-_NAMES = {
-    **{f".{kind}": kind for kind in ("npy", "npz", "mtx", "h5ad", "parquet", "feather", "xlsx")},
-    **{".pq": "parquet", ".arrow": "feather", ".xlsm": "xlsx"},
-    **{".sqlite": "sqlite", ".sqlite3": "sqlite"},
-}
+_FORMATS = tomllib.loads((resources.files("ccot.io") / "formats.toml").read_text(encoding="utf-8"))
+_MAGIC, _NAMES, _OTHERS = _FORMATS["magic"], _FORMATS["names"], _FORMATS["others"]
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _JSON_STARTS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
-# What is no table, however it is called, and what to do about it.
-_OTHERS: dict[str, str] = tomllib.loads(
-    (resources.files("ccot.io") / "no_tables.toml").read_text(encoding="utf-8")
-)
 _START = 64
 _LINES_BETWEEN_REPORTS = 500
 Tell = Callable[[float], None]
@@ -310,13 +292,14 @@ def _check_name(path: Path, kind: str | None) -> None:
 
 def _kind(start: bytes, path: Path | None = None) -> str | None:
     """Return what a file is by its first bytes; None: text, in rows or not."""
+    text, small = (one.decode("latin-1") for one in (start, start.lower()))
     for beginning, other in _OTHERS.items():
-        if start.lower().startswith(beginning.encode("latin-1")):
+        if small.startswith(beginning):
             raise InputError(f"{path or 'the input'} is {other}")
     if start[8:12] == b"DUCK":
         remedy = "write the table as Parquet (COPY t TO 't.parquet')"
         raise InputError(f"{path or 'the input'} is a DuckDB database: {remedy}")
-    kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+    kind = next((kind for magic, kind in _MAGIC.items() if text.startswith(magic)), None)
     if kind == "npz" and path is not None and _is_workbook(path):
         return "xlsx"
     name = "" if path is None else path.name.lower()
