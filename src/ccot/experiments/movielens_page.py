@@ -23,7 +23,7 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
     sections = [
         Section(
             "Users and movies of each cluster, by CCOT-GW",
-            [table_of_methods(study), worded_table("movielens_nmi", study["nmi"])],
+            [table_of_methods(study), table_of_agreement(study)],
             {"movielens_sizes": draw_sizes(study["methods"][0])},
         ),
         Section(
@@ -99,6 +99,11 @@ def table_of_methods(study: dict[str, Any]) -> Table:
         significant = sum(found["jumps_significant"] for found in sides)
         rows.append({**method, "jumps": jumps, "significant": significant})
     return worded_table("movielens_methods", rows, significance(study), *_settings(study))
+
+
+def table_of_agreement(study: dict[str, Any]) -> Table:
+    """Return how far the methods agree."""
+    return worded_table("movielens_nmi", study["nmi"])
 
 
 def table_of_ends(study: dict[str, Any]) -> Table:
