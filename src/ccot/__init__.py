@@ -1,9 +1,10 @@
 """Co-clustering through optimal transport: blocks of rows and columns, found and counted."""
 
+import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ccot._version import __version__
-from ccot.runtime.lazy import load_when_used
 
 if TYPE_CHECKING:
     from ccot.estimators.ccot import CCOT
@@ -23,25 +24,31 @@ __all__ = [
     "load_model",
 ]
 
-_load, __dir__ = load_when_used(
-    __name__,
-    {
-        "CCOT": "ccot.estimators.ccot",
-        "CCOTGW": "ccot.estimators.ccot_gw",
-        "TransportCoclustering": "ccot.estimators.transport",
-        "detect_jumps": "ccot.scalings.jumps",
-        "estimate_resources": "ccot.resources",
-        "load_model": "ccot.estimators.models",
-    },
-    ("baselines", "datasets", "io", "metrics", "plotting", "recommend", "report"),
-)
+_MODULES = {
+    "CCOT": "ccot.estimators.ccot",
+    "CCOTGW": "ccot.estimators.ccot_gw",
+    "TransportCoclustering": "ccot.estimators.transport",
+    "detect_jumps": "ccot.scalings.jumps",
+    "estimate_resources": "ccot.resources",
+    "load_model": "ccot.estimators.models",
+}
+_PACKAGES = ("baselines", "datasets", "io", "metrics", "plotting", "recommend", "report")
 _RENAMED = {"estimate": "estimate_resources"}
 
 
 def __getattr__(name: str) -> Any:
+    # Loaded when first used: importing the package alone takes no time.
+    if name in _PACKAGES:
+        return import_module(f"ccot.{name}")
     if name in _RENAMED:
-        import warnings
-
         message = f"ccot.{name} is now called ccot.{_RENAMED[name]}; the old name will go"
         warnings.warn(message, FutureWarning, stacklevel=2)
-    return _load(_RENAMED.get(name, name))
+        name = _RENAMED[name]
+    if name not in _MODULES:
+        raise AttributeError(f"module 'ccot' has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(_MODULES[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_PACKAGES})

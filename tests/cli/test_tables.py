@@ -212,6 +212,28 @@ def test_a_list_of_cells_is_told_from_a_table(ccot, tmp_path):
         "\n".join(["sex,town,age", *(f"{'mf'[i % 2]},{'abc'[i % 3]},{i % 40}" for i in range(90))])
     )
     assert "--long" not in ccot("fit", "few.csv", "--no-report").stderr
+    dated = [f"{cell},2024-0{1 + i % 9}-11" for i, cell in enumerate(cells)]
+    (tmp_path / "dated.csv").write_text("\n".join(["user,movie,stars,when", *dated]))
+    assert "in 'movie', pass --long" in ccot("fit", "dated.csv", "--no-report").stderr
+
+
+def test_advice_on_units_is_what_the_method_takes(ccot, tmp_path):
+    body = (f"{RNG.normal():.2f},{RNG.normal():.2f},{RNG.normal(0, 1e4):.0f}" for _ in range(40))
+    (tmp_path / "units.csv").write_text("\n".join(["mm,kg,eur", *body]) + "\n")
+    said = ccot("fit", "units.csv", "--no-report", "--method", "ccot").stderr
+    assert "'eur' has 100.0% of the variance" in said
+    assert "if units differ, standardise the columns, or leave --method out" in said
+
+
+def test_only_numbers_run_against_the_others_of_their_cluster(ccot, tmp_path):
+    body = (
+        f"{RNG.normal(k, 0.2):.2f},{RNG.normal(-k, 0.2):.2f},{'abc'[k // 4]},{'xyz'[2 - k // 4]}"
+        for k in [0, 4, 8] * 20
+    )
+    (tmp_path / "turned.csv").write_text("\n".join(["mass,acid,town,shop", *body]) + "\n")
+    said = ccot("fit", "turned.csv", "--no-report", "--n-column-clusters", "1").stdout
+    (line,) = (line for line in said.splitlines() if "high where others" in line)
+    assert line.split(": ")[1] in ("mass", "acid")
 
 
 def test_zip_codes_are_categories_unless_told_otherwise(ccot, tmp_path):

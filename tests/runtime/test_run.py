@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from ccot.runtime.backends import in_parts_that_fit
-from ccot.runtime.lazy import load_when_used
 from ccot.runtime.progress import duration
 from ccot.runtime.run import Checkpoint, as_generator, counted, in_threads
 
@@ -50,14 +49,6 @@ def test_work_is_split_until_it_fits():
         return sum(items)
 
     assert in_parts_that_fit(add_up, [1, 2, 3, 4, 5]) == [3, 3, 9]
-
-
-def test_names_are_loaded_when_used():
-    get, names = load_when_used("ccot", {"detect_jumps": "ccot.scalings.jumps"})
-    assert get("detect_jumps").__module__ == "ccot.scalings.jumps"
-    assert "detect_jumps" in names()
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        get("nothing")
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ Kinds are recognised from the distinct cells of a column, those of small whole n
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 
 import numpy as np
 
@@ -35,24 +37,11 @@ _CODE_ROWS = 20_000
 
 _TRUTH = {"false": "0", "true": "1"}
 _YES_NO = {"yes", "no", "y", "n", "true", "false", "t", "f", "+", "-"}
-_SCALES = tuple(tuple(scale.split(", ")) for scale in (
-    "very low, low, medium, moderate, high, very high",
-    "tiny, small, medium, large, huge",
-    "very poor, poor, fair, average, good, very good, excellent",
-    "never, rarely, seldom, sometimes, often, usually, always",
-    "none, slight, mild, moderate, severe, extreme",
-    "strongly disagree, disagree, somewhat disagree, slightly disagree, neutral, neither agree nor "
-    "disagree, undecided, slightly agree, somewhat agree, agree, strongly agree",
-    "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
-    "very unlikely, unlikely, neutral, likely, very likely",
-    "xs, s, m, l, xl, xxl",
-    "zero, one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve",
-))  # fmt: skip
-# Orders that are followed if a column is said to be ordered.
-_CALENDAR = tuple(tuple(name[:n] for name in names.split()) for n in (None, 3) for names in (
-    "january february march april may june july august september october november december",
-    "monday tuesday wednesday thursday friday saturday sunday",
-))  # fmt: skip
+_FILE = resources.files("ccot.blocks") / "ordered_words.toml"
+_SCALES, _CALENDAR = (
+    [tuple(words.split(", ")) for words in listed]
+    for listed in tomllib.loads(_FILE.read_text(encoding="utf-8")).values()
+)
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
 # Ends of the names of columns whose whole numbers are names: id, storeID, postal_code, cowcode2.
 _NAMED_CODE = re.compile(
@@ -119,7 +108,7 @@ def as_kind(
     if kind in BY_LEVEL:
         return ColumnKind(name, kind, reason, levels or _sorted_levels(counts))
     if kind == "ordered":
-        order = levels or _order(counts, (*_SCALES, *_CALENDAR))
+        order = levels or _order(counts, [*_SCALES, *_CALENDAR])
         reason = reason if order else f"{reason}, in the order of the alphabet"
         return ColumnKind(name, kind, reason, order or _sorted_levels(counts))
     declared = _ISO if values.dtype.kind == "M" else "plain"

@@ -125,8 +125,8 @@ def _renamed(old: int | None, new: int | None, side: str) -> int | None:
     """Return a number of clusters; its option had another name before."""
     if old is not None:
         typer.echo(
-            f"FutureWarning: --{side}s is called --n-{side}-clusters now, and goes with the next "
-            "release",
+            f"FutureWarning: --{side}s is called --n-{side}-clusters now; the old name goes with "
+            "the next release",
             err=True,
         )
     return old if new is None else new

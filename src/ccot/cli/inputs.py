@@ -149,7 +149,8 @@ def _lists_cells(table: Table) -> list[str]:
     names, n_rows = list(table.columns), table.shape[0]
     cells, others = [table.columns[name] for name in names[:2]], names[2:]
     words = all(one.dtype.kind == "O" for one in cells)
-    numbers = all(table.columns[name].dtype.kind == "f" for name in others)
+    # The third column is the value; a fourth, as a rule, says when.
+    numbers = all(table.columns[name].dtype.kind == "f" for name in others[:1])
     if len(others) > 2 or not words or not numbers:
         return []
     if not all(_SOME_NAMES <= len(set(one.tolist())) <= n_rows / 2 for one in cells):
@@ -230,7 +231,9 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
     if len(variance) < 3 or share < _OVERWHELMING:
         return []
     name = repr(table.column_names[largest]) if table.column_names else str(largest + 1)
+    scales = isinstance(model, TransportCoclustering)
+    remedy = "pass --scale standard" if scales else "standardise the columns, or leave --method out"
     return [
         f"column {name} has {share:.1%} of the variance of all columns, and the others hardly "
-        "count: if units differ, pass --scale standard"
+        f"count: if units differ, {remedy}"
     ]

@@ -1,21 +1,18 @@
 """Progress of long steps: a bar on a terminal after two seconds, else a line now and then."""
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.spinner import Spinner
-from rich.table import Column, Table
-from rich.text import Text
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
-from ccot.runtime.progress import TimeLeft, duration
+from ccot.runtime.progress import TimeLeft
 
-# Seconds before a bar is shown; seconds between lines where there is no terminal to draw one on.
-_PATIENCE, _BETWEEN_LINES = 2.0, 30.0
+# Seconds before a bar is shown, and between looks at the step; seconds between lines where there is
+# no terminal to draw a bar on.
+_PATIENCE, _BETWEEN_LOOKS, _BETWEEN_LINES = 2.0, 0.1, 30.0
 _WIDTH = 24
 
 
@@ -24,7 +21,6 @@ class StepProgress:
 
     def __init__(self, title: str) -> None:
         self.title, self.time_left, self.message = title, TimeLeft(), ""
-        self.began = time.monotonic()
 
     def __call__(self, message: str, done: float = 0, total: float = 0) -> None:
         """Take a message, or how much of how much is done."""
@@ -65,21 +61,19 @@ class ConsoleProgress:
 
 
 def _draw_bar(step: StepProgress, console: Console, over: threading.Event) -> None:
-    spinner = Spinner("dots")
-
-    def line() -> Table:
-        # The words at the end give way where the terminal is narrow.
-        row = Table.grid(*(Column(no_wrap=True) for _ in range(4)), padding=(0, 1))
-        last = step.time_left.last
-        done, total = (0.0, None) if last is None else (last.done, last.total)
-        bar = ProgressBar(total=total, completed=done, width=_WIDTH)
-        words = Text(str(step), no_wrap=True, overflow="ellipsis")
-        row.add_row(spinner, step.title, bar, duration(time.monotonic() - step.began), words)
-        return row
-
-    if not over.wait(_PATIENCE):
-        with Live(get_renderable=line, console=console, transient=True, redirect_stdout=False):
-            over.wait()
+    if over.wait(_PATIENCE):
+        return
+    # The words at the end give way where the terminal is narrow.
+    rest = Column(no_wrap=True, ratio=1)
+    words = TextColumn("{task.fields[step]}", markup=False, table_column=rest)
+    title = TextColumn("{task.description}", markup=False)
+    columns = SpinnerColumn(), title, BarColumn(_WIDTH), TimeElapsedColumn(), words
+    options = {"console": console, "transient": True, "redirect_stdout": False, "expand": True}
+    with Progress(*columns, **options) as bar:
+        task = bar.add_task(step.title, total=None, step=step)
+        while not over.wait(_BETWEEN_LOOKS):
+            if last := step.time_left.last:
+                bar.update(task, completed=last.done, total=last.total)
 
 
 def _print_lines(step: StepProgress, console: Console, over: threading.Event) -> None:

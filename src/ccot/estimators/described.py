@@ -297,7 +297,7 @@ def _show_blocks(
     columns: tuple[np.ndarray, Sequence[str]],
 ) -> str:
     """Return HTML: a picture of the blocks in their sizes beside a table of their means."""
-    colours = _colours(means)
+    picture = picture_of_blocks(means, rows[0], columns[0])
     heads = "".join(
         f'<th title="{escape(name)}">C{k} ({size})</th>'
         for k, (name, size) in enumerate(zip(columns[1], columns[0], strict=True))
@@ -310,24 +310,25 @@ def _show_blocks(
     )
     return (
         '<div style="display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap">'
-        f"{_picture(colours, (rows[0], columns[0]))}<table><thead><tr><th></th>{heads}</tr></thead>"
-        f"<tbody>{lines}</tbody></table></div>"
+        f"{picture}<table><thead><tr><th></th>{heads}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
 
 
-def _picture(colours: list[list[str]], sizes: tuple[np.ndarray, np.ndarray]) -> str:
+def picture_of_blocks(means: np.ndarray, row_sizes: np.ndarray, column_sizes: np.ndarray) -> str:
+    """Return SVG: blocks as large as they are, in the colours of their means."""
     down, across = (
-        np.cumsum([0, *part]) / max(part.sum(), 1) * length
-        for part, length in zip(sizes, (_HEIGHT, _WIDTH), strict=True)
+        np.cumsum([0, *sizes]) / max(sizes.sum(), 1) * length
+        for sizes, length in ((row_sizes, _HEIGHT), (column_sizes, _WIDTH))
     )
     blocks = "".join(
         f'<rect x="{across[j]:.1f}" y="{down[i]:.1f}" width="{across[j + 1] - across[j]:.1f}" '
         f'height="{down[i + 1] - down[i]:.1f}" fill="{colour}" stroke="#fff"/>'
-        for i, row in enumerate(colours)
+        for i, row in enumerate(_colours(means))
         for j, colour in enumerate(row)
     )
-    size = f'width="{_WIDTH}" height="{_HEIGHT}"'
-    return f'<svg {size} role="img" aria-label="Block means">{blocks}</svg>'
+    size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+    stretched = f'{size} preserveAspectRatio="none"'
+    return f'<svg {stretched} role="img" aria-label="Block means">{blocks}</svg>'
 
 
 def _colours(means: np.ndarray) -> list[list[str]]:

@@ -393,10 +393,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
                 outliers = "outliers below {:.3g} or above {:.3g}".format(*limits)
                 prepared.append(f"  {outliers} count as if they were there")
             lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *prepared]
-        if name == "column" and (self.column_signs_ < 0).any():
-            names = getattr(self, "feature_names_in_", np.arange(len(self.column_signs_)))
-            against = [str(each) for each in names[self.column_signs_ < 0][:10]]
-            lines.append(f"  against the others of their cluster: {', '.join(against)}")
+        if name == "column" and isinstance(self.preparation_, TablePreparation):
+            # A category is neither high nor low.
+            columns = zip(self.column_signs_, self.preparation_.columns, strict=True)
+            if turned := [c.kind.name for sign, c in columns if sign < 0 and c.shares is None]:
+                lines.append(
+                    f"  high where others of their cluster are low: {', '.join(turned[:10])}"
+                )
         halves = getattr(self._fitted.reproducibility, name)
         if halves is not None:
             lines.append(f"    {_in_words(name, halves, side, asked is None)}")

@@ -2,13 +2,9 @@
 
 import html
 import re
-import struct
-import zlib
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import compress
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -16,14 +12,17 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import scale
 from sklearn.utils import Bunch
 
 from ccot import datasets
 from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
+from ccot.estimators.described import picture_of_blocks
 from ccot.estimators.transport import TransportCoclustering
 from ccot.experiments.tables import TEXTS, read_asset
 from ccot.metrics import coclustering_error
+from ccot.plotting._shared import SIDES, sizes_of
 from ccot.report import write_report
 
 Estimator = CCOT | CCOTGW | TransportCoclustering
@@ -44,36 +43,25 @@ class Section:
 def _shipped(seed: int, name: str) -> Section:
     """Co-cluster a shipped matrix, and compare with what is known of its rows."""
     data, known = getattr(datasets, f"load_{name}")(), TEXTS["demo"][name].get("known")
-    if name == "penguins":
-        _keep_measured(data)
-    fitted = data.get("fitted", data.data)
-    model = TransportCoclustering(random_state=seed).fit(fitted)
-    findings = [_found(model, data.column_names)]
+    model = TransportCoclustering(random_state=seed).fit(data.data)
+    findings = [_describe(model, data.column_names)]
     if known:
-        findings += _compare(model, fitted, known, data.annotations[known])
+        findings += _compare(model, data.data, known, data.annotations[known])
     facts = {key: data[key] for key in ("row_names", "column_names", "annotations")}
     models = {"TransportCoclustering": model}
     return Section(name, "\n".join(findings), models, data.data, facts)
 
 
-def _keep_measured(data: Bunch) -> None:
-    """Leave out penguins that were not measured; the measurements are fitted standardised."""
-    measured = ~np.isnan(data.data).all(axis=1)
-    data.data, data.row_names = data.data[measured], [*compress(data.row_names, measured)]
-    known = data.annotations.items()
-    data.annotations = {title: [*compress(values, measured)] for title, values in known}
-    data.fitted = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
-
-
-def _compare(model: Estimator, fitted: np.ndarray, known: str, values: Sequence) -> list[str]:
+def _compare(model: Estimator, matrix: np.ndarray, known: str, values: Sequence) -> list[str]:
     """Say how far the row clusters are what is known, beside K-means with the number given."""
     names, classes = np.unique(values, return_inverse=True)
     given = KMeans(len(names), n_init=10, random_state=0)
-    labels = model.row_labels_, given.fit_predict(np.nan_to_num(fitted, nan=0.5))
+    points = matrix if np.nanmax(matrix) == 1 else scale(matrix)  # K-means takes units as they are
+    labels = model.row_labels_, given.fit_predict(np.nan_to_num(points, nan=0.5))
     ours, theirs = (adjusted_rand_score(classes, side) for side in labels)
     better = "better" if theirs > ours + 0.005 else "no better"
     return [
-        f"{known} in each row cluster: {_crossed(model, classes, names.tolist())}",
+        f"{known} in each row cluster: {_classes_by_cluster(model, classes, names.tolist())}",
         f"adjusted Rand index with the {known}: {ours:.2f}; K-means, told that there are "
         f"{len(names)}, is {better}: {theirs:.2f}",
     ]
@@ -84,7 +72,7 @@ def crisp(seed: int) -> Section:
     truth = datasets.load_simulated("D2", random_state=seed)
     models = {"CCOT": CCOT(random_state=seed).fit(truth.data), "CCOTGW": CCOTGW().fit(truth.data)}
     findings = [
-        f"{_found(model)}\nco-clustering error against the truth: {_error(truth, model):.3f}"
+        f"{_describe(model)}\nco-clustering error against the truth: {_error(truth, model):.3f}"
         for model in models.values()
     ]
     return Section("d2", "\n\n".join(findings), models, truth.data)
@@ -96,7 +84,7 @@ def noisy(seed: int) -> Section:
     model = TransportCoclustering(random_state=seed).fit(truth.data)
     steps = CCOT(random_state=seed).fit(truth.data)
     findings = (
-        f"{_found(model)}\nco-clustering error in noise: {_error(truth, model):.3f} (CCOT: "
+        f"{_describe(model)}\nco-clustering error in noise: {_error(truth, model):.3f} (CCOT: "
         f"{steps.n_row_clusters_} x {steps.n_column_clusters_} blocks, {_error(truth, steps):.3f})"
     )
     models = {"TransportCoclustering": model, "CCOT": steps}
@@ -111,11 +99,11 @@ def _error(truth: Bunch, model: Estimator) -> float:
     return coclustering_error(*true, model.row_labels_, model.column_labels_)
 
 
-def _found(model: Estimator, names: Sequence[str] = ()) -> str:
-    """Summary, block means with sizes, and the least sure row and column."""
+def _describe(model: Estimator, names: Sequence[str] = ()) -> str:
+    """Return the summary, block means with sizes, and the least sure row and column."""
     summary = model.summary()
     if names:
-        summary = re.sub(r"column (\d+)", lambda found: names[int(found[1])], summary)
+        summary = re.sub(r"\b(?:column |x)(\d+)", lambda found: names[int(found[1])], summary)
     rows, columns = np.bincount(model.row_labels_), np.bincount(model.column_labels_)
     heads = [f"C{k} ({size})" for k, size in enumerate(columns)]
     width = max(len(head) for head in heads) + 2
@@ -128,7 +116,8 @@ def _found(model: Estimator, names: Sequence[str] = ()) -> str:
     return "\n".join([*lines, f"least confidence: rows {sure[0]:.2f}, columns {sure[1]:.2f}"])
 
 
-def _crossed(model: Estimator, target: np.ndarray, names: Sequence[str]) -> str:
+def _classes_by_cluster(model: Estimator, target: np.ndarray, names: Sequence[str]) -> str:
+    """Say how many members of each class every row cluster has."""
     parts = []
     for k in range(model.n_row_clusters_):
         counts = np.bincount(target[model.row_labels_ == k], minlength=len(names))
@@ -143,38 +132,10 @@ def _page(sections: Sequence[Section]) -> str:
     for section in sections:
         texts = {**TEXTS["demo"][section.name], "findings": section.findings}
         shown = {name: html.escape(text) for name, text in texts.items()}
-        parts.append(part.substitute(shown, name=section.name, picture=_thumbnail(section)))
+        model = next(iter(section.models.values()))
+        picture = picture_of_blocks(model.block_means_, *(sizes_of(model, side) for side in SIDES))
+        parts.append(part.substitute(shown, name=section.name, picture=picture))
     return page.substitute(sections="".join(parts))
-
-
-def _thumbnail(section: Section) -> str:
-    """Return the matrix in the order of its clusters, standardised, as the address of a picture."""
-    model = next(iter(section.models.values()))
-    matrix = section.matrix - np.nanmean(section.matrix, axis=0)
-    matrix = np.nan_to_num(matrix / np.maximum(np.nanstd(section.matrix, axis=0), 1e-12))
-    for labels in (model.row_labels_, model.column_labels_):
-        matrix = matrix[np.argsort(labels, kind="stable")]
-        edges = np.linspace(0, len(labels), min(len(labels), 150) + 1).astype(int)
-        matrix = (np.add.reduceat(matrix, edges[:-1]) / np.diff(edges)[:, None]).T
-    most = np.quantile(np.abs(matrix), 0.98) or 1.0
-    part = np.clip(matrix / most, -1, 1)[:, :, None]
-    low, middle, high = np.array([[36, 86, 168], [247, 247, 245], [190, 82, 30]])
-    pixels = middle + np.where(part < 0, -part * (low - middle), part * (high - middle))
-    return f"data:image/png;base64,{b64encode(_png(pixels.astype(np.uint8))).decode('ascii')}"
-
-
-def _png(pixels: np.ndarray) -> bytes:
-    """Return an image as a PNG file."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        body = kind + content
-        return struct.pack(">I", len(content)) + body + struct.pack(">I", zlib.crc32(body))
-
-    height, width = pixels.shape[:2]
-    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    body = chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + head + body
 
 
 def run_demo(out: Path, seed: int = 0) -> Path:

@@ -1,16 +1,16 @@
 """How cells of a table are written: numbers, shares, money, dates, and the words for a gap."""
 
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
+from importlib import resources
 
 import numpy as np
 
-# Words for a gap, in any case. "none" is one only among numbers: it is also the first word of a
-# scale (none, mild, severe).
-MISSING = frozenset({"", "na", "nan", "n/a", "#n/a", "<na>", "null", "nil", "-", "--", "?", ".",
-                     "#div/0!", "#name?", "#null!", "#num!", "#ref!", "#value!"})  # fmt: skip
-MISSING_NUMBER = MISSING | {"none", "missing", "unknown"}
+_WORDS = tomllib.loads((resources.files("ccot.io") / "cells.toml").read_text(encoding="utf-8"))
+MISSING = frozenset(_WORDS["gaps"])
+MISSING_NUMBER = MISSING | frozenset(_WORDS["gaps_among_numbers"])
 
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # Digits that are a name: numbers begin with no zero, and have no more digits than float64.
@@ -24,11 +24,6 @@ _SIGN = r"(?:[$€£¥₹]|USD|EUR|GBP|CHF|JPY)"
 _MONEY = re.compile(rf"([-+]?)\s?(?:{_SIGN}\s?([-+]?[\d.,'’ ]*\d)|([\d.,'’ ]*\d)\s?{_SIGN})")
 _UNIT = re.compile(r"(?<=[\d ])([^\W\d_]{1,6}|°[CF]?)$")
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
-_DATES = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%d %b %Y", "%d %B %Y",
-          "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M",
-          "%d.%m.%Y %H:%M", "%d. %b %Y", "%d. %B %Y", "%b %d %Y", "%B %d %Y", "%b %Y", "%B %Y",
-          "%Y-%m", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%m/%d/%Y %H:%M:%S", "%m/%d/%y",
-          "%d/%m/%y", "%d-%b-%y")  # fmt: skip
 
 
 def is_gap(cell: str | None, among_numbers: bool = False) -> bool:
@@ -125,7 +120,7 @@ FORMATS: dict[str, Callable[[str], float]] = {
     "decimal comma": _comma,
     "time": _clock,
     "%Y-%m-%d": _iso,
-    **{pattern: _date(pattern) for pattern in _DATES},
+    **{pattern: _date(pattern) for pattern in _WORDS["dates"]},
 }
 
 

@@ -6,12 +6,14 @@ import re
 import shutil
 import sys
 import tempfile
+import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,39 +25,10 @@ from ccot.io.parquet import parquet_parts, read_arrow
 from ccot.io.rowwise import json_rows, sheet_rows, sqlite_rows
 from ccot.io.text import read_rows, read_text, text_parts
 
-_MAGIC = {
-    b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
-    b"PAR1": "parquet",
-    b"%%Matr": "mtx",
-    b"%%matr": "mtx",
-    b"\x89HDF": "h5ad",
-    b"\x1f\x8b": "gz",
-    b"ARROW1": "feather",
-    b"SQLite format 3": "sqlite",
-}
-_NAMES = {
-    **{f".{kind}": kind for kind in ("npy", "npz", "mtx", "h5ad", "parquet", "feather", "xlsx")},
-    **{".pq": "parquet", ".arrow": "feather", ".xlsm": "xlsx"},
-    **{".sqlite": "sqlite", ".sqlite3": "sqlite"},
-}
+_FORMATS = tomllib.loads((resources.files("ccot.io") / "formats.toml").read_text(encoding="utf-8"))
+_MAGIC, _NAMES, _OTHERS = _FORMATS["magic"], _FORMATS["names"], _FORMATS["others"]
 _JSON_NAMES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 _JSON_STARTS = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*)?\{\s*"')
-# What is no table, however it is called, and what to do about it.
-_OTHERS = {
-    (b"\xd0\xcf\x11\xe0",): "an old Excel file, or one with a password: save it as .xlsx or CSV",
-    (b"fea1",): "a Feather file of version 1: write it again",
-    (b"<stata_dta>",): "a Stata file: export it as CSV or Parquet",
-    (b"$fl",): "an SPSS file: export it as CSV or Parquet",
-    (b"rdx",): "an R workspace: write the table by write.csv",
-    (b"x\n",): "an R object: write the table by write.csv",
-    (b"\x80\x04\x95", b"\x80\x05\x95"): "a pickle, which may run code: write the table by to_csv "
-    "or to_parquet",
-    (b"%pdf",): "a PDF: export the table as CSV",
-    (b"\x89png",): "a picture: pass a file of a known format",
-    (b"<!doctype", b"<html"): "a web page, no table: download the file itself",
-    (b"<?xml",): "an XML file: save the table as CSV",
-}
 _START = 64
 _LINES_BETWEEN_REPORTS = 500
 Tell = Callable[[float], None]
@@ -319,13 +292,14 @@ def _check_name(path: Path, kind: str | None) -> None:
 
 def _kind(start: bytes, path: Path | None = None) -> str | None:
     """Return what a file is by its first bytes; None: text, in rows or not."""
-    for magic, other in _OTHERS.items():
-        if start.lower().startswith(magic):
+    text, small = (one.decode("latin-1") for one in (start, start.lower()))
+    for beginning, other in _OTHERS.items():
+        if small.startswith(beginning):
             raise InputError(f"{path or 'the input'} is {other}")
     if start[8:12] == b"DUCK":
         remedy = "write the table as Parquet (COPY t TO 't.parquet')"
         raise InputError(f"{path or 'the input'} is a DuckDB database: {remedy}")
-    kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+    kind = next((kind for magic, kind in _MAGIC.items() if text.startswith(magic)), None)
     if kind == "npz" and path is not None and _is_workbook(path):
         return "xlsx"
     name = "" if path is None else path.name.lower()

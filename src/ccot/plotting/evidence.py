@@ -45,12 +45,8 @@ def plot_block_means(
     >>> plotting.plot_block_means(model, plotting.new_figure()[1]).get_title()
     'means of 2 x 4 blocks'
     """
-    check_is_fitted(estimator)
-    if not hasattr(estimator, "block_means_"):
-        raise ValueError(
-            "the estimator has no block means: it was fitted to similarities, not to a matrix"
-        )
-    means = estimator.block_means_
+    problem = "the estimator has no block means: it was fitted to similarities, not to a matrix"
+    means = _require(estimator, "block_means_", problem)
     size = [min(1.5 + unit * n, 14.0) for unit, n in ((0.6, len(means)), (0.9, means.shape[1]))]
     panel: Axes = shared.new_axes(1, (size[1] + 0.4, size[0])) if ax is None else ax
     shown = panel.imshow(means, cmap=cmap, aspect="auto")
@@ -99,6 +95,14 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
     return draw_sides(_draw_confidence, estimator, ax, 3.0, "confidence")
 
 
+def _require(estimator: Any, attribute: str, problem: str) -> Any:
+    """Return an attribute that fits of some estimators leave, or say why there is none."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, attribute):
+        raise ValueError(problem)
+    return getattr(estimator, attribute)
+
+
 def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
     confidence, labels = (getattr(estimator, f"{side}_{a}_") for a in ("confidence", "labels"))
     sizes = shared.sizes_of(estimator, side)
@@ -136,12 +140,9 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
     >>> plotting.plot_scalings(model, plotting.new_figure(1, 2)[1])[1].get_title()
     'columns: 4 steps'
     """
-    check_is_fitted(estimator)
-    if not hasattr(estimator, "row_log_scaling_"):
-        raise ValueError(
-            f"{type(estimator).__name__} has no scalings to show: plot_merge_costs shows how it "
-            "found its numbers of clusters, plot_confidence how sure it is"
-        )
+    others = "plot_merge_costs shows how numbers were found, plot_confidence how sure they are"
+    name = type(estimator).__name__
+    _require(estimator, "row_log_scaling_", f"{name} has no scalings to show: {others}")
     return draw_sides(_draw_scaling, estimator, ax, 3.6, "log scaling")
 
 
@@ -209,12 +210,8 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     >>> plotting.plot_merge_costs(model, plotting.new_figure(1, 2)[1])[1].get_title()
     'columns: 4 clusters'
     """
-    check_is_fitted(estimator)
-    if not hasattr(estimator, "row_merge_costs_"):
-        raise ValueError(
-            f"{type(estimator).__name__} merges nothing: merge costs are those of "
-            "TransportCoclustering, plot_scalings shows the steps of the others"
-        )
+    others = "TransportCoclustering does, and plot_scalings shows the steps of the others"
+    _require(estimator, "row_merge_costs_", f"{type(estimator).__name__} merges nothing: {others}")
     return draw_sides(_draw_merge_costs, estimator, ax, 3.6, "information lost")
 
 
@@ -310,10 +307,8 @@ def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     >>> plotting.plot_reg_path(model, plotting.new_figure()[1]).get_xlabel()
     'reg'
     """
-    check_is_fitted(estimator)
-    path = getattr(estimator, "reg_path_", None)
-    if path is None:
-        raise ValueError('there is no path to show: fit the estimator with reg="cv"')
+    problem = 'there is no path to show: fit the estimator with reg="cv"'
+    path = _require(estimator, "reg_path_", problem)
     panel: Axes = shared.new_axes(1, (5.2, 3.4)) if ax is None else ax
     regs, means = np.array(path.reg), path.scores.mean(axis=1)
     repeated = np.repeat(regs, path.scores.shape[1])

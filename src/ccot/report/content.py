@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
 from ccot import describe
+from ccot.blocks.hierarchy import Hierarchy, Merge
 from ccot.blocks.tables import TablePreparation
 from ccot.describe import Column, Portrait, Statistics
 from ccot.plotting._shared import SIDES
@@ -122,13 +123,13 @@ def _prepared(model: Any) -> dict[str, Any] | None:
     return packed | {"transform": transform, "limits": limits, "how": done.sentence}
 
 
-def _halves(again: Any) -> dict[str, Any] | None:
+def _halves(found: Any) -> dict[str, Any] | None:
     """Return how well halves of the data agree on each number, and on each fitted cluster."""
-    if again is None:
+    if found is None:
         return None
     arrays = ("numbers", "mean", "spread", "clusters", "nodes")
-    told = {"plausible": again.plausible, "comes_back": bool(again.comes_back)}
-    return told | {name: numbers_or_none(getattr(again, name)) for name in arrays}
+    facts = {"plausible": found.plausible, "comes_back": bool(found.comes_back)}
+    return facts | {name: numbers_or_none(getattr(found, name)) for name in arrays}
 
 
 def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[str, Any]]:
@@ -155,9 +156,11 @@ def _groups(
     finest = labels if tree is None else tree["finest"]
     both = np.stack([labels[points], finest[points]])
     pairs, codes = np.unique(both, axis=1, return_inverse=True)
-    nodes = [] if tree is None else _nodes(tree["n_finest"], tree["merges"])
     unions = [np.flatnonzero(pairs[0] == k) for k in range(side["n_clusters"])]
-    unions += [np.flatnonzero(np.isin(pairs[1], leaves)) for leaves in nodes]
+    if tree is not None:
+        merges = tuple(Merge(0, *pair, cost=0.0) for pair in tree["merges"])
+        leaves, _ = Hierarchy((tree["n_finest"], 0), merges).nodes(0)
+        unions += [np.flatnonzero(node[pairs[1]]) for node in leaves]
     return codes.ravel(), unions
 
 
@@ -170,16 +173,6 @@ def _described(
         found = describe.with_names(statistics.portraits(unions[part], members[part]))
         described[what] = [_plain(one, places) for one in found]
     return described
-
-
-def _nodes(n_finest: int, merges: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the leaves under every node of a tree: the leaves themselves, then every merge."""
-    nodes = [[leaf] for leaf in range(n_finest)]
-    current = dict(enumerate(nodes))
-    for first, second in merges:
-        current[first] = current[first] + current.pop(second)
-        nodes.append(current[first])
-    return nodes
 
 
 def _plain(portrait: Portrait, places: np.ndarray | None = None) -> dict[str, Any]:
