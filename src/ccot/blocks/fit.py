@@ -241,7 +241,8 @@ def prepare_problem(
     X: Matrix, preparation: Preparation, heteroscedastic: bool, backend: Backend = NUMPY
 ) -> BlockProblem:
     """Return the problem of raw values, prepared."""
-    values, family, precision = preparation.matrix(X), preparation.family, None
+    values = preparation.matrix(X, replace(NUMPY, n_jobs=backend.n_jobs))
+    family, precision = preparation.family, None
     if heteroscedastic and family == "gaussian":
         dense = values if isinstance(values, np.ndarray) else values.toarray()
         observed = np.isfinite(dense)

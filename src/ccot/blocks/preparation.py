@@ -9,7 +9,7 @@ from sklearn.utils import gen_batches
 
 from ccot.blocks.spectrum import low_rank
 from ccot.persistence.registry import stored
-from ccot.runtime.backends import is_device_csr, with_values
+from ccot.runtime.backends import NUMPY, Backend, is_device_csr, with_values
 from ccot.runtime.types import Matrix, is_sparse
 
 # Below this share of non-zeros a count is mostly "there or not", and repeats come in bursts.
@@ -73,9 +73,9 @@ class Preparation:
         # A constant may go to the rows or to the columns.
         return sum(map(len, effects)) - (len(effects) == 2)
 
-    def matrix(self, X: Matrix) -> Matrix:
+    def matrix(self, X: Matrix, backend: Backend = NUMPY) -> Matrix:
         """Prepare the fitted matrix."""
-        values = self._values(X)
+        values = self._values(X, backend)
         if self.column_scale is not None:
             values = values / self.column_scale
         if self.row_effect is not None:
@@ -106,7 +106,7 @@ class Preparation:
         """Prepare rows but for their own effects, as a dense matrix."""
         return replace(self, row_effect=None).matrix(_dense(X))
 
-    def _values(self, X: Matrix) -> Matrix:
+    def _values(self, X: Matrix, backend: Backend = NUMPY) -> Matrix:
         if is_sparse(X) and (self.center != "none" or self.limits is not None):
             X = X.toarray()
         if self.limits is not None:
@@ -115,7 +115,8 @@ class Preparation:
             return with_values(X, X.values().log1p()) if self.logarithm else X
         if self.logarithm and is_sparse(X):
             # The places of the entries are shared, not copied.
-            return sp.csr_array((np.log1p(X.data), X.indices, X.indptr), shape=X.shape)
+            values = backend.by_rows(np.log1p, X.data)
+            return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
         if self.logarithm:
             return np.log1p(X)
         if self.floor:
