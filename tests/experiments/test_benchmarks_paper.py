@@ -82,8 +82,19 @@ def test_a_rerun_tells_trials_that_do_not_come_out_again():
     [(old, new)] = rerun.differing([*stored[:2], changed], 1)
     assert (old.error, new.error) == (0.25, 0.0)
     found = rerun.counted([*stored[:2], changed], [(old, new)])
-    assert found == [{"method": "K-means", "rerun": 3, "same": 2}]
-    assert len(rerun.choose(stored, 2, seed=0)) == 2
+    of_commit = {cell["commit"]: (cell["rerun"], cell["same"]) for cell in found}
+    assert of_commit == {"other": (1, 1), stored[0].commit: (2, 1)}
+    assert {cell["method"] for cell in found} == {"K-means"}
+
+
+def test_every_commit_of_every_method_is_rerun(a_trial):
+    tasks = Protocol(5, methods=("DKM", "NMF"), data_sets=("D1",)).tasks()
+    trials = [replace(a_trial, **asdict(t), commit="ab"[t.seed == 4]) for t in tasks]
+    chosen = rerun.choose(trials, 3, seed=0)
+    groups = [(trial.method, trial.commit) for trial in chosen]
+    assert sorted(groups) == sorted(
+        [("DKM", "a"), ("NMF", "a")] * 3 + [("DKM", "b"), ("NMF", "b")] * 2
+    )
 
 
 def test_only_trials_of_the_named_part_and_methods_are_forgotten(tmp_path, a_trial, monkeypatch):
