@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import calibrate, movielens_settings, paper, rerun
+from benchmarks import calibrate, movielens_settings, paper, rerun, times
 from benchmarks.printed import PrintedVote, _mode
 from benchmarks.readings import (
     ALL_MAKERS,
@@ -115,6 +115,13 @@ def test_only_trials_of_the_named_part_and_methods_are_forgotten(tmp_path, a_tri
     assert paper.main() == 0
     others = [task for task in swept if task.method == "DKM"]
     assert {trial.task for trial in load_trials(target)} == {*others, *main, *new}
+
+
+def test_times_are_medians_of_every_method_and_set():
+    few = Protocol(2, n_init=1, methods=("K-means", "DKM"), data_sets=("D3",))
+    cells = times.timed(few)
+    assert [(cell["set"], cell["method"]) for cell in cells] == [("D3", "K-means"), ("D3", "DKM")]
+    assert all(cell["seconds"] > 0 for cell in cells)
 
 
 def test_blocks_explain_what_is_between_them():
