@@ -1,7 +1,8 @@
 """Whether stored trials of the paper's comparison come out again, byte for byte.
 
-Reruns some trials of every method, chosen at random, and compares everything but time, machine,
-commit and versions. Stores how many came out again; ends with exit code 1 if one did not.
+Reruns some trials of every method, chosen at random among those of each commit that made any, and
+compares everything but time, machine, commit and versions. Stores how many came out again; ends
+with exit code 1 if one did not.
 """
 
 import argparse
@@ -21,11 +22,11 @@ from ccot.experiments.store import MEASURED, load_trials, run_tasks
 
 
 def choose(trials: Sequence[Trial], number: int, seed: int) -> list[Trial]:
-    """Return some trials of every method."""
-    rng, methods = random.Random(seed), defaultdict(list)
+    """Return some trials of every method and commit."""
+    rng, groups = random.Random(seed), defaultdict(list)
     for trial in trials:
-        methods[trial.method].append(trial)
-    return [t for found in methods.values() for t in rng.sample(found, min(number, len(found)))]
+        groups[trial.method, trial.commit].append(trial)
+    return [t for found in groups.values() for t in rng.sample(found, min(number, len(found)))]
 
 
 def content(trial: Trial) -> bytes:
@@ -42,15 +43,18 @@ def differing(trials: Sequence[Trial], jobs: int) -> list[tuple[Trial, Trial]]:
 
 
 def counted(trials: Sequence[Trial], different: Sequence[tuple[Trial, Trial]]) -> list[dict]:
-    """Return for each method how many of its trials were rerun, and how many came out again."""
-    missed = Counter(old.method for old, _ in different)
-    rerun = Counter(trial.method for trial in trials)
-    return [{"method": m, "rerun": n, "same": n - missed[m]} for m, n in rerun.items()]
+    """Return for each method and commit how many were rerun, and how many came out again."""
+    missed = Counter((old.method, old.commit) for old, _ in different)
+    rerun = Counter((trial.method, trial.commit) for trial in trials)
+    return [
+        {"method": method, "commit": commit, "rerun": n, "same": n - missed[method, commit]}
+        for (method, commit), n in rerun.items()
+    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=10, help="of every method")
+    parser.add_argument("--trials", type=int, default=10, help="of every method and commit")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=FOLDER)

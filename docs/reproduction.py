@@ -7,6 +7,7 @@ from pathlib import Path
 
 from stored import load, source
 
+from benchmarks.readings import sigma_of
 from ccot.experiments.protocol import DATA_SETS, METHODS, OVERLAPS, RIVALS, Protocol, Trial
 from ccot.experiments.published import TABLE2
 from ccot.experiments.sections import make_table1
@@ -26,7 +27,7 @@ STORED = RESULTS / "paper"
 STEPS = ("CCOT", "CCOT-GW")
 COMPARED = frozenset(product(OVERLAPS, DATA_SETS, METHODS))
 # Trials were made in a working copy whose commit was not kept.
-LOST = {"2c4bce0a": "2c4bce0a (not in this repository)"}
+LOST = frozenset({"2c4bce0a"})
 
 
 # What is stored -------------------------------------------------------------------------------
@@ -107,34 +108,61 @@ def settings() -> str:
     versions = "; ".join(dict.fromkeys(trial.versions for trial in trials))
     processors = "; ".join(dict.fromkeys(trial.processor for trial in trials))
     known = sorted({trial.commit for trial in trials if trial.commit})
-    unknown = {trial.method for trial in trials if not trial.commit}
-    unsaid = [f"not recorded for {', '.join(m for m in METHODS if m in unknown)}"] * bool(unknown)
+    unknown = [trial.method for trial in trials if not trial.commit]
+    of_these = ", ".join(m for m in METHODS if m in unknown)
+    unsaid = [f"not recorded for {len(unknown)} trials of {of_these}"] * bool(unknown)
     commits = ", ".join([*known, *unsaid])
-    others = sorted({t.commit for t in stored() if t.commit} - {*known})
-    told = ", ".join(LOST.get(one, one) for one in others) or "none"
+    others = sorted({t.commit for t in stored() if t.commit} - LOST - {*known})
+    told = ", ".join(others) or "none"
     hours = sum(trial.seconds for trial in trials) / 3600
     return (
         f"{len(trials)} trials: {protocol.n_trials} matrices of each of {len(DATA_SETS)} sets at "
         f"{len(OVERLAPS)} overlaps, {len(METHODS)} methods; {protocol.n_init} starts of each "
         f"rival, {protocol.n_samplings} draws of CCOT. {hours:.1f} hours of processor time on "
         f"{processors}. Versions: {versions}. Commits: {commits}; of other parts of this page also "
-        f"{told}. Stored in `benchmarks/results/paper`."
+        f"{told}.{lost_trials()} Stored in `benchmarks/results/paper`."
     )
+
+
+def lost_trials() -> str:
+    """Say which trials were made at a commit that nobody can look at."""
+    lost = [trial for trial in stored() if trial.commit in LOST]
+    swept = sum(sigma_of(trial.overlap) is not None for trial in lost)
+    if not lost:
+        return ""
+    return (
+        f" {len(lost)} trials, {len(lost) - swept} of other readings of the paper and {swept} of "
+        f"the sweep of noises, were made at {', '.join(sorted(LOST))}, a commit that is not in "
+        "this repository; some of them were made again, see below."
+    )
+
+
+def counted(cells: list[dict]) -> tuple[int, int]:
+    """Return how many trials came out again, and how many were rerun."""
+    return sum(cell["same"] for cell in cells), sum(cell["rerun"] for cell in cells)
 
 
 def rerun() -> str:
     """Say how many stored trials came out again, and of which methods some did not."""
     result = load("rerun")
     cells = result["cells"]
-    total, same = (sum(cell[key] for cell in cells) for key in ("rerun", "same"))
-    changed = {c["method"]: f"{c['same']} of {c['rerun']}" for c in cells if c["same"] < c["rerun"]}
+    same, total = counted(cells)
+    methods = dict.fromkeys(cell["method"] for cell in cells)
+    of_method = {m: counted([cell for cell in cells if cell["method"] == m]) for m in methods}
+    changed = {m: f"{done} of {n}" for m, (done, n) in of_method.items() if done < n}
+    lost = counted([cell for cell in cells if cell.get("commit") in LOST])
+    of_lost = (
+        f" {lost[0]} of the {lost[1]} did that were first made at a commit that is not in this "
+        "repository."
+    )
     told = (
         f" Not all did of {', '.join(f'{name} ({count})' for name, count in changed.items())}: "
         f"what this page says of {', '.join(changed)} was measured with earlier code."
     )
     note = (
-        f"{same} of {total} stored trials, chosen at random among {len(cells)} methods and their "
-        f"variants, came out with the same bytes when they were run again.{told * bool(changed)}"
+        f"{same} of {total} stored trials, chosen at random among {len(methods)} methods and "
+        "their variants, came out with the same bytes when they were run again."
+        f"{of_lost * bool(lost[1])}{told * bool(changed)}"
     )
     return source("rerun", result, note).strip()
 

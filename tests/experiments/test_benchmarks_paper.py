@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import calibrate, movielens_settings, paper, rerun
+from benchmarks import calibrate, movielens_settings, paper, rerun, times
 from benchmarks.printed import PrintedVote, _mode
 from benchmarks.readings import (
     ALL_MAKERS,
@@ -82,8 +82,19 @@ def test_a_rerun_tells_trials_that_do_not_come_out_again():
     [(old, new)] = rerun.differing([*stored[:2], changed], 1)
     assert (old.error, new.error) == (0.25, 0.0)
     found = rerun.counted([*stored[:2], changed], [(old, new)])
-    assert found == [{"method": "K-means", "rerun": 3, "same": 2}]
-    assert len(rerun.choose(stored, 2, seed=0)) == 2
+    of_commit = {cell["commit"]: (cell["rerun"], cell["same"]) for cell in found}
+    assert of_commit == {"other": (1, 1), stored[0].commit: (2, 1)}
+    assert {cell["method"] for cell in found} == {"K-means"}
+
+
+def test_every_commit_of_every_method_is_rerun(a_trial):
+    tasks = Protocol(5, methods=("DKM", "NMF"), data_sets=("D1",)).tasks()
+    trials = [replace(a_trial, **asdict(t), commit="ab"[t.seed == 4]) for t in tasks]
+    chosen = rerun.choose(trials, 3, seed=0)
+    groups = [(trial.method, trial.commit) for trial in chosen]
+    assert sorted(groups) == sorted(
+        [("DKM", "a"), ("NMF", "a")] * 3 + [("DKM", "b"), ("NMF", "b")] * 2
+    )
 
 
 def test_only_trials_of_the_named_part_and_methods_are_forgotten(tmp_path, a_trial, monkeypatch):
@@ -104,6 +115,13 @@ def test_only_trials_of_the_named_part_and_methods_are_forgotten(tmp_path, a_tri
     assert paper.main() == 0
     others = [task for task in swept if task.method == "DKM"]
     assert {trial.task for trial in load_trials(target)} == {*others, *main, *new}
+
+
+def test_times_are_medians_of_every_method_and_set():
+    few = Protocol(2, n_init=1, methods=("K-means", "DKM"), data_sets=("D3",))
+    cells = times.timed(few)
+    assert [(cell["set"], cell["method"]) for cell in cells] == [("D3", "K-means"), ("D3", "DKM")]
+    assert all(cell["seconds"] > 0 for cell in cells)
 
 
 def test_blocks_explain_what_is_between_them():

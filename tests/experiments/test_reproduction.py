@@ -59,12 +59,26 @@ def test_every_part_can_be_made_from_any_complete_store(made_up):
 
 def test_the_page_says_which_trials_do_not_come_out_again(made_up, monkeypatch):
     facts = {"command": "python -m benchmarks.rerun", "date": "2026-01-01", "commit": "abc"}
-    cells = [{"method": "DKM", "rerun": 3, "same": 3}, {"method": "NMF", "rerun": 3, "same": 1}]
+    cells = [
+        {"method": "NMF", "commit": "abc", "rerun": 2, "same": 1},
+        {"method": "DKM", "commit": "abc", "rerun": 3, "same": 3},
+        {"method": "NMF", "commit": min(made_up.LOST), "rerun": 1, "same": 0},
+    ]
     monkeypatch.setattr(made_up, "load", lambda name: {"facts": facts, "cells": cells})
-    assert "4 of 6 stored trials" in made_up.rerun()
+    assert "4 of 6 stored trials, chosen at random among 2 methods" in made_up.rerun()
+    assert "0 of the 1 did that were first made at a commit that is not" in made_up.rerun()
     assert "Not all did of NMF (1 of 3): what this page says of NMF was" in made_up.rerun()
-    cells.pop()
+    del cells[::2]
     assert "Not all" not in made_up.rerun()
+    assert "first made" not in made_up.rerun()
+
+
+def test_the_page_says_which_commits_nobody_can_look_at(docs, made_up, tmp_path, a_trial):
+    assert "not in this repository" not in made_up.settings()
+    lost = replace(a_trial, commit=min(made_up.LOST))
+    keep(tmp_path, lost, Protocol(1, methods=("CCOT, with replacement",), data_sets=("D1",)))
+    keep(tmp_path, lost, Protocol(1, data_sets=("D1",), overlaps=(at_sigma(0.1),)))
+    assert "12 trials, 2 of other readings of the paper and 10 of the sweep" in made_up.settings()
 
 
 def test_verdicts_follow_the_trials(made_up, monkeypatch):

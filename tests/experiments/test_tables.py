@@ -111,8 +111,12 @@ def test_every_table_of_errors_states_loss_and_regularisation(cells):
 
 
 def test_trials_that_did_not_converge_are_counted(make_trials):
-    notes = make_table2(summarise(make_trials("NMF", [0.1] * 6, converged=False))).notes
-    assert "Trials that stopped at their iteration limit: NMF on D3 (published) 6." in notes
+    for method in ("NMF", "CCOT"):
+        notes = make_table2(summarise(make_trials(method, [0.1] * 6, converged=False))).notes
+        told = f"Trials that stopped at their iteration limit: {method} on D3 (published) 6."
+        assert told in notes
+    notes = make_table2(summarise(make_trials("NMF", [0.1] * 6))).notes
+    assert "Trials that stopped at their iteration limit: none." in notes
 
 
 def test_the_page_says_which_commits_and_that_some_are_not_recorded(make_trials, tmp_path):

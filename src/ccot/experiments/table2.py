@@ -136,6 +136,6 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
     stopped = [
         f"{cell.method} on {cell.data_set} ({cell.overlap}) {cell.n_trials - cell.converged}"
         for cell in cells
-        if cell.converged < cell.n_trials and cell.method in RIVALS
+        if cell.converged < cell.n_trials
     ]
-    return [*notes, words["stopped"].format(trials=", ".join(stopped))] if stopped else notes
+    return [*notes, words["stopped"].format(trials=", ".join(stopped) or "none")]
