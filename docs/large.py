@@ -151,18 +151,26 @@ def counts_gpu() -> str:
     ]
     first = next(cell for cell in result["cells"] if cell["from"] == "SciPy")
     numpy = "; ".join(
-        f"NumPy with {one['threads']} threads takes {one['seconds']:.1f} s for the first of them, "
+        f"on {one['threads']} of the cores {one['seconds']:.1f} s, "
         f"{one['seconds'] / first['seconds']:.0f} times as long, with "
         + ("the same labels" if not any(one["labels_that_differ"]) else "other labels")
         for one in result["numpy"]
     )
     note = (
         "Whole fits of counts with 8 x 6 planted blocks, numbers found, from a matrix of SciPy in "
-        f"memory or from a CSR tensor on {result['card']['name']}: seconds, the share of them in "
-        "which the card is busy, its memory, what is needed in memory beside the matrix, and the "
-        f"error on rows. {numpy}. Columns of one cluster differ in their sums, which logarithms "
+        f"memory or from a CSR tensor on {result['card']['name']}: seconds (the median of fits of "
+        "two seconds together), the share of them in which the card is busy, its memory, what is "
+        f"needed in memory beside the matrix, and the error on rows. NumPy takes for the first of "
+        f"them {numpy}. Columns of one cluster differ in their sums, which logarithms "
         "of counts do not quite take out: with a million rows that is seen, and columns fall "
         "into more clusters than were planted. Where rows vary, halves of the data decide."
+    )
+    note += "".join(
+        f" scanpy's recipe (2,000 variable genes, principal components, neighbours, Leiden; "
+        f"version {one['versions']['scanpy']}) takes {one['seconds']:.0f} s for the first of them on "
+        f"{one['cores']} cores, the compilation of its parts included, and finds "
+        f"{one['clusters']} clusters of rows, NMI {one['nmi']:.2f} with those planted."
+        for one in result["scanpy"]
     )
     heads = ["matrix", "from", "seconds", "busy", "GPU memory (GB)", "memory (GB)",
              "clusters found", "row error"]  # fmt: skip

@@ -196,7 +196,7 @@ def test_of_raw_the_genes_of_the_data_are_taken(adata):
 
 
 def test_what_cannot_be_found(adata):
-    with pytest.raises(InputError, match="there is no layer 'spliced'"):
+    with pytest.raises(InputError, match="there is no layer 'spliced': none at all"):
         tl.cocluster(adata, "spliced")
     with pytest.raises(InputError, match="there is no raw"):
         tl.cocluster(adata, "raw")
@@ -421,7 +421,7 @@ def test_blocks_are_drawn(clustered, most, monkeypatch):
     assert ax.get_ylabel() == "cell cluster (size)"
     assert ax.get_title() == f"3 x {clustered.var['ccot_genes'].nunique()} blocks"
     assert ax.get_ylim()[0] == (150 if most > 150 else 38)
-    clustered.var.drop(columns="ccot_genes", inplace=True)
+    del clustered.var["ccot_genes"]
     with pytest.raises(ValueError, match=r"call tl\.cocluster first"):
         pl.blocks(clustered)
 

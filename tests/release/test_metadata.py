@@ -163,7 +163,7 @@ def test_conda_recipe_asks_for_what_the_package_asks_for():
     assert run == {canonicalize_name(one.name): str(one.specifier) for one in asked}
     optional = {
         canonicalize_name(one.name): str(one.specifier)
-        for extra in ("dask", "gpu", "io", "report", "serve", "zarr")
+        for extra in ("dask", "gpu", "io", "report", "scverse", "serve", "tables", "zarr")
         for one in map(Requirement, SETTINGS["optional-dependencies"][extra])
     }
     conda = {"matplotlib-base": "matplotlib", "pytorch": "torch"}

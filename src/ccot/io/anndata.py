@@ -20,11 +20,12 @@ def from_anndata(adata: Any, layer: str | None = None) -> NamedMatrix:
     -------
     NamedMatrix
     """
+    named = ", ".join(filter(None, adata.layers)) or "none at all"  # anndata 0.13: None is X
     if layer is not None and layer not in adata.layers:
-        raise InputError(f"there is no layer {layer!r}: {', '.join(adata.layers) or 'none at all'}")
+        raise InputError(f"there is no layer {layer!r}: {named}")
     values = adata.X if layer is None else adata.layers[layer]
     if values is None:
-        raise InputError(f"X is empty: name a layer, one of {', '.join(adata.layers) or 'none'}")
+        raise InputError(f"X is empty: name a layer ({named})")
     how = "AnnData" if layer is None else f"AnnData, layer {layer!r}"
     return named_matrix(values, adata.obs_names, adata.var_names, how)
 

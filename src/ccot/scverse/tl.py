@@ -225,10 +225,10 @@ def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
     found = getattr(model, "reproducibility_", None)
     for table, name, side in ((adata.obs, key, "row"), (adata.var, genes, "column")):
         # Never the points of an earlier fit beside the clusters of this one.
-        table.drop(columns=f"{name}_reproducibility", errors="ignore", inplace=True)
-        points = getattr(getattr(found, side, None), "points", None)
-        if points is not None:
-            table[f"{name}_reproducibility"] = np.asarray(points)
+        if (column := f"{name}_reproducibility") in table:
+            del table[column]
+        if (points := getattr(getattr(found, side, None), "points", None)) is not None:
+            table[column] = np.asarray(points)
         adata.uns[f"{name}_colors"] = _colours(table[name].nunique())
     adata.uns[key].update(_facts(model, counts))
 
@@ -236,13 +236,12 @@ def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
 def _facts(model: Any, counts: Counts) -> dict[str, Any]:
     """Return what is known of a model in values that every file format takes."""
     names = "family", "family_reason", "n_row_clusters", "n_column_clusters", "icl", "bic", "n_iter"
-    plain = (str, bool, int, float)
     return {
         "version": __version__,
         "source": counts.where,
         "are_counts": counts.are_counts,
         "summary": model.summary(),
-        "params": {k: v for k, v in model.get_params().items() if isinstance(v, plain)},
+        "params": {k: v for k, v in model.get_params().items() if isinstance(v, str | int | float)},
         **{name: getattr(model, f"{name}_") for name in names},
     }
 
