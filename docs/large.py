@@ -167,8 +167,8 @@ def counts_gpu() -> str:
     )
     note += "".join(
         f" scanpy's recipe (2,000 variable genes, principal components, neighbours, Leiden; "
-        f"version {one['versions']['scanpy']}) takes {one['seconds']:.0f} s for the first of them on "
-        f"{one['cores']} cores, the compilation of its parts included, and finds "
+        f"version {one['versions']['scanpy']}) takes {one['seconds']:.0f} s for the first of them "
+        f"on {one['cores']} cores, the compilation of its parts included, and finds "
         f"{one['clusters']} clusters of rows, NMI {one['nmi']:.2f} with those planted."
         for one in result["scanpy"]
     )

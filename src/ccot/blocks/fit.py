@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
 from ccot.blocks import criteria
 from ccot.blocks import preparation as prepare
@@ -334,9 +333,8 @@ def _fit_side(
 def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
     """Co-cluster a matrix, by a sample of its longer side where that is enough."""
     if not is_lopsided(X, settings):
-        # Sparse products are shared among threads in parts, of which each keeps to its own.
-        shared = is_sparse(X) and effective_n_jobs(run.n_jobs) > 1
-        with one_blas_thread() if shared else nullcontext():
+        # Sparse products are shared among threads in parts, each of which keeps to its own.
+        with one_blas_thread() if is_sparse(X) else nullcontext():
             return fit_blocks(X, family, settings, run)
     axis = int(np.argmax(X.shape))
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
