@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from ccot import TransportCoclustering
+from ccot import TransportCoclustering, load_model
 from ccot.io import Table
 
 TAKES_TABLES = "column_kinds" in TransportCoclustering().get_params()
@@ -326,3 +326,20 @@ def test_the_column_of_infinite_values_is_named(ccot, tmp_path):
     (tmp_path / "a.csv").write_text("l,u,k\n1,2,a\n3,inf,b\n4,5,a\n")
     outcome = ccot("fit", tmp_path / "a.csv", code=2)
     assert "some values of column 'u' are infinite" in outcome.stderr
+
+
+def test_listed_ratings_are_one_matrix_whatever_values_columns_have(ccot, tmp_path):
+    """Some films have two kinds of ratings only, which alone would read as yes and no."""
+    rng = np.random.default_rng(0)
+    stars = rng.integers(1, 6, (60, 20))
+    stars[:, :10] = rng.integers(3, 5, (60, 10))
+    listed = np.argwhere(rng.random(stars.shape) < 0.4)
+    rated = (f"u{user},film {film},{stars[user, film]}" for user, film in listed)
+    path = tmp_path / "ratings.csv"
+    path.write_text("\n".join(["user,film,rating", *rated]) + "\n")
+    ccot("fit", path, "--long", "--unlisted", "missing", "--out", tmp_path / "out")
+    model = load_model(tmp_path / "out" / "model.ccot")
+    assert model.family_ != "mixed"
+    assert len(model.column_labels_) == 20
+    ccot("predict", tmp_path / "out" / "model.ccot", path, "--out", tmp_path / "new.csv")
+    assert len((tmp_path / "new.csv").read_text().splitlines()) == 61

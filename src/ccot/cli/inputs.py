@@ -140,8 +140,8 @@ def split(
 def fitted_values(model: Any, table: NamedMatrix) -> Any:
     """Return what is fitted: few columns with names are a table, which may be of many kinds."""
     is_small = isinstance(table.values, np.ndarray) and table.shape[1] <= _FEW_COLUMNS
-    takes_kinds = isinstance(model, TransportCoclustering) and table.column_names
-    return as_table(table) if takes_kinds and is_small else table.values
+    takes_kinds = isinstance(model, TransportCoclustering) and not table.is_listed
+    return as_table(table) if takes_kinds and is_small and table.column_names else table.values
 
 
 def _lists_cells(table: Table) -> list[str]:

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,7 +65,8 @@ def collect_long(
         matrix = sp.coo_array((found, places), shape=shape).tocsr()
     kind = "pairs, counted" if counted else "row, column, value"
     described = f"long table ({kind}), unlisted cells are {unlisted}"
-    return named_matrix(matrix, row_names, column_names, described, notes)
+    named = named_matrix(matrix, row_names, column_names, described, notes)
+    return replace(named, is_listed=True)
 
 
 def _combined(

@@ -32,6 +32,7 @@ class NamedMatrix:
     row_names, column_names : tuple of str, or None where the file has none
     how : str, how the file was understood, in words
     notes : tuple of str, what was doubtful, and the option that settles it
+    is_listed : bool, whether the file lists cells: of one measure, whatever values columns have
     """
 
     values: Any
@@ -39,6 +40,7 @@ class NamedMatrix:
     column_names: tuple[str, ...] | None
     how: str
     notes: tuple[str, ...] = ()
+    is_listed: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
