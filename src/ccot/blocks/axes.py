@@ -48,12 +48,13 @@ class Profiles:
 
     def sums(self, brought: Array, n_clusters: int) -> Terms:
         """Return the same where the points are, of an assignment that was brought there."""
-        by_rows = partial(self.backend.sum_by_rows, width=n_clusters)
-        total = by_rows(partial(stack, n_clusters=n_clusters), self.total, brought)
+        add_up = partial(stack, n_clusters=n_clusters)
+        if brought.ndim == 2:
+            add_up = partial(self.backend.sum_by_rows, add_up, width=n_clusters)
+        total = add_up(self.total, brought)
         if self.pooled is None:
-            return total, by_rows(partial(stack, n_clusters=n_clusters), self.exposure, brought)
-        held = by_rows(partial(_pool, n_clusters=n_clusters), self.exposure, brought)
-        return total, held[:, None] * self.pooled
+            return total, add_up(self.exposure, brought)
+        return total, _pool(self.exposure, brought, n_clusters)[:, None] * self.pooled
 
     def gain(self, natural: Array, cumulant: Array) -> Array:
         """Return the log-likelihood of every point under every cluster's parameters."""
@@ -141,7 +142,7 @@ class AxisView:
             return None
         if values.nnz <= _CACHE_ENTRIES or n_before > n_partners:
             return None
-        moved, change = _moves(last.partner, partner, n_partners, self.backend)
+        moved, change = _moves(last.partner, partner, n_partners)
         starts = other.indptr
         n_moved = int((starts[moved + 1] - starts[moved]).sum())
         # An entry that moves costs several times as much as one that is summed: it is searched for,
@@ -250,24 +251,21 @@ def bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
     return device_csr.shares(assignment, n_clusters, backend.xp.float64)
 
 
-def _moves(
-    before: Array, after: Array, n_clusters: int, backend: Backend
-) -> tuple[np.ndarray, np.ndarray]:
+def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the points whose clusters or shares differ, and by how much."""
-
-    def shares(held: np.ndarray) -> np.ndarray:
-        if held.ndim == 1:
-            return np.eye(n_clusters)[held]
-        return np.pad(held, ((0, 0), (0, n_clusters - held.shape[1])))
-
-    def differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return np.any(np.abs(shares(other) - shares(one)) > _UNMOVED, axis=1)
-
     if before.ndim == after.ndim == 1:
         moved = np.flatnonzero(before != after)
+        eye = np.eye(n_clusters)
+        return moved, eye[after[moved]] - eye[before[moved]]
+    change = np.eye(n_clusters)[after] if after.ndim == 1 else after.copy()
+    if before.ndim == 1:
+        change[np.arange(len(before)), before] -= 1
     else:
-        moved = np.flatnonzero(backend.by_rows(differ, before, after, width=n_clusters))
-    return moved, shares(after[moved]) - shares(before[moved])
+        change[:, : before.shape[1]] -= before
+    # Far faster than a search of the largest change in every row.
+    moved = np.flatnonzero(np.abs(change) > _UNMOVED) // n_clusters
+    moved = moved[np.diff(moved, prepend=-1) > 0]
+    return moved, change[moved]
 
 
 def mass(brought: Array, n_clusters: int) -> Array:
