@@ -100,8 +100,7 @@ def _keeps_rows(path: Path) -> bool:
     """Tell whether a path is that of a file or folder that can be read by rows."""
     if not path.is_dir():
         return path.is_file() and (path.suffix == ".npy" or _is_parquet(path))
-    zarr = any((path / name).is_file() for name in ("zarr.json", ".zarray"))
-    return zarr or _is_parquet(path)
+    return any((path / name).is_file() for name in ("zarr.json", ".zarray")) or _is_parquet(path)
 
 
 def _is_parquet(path: Path) -> bool:

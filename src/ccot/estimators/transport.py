@@ -210,8 +210,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         if is_sparse(rows) or is_device_csr(rows):
             self._sparse_rows = True
         run = self._start(rows)
-        found = run.checkpoint.fit(lambda: self._fit(rows, run))
-        return self._adopt(found)._keep_portraits(given)
+        return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))._keep_portraits(given)
 
     def _describe_fitted(self, matrix: Any) -> Any:
         # The copy on a device went with the fit.
@@ -287,8 +286,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     def prepared_block_means_(self) -> np.ndarray:
         """Block means of the prepared values; counts are over what their margins make expected."""
         blocks = self._fitted.blocks
-        held = np.where(blocks.exposure > 0, blocks.exposure, np.nan)
-        return blocks.total / held
+        return blocks.total / np.where(blocks.exposure > 0, blocks.exposure, np.nan)
 
     @property
     def column_signs_(self) -> np.ndarray:

@@ -52,8 +52,7 @@ def _shipped(seed: int, name: str) -> Section:
     if known:
         findings += _compare(model, fitted, known, data.annotations[known])
     facts = {key: data[key] for key in ("row_names", "column_names", "annotations")}
-    models = {"TransportCoclustering": model}
-    return Section(name, "\n".join(findings), models, data.data, facts)
+    return Section(name, "\n".join(findings), {"TransportCoclustering": model}, data.data, facts)
 
 
 def _keep_measured(data: Bunch) -> None:
@@ -156,8 +155,7 @@ def _thumbnail(section: Section) -> str:
         matrix = matrix[np.argsort(labels, kind="stable")]
         edges = np.linspace(0, len(labels), min(len(labels), 150) + 1).astype(int)
         matrix = (np.add.reduceat(matrix, edges[:-1]) / np.diff(edges)[:, None]).T
-    most = np.quantile(np.abs(matrix), 0.98) or 1.0
-    part = np.clip(matrix / most, -1, 1)[:, :, None]
+    part = np.clip(matrix / (np.quantile(np.abs(matrix), 0.98) or 1.0), -1, 1)[:, :, None]
     low, middle, high = np.array([[36, 86, 168], [247, 247, 245], [190, 82, 30]])
     pixels = middle + np.where(part < 0, -part * (low - middle), part * (high - middle))
     return f"data:image/png;base64,{b64encode(_png(pixels.astype(np.uint8))).decode('ascii')}"
