@@ -83,16 +83,6 @@ def test_chunk_that_unfolds_to_far_more_than_it_says(folder, codec):
     assert int(peak.split()[0]) < 250 << 10
 
 
-def test_chunks_that_hold_nothing(folder):
-    about = {"zarr_format": 2, "shape": [8, 6], "chunks": [0, 6], "order": "C", "fill_value": 0,
-             "dtype": "<f8", "filters": None, "compressor": None}  # fmt: skip
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / ".zarray").write_text(json.dumps(about))
-    with pytest.raises(InputError, match="chunks that hold nothing"):
-        as_source(folder)
-
-
 @pytest.mark.parametrize("chunk", [b"", b"xx", bytes(range(50))], ids=["no", "short", "other"])
 def test_damaged_chunk_is_named_and_does_no_lasting_harm(folder, chunk):
     whole = (folder / "c/0/0").read_bytes()

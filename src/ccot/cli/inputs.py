@@ -192,8 +192,7 @@ def aligned(
     if left_out or names is None or known is None:
         return table, None, left_out
     places, left_out = align(names, known, "rows" if columns else "columns")
-    in_place = np.array_equal(places, np.arange(len(names)))
-    return table, (None if in_place else places), left_out
+    return table, (None if np.array_equal(places, np.arange(len(names))) else places), left_out
 
 
 def count_missing(values: Any) -> int:
