@@ -443,6 +443,10 @@ def far_cell(size: int) -> str:
     return f'<!--{"x" * size}--><row r="1048576">{cells}</row>'
 
 
+def empty_cells(size: int) -> str:
+    return f"<row>{'<c/>' * (size // 4)}</row>"
+
+
 def text_rows(size: int) -> str:
     return '<row><c t="s"><v>0</v></c><c><v>2</v></c></row>' * 3
 

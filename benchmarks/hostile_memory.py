@@ -31,6 +31,7 @@ from benchmarks.hostile_files import (
     counts,
     database,
     digit_rows,
+    empty_cells,
     entities,
     far_cell,
     feather,
@@ -174,6 +175,7 @@ def _cells() -> Iterator[Case]:
     yield book("Excel: real values", workbook(real_rows), honest=True)
     yield book("Excel: digits", workbook(digit_rows))
     yield book("Excel: one cell, far away", workbook(far_cell))
+    yield book("Excel: one row of empty cells", workbook(empty_cells))
     yield book("Excel: short texts, all distinct", workbook(text_rows, short_texts))
     yield book("Excel: texts by names for names", workbook(text_rows, entities))
     records = partial(Case, ending="json", read=read_table)

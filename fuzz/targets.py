@@ -244,7 +244,7 @@ TARGETS = {
     ),
     "xlsx": Target(
         read_parquet, "a.xlsx", _INPUT, seeds.workbooks, (mutate.archive, mutate.archive_layout),
-        (*_ROWWISE, "io/binary.py"),
+        (*_ROWWISE, "io/binary.py", *_OTHER, "io/isolated/excel.py"),
     ),
     "json": Target(
         read_parquet, "a.json", _INPUT, seeds.records, (mutate.json_text, mutate.lines),

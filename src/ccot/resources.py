@@ -140,8 +140,7 @@ def _ccot_gw(
     passes = 3200 if exact_refinement else 200
     seconds = 0.01 + 10 * products / product_rate + passes * cells / entry_rate
     # Without exact refinement most of it is in single precision; Python 3.14 takes more.
-    memory = (1.0 if exact_refinement else 0.75) * bytes_needed(shape, n_support, rank)
-    return memory, seconds, ""
+    return (1.0 if exact_refinement else 0.75) * bytes_needed(shape, n_support, rank), seconds, ""
 
 
 def _transport(shape: tuple[int, int], nnz: int | None, out_of_core: bool) -> _Cost:

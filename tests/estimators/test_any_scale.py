@@ -108,7 +108,11 @@ def test_masked_entries_are_missing():
     np.testing.assert_array_equal(masked.row_labels_, missing.row_labels_)
 
 
-def test_dates_are_refused_in_words():
-    dates = np.array([["2026-01-01", "2026-01-02"]] * 3, dtype="datetime64[D]")
+DATES = np.array([["2026-01-01", "2026-01-02"]] * 3, dtype="datetime64[D]")
+
+
+@pytest.mark.parametrize("dates", [DATES, DATES.astype(object), DATES.tolist()])
+@pytest.mark.parametrize("estimator", [CCOT, TransportCoclustering])
+def test_dates_are_refused_in_words(estimator, dates):
     with pytest.raises(ValueError, match="dates or times"):
-        TransportCoclustering().fit(dates)
+        estimator().fit(dates)

@@ -266,6 +266,33 @@ def test_rows_of_a_table_are_moved_alike_on_a_device(wanted):
     np.testing.assert_array_equal(here.predict(table), there.predict(table))
 
 
+def test_frames_of_numbers_are_fitted_however_their_columns_are_held():
+    days = np.random.default_rng(0).integers(1, 40, (60, 6)).astype(float)
+    days[:30, :3] += 80
+    plain = pd.DataFrame(days, columns=list("abcdef"))
+    labels = TransportCoclustering(random_state=0).fit(plain).row_labels_
+    durations = plain.assign(b=pd.to_timedelta(plain["b"], unit="D"))
+    for same in (durations, pl.from_pandas(durations), pl.from_pandas(plain).lazy()):
+        model = TransportCoclustering(random_state=0).fit(same)
+        np.testing.assert_array_equal(model.row_labels_, labels)
+        np.testing.assert_array_equal(model.predict(same), labels)
+    for frame in (durations, pl.from_pandas(durations), plain.assign(b=pd.Timestamp(2026, 1, 1))):
+        with pytest.raises(ValueError, match=r"dates or times|hold no numbers"):
+            CCOT().fit(frame)
+
+
+def test_intervals_are_categories():
+    frame = pd.DataFrame({"age": pd.IntervalIndex.from_breaks([0, 9, 20]).repeat(20), "x": 1.0})
+    frame["x"] = np.random.default_rng(0).normal(size=40)
+    model = TransportCoclustering(random_state=0).fit(frame)
+    assert model.preparation_.columns[0].kind.levels == ("(0, 9]", "(9, 20]")
+
+
+def test_a_column_alone_is_no_table():
+    with pytest.raises(ValueError, match=r"2-dimensional|2D"):
+        TransportCoclustering().fit(pd.Series(np.arange(9.0)))
+
+
 def test_paths_and_frames_that_are_to_be_read_are_the_same_table(tmp_path):
     da, pa = pytest.importorskip("dask.dataframe"), pytest.importorskip("pyarrow")
     mixed = pd.DataFrame(draw_table(1, n_rows=200)[0].columns)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from ccot import TransportCoclustering
 from ccot.cli import app as command
+from ccot.cli import ratings
 from ccot.recommend import BlockRecommender
 from ccot.recommend import server as serving
 from ccot.recommend.guards import RequestCounts
@@ -129,6 +130,15 @@ def test_token(model):
     assert client.post("/label", json={"user": "1"}, headers=right).status_code == 200
     assert client.get("/metrics").status_code == 401
     assert [client.get(path).status_code for path in ("/health", "/ready")] == [200, 200]
+
+
+def test_this_machine_is_called_by_its_addresses_of_both_kinds(model):
+    pytest.importorskip("starlette", minversion="1.10")  # earlier ones know no address in brackets
+    client = client_of(model, hosts=ratings._LOOPBACK)
+    for host in ("localhost:8000", "127.0.0.1", "[::1]:8000"):
+        assert client.get("/health", headers={"Host": host}).status_code == 200
+    for host in ("[::2]", "localhost.example.org", "localhost@example.org", ""):
+        assert client.get("/health", headers={"Host": host}).status_code == 400
 
 
 def test_hosts(model):

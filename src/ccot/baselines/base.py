@@ -101,8 +101,7 @@ class BaseBaseline(BaseCoclustering):
         method, first = self._method(matrix), self._first_partitions(matrix)
 
         def run(task: tuple[str, int]) -> Start:
-            state = method.start_from(*first.draw(*task))
-            return run_start(method, state, self.max_iter, self.tol)
+            return run_start(method, method.start_from(*first.draw(*task)), self.max_iter, self.tol)
 
         return self._best(run_all(run, self._tasks(seeds), self.n_jobs))
 

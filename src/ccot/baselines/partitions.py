@@ -127,8 +127,7 @@ class Alternation(Method):
         """Return partitions after the rows and then the columns moved."""
         n_rows, n_columns = self.shape
         profiles = sum_columns(self.matrix.by_row, state.columns, n_columns)
-        widths = cluster_sizes(state.columns, n_columns)
-        rows = self._move(profiles, state.rows, n_rows, widths)
+        rows = self._move(profiles, state.rows, n_rows, cluster_sizes(state.columns, n_columns))
         profiles = sum_columns(self.matrix.by_column, rows, n_rows)
         columns = self._move(profiles, state.columns, n_columns, cluster_sizes(rows, n_rows))
         return self._partitions(rows, columns, cluster_sums(profiles, columns, n_columns).T)

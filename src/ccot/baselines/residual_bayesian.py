@@ -118,8 +118,7 @@ class ResidualBayesianCoclustering(BaseBaseline):
         check_is_fitted(self)
         rows, columns = np.asarray(rows), np.asarray(columns)
         row, column = self._beliefs.row, self._beliefs.column
-        means = row.share[rows] @ self._beliefs.means
-        expected = (means * column.share[columns]).sum(axis=-1)
+        expected = ((row.share[rows] @ self._beliefs.means) * column.share[columns]).sum(axis=-1)
         return self._offset + expected + row.residual[rows] + column.residual[columns]
 
     def _method(self, matrix: Matrix) -> "Inference":

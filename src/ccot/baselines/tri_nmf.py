@@ -165,8 +165,7 @@ def best_factor(profiles: np.ndarray, table: np.ndarray, factor: np.ndarray) -> 
     best = np.where(scores[points, best] > scores[points, own], best, own)
     weights = scores[points, best]
     labels = fill_empty(best, (profiles**2).sum(axis=1) - weights**2, len(table))
-    weighted = indicator(labels, len(table)) * np.maximum(weights, _NO_WEIGHT)[:, None]
-    return _unit_columns(weighted)
+    return _unit_columns(indicator(labels, len(table)) * np.maximum(weights, _NO_WEIGHT)[:, None])
 
 
 def _multiplied(factor: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -170,8 +170,7 @@ class TwoSidedNMF(TwoSidedBaseline):
         first = FirstPartitions.of(sides.by_row, self._shape)
         drawn = {each: first.draw(*each) for each in set(task) if each[0] != "random"}
         labels = [drawn.get(each, (None, None))[side] for side, each in enumerate(task)]
-        seeds = [seed for _, seed in task]
-        return list(map(self._run_side, sides, self._shape, labels, seeds))
+        return list(map(self._run_side, sides, self._shape, labels, [seed for _, seed in task]))
 
     def _run_side(
         self, points: Matrix, n_clusters: int, first: np.ndarray | None, seed: int

@@ -178,8 +178,7 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
 def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     """Return the kind of a column of words, or of numbers written as words."""
     if values.dtype.kind == "M":
-        days = read_column(values, ColumnKind(name, "date", ""))
-        return _of_dates(name, days, "dates", _ISO)
+        return _of_dates(name, read_column(values, ColumnKind(name, "date", "")), "dates", _ISO)
     counts = _count(values)
     if len(counts) < 2:
         return ColumnKind(name, "constant", "all its cells are the same" if counts else "empty")
@@ -297,8 +296,7 @@ def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
         levels = (codes[:, None] == np.arange(len(kind.levels))).astype(np.float64)
         levels[codes < 0] = np.nan
         levels -= np.nanmean(levels, axis=0)
-        spread = np.sqrt(np.nanvar(levels, axis=0).sum())
-        return np.nan_to_num(levels / max(spread, 1e-300))
+        return np.nan_to_num(levels / max(np.sqrt(np.nanvar(levels, axis=0).sum()), 1e-300))
     number = read_column(values, kind)
     number = number / max(float(np.nanmax(np.abs(number))), 1e-300)
     number = (number - np.nanmean(number)) / max(float(np.nanstd(number)), 1e-300)

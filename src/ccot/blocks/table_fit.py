@@ -276,8 +276,7 @@ def _come_back(found: RowSearch, labels: np.ndarray) -> Reproducibility | None:
     """Compare the clusters with those of halves of the rows; None where there are no two."""
     if found.halves is None or found.blocks.shape[0] == 1:
         return None
-    nodes = found.hierarchy.nodes(0)[0]
-    return describe(found.halves, labels, found.finest.labels[0], nodes)
+    return describe(found.halves, labels, found.finest.labels[0], found.hierarchy.nodes(0)[0])
 
 
 def _score_blocks(

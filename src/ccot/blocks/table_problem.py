@@ -97,8 +97,7 @@ def some_rows_of(problem: TableProblem, members: np.ndarray) -> TableProblem:
     """Return the problem of some of the rows."""
     rows = problem.rows.take(members)
     sum_squares = float((rows.total[:, : problem.n_real] ** 2).sum())
-    moved = problem.moved.take(members)
-    return replace(problem, rows=rows, moved=moved, sum_squares=sum_squares)
+    return replace(problem, rows=rows, moved=problem.moved.take(members), sum_squares=sum_squares)
 
 
 def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
@@ -191,8 +190,7 @@ def _dirichlet_evidence(problem: TableProblem, total: np.ndarray) -> float:
     if not total.size:
         return 0.0
     shares = problem.unit[-total.shape[1] :]
-    owner = problem.owner[-total.shape[1] :]
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    starts = np.flatnonzero(np.diff(problem.owner[-total.shape[1] :], prepend=-1))
     strength = np.geomspace(0.5, 1e4, _N_PRIORS)[:, None, None]
     n_rows = np.add.reduceat(total, starts, axis=1)
     whole = gammaln(strength) - gammaln(n_rows + strength)

@@ -205,8 +205,7 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
 
 
 def _some(names: list[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _prepare(values: np.ndarray, kind: ColumnKind, scale: str, center: str) -> PreparedColumn:

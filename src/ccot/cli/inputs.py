@@ -100,8 +100,7 @@ def _keeps_rows(path: Path) -> bool:
     """Tell whether a path is that of a file or folder that can be read by rows."""
     if not path.is_dir():
         return path.is_file() and (path.suffix == ".npy" or _is_parquet(path))
-    zarr = any((path / name).is_file() for name in ("zarr.json", ".zarray"))
-    return zarr or _is_parquet(path)
+    return any((path / name).is_file() for name in ("zarr.json", ".zarray")) or _is_parquet(path)
 
 
 def _is_parquet(path: Path) -> bool:
@@ -194,8 +193,7 @@ def aligned(
     if left_out or names is None or known is None:
         return table, None, left_out
     places, left_out = align(names, known, "rows" if columns else "columns")
-    in_place = np.array_equal(places, np.arange(len(names)))
-    return table, (None if in_place else places), left_out
+    return table, (None if np.array_equal(places, np.arange(len(names))) else places), left_out
 
 
 def count_missing(values: Any) -> int:

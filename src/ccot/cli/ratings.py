@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")]
 MOVIELENS = "movielens-100k"
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")  # requests put IPv6 in brackets
 
 By = StrEnum("By", ["liking", "rating"])
 LogLevel = StrEnum("LogLevel", ["critical", "error", "warning", "info", "debug"])

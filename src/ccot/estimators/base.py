@@ -3,6 +3,7 @@
 import os
 import warnings
 from dataclasses import KW_ONLY, dataclass, fields, replace
+from datetime import date, timedelta
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
 from ccot.estimators.described import DescribedClusters
-from ccot.io.frames import is_frame, row_names, table_from_frame
+from ccot.io.frames import has_times, is_frame, row_names, table_from_frame
 from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
@@ -375,12 +376,14 @@ def _numbers(X: Any) -> Any:
     """Refuse text and dates with a message that helps; the rest is scikit-learn's to check."""
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
-    dtype = getattr(np.asarray(X) if isinstance(X, list | tuple) else X, "dtype", None)
-    kind = getattr(dtype, "kind", None)
-    if kind in ("M", "m"):
+    X = np.asarray(X) if isinstance(X, list | tuple) else X
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    first = np.asarray(X).flat[0:1] if kind == "O" else ()
+    is_time = kind in ("M", "m") or any(isinstance(one, date | timedelta) for one in first)
+    if is_time or (is_frame(X) and has_times(X)):
         raise ValueError(
-            "X contains dates or times where numbers are expected: pass a data frame, whose "
-            "columns are read by their kind, or turn them into numbers, such as days since a date"
+            "X contains dates or times where numbers are expected: turn them into "
+            "numbers, such as days since a date, or pass a data frame to TransportCoclustering"
         )
     if kind in ("U", "S"):
         raise ValueError(

@@ -20,7 +20,7 @@ from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.describe import TOP, Column, Portrait, portray_sides
 from ccot.estimators.base import InductiveCoclustering, check_shape
 from ccot.io.anndata import from_anndata
-from ccot.io.frames import is_frame, table_from_frame
+from ccot.io.frames import has_times, is_frame, table_from_frame
 from ccot.io.layout import ReadOptions
 from ccot.io.matrix import InputError, Table
 from ccot.io.read import read_parts
@@ -66,12 +66,16 @@ def as_table(X: Any) -> Table | None:
     return table_from_frame(X) if is_frame(X) else None
 
 
+def _is_plain_frame(X: Any) -> bool:
+    """Return False where a table has other names or numbers: twice the same name, or durations."""
+    return hasattr(X, "iloc") and X.columns.is_unique and not has_times(X)
+
+
 def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:
     """Return the matrix of annotated data with the names of columns and rows; else X as it is."""
     if not (hasattr(X, "obs_names") and hasattr(X, "var_names")):
         return X, None, None
-    as_it_is = is_source(X.X) or as_device_csr(X.X) is not None
-    values = X.X if as_it_is else from_anndata(X).values
+    values = X.X if is_source(X.X) or as_device_csr(X.X) is not None else from_anndata(X).values
     return values, list(X.var_names), list(X.obs_names)
 
 
@@ -194,8 +198,7 @@ class TableInput(InductiveCoclustering):
             self._name(column_names, row_names)
             return self._check_device(on_device)
         table = as_table(X)
-        if hasattr(X, "iloc") and not X.columns.is_unique:
-            X = table  # in which a second column of a name has another
+        X = X if table is None or _is_plain_frame(X) else table
         if isinstance(X, Table):
             column_names, row_names = list(X.columns), X.row_names
         numbers = None if table is None else numbers_beside_names(table, self.column_kinds)
@@ -331,7 +334,8 @@ class TableInput(InductiveCoclustering):
         table = as_table(X)
         placement = self._coclustering.row.placement
         if not isinstance(placement, TablePlacement):
-            if table is not None and (X is table or len(table.columns) > self.n_features_in_):
+            more = table is not None and len(table.columns) > self.n_features_in_
+            if table is not None and (more or not _is_plain_frame(X)):
                 X = fitted_columns(table, names := getattr(self, "feature_names_in_", None))
             with warnings.catch_warnings():
                 # Scikit-learn sees names in data frames only.

@@ -220,8 +220,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         if is_sparse(rows) or is_device_csr(rows):
             self._sparse_rows = True
         run = self._start(rows)
-        found = run.checkpoint.fit(lambda: self._fit(rows, run))
-        return self._adopt(found)._keep_portraits(given)
+        return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))._keep_portraits(given)
 
     def _send(self, X: Any) -> Any | None:
         """Return large sparse numbers on the device, which checks them faster; None otherwise."""
@@ -304,8 +303,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     def prepared_block_means_(self) -> np.ndarray:
         """Block means of the prepared values; counts are over what their margins make expected."""
         blocks = self._fitted.blocks
-        held = np.where(blocks.exposure > 0, blocks.exposure, np.nan)
-        return blocks.total / held
+        return blocks.total / np.where(blocks.exposure > 0, blocks.exposure, np.nan)
 
     @property
     def column_signs_(self) -> np.ndarray:

@@ -48,8 +48,7 @@ def _shipped(seed: int, name: str) -> Section:
     if known:
         findings += _compare(model, data.data, known, data.annotations[known])
     facts = {key: data[key] for key in ("row_names", "column_names", "annotations")}
-    models = {"TransportCoclustering": model}
-    return Section(name, "\n".join(findings), models, data.data, facts)
+    return Section(name, "\n".join(findings), {"TransportCoclustering": model}, data.data, facts)
 
 
 def _compare(model: Estimator, matrix: np.ndarray, known: str, values: Sequence) -> list[str]:

@@ -108,6 +108,5 @@ def draw_scalings(
         model = CCOT(n_samplings=n_samplings, sampling="uniform", random_state=seed)
         plot_scalings(model.fit(load_matrix("D3", overlap, seed).data), row)
         for panel, name in zip(row, "αβ", strict=True):
-            steps = panel.get_title().split(": ")[-1]
-            panel.set_title(f"{name}, {overlap}: {steps}")
+            panel.set_title(f"{name}, {overlap}: {panel.get_title().split(': ')[-1]}")
     return figure

@@ -215,6 +215,8 @@ class ZarrFolder:
             raise ValueError(f"{path} is a group of arrays: pass the path of one of them")
         self.shape, self.chunks = tuple(about["shape"]), tuple(about["chunks"])
         self.dtype = np.dtype(about["dtype"])
+        if 0 in self.chunks and 0 not in self.shape:
+            raise InputError(f"{path} has chunks that hold nothing: write it again")
         self._chunk_bytes = self.dtype.itemsize * math.prod(self.chunks)
         # What is not there is filled in: a chunk may be far larger than all that is stored, and so
         # may labels of rows and columns, and the list of parts of some 2**20 cells.

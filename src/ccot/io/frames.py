@@ -1,5 +1,6 @@
 """Tables and names from data frames, and data frames from results."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib import import_module
@@ -38,6 +39,11 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "shape")
 
 
+def has_times(frame: Any) -> bool:
+    """Return True for a data frame with columns of dates, times or durations."""
+    return any(str(kind).lower().startswith(_DATES + _DURATIONS) for kind in frame.dtypes)
+
+
 def table_from_frame(frame: Any) -> Table:
     """Return a data frame as a table; its dtypes are believed."""
     kinds: dict[str, str] = {}
@@ -60,14 +66,14 @@ def table_from_frame(frame: Any) -> Table:
 def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
     """Return the values of one column of a frame, the kind its dtype tells, and its levels."""
     name = str(series.dtype).lower()
-    if name.startswith(("date", "timestamp")):
+    if name.startswith(_DATES):
         if getattr(series.dtype, "tz", None) is not None:
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         return np.asarray(series.to_numpy()).astype("datetime64[us]"), "date", ()
-    if name.startswith(("timedelta", "duration")):
+    if name.startswith(_DURATIONS):
         days = np.asarray(series.to_numpy()).astype("timedelta64[us]") / np.timedelta64(1, "D")
         return days, "number", ()
-    if name.startswith(_NUMERIC):
+    if _NUMERIC(name):
         kind = "yes/no" if name.startswith("bool") else ""
         largest = series.max() if "int" in name else 0
         if isinstance(largest, int | np.integer) and largest > _EXACT:
@@ -83,7 +89,9 @@ def _column(series: Any) -> tuple[np.ndarray, str, tuple[str, ...]]:
     return _texts(values), "ordered" if is_ordered else "category", levels
 
 
-_NUMERIC = ("bool", "int", "uint", "float", "double", "decimal", "halffloat")
+_DATES, _DURATIONS = ("date", "timestamp"), ("timedelta", "duration")
+# Whole numbers have a number of bits, unlike intervals.
+_NUMERIC = re.compile("bool|u?int[0-9]|float|double|decimal|halffloat").match
 
 
 def _of_objects(values: list[Any]) -> tuple[np.ndarray, str, tuple[str, ...]]:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from ccot.io.binary import check_installed, damage_explained, unpacked_size
+from ccot.io.isolated.client import IsolatedReader
 from ccot.io.layout import ReadOptions
-from ccot.io.matrix import InputError, check_held, text_limit
+from ccot.io.matrix import InputError, check_held, held_limit, text_limit
 from ccot.io.mixed import as_text, drop_options
 
 # A JSON record is at most so many characters long; one that unfolds to lists of lists takes more
@@ -22,9 +23,6 @@ from ccot.io.mixed import as_text, drop_options
 _RECORD = 1 << 21
 _NESTED = (dict, list)
 _SPACE = re.compile(r"[\s\ufeff]*")
-# Rows of a sheet, and formulas that no program has computed.
-_SHEET_ROWS = 1 << 20
-_NOT_COMPUTED = re.compile(rb"(</f>|<f[^<>]*/>)\s*(<v\s*/>|<v>\s*</v>|</c>)")
 # Steps of SQLite between looks at the clock, its longest text in any case, and how long a database
 # may take: some seconds, and one more for so many bytes.
 _SQLITE_STEPS, _SQLITE_BYTES, _SECONDS, _BYTES_A_SECOND = 1_000_000, 1 << 20, 300, 20_000
@@ -49,46 +47,22 @@ def cell_text(value: Any) -> str:
 def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], int, ReadOptions]:
     """Return the rows of a sheet, the bytes of the unpacked file, and what is known of them."""
     check_installed("openpyxl", "Excel files", "tables", ", or save the sheet as CSV")
-    import openpyxl
-
-    with damage_explained(path, "Excel"):
-        with zipfile.ZipFile(path) as archive:
-            size = unpacked_size(archive, path, text_limit)
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-        names = [one.title for one in book.worksheets]
-        if not names:
-            raise InputError(f"{path} has no sheet of cells: save the table as CSV")
-        chosen = names[0] if options.sheet is None else options.sheet
-        if chosen not in names:
-            raise InputError(f"--sheet {chosen} is no sheet: sheets are {_listed(names)}")
-        found = book[chosen]
-        _check_formulas(path, found)
-        found.reset_dimensions()
+    with damage_explained(path, "Excel"), zipfile.ZipFile(path) as archive:
+        size = unpacked_size(archive, path, text_limit)
+    # The reader takes twice this, beside what is always allowed.
+    reader, n_bytes = IsolatedReader("excel", "Excel file"), (held_limit(size) - held_limit(0)) // 2
+    names = reader.open(path, n_bytes)["sheets"]
+    if not names:
+        raise InputError(f"{path} has no sheet of cells: save the table as CSV")
+    chosen = names[0] if options.sheet is None else options.sheet
+    if chosen not in names:
+        raise InputError(f"--sheet {chosen} is no sheet: sheets are {_listed(names)}")
     notes = ()
     if options.sheet is None and len(names) > 1:
         notes = (f"sheet {chosen!r} is read, not {_listed(names, chosen)}: pass --sheet NAME",)
     options = replace(options, source=f"Excel, sheet {chosen!r}", notes=notes)
-    return _sheet_cells(path, found), size, options
-
-
-def _check_formulas(path: Path, sheet: Any) -> None:
-    with zipfile.ZipFile(path) as archive:
-        n_open = len(_NOT_COMPUTED.findall(archive.read(sheet._worksheet_path.lstrip("/"))))
-    if n_open:
-        remedy = "open the file in a spreadsheet program and save it, or save the sheet as CSV"
-        raise InputError(f"{path}: {n_open} formulas have no stored values: {remedy}")
-
-
-def _sheet_cells(path: Path, sheet: Any) -> Iterator[list[str]]:
-    with damage_explained(path, "Excel"):
-        for number, values in enumerate(sheet.iter_rows(values_only=True)):
-            if number == _SHEET_ROWS:
-                raise ValueError("it has rows beyond the last one of a sheet")
-            row = list(map(cell_text, values))
-            while row and not row[-1]:
-                row.pop()
-            if row:
-                yield row
+    answers = reader.read(path, n_bytes, sheet=chosen)
+    return (row for message, _ in answers for row in message["rows"]), size, options
 
 
 def json_rows(
@@ -208,5 +182,4 @@ def _chosen_table(base: sqlite3.Connection, path: Path, asked: str | None) -> st
 
 def _listed(names: list[str], *but: str) -> str:
     shown = [repr(name[:40]) for name in names if name not in but]
-    more = f" and {len(shown) - 8} more" if len(shown) > 8 else ""
-    return ", ".join(shown[:8]) + more
+    return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")

@@ -107,8 +107,7 @@ class CheckpointFolder(Checkpoint):
         """Yield the states of a loop; each takes the place of the one before."""
         height = self._height
         if self._has(name):
-            state = self._take()
-            yield state
+            yield self._take()
         while True:
             state = self._make(name, step, state)
             self._keep(height, name, state)

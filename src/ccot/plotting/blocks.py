@@ -223,8 +223,7 @@ def _averages(order: np.ndarray, n_points: int, max_pixels: int) -> sp.csr_array
     """Return the matrix that brings points into order and, where they are too many, averages."""
     n_pixels = min(len(order), max_pixels)
     pixel = np.arange(len(order)) * n_pixels // len(order)
-    weight = 1 / np.bincount(pixel)[pixel]
-    return sp.csr_array((weight, (pixel, order)), shape=(n_pixels, n_points))
+    return sp.csr_array((1 / np.bincount(pixel)[pixel], (pixel, order)), shape=(n_pixels, n_points))
 
 
 def _limits(image: np.ndarray) -> tuple[float, float]:
@@ -258,8 +257,7 @@ def _draw_margin(ax: Axes, side: _Side, *, plain: bool) -> list[tuple[str, dict[
     for title, values in side.tracks.items():
         colours, legend = margins.colours_of(values)
         legends.append((title, legend))
-        outermost = beside(0.13)
-        margins.draw_track(outermost, colours[side.order], side.name, title)
+        margins.draw_track(beside(0.13), colours[side.order], side.name, title)
     middles = np.cumsum(side.sizes) - side.sizes / 2
     if side.merges:
         outermost = beside(0.7)

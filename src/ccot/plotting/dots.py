@@ -70,8 +70,7 @@ def plot_dots(
     spread = np.where(sums.deviation > 0, sums.deviation, 1.0)[columns]
     means = (sums.totals[:, columns] / observed - sums.mean[columns]) / spread
     above = sums.above[:, columns] / observed
-    by_spread = np.isin(sums.kinds[columns], BY_SPREAD)
-    share = np.where((means > 0) | ~by_spread, above, 1 - above)
+    share = np.where((means > 0) | ~np.isin(sums.kinds[columns], BY_SPREAD), above, 1 - above)
     called = [one.name for one in with_names(sums.portraits())] if names else groups
     labels = [*map(sized_label, called, sums.sizes)]
     titles = [shortened(sums.feature(int(j)).title) for j in columns]

@@ -153,8 +153,7 @@ def _groups(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the codes of pairs of fitted and finest cluster, and their unions: clusters, nodes."""
     tree = side["hierarchy"]
-    finest = labels if tree is None else tree["finest"]
-    both = np.stack([labels[points], finest[points]])
+    both = np.stack([labels[points], (labels if tree is None else tree["finest"])[points]])
     pairs, codes = np.unique(both, axis=1, return_inverse=True)
     unions = [np.flatnonzero(pairs[0] == k) for k in range(side["n_clusters"])]
     if tree is not None:

@@ -40,8 +40,7 @@ def pack_array(
 
 def pack_integers(values: np.ndarray) -> dict[str, Any]:
     """Return integers, none negative, in the smallest type that holds them."""
-    largest = int(np.max(values, initial=0))
-    return pack_array(np.asarray(values).astype(np.min_scalar_type(largest)))
+    return pack_array(np.asarray(values).astype(np.min_scalar_type(int(np.max(values, initial=0)))))
 
 
 def pack_text(texts: Sequence[str]) -> str:

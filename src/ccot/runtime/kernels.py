@@ -56,5 +56,4 @@ def collapse(matrix: Any, other: Any, width: int) -> Any:
         other.int() if is_hard else other.contiguous(), parts, n_rows, width, n_splits,
         HARD=is_hard, WIDTH=padded, BLOCK=max(_BLOCK, _LEAST_HELD // padded), num_warps=1,
     )  # fmt: skip
-    total = parts.sum(dim=0) if n_splits > 1 else parts[0]
-    return total.to(matrix.dtype)
+    return (parts.sum(dim=0) if n_splits > 1 else parts[0]).to(matrix.dtype)

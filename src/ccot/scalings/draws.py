@@ -84,8 +84,7 @@ class DrawPlacement(StepPlacement):
 
     def scaling(self, points: Matrix) -> np.ndarray:
         """Return the logarithms of the points' scalings."""
-        at_once = max(1, _CELLS_AT_ONCE // len(self.log_anchor_scaling))
-        parts = gen_batches(points.shape[0], at_once)
+        parts = gen_batches(points.shape[0], max(1, _CELLS_AT_ONCE // len(self.log_anchor_scaling)))
         return np.concatenate([self._scaling(points[part]) for part in parts])
 
     def _scaling(self, points: Matrix) -> np.ndarray:
@@ -200,8 +199,7 @@ class DrawSolver:
         for draws in chunks:
             if self._shares_products(draws):
                 shared = shared or CrossedCosts(size, dtype)
-                parents = self.products[draws[[0, -1]]]
-                answers += [self._scale(costs) for costs in shared(parents)]
+                answers += [self._scale(costs) for costs in shared(self.products[draws[[0, -1]]])]
                 continue
             room = np.empty((2, len(draws), size, size), dtype) if room is None else room
             squares, cross = room[:, : len(draws)]

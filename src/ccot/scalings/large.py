@@ -134,8 +134,7 @@ def add_rows(
     means = np.where(weight == 1, new_means, (1 - weight) * found.block_means + weight * new_means)
     column = found.column
     column = replace(column, placement=replace(column.placement, width=len(row.labels)))
-    grown = replace(found, row=row, column=column, block_means=means)
-    return grown, n_outside / source.shape[0]
+    return replace(found, row=row, column=column, block_means=means), n_outside / source.shape[0]
 
 
 def _known(voted: StepSide, pool: np.ndarray, part: slice) -> list[np.ndarray]:
@@ -179,8 +178,7 @@ class RowPlacer:
         assert isinstance(placement, StepPlacement)
         # For very many values a sample is enough.
         values = side.log_scaling[:: -(-len(side.log_scaling) // _VALUES_FOR_LAW)].astype(float)
-        labels = np.searchsorted(placement.thresholds, values)
-        law = StepLaw.of(values, labels, side.n_clusters)
+        law = StepLaw.of(values, np.searchsorted(placement.thresholds, values), side.n_clusters)
         return cls(placement, law, side.number_votes[side.n_clusters])
 
     def place_part(self, rows: Matrix, known: list[np.ndarray] | None) -> PlacedRows:

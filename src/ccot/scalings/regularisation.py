@@ -37,8 +37,7 @@ def choose_reg(
         for reg, split in counted(tries, "comparisons for reg", run.progress)
     ]
     scores = np.reshape(seen, (len(ordered), -1))
-    best = ordered[int(np.argmax(scores.mean(axis=1).round(6)))]
-    return RegPath(tuple(ordered), scores, best)
+    return RegPath(tuple(ordered), scores, ordered[int(np.argmax(scores.mean(axis=1).round(6)))])
 
 
 def _halves(n_points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

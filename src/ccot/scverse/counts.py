@@ -88,8 +88,7 @@ def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
 def _name(adata: Any, layer: str | None) -> str:
     """Return where counts are: as told, or where there are counts, or nothing is negative."""
     if layer is not None:
-        plain = layer in ("X", "raw") and layer not in adata.layers
-        return layer if plain else f"layers/{layer}"
+        return layer if layer in ("X", "raw") and layer not in adata.layers else f"layers/{layer}"
     if "counts" in adata.layers:
         return "layers/counts"
     given = [name for name in ("raw", "X") if getattr(adata, name, None) is not None]

@@ -99,8 +99,7 @@ class Comparison:
         group = np.repeat(np.arange(len(self.groups)), len(names))
         order = np.lexsort((-columns["logfoldchanges"], group))
         # Files take text as the index of a table, and no other.
-        lines = [str(line) for line in range(len(order))]
-        return pd.DataFrame(columns).iloc[order].set_axis(lines)
+        return pd.DataFrame(columns).iloc[order].set_axis(list(map(str, range(len(order)))))
 
     def _records(self, column: np.ndarray, kind: str) -> np.ndarray:
         table = column.reshape(len(self.groups), -1)

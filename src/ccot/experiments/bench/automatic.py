@@ -119,8 +119,7 @@ def _spectral(job: Job) -> Any:
     matrix, rows = _without_empty(job.matrix)
     scale = [1 / np.sqrt(np.asarray(matrix.sum(axis=axis)).ravel()) for axis in (1, 0)]
     normal = sp.diags_array(scale[0]) @ sp.csr_array(matrix) @ sp.diags_array(scale[1])
-    most = min(_NUMBERS.stop, min(matrix.shape))
-    values = randomized_svd(normal, most, random_state=job.seed)[1]
+    values = randomized_svd(normal, min(_NUMBERS.stop, min(matrix.shape)), random_state=job.seed)[1]
     number = int(np.argmax(values[1:-1] - values[2:])) + 2
     found = SpectralCoclustering(number, random_state=job.seed).fit(sp.csr_matrix(matrix))
     return _spread(found.row_labels_, rows), None

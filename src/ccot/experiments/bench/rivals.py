@@ -138,8 +138,7 @@ def _spectral_biclustering(job: Job) -> Labels:
     # Logarithms want positive entries, and would fill a sparse matrix.
     matrix = job.matrix if sparse else job.matrix - job.matrix.min() + 1.0
     method = "bistochastic" if sparse else "log"
-    model = SpectralBiclustering(job.numbers, method=method, random_state=job.seed)
-    return _labels(model, matrix)
+    return _labels(SpectralBiclustering(job.numbers, method=method, random_state=job.seed), matrix)
 
 
 def _cgc(job: Job) -> Labels:

@@ -64,8 +64,7 @@ def fit_exponent(sizes: Sequence[float], values: Sequence[float]) -> float | Non
     n_kept = max(_FEWEST, (len(sizes) + 1) // 2)
     if len(sizes) < n_kept:
         return None
-    slope = np.polyfit(np.log(sizes[-n_kept:]), np.log(values[-n_kept:]), 1)[0]
-    return round(float(slope), 3)
+    return round(float(np.polyfit(np.log(sizes[-n_kept:]), np.log(values[-n_kept:]), 1)[0]), 3)
 
 
 def _cell(case: dict[str, Any], rival: str, trials: list[dict[str, Any]]) -> Cell:
