@@ -1,3 +1,4 @@
+import io
 import os
 import pickle
 
@@ -42,11 +43,11 @@ def test_files_leave_with_their_arrays(monkeypatch, tmp_path):
 
 
 def test_a_full_disk_is_told_with_a_way_out(monkeypatch):
-    class Full:
+    class Full(io.BytesIO):
         def write(self, data):
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ledger, "MEMORY_BYTES", 0)
+    monkeypatch.setattr(ledger, "MEMORY_BYTES", 1)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: Full())
     with pytest.raises(OSError, match=r"No space left on device.*set TMPDIR"):
         fill([np.ones(10)])

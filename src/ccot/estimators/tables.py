@@ -67,8 +67,9 @@ def as_table(X: Any) -> Table | None:
 
 
 def _is_plain_frame(X: Any) -> bool:
-    """Return False where a table has other names or numbers: twice the same name, or durations."""
-    return hasattr(X, "iloc") and X.columns.is_unique and not has_times(X)
+    """Return False where a table has other names or numbers, or has to be read before."""
+    held = not any(hasattr(X, mark) for mark in _FRAMES_TO_BE) and is_frame(X)
+    return held and len(set(X.columns)) == len(X.columns) and not has_times(X)
 
 
 def unpack_anndata(X: Any) -> tuple[Any, list[str] | None, list[str] | None]:

@@ -4,11 +4,12 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime
-from importlib import resources
+from pathlib import Path
 
 import numpy as np
 
-_WORDS = tomllib.loads((resources.files("ccot.io") / "cells.toml").read_text(encoding="utf-8"))
+# The process that reads spreadsheets knows no package to ask.
+_WORDS = tomllib.loads(Path(__file__).with_name("cells.toml").read_text(encoding="utf-8"))
 MISSING = frozenset(_WORDS["gaps"])
 MISSING_NUMBER = MISSING | frozenset(_WORDS["gaps_among_numbers"])
 

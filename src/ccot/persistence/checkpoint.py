@@ -107,7 +107,8 @@ class CheckpointFolder(Checkpoint):
         """Yield the states of a loop; each takes the place of the one before."""
         height = self._height
         if self._has(name):
-            yield self._take()
+            state = self._take()
+            yield state
         while True:
             state = self._make(name, step, state)
             self._keep(height, name, state)
