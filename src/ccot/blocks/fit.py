@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,7 +37,6 @@ from ccot.runtime.backends import (
     Backend,
     choose_backend,
     is_device_csr,
-    namespace,
     one_blas_thread,
     with_values,
 )
@@ -162,24 +160,17 @@ def collect(
 
 def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
     """Return large sparse counts on the device to fit them on; anything else in memory."""
-    there = send_large(X, settings)
-    if there is not None:
-        there = with_values(there, there.values().to(namespace(there.values()).float64))
-        if prepare.are_device_counts(there, family, settings.scale, settings.center):
-            return there
-    return to_scipy(X) if is_device_csr(X) else X
-
-
-def send_large(X: Matrix, settings: BlockSettings) -> Any | None:
-    """Return a large sparse matrix on the device to fit it on; None if it is not to be there."""
     given = is_device_csr(X)
     device = settings.device or (str(X.device) if given else None)
     if not (given or is_sparse(X)) or device is None:
-        return None
+        return X
     backend = choose_backend(device, "float64")
-    if backend.device is None or n_entries(X) <= HERE_ENTRIES or not has_room(X, backend):
-        return None
-    return X.to(device) if given else backend.send(sp.csr_array(X))
+    if backend.device is not None and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
+        there = X.to(device) if given else backend.send(sp.csr_array(X))
+        there = with_values(there, there.values().to(backend.xp.float64))
+        if prepare.are_device_counts(there, family, settings.scale, settings.center):
+            return there
+    return to_scipy(X) if given else X
 
 
 def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Search:

@@ -14,13 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.families import FAMILIES
-from ccot.blocks.fit import (
-    BlockCoclustering,
-    BlockSettings,
-    counts_on_device,
-    fit_matrix,
-    send_large,
-)
+from ccot.blocks.fit import BlockCoclustering, BlockSettings, counts_on_device, fit_matrix
 from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import BlockPlacement
 from ccot.blocks.preparation import Preparation
@@ -210,11 +204,9 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         self : TransportCoclustering
         """
         self._begin()
-        if (sent := self._send(X)) is not None:
-            rows = self._check_rows(sent)
-        else:
-            rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(X)
-        given = rows if sent is None or not is_device_csr(rows) else X
+        sent = self._send(X)
+        rows = self._check_source(X) if is_read_by_row(X) else self._check_rows(sent)
+        given = X if sent is not X and is_device_csr(rows) else rows
         if self.checkpoint is None and not isinstance(rows, RowSource | TableData):
             rows = counts_on_device(rows, self.family, self._given(BlockSettings))
         if is_sparse(rows) or is_device_csr(rows):
@@ -222,12 +214,12 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         run = self._start(rows)
         return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))._keep_portraits(given)
 
-    def _send(self, X: Any) -> Any | None:
-        """Return large sparse numbers on the device, which checks them faster; None otherwise."""
-        is_csr = is_sparse(X) and X.format == "csr" and X.dtype.kind in "if"
-        if not is_csr or self.checkpoint is not None or self.family not in ("auto", "poisson"):
-            return None
-        return send_large(X, self._given(BlockSettings))
+    def _send(self, X: Any) -> Any:
+        """Return large sparse counts on the device, which checks them faster; else ``X`` itself."""
+        is_csr = is_sparse(X) and X.format == "csr" and X.dtype.char in "fdilq"
+        if not is_csr or self.checkpoint is not None:
+            return X
+        return counts_on_device(X, self.family, self._given(BlockSettings))
 
     def _describe_fitted(self, matrix: Any) -> Any:
         # The copy on a device went with the fit.
