@@ -14,7 +14,7 @@ class SpilledArray:
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
-        # The file has no name, so nothing is left behind even if the process is killed.
+        # Open until close(); without a name, so nothing is left behind if the process is killed.
         self._file = SpooledTemporaryFile(MEMORY_BYTES, prefix="ccot-")  # noqa: SIM115
 
     def append(self, values: np.ndarray) -> None:
