@@ -86,12 +86,13 @@ def test_soft_assignments_of_zeros_and_ones_are_labels(planted, family, sparse):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def test_gains_are_explicit_sums(planted, family):
+@pytest.mark.parametrize("marginal", [0.0, np.log([0.9, 0.1])])
+def test_gains_are_explicit_sums(planted, family, marginal):
     X, rows, columns = planted
     problem = make_problem(X, family)
     table = problem.table(rows, columns, (2, 3))
     natural, cumulant = problem.terms(*table)
-    gain = problem.axes[0].profiles(columns, 3).gain(natural, cumulant)
+    gain = problem.axes[0].profiles(columns, 3).gain(natural, cumulant, marginal) - marginal
     exposure = np.outer(problem.axes[0].exposure, problem.axes[0].partner_exposure)
     for i, k in [(0, 0), (7, 1), (39, 0)]:
         expected = X[i] @ natural[k, columns] - exposure[i] @ cumulant[k, columns]

@@ -14,7 +14,7 @@ from ccot.blocks.hierarchy import build_hierarchy
 from ccot.blocks.placement import place_side
 from ccot.blocks.preparation import Preparation, choose_preparation, with_effects
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, make_problem
-from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
+from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
 from ccot.runtime.run import Run
 from ccot.sources import FunctionSource
 from ccot.sources.base import sum_in_tree
@@ -63,7 +63,8 @@ class Read:
         view, axis_view = self.views[place], self.problem.axes[0]
         profiles = axis_view.profiles(view.labels[1], view.shape[1])
         table = profiles.blocks(view.labels[0], view.shape[0])
-        return gains(self.problem, profiles, table, log_marginal(view.labels[0], view.shape[0]))
+        marginal = log_marginal(view.labels[0], view.shape[0])
+        return profiles.gain(*self.problem.terms_in_nats(*table), marginal)
 
 
 READ = [
@@ -164,7 +165,7 @@ def test_columns_move_as_in_a_sweep(read):
         blocks, sure = stream._move_columns(whole, view, read.rows, place)
         table = expected.blocks(view.labels[1], n_columns)
         marginal = log_marginal(view.labels[1], n_columns)
-        gain = gains(read.problem, expected, table, marginal)
+        gain = expected.gain(*read.problem.terms_in_nats(*table), marginal)
         best = gain.argmax(axis=1)
         labels = best if len(np.unique(best)) == n_columns else view.labels[1]
         np.testing.assert_array_equal(blocks.labels[1], labels)

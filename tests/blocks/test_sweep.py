@@ -10,7 +10,6 @@ from ccot.blocks.sweep import (
     assign,
     balanced_plan,
     excess_share,
-    gains,
     log_marginal,
     mass_moved,
     settle,
@@ -205,7 +204,7 @@ def test_balanced_transport_shares_out_by_gains(planted, family, temperature):
     problem = make_problem(planted[0][:, :3], family)
     labels = np.arange(40) * 7 // 40, np.arange(3) % 2
     profiles = problem.axes[0].profiles(labels[1], 2)
-    gain = gains(problem, profiles, profiles.blocks(labels[0], 7), np.zeros(7))
+    gain = profiles.gain(*problem.terms_in_nats(*profiles.blocks(labels[0], 7)))
     expected = balanced_plan(gain, temperature or 1.0)
     plan = _transport(problem, profiles, labels[0], 7, temperature, balanced=True)
     np.testing.assert_array_equal(plan, expected if temperature else share_out(expected))

@@ -84,7 +84,7 @@ class BlockPlacement(Placement):
 
     def gains(self, profiles: Profiles) -> np.ndarray:
         """Return what each point gains by going to each cluster, in nats."""
-        return profiles.gain(self.natural, self.cumulant) / self.noise + self.marginal
+        return profiles.gain(self.natural / self.noise, self.cumulant / self.noise, self.marginal)
 
     def _half_squares(self, axis_view: AxisView) -> np.ndarray:
         weighted = np.maximum(self.partner_exposure, 1e-300)

@@ -50,6 +50,12 @@ class BlockProblem:
         """Return natural parameters and cumulants of blocks."""
         return FAMILIES[self.family].terms(total / self.unit, exposure / self.unit, self.overall)
 
+    def terms_in_nats(self, total: Array, exposure: Array) -> Terms:
+        """Return natural parameters and cumulants of blocks over the dispersion."""
+        natural, cumulant = self.terms(total, exposure)
+        noise = self.noise(total, exposure)
+        return natural / noise, cumulant / noise
+
     def information(self, total: Array, exposure: Array) -> Array:
         """Return the maximised log-likelihood of blocks, without constants."""
         return FAMILIES[self.family].information(total, exposure)

@@ -18,7 +18,7 @@ from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.preparation import observed_mean
 from ccot.blocks.problem import BlockProblem, make_problem, pearson_dispersion, scale_columns
 from ccot.blocks.start import over_segment
-from ccot.blocks.sweep import gains, log_marginal
+from ccot.blocks.sweep import log_marginal
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import is_device_csr, one_blas_thread, to_numpy
 from ccot.runtime.device_csr import take_rows, transposed
@@ -340,7 +340,8 @@ def cut_once(problem: BlockProblem, start: Start, axis: int, numbers: np.ndarray
         cut = start.hierarchy.cut(axis, int(number))
         k, labels = int(cut.max()) + 1, cut[fine.labels[axis]]
         table = stack(total, cut, k), stack(exposure, cut, k)
-        moved = to_numpy(gains(problem, profiles, table, log_marginal(labels, k)).argmax(axis=1))
+        gain = profiles.gain(*problem.terms_in_nats(*table), log_marginal(labels, k))
+        moved = to_numpy(gain.argmax(axis=1))
         # Unless a cluster would lose all of its points.
         found.append(moved if np.bincount(moved, minlength=k).min() else labels)
     return np.stack(found).astype(np.uint8)

@@ -20,7 +20,7 @@ from ccot.blocks.axes import AxisView, Profiles, n_entries, stack
 from ccot.blocks.placement import BlockPlacement, place_side
 from ccot.blocks.preparation import settle_family
 from ccot.blocks.problem import BlockProblem, Blocks
-from ccot.blocks.sweep import excess_share, gains, log_marginal, soft_plan
+from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
 from ccot.persistence.registry import stored
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import Run
@@ -245,8 +245,8 @@ def _move_columns(
     """Send the columns to their best clusters; return the blocks and the columns' confidence."""
     profiles = _column_profiles(problem, rows, index)
     own, n_clusters = view.labels[1], view.shape[1]
-    marginal = log_marginal(own, n_clusters)
-    gain = gains(problem, profiles, profiles.blocks(own, n_clusters), marginal)
+    terms = problem.terms_in_nats(*profiles.blocks(own, n_clusters))
+    gain = profiles.gain(*terms, log_marginal(own, n_clusters))
     best = gain.argmax(axis=1)
     # A cluster of columns that all rows together would leave empty stays as the sample had it.
     labels = best if len(np.unique(best)) == n_clusters else own

@@ -58,14 +58,6 @@ def settle(
     return sweep(problem, blocks, temperatures=(1,), max_iter=max_iter, tol=tol, **options)
 
 
-def gains(problem: BlockProblem, profiles: Profiles, table, log_marginal) -> Array:
-    """Return what each point gains by going to each cluster, in nats."""
-    gain = profiles.gain(*problem.terms(*table))
-    gain /= problem.noise(*table)
-    gain += profiles.backend.send(log_marginal)
-    return gain
-
-
 def log_marginal(brought: Array, n_clusters: int) -> Array:
     """Return the logarithm of each cluster's share of the points; finite where it has none."""
     held, xp = mass(brought, n_clusters), namespace(brought)
@@ -142,14 +134,14 @@ def _transport(
     # Tables of blocks stay where the points are: a device is not waited for.
     own = bring(profiles.backend, own, n_clusters)
     marginal = np.zeros(n_clusters) if balanced else log_marginal(own, n_clusters)
-    table = profiles.sums(own, n_clusters)
+    terms = problem.terms_in_nats(*profiles.sums(own, n_clusters))
     if balanced:
-        plan = balanced_plan(gains(problem, profiles, table, marginal), temperature or 1.0)
+        plan = balanced_plan(profiles.gain(*terms, marginal), temperature or 1.0)
         return plan if temperature else profiles.backend.send(share_out(to_numpy(plan)))
     xp = profiles.backend.xp
 
     def move(part: Profiles) -> Array:
-        gain = gains(problem, part, table, marginal)
+        gain = part.gain(*terms, marginal)
         return soft_plan(gain, temperature) if temperature else xp.argmax(gain, axis=1)
 
     return profiles.by_rows(move, n_clusters)

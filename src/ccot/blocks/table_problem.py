@@ -260,7 +260,7 @@ class TablePlacement(Placement):
 
     def gains(self, rows: Profiles) -> np.ndarray:
         """Return what each row gains by going to each cluster, in nats."""
-        return rows.gain(self.natural, self.cumulant) + self.marginal
+        return rows.gain(self.natural, self.cumulant, self.marginal)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ _CPU_CHUNK_BYTES = 2**21
 _GPU_CHUNK_BYTES = 2**32
 # Of the free memory of a GPU a chunk takes this part: its squares, temporaries and scalings follow.
 _GPU_SHARE = 6
+# Parts of the rows that many threads share out evenly.
+_EVEN_PARTS = 16
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,9 @@ class Backend:
         """Cut the rows of arrays, of ``width`` values each, into parts that fit."""
         n_rows, row_bytes = arrays[0].shape[0], 8 * width if width else arrays[0][:1].nbytes
         fitting = self.chunk_bytes // max(row_bytes, 1)
-        # More parts than would be needed are shared out evenly among threads.
-        step = max(n_rows if n_rows <= fitting else fitting // 4, 1)
+        # Threads share parts out evenly, but small ones keep them waiting for each other.
+        even = np.clip(-(-n_rows // _EVEN_PARTS), fitting // 4, fitting)
+        step = max(n_rows if n_rows <= fitting else int(even), 1)
         return [slice(first, first + step) for first in range(0, max(n_rows, 1), step)]
 
     def send(self, array: Any) -> Any:
