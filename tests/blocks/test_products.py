@@ -100,7 +100,7 @@ def test_some_rows_share_their_entries(matrix):
 )
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("grown", [0, 1])
-def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown):
+def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown, monkeypatch):
     """Only what has moved is summed again, if that is little; a cluster may be added."""
     rng = np.random.default_rng(2)
     view = make_problem(matrix, "poisson").axes[axis]
@@ -116,6 +116,9 @@ def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown):
     updated = view._updated(last, partner, 4 + grown)
     assert updated is not None
     np.testing.assert_allclose(updated, view._total(partner, 4 + grown), atol=1e-12)
+    monkeypatch.setattr(axes, "_LEAST_CLUSTERS", 2)
+    threads = replace(view, backend=replace(NUMPY, n_jobs=3))
+    np.testing.assert_array_equal(threads._updated(last, partner, 4 + grown), updated)
     assert view._updated(last, shares["hard"](after[::-1] * 0, 4 + grown), 4 + grown) is None
     assert view._updated(last, shares["hard"](after % 3, 3), 3) is None
 

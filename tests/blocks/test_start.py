@@ -114,7 +114,7 @@ def test_pieces_of_the_start_are_named(planted, family):
     problem = make_problem(planted[0], family)
     run = Run(np.random.default_rng(0), checkpoint=Witness())
     over_segment(problem, 2, run)
-    assert names == {"scores": 1, "segments": 2, "start": 2}
+    assert names == {"scores": 1, "segments": 4, "start": 2}
 
 
 def test_starts_are_swept(planted, family):

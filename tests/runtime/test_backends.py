@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.datasets import make_latent_blocks
+from ccot.runtime import backends
 from ccot.runtime.backends import choose_backend, to_numpy
 
 
@@ -65,6 +66,17 @@ def test_threads_that_are_busy_elsewhere_are_not_waited_for():
     assert backend.map(hold, [0, 1]) == [0, 1]
 
 
+def test_those_who_ask_at_once_share_the_threads(monkeypatch):
+    others, seen = {"one", "two", "three"}, set()
+    monkeypatch.setattr(backends, "_AT_WORK", others)
+    backend = choose_backend(None, n_jobs=4)
+    backend.map(lambda item: seen.add(threading.get_ident()), range(100))
+    assert seen == {threading.get_ident()}
+    with pytest.raises(ZeroDivisionError):
+        backend.map(lambda item: 1 / item, [1, 0])
+    assert others == {"one", "two", "three"}
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_rows_are_worked_on_in_parts_that_fit(n_jobs):
     backend = replace(choose_backend(None, n_jobs=n_jobs), chunk_bytes=160)
@@ -76,10 +88,15 @@ def test_rows_are_worked_on_in_parts_that_fit(n_jobs):
 
     expected = array * np.arange(21)[:, None]
     np.testing.assert_array_equal(backend.by_rows(double, array, np.arange(21)), expected)
-    assert sorted(sizes) == [(1, 1)] + [(2, 2)] * 10
+    assert sorted(sizes) == [(3, 3)] + [(6, 6)] * 3
     sizes.clear()
-    np.testing.assert_array_equal(backend.by_rows(double, array[:10], np.arange(10)), expected[:10])
-    assert sizes == [(10, 10)]
+    np.testing.assert_array_equal(backend.by_rows(double, array[:9], np.arange(9)), expected[:9])
+    assert sizes == [(9, 9)]
+    parts = replace(backend, chunk_bytes=32)._row_parts([array], None)
+    assert [part.stop - part.start for part in parts] == [3] * 7
+    # A device takes all that fit at once.
+    parts = replace(backend, device="there")._row_parts([array], None)
+    assert [part.stop - part.start for part in parts] == [7] * 3
 
 
 def test_torch_goes_there_and_back():

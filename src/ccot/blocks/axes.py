@@ -22,7 +22,9 @@ from ccot.runtime.types import Array, Matrix, is_sparse
 # Entries looked at together so that they stay in a cache, and what of plans does.
 _CACHE_ENTRIES, _CACHE_BYTES, _MOST_BYTES = 2**18, 2**22, 2**24
 # Entries of a part of a product, and the parts whose sums may have to be held at once.
-_ENTRIES, _MOST_PARTS, _PARTS_A_THREAD = 2**20, 16, 2
+_ENTRIES, _MOST_PARTS = 2**19, 16
+# Clusters that are worth a walk through all entries that have moved.
+_LEAST_CLUSTERS = 4
 # Threads from which on it is worth to sort parts of a matrix: placing them takes as long again.
 _LEAST_SORTING = 4
 # Shares that differ by less are the same.
@@ -156,10 +158,11 @@ class AxisView:
         total = last.total
         if n_partners > n_before:
             total = np.pad(total, ((0, 0), (0, n_partners - n_before)))
-        n_parts = int(np.clip(n_moved // _ENTRIES, 1, _MOST_PARTS))
-        parts = zip(np.array_split(moved, n_parts), np.array_split(change, n_parts), strict=True)
-        changes = self.backend.map(lambda part: other[part[0]].T @ part[1], list(parts))
-        return self.backend.by_rows(lambda *some: reduce(np.add, some), total, *changes)
+        # Threads share the clusters: each of them sums all entries that move for some.
+        n_parts = min(self.backend.n_jobs, -(-n_partners // _LEAST_CLUSTERS))
+        entries, parts = other[moved].T, np.array_split(change, n_parts, axis=1)
+        changes = self.backend.map(lambda part: entries @ part, parts)
+        return self.backend.by_rows(lambda old, *new: old + np.concatenate(new, 1), total, *changes)
 
     def transposed(self, backend: Backend = NUMPY) -> AxisView:
         """Return the view of the other side; dense arrays are shared with it."""
@@ -204,7 +207,7 @@ class AxisView:
             total = _collapse(values, partner, shape[1], NUMPY) * own_scale[part, None]
             return stack(total, own[part], shape[0])
 
-        return reduce(np.add, backend.map(sum_up, row_parts(self.values, _ENTRIES)))
+        return reduce(np.add, backend.map(sum_up, _summed_parts(self.values)))
 
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""
@@ -348,8 +351,8 @@ def _filled(matrix: Matrix, width: int, fill: Callable[..., None], backend: Back
     """Return so many columns for the rows of a matrix, of which threads fill parts."""
     total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
     # Every part holds the interpreter for a moment: many threads want few of them.
-    size = max(_CACHE_ENTRIES, n_entries(matrix) // (_PARTS_A_THREAD * backend.n_jobs))
-    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, size))
+    size = np.clip(n_entries(matrix) // (2 * backend.n_jobs), _CACHE_ENTRIES, _ENTRIES)
+    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, int(size)))
     return total
 
 
@@ -371,9 +374,9 @@ def scale_entries(
 
 def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
     """Return the product of a transposed matrix and a dense one."""
-    if not is_sparse(matrix) or matrix.nnz <= _ENTRIES:
+    if not is_sparse(matrix) or matrix.nnz <= 2 * _ENTRIES:
         return matrix.T @ dense
-    parts = row_parts(matrix, max(_ENTRIES, matrix.nnz // _MOST_PARTS))
+    parts = _summed_parts(matrix)
     turned = partial(rows_of, matrix, kind=sp.csc_array)
     sums = backend.map(lambda part: turned(part) @ dense[part], parts)
     return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
@@ -414,8 +417,13 @@ def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.nd
 def row_parts(matrix: Matrix, size: int) -> list[slice]:
     """Cut the rows into parts of about so many entries, whatever the number of threads."""
     n_rows = matrix.shape[0]
-    step = max(1, n_rows * size // max(n_entries(matrix), 1))
+    step = max(1, -(-n_rows * size // max(n_entries(matrix), 1)))
     return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+
+
+def _summed_parts(matrix: Matrix) -> list[slice]:
+    """Cut the rows into parts whose sums are added: as many on every number of threads."""
+    return row_parts(matrix, max(_ENTRIES, n_entries(matrix) // _MOST_PARTS))
 
 
 def n_entries(matrix: Matrix) -> int:

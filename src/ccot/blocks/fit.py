@@ -41,7 +41,7 @@ from ccot.runtime.backends import (
     with_values,
 )
 from ccot.runtime.device_csr import to_scipy
-from ccot.runtime.run import Run, counted, in_threads
+from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Matrix, is_sparse
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
@@ -207,8 +207,7 @@ def _begin(
         problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
         make = partial(over_segment, problem, settings.n_init or _default_n_init(X), run)
         fine = ranked(run.checkpoint.piece("starts", make), partial(information, problem))
-        merged = in_threads(partial(build_hierarchy, problem), fine, run.n_jobs)
-        return preparation, problem, list(map(Start, fine, merged))
+        return preparation, problem, [Start(one, build_hierarchy(problem, one)) for one in fine]
 
     plain = prepare.choose_preparation(X, family, settings.scale)
     # Without its effects a sparse matrix is a dense one, which may be more than there is room for.

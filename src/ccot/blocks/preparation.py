@@ -135,7 +135,7 @@ def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparati
     if scale not in ("auto", "none"):
         return _scaled_as_asked(X, family, scale)
     if family == "poisson":
-        if scale == "auto" and density(X) < _SPARSE_DENSITY:
+        if scale == "auto" and is_mostly_zero(X):
             # The tenth occurrence of a word says less than the first.
             return Preparation(family, logarithm=True)
         return Preparation(family, floor=_floor(X))
@@ -229,6 +229,12 @@ def are_device_counts(X: Any, family: str, scale: str, center: str) -> bool:
     return few and float(values.min()) >= 0 and float(values.max()) > 0
 
 
+def is_mostly_zero(X: Matrix) -> bool:
+    """Tell whether few entries differ from zero; stored ones are looked at only if need be."""
+    stored = X.nnz / max(X.shape[0] * X.shape[1], 1) if is_sparse(X) else 1.0
+    return stored < _SPARSE_DENSITY or density(X) < _SPARSE_DENSITY
+
+
 def density(X: Matrix) -> float:
     """Return the share of entries that are not zero."""
     n_nonzero = X.count_nonzero() if is_sparse(X) else np.count_nonzero(X)
@@ -242,7 +248,7 @@ def choose_family(X: Matrix) -> tuple[str, str]:
         return "gaussian", "some entries are missing, and only the gaussian family leaves them out"
     if values.size and values.min() < 0:
         return "gaussian", "some values are negative"
-    if density(X) < _SPARSE_DENSITY:
+    if is_mostly_zero(X):
         return "poisson", _FEW
     if all(((part == 0) | (part == 1)).all() for part in _parts(values)):
         return "bernoulli", "all values are 0 or 1"

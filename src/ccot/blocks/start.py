@@ -39,16 +39,17 @@ def over_segment(
     """Return fine co-clusterings to start from, swept until little moves."""
     scores, rng = run.checkpoint.piece("scores", partial(embed, problem, run.rng)), run.rng
 
-    def segments(seeds: tuple[int | None, int | None]) -> Scores:
-        return segment(scores[0], seeds[0]), segment(scores[1], seeds[1])
-
     def start(partition: Scores) -> Blocks:
         return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
     seeds = [(draw_seed(scores[0], rng), draw_seed(scores[1], rng)) for _ in range(n_init)]
+    # Those of rows first, which take longer where there are more of them.
+    tasks = [(axis, pair[axis]) for axis in (0, 1) for pair in seeds]
     # Each K-means sets warnings and threads of BLAS and puts them back: several at once may not.
     with one_blas_thread(), warnings.catch_warnings():
-        partitions = list(run.each("segments", segments, seeds))
+        made = run.each("segments", lambda task: segment(scores[task[0]], task[1]), tasks)
+        segments = list(made)
+    partitions = list(zip(segments[:n_init], segments[n_init:], strict=True))
     made = run.each("start", start, partitions)
     return list(counted(made, "starts", run.progress, n_init))
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, reduce
+from math import ceil
 from operator import add
 from typing import Any, TypeGuard, TypeVar
 
@@ -25,8 +26,11 @@ _CPU_CHUNK_BYTES = 2**21
 _GPU_CHUNK_BYTES = 2**32
 # Of the free memory of a GPU a chunk takes this part: its squares, temporaries and scalings follow.
 _GPU_SHARE = 6
-# Parts of the rows that many threads share out evenly.
-_EVEN_PARTS = 16
+# Chunks that a part of the rows may take on a CPU, and equal parts that threads share out where
+# each has half a chunk or more: small parts keep many threads waiting for the interpreter.
+_ROW_CHUNKS, _EVEN_PARTS = 4, 8
+# The calls of :meth:`Backend.map` that are being worked on, of all threads.
+_AT_WORK: set[object] = set()
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,7 @@ class Backend:
 
     def map(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
         """Do some work on every item, on several threads where there are; results in order."""
-        n_helpers = min(self.n_jobs, len(items)) - 1
-        if n_helpers < 1:
+        if min(self.n_jobs, len(items)) < 2:
             return [work(item) for item in items]
         results: list[Any] = [None] * len(items)
         left = iter(range(len(items)))
@@ -50,14 +53,21 @@ class Backend:
             for index in left:
                 results[index] = work(items[index])
 
-        # A future for every item would take as long as the work on some.
-        threads = _threads(self.n_jobs - 1, os.getpid())
-        helpers = [threads.submit(take_turns) for _ in range(n_helpers)]
-        take_turns()
-        for helper in helpers:
-            # Whoever still waits for a thread has nothing left to do.
-            if not helper.cancel():
-                helper.result()
+        asked = object()
+        _AT_WORK.add(asked)
+        try:
+            # Those who ask at once share the threads: more of them only wait for each other.
+            n_helpers = min(-(-self.n_jobs // len(_AT_WORK)), len(items)) - 1
+            # A future for every item would take as long as the work on some.
+            threads = _threads(self.n_jobs - 1, os.getpid())
+            helpers = [threads.submit(take_turns) for _ in range(n_helpers)]
+            take_turns()
+            for helper in helpers:
+                # Whoever still waits for a thread has nothing left to do.
+                if not helper.cancel():
+                    helper.result()
+        finally:
+            _AT_WORK.discard(asked)
         return results
 
     def by_rows(self, work: Callable[..., Any], *arrays: Any, width: int | None = None) -> Any:
@@ -84,10 +94,11 @@ class Backend:
     def _row_parts(self, arrays: Sequence[Any], width: int | None) -> list[slice]:
         """Cut the rows of arrays, of ``width`` values each, into parts that fit."""
         n_rows, row_bytes = arrays[0].shape[0], 8 * width if width else arrays[0][:1].nbytes
-        fitting = self.chunk_bytes // max(row_bytes, 1)
-        # Threads share parts out evenly, but small ones keep them waiting for each other.
-        even = np.clip(-(-n_rows // _EVEN_PARTS), fitting // 4, fitting)
-        step = max(n_rows if n_rows <= fitting else int(even), 1)
+        n_chunks = n_rows * row_bytes / self.chunk_bytes
+        n_parts = n_chunks
+        if self.device is None:
+            n_parts = max(n_chunks / _ROW_CHUNKS, min(int(2 * n_chunks), _EVEN_PARTS))
+        step = max(-(-n_rows // max(ceil(n_parts), 1)), 1)
         return [slice(first, first + step) for first in range(0, max(n_rows, 1), step)]
 
     def send(self, array: Any) -> Any:
