@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from statistics import mean
 
-from stored import RESULTS, load, source, table
+from stored import RESULTS, load, run_of, source, table
 
 
 def gw_speed() -> str:
@@ -169,7 +169,8 @@ def counts_gpu() -> str:
         f" scanpy's recipe (2,000 variable genes, principal components, neighbours, Leiden; "
         f"version {one['versions']['scanpy']}) takes {one['seconds']:.0f} s for the first of them "
         f"on {one['cores']} cores, the compilation of its parts included, and finds "
-        f"{one['clusters']} clusters of rows, NMI {one['nmi']:.2f} with those planted."
+        f"{one['clusters']} clusters of rows, NMI {one['nmi']:.2f} with those planted"
+        + (f" ({run_of(one['run'])})." if "run" in one else ".")
         for one in result["scanpy"]
     )
     heads = ["matrix", "from", "seconds", "busy", "GPU memory (GB)", "memory (GB)",
