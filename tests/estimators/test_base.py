@@ -406,6 +406,7 @@ BAD_MATRICES = {
     "object strings": (np.array([["a", 1], ["c", 2]], dtype=object), "could not convert string"),
     "frame of strings": (pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}), r"columns \['a'\] hold no"),
     "complex": (np.ones((4, 4)) * 1j, "Complex data not supported"),
+    "digits without end": ([[10**400, 1], [2, 3]], "a whole number of more than 308 digits"),
 }
 
 
@@ -466,6 +467,8 @@ def test_bad_new_points_are_named(estimator, blocks):
             method(np.ones(size))
         with pytest.raises(ValueError, match="contains text"):
             method(np.full((2, size), "a"))
+        with pytest.raises(ValueError, match="more than 308 digits"):
+            method([[-(10**400)] * size])
 
 
 @every_estimator

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from datetime import date, timedelta
 from numbers import Integral
@@ -101,7 +102,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         """Return ``X`` as float64, dense or CSR, or say what is wrong with it and what to do."""
         options = self._checks | {"ensure_min_samples": 2, "ensure_min_features": 2}
         try:
-            checked = validate_data(self, _numbers(X), **options)
+            checked = _floats(validate_data, self, _numbers(X), **options)
         except (TypeError, ValueError) as error:
             if not is_frame(X) or not (words := table_from_frame(X).words()):
                 raise
@@ -217,7 +218,7 @@ class InductiveCoclustering(BaseCoclustering):
             Labels as in ``column_labels_``.
         """
         check_is_fitted(self)
-        checked = self._check_finite(check_array(_numbers(X), **self._checks))
+        checked = self._check_finite(_floats(check_array, _numbers(X), **self._checks))
         expected = self._coclustering.column.placement.width
         if checked.shape[1] != expected:
             raise ValueError(
@@ -238,7 +239,7 @@ class InductiveCoclustering(BaseCoclustering):
 
     def _check_new_rows(self, X: Any) -> Matrix:
         """Return new rows as float64, with the columns of the fitted matrix."""
-        checked = validate_data(self, _numbers(X), reset=False, **self._checks)
+        checked = _floats(validate_data, self, _numbers(X), reset=False, **self._checks)
         return self._in_unit(self._check_finite(checked))
 
     def _check_source(self, X: Any) -> RowSource:
@@ -370,6 +371,17 @@ def _unit_of(X: Matrix) -> float:
     if largest == 0 or _SMALL < largest < _LARGE:
         return 1.0
     return 2.0 ** int(np.floor(np.log2(largest)))
+
+
+def _floats(check: Callable[..., Any], *given: Any, **options: Any) -> Any:
+    """Let scikit-learn make floats, and refuse whole numbers that are too large for one."""
+    try:
+        return check(*given, **options)
+    except OverflowError as error:
+        raise ValueError(
+            "X contains a whole number of more than 308 digits, which no float can hold: drop its "
+            "row or column; digits that name something belong into a data frame, as text"
+        ) from error
 
 
 def _numbers(X: Any) -> Any:
