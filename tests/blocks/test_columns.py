@@ -49,10 +49,10 @@ RNG = np.random.default_rng(0)
         (words(*[f"{i % 50:05d}" for i in range(80)]), "identifier"),
         (words(*[f"+1555{i:07d}" for i in range(30)]), "identifier"),
         (words(*[f"41111111111{i:05d}" for i in range(30)]), "identifier"),
-        # Series count their rows by dates or even steps; birthdays and doses do not.
+        # Series count their rows by dates in even steps; birthdays, whose steps differ, do not.
         (words(*[f"2020-01-{i:02d}" for i in range(1, 25)]), "identifier"),
         (np.arange("2020-01-01", "2020-02-01", dtype="datetime64[D]"), "identifier"),
-        (words(*[f"1980-01-{1 + i * 7 % 25:02d}" for i in range(24)]), "date"),
+        (words(*[f"1980-{1 + i * i % 12:02d}-{1 + i:02d}" for i in range(24)]), "date"),
         (np.arange(1900.0, 2020.0, 5), "identifier"),
         (np.arange(1900.0, 2020.0, 5)[RNG.permutation(24)], "number"),
         (RNG.permutation(86) + 1.0, "number"),  # ranks
@@ -67,6 +67,26 @@ def test_kinds_are_recognised(values, kind):
     found = kind_of(values)
     assert found.kind == kind
     assert found.reason
+
+
+MONTHS = np.arange("2020-01", "2022-01", dtype="datetime64[M]").astype("datetime64[us]")
+DAYS = np.arange("2020-01-01", "2020-07-01", dtype="datetime64[D]").astype("datetime64[us]")
+BIRTHDAYS = DAYS[RNG.choice(len(DAYS), 60, replace=False)]
+
+
+@pytest.mark.parametrize(
+    ("dates", "kind"),
+    [
+        (MONTHS, "identifier"),
+        (DAYS, "identifier"),
+        (DAYS[np.is_busday(DAYS.astype("datetime64[D]"))], "identifier"),
+        (DAYS[:40].repeat(2), "date"),
+        (BIRTHDAYS, "date"),
+    ],
+)
+def test_dates_that_count_the_rows_are_names_in_any_order(dates, kind):
+    orders = dates, dates[::-1], np.sort(dates), RNG.permutation(dates)
+    assert [kind_of(one).kind for one in orders] == [kind] * 4
 
 
 def test_codes_are_categories_where_the_other_columns_say_so():

@@ -28,6 +28,8 @@ _CODE_LEVELS, _CODE_RANGE = 10, 20
 _COUNT_MEAN, _COUNT_LOW, _COUNT_DISPERSION = 30.0, 1 / 3, 3.0
 # Words that are all different name the rows; this many are needed to tell.
 _MIN_NAMES = 11
+# Steps of a series differ by less than this (months), but for a few (Friday to Monday).
+_EVEN, _EVEN_SHARE = 0.1, 0.75
 # More levels than this, and than this share of the rows, are too many for a category; so many are.
 _MAX_LEVELS, _LEVEL_SHARE, _MOST_LEVELS = 20, 0.3, 200
 _TEXT_SPACES = 3
@@ -208,9 +210,17 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
 
 def _of_dates(name: str, days: np.ndarray, reason: str, format: str) -> ColumnKind:
     """Return the kind of a column of dates: those that count the rows of a series are names."""
-    if len(days) >= _MIN_NAMES and np.isfinite(days).all() and _are_in_order(days):
-        return ColumnKind(name, "identifier", "dates in order, each one once")
+    if len(days) >= _MIN_NAMES and np.isfinite(days).all() and _are_even(days):
+        return ColumnKind(name, "identifier", "dates in even steps, each one once")
     return ColumnKind(name, "date", reason, format=format)
+
+
+def _are_even(days: np.ndarray) -> bool:
+    """Tell whether dates, in whatever order, are those of a series: days, weekdays, months."""
+    steps = np.diff(np.sort(days))
+    usual = float(np.median(steps))
+    is_usual = np.abs(steps - usual) <= _EVEN * usual
+    return bool(steps.min() > 0 and is_usual.mean() >= _EVEN_SHARE)
 
 
 def _are_in_order(values: np.ndarray) -> bool:
