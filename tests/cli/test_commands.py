@@ -186,6 +186,14 @@ def test_long_steps_show_a_bar_with_the_time_left(console):
         wait_for(r"draws 15 of 20, \d+ s to go; 3 x 3 clusters", terminal)
 
 
+def test_the_time_beside_the_bar_is_that_since_the_step_began(console, monkeypatch):
+    terminal = console(True)
+    monkeypatch.setattr(news, "_PATIENCE", 1.0)
+    with news.ConsoleProgress(console=terminal).step("fitting"):
+        wait_for("0:00:01", terminal)
+    assert "0:00:00" not in terminal.file.getvalue()
+
+
 def test_without_a_terminal_a_line_now_and_then(console):
     log = console(False)
     with news.ConsoleProgress(console=log).step("fitting") as step:

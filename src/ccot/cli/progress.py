@@ -61,16 +61,17 @@ class ConsoleProgress:
 
 
 def _draw_bar(step: StepProgress, console: Console, over: threading.Event) -> None:
-    if over.wait(_PATIENCE):
-        return
     # The words at the end give way where the terminal is narrow.
     rest = Column(no_wrap=True, ratio=1)
     words = TextColumn("{task.fields[step]}", markup=False, table_column=rest)
     title = TextColumn("{task.description}", markup=False)
     columns = SpinnerColumn(), title, BarColumn(_WIDTH), TimeElapsedColumn(), words
     options = {"console": console, "transient": True, "redirect_stdout": False, "expand": True}
-    with Progress(*columns, **options) as bar:
-        task = bar.add_task(step.title, total=None, step=step)
+    bar = Progress(*columns, **options)
+    task = bar.add_task(step.title, total=None, step=step)  # whose time runs from here
+    if over.wait(_PATIENCE):
+        return
+    with bar:
         while not over.wait(_BETWEEN_LOOKS):
             if last := step.time_left.last:
                 bar.update(task, completed=last.done, total=last.total)
