@@ -3,12 +3,15 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ccot import CCOT, CCOTGW, TransportCoclustering, load_model
 from ccot.datasets import make_latent_blocks
+from ccot.estimators.base import _unit_of
 from ccot.metrics import coclustering_error
 
 BLOCKS = make_latent_blocks([[1, 5, 9], [6, 1, 3]], 40, 30, sigma=0.5, random_state=0)
@@ -28,6 +31,16 @@ def no_warnings():
         yield
 
 
+def check_described(model, X, *given):
+    """Check that row clusters are described by means of the values of ``X``."""
+    for cluster, portrait in enumerate(model._portraits(*given)[0]):
+        members = model.row_labels_ == cluster
+        for trait in portrait.traits:
+            means = X[members, trait.index].mean(), X[:, trait.index].mean()
+            np.testing.assert_allclose((trait.value, trait.overall), means)
+        assert portrait.traits
+
+
 @pytest.mark.parametrize("scale", [1e300, 1e-300, 1e153, 1e-160])
 @pytest.mark.parametrize(("model", "blocks"), FITS, ids=IDS)
 def test_scale_changes_nothing(model, blocks, scale, tmp_path):
@@ -42,6 +55,32 @@ def test_scale_changes_nothing(model, blocks, scale, tmp_path):
     again = load_model(scaled.save(tmp_path / "model.ccot"))
     np.testing.assert_array_equal(again.predict(blocks.data * scale), scaled.row_labels_)
     assert "divided by" in again.summary()
+    # Descriptions are of the values that were given, kept or passed, dense or sparse.
+    X = blocks.data * scale
+    for given_values in ((), (X,), (sp.coo_array(X),)):
+        check_described(again, X, *given_values)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-200])
+def test_tables_are_described_in_their_own_units(scale):
+    # Columns that differ in unit make a table, of an array and of a frame.
+    table = BLOCKS.data[:, :6] + 1000 * np.arange(6)
+    plain = TransportCoclustering(random_state=0).fit(table)
+    for X in (table * scale, pd.DataFrame(table * scale, columns=[f"x{j}" for j in range(6)])):
+        model = TransportCoclustering(random_state=0).fit(X)
+        check_described(model, table * scale)
+        np.testing.assert_allclose(model.block_means_, plain.block_means_, rtol=1e-6)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            predicted = model.predict(table * scale)
+        np.testing.assert_array_equal(predicted, model.row_labels_)
+
+
+def test_the_unit_is_finite_for_every_float():
+    largest = np.array([[np.finfo(float).max, 1.0]])
+    assert _unit_of(largest) == 2.0**1023
+    assert _unit_of(-5e-324 * np.ones((1, 1))) == 5e-324
+    assert _unit_of(np.array([[np.nan, -3.0]])) == 1.0
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -20,6 +20,8 @@ _SMALL, _LARGE = 0.2, 0.8
 # A matrix with more zeros holds counts: shares of zeros and ones alone do not make it a table.
 _MOSTLY_ZERO = 0.8
 _BATCH_ENTRIES = 2**22
+# Values of larger exponents are divided before they are squared.
+_MOST_BITS = 500
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Statistics:
     deviation: np.ndarray
     kinds: np.ndarray  # see Column
     features: Sequence[Column | str]
+    unit: np.ndarray  # of totals, means and deviations of every feature
 
     def traits(self, groups: Any, top: int = TOP) -> tuple[Trait, ...]:
         """Return what sets the union of some groups apart, the most telling first."""
@@ -71,10 +74,11 @@ class Statistics:
         levels = {i: self.feature(i).name for i in order.tolist() if self.kinds[i] == "level"}
         frequent = {name for i, name in levels.items() if effect[i] > 0}
         told = [i for i in order.tolist() if effect[i] > 0 or levels.get(i) not in frequent]
+        means = value, self.mean, self.deviation
         return tuple(
             Trait(
                 index, feature.name, str(self.kinds[index]), feature.level, float(effect[index]),
-                float(value[index]), float(self.mean[index]), float(self.deviation[index]),
+                *(float(one[index] * self.unit[index]) for one in means),
                 float(above[index] if effect[index] > 0 else 1 - above[index]),
             )
             for index in told[:top]
@@ -126,7 +130,9 @@ def column_statistics(
         spread = np.where(rows.deviation > 0, rows.deviation, 1.0)
         step = max(_BATCH_ENTRIES // max(matrix.shape[1], 1), 1)
         parts = (matrix[batch] for batch in gen_batches(len(matrix), step))
-        scaled = ((part - rows.mean) / spread if alike == "number" else part for part in parts)
+        scaled = (
+            (part / rows.unit - rows.mean) / spread if alike == "number" else part for part in parts
+        )
         sums = _joined([_sums(part.T, groups) for part in scaled])
     return Statistics(**_facts(sums), kinds=kinds, features=names)
 
@@ -211,6 +217,8 @@ def _memberships(labels: np.ndarray) -> sp.csr_array:
 def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
     """Return the sums over groups of points for some features, and what kind these may be of."""
     block = np.asarray(block, dtype=np.float64)
+    unit = _unit_of(np.fmax.reduce(np.abs(block), axis=0, initial=0.0))
+    block = block if (unit == 1).all() else block / unit
     sizes, gaps = groups.sum(axis=1), np.isnan(block)
     filled, number = block, np.full(block.shape[1], max(len(block), 1))
     observed = np.broadcast_to(sizes[:, None], (len(sizes), block.shape[1]))
@@ -221,10 +229,7 @@ def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
     centred = filled - mean
     if has_gaps:
         centred[gaps] = 0.0
-    # In a unit in which squares are finite, where they would not be.
-    largest = np.abs(centred).max(axis=0, initial=1e-300)
-    unit = np.where((largest > 1e-150) & (largest < 1e150), 1.0, largest)
-    deviation = unit * np.sqrt(((centred / unit) ** 2).sum(axis=0) / number)
+    deviation = np.sqrt((centred**2).sum(axis=0) / number)
     return {
         "sizes": sizes,
         "observed": observed,
@@ -234,19 +239,28 @@ def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
         # What is left of rounding is no spread.
         "deviation": np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0),
         "zeros": ((filled == 0) & ~gaps).sum(axis=0) / number,
-        "binary": ((filled == 0) | (filled == 1)).all(axis=0),
+        "binary": ((filled == 0) | (filled == 1)).all(axis=0) & (unit == 1),
         "negative": (filled < 0).any(axis=0),
+        "unit": unit,
     }
+
+
+def _unit_of(largest: Any) -> np.ndarray:
+    """Return the power of two to divide by where squares would be no floats; 1 elsewhere."""
+    exponent = np.frexp(largest)[1]
+    return np.where(np.abs(exponent) < _MOST_BITS, 1.0, np.ldexp(1.0, exponent - 1))
 
 
 def _sparse_sums(matrix: Any, labels: np.ndarray) -> dict[str, Any]:
     """Return the same of a sparse matrix; from a device a row for every group comes back."""
     (n_points, n_features), sizes = matrix.shape, np.bincount(labels).astype(np.float64)
     if is_device_csr(matrix):
-        values, features = matrix.values(), matrix.col_indices().long()
+        values, features, unit = matrix.values(), matrix.col_indices().long(), np.ones(())
         send, groups = values.new_tensor, by_row(matrix, features.new_tensor(labels))
     else:
         values, features = matrix.data.astype(np.float64, copy=False), matrix.indices
+        unit = _unit_of(np.abs(values).max(initial=0.0))
+        values = values if unit == 1 else values / unit
         send, groups = np.asarray, np.repeat(labels.astype(np.int64), np.diff(matrix.indptr))
     xp, cells = namespace(values), groups * n_features + features
 
@@ -269,9 +283,10 @@ def _sparse_sums(matrix: Any, labels: np.ndarray) -> dict[str, Any]:
         "above": above,
         "mean": mean,
         "deviation": np.sqrt(np.maximum(variance, 0)),
-        "binary": count(values != 1)[0] == 0,
+        "binary": (count(values != 1)[0] == 0) & (unit == 1),
         "negative": count(values < 0)[0] > 0,
         "zeros": 1 - count()[0] / max(n_points, 1),
+        "unit": np.broadcast_to(unit, n_features),
     }
 
 

@@ -235,7 +235,7 @@ class InductiveCoclustering(BaseCoclustering):
         return self._in_unit(checked)
 
     def _in_unit(self, X: Matrix) -> Matrix:
-        return X / self._unit if hasattr(self, "_unit") else X
+        return X if self._unit == 1.0 else X / self._unit
 
     def _check_new_rows(self, X: Any) -> Matrix:
         """Return new rows as float64, with the columns of the fitted matrix."""
@@ -290,7 +290,7 @@ class InductiveCoclustering(BaseCoclustering):
         self.row_confidence_, self.column_confidence_ = row.confidence, column.confidence
         self.n_iter_ = found.n_iter
         if found.block_means is not None:
-            self.block_means_ = found.block_means * getattr(self, "_unit", 1.0)
+            self.block_means_ = found.block_means * self._unit
         return self
 
     @property
@@ -370,7 +370,7 @@ def _unit_of(X: Matrix) -> float:
     largest = float(max(high, -low))
     if largest == 0 or _SMALL < largest < _LARGE:
         return 1.0
-    return 2.0 ** int(np.floor(np.log2(largest)))
+    return float(np.ldexp(1.0, np.frexp(largest)[1] - 1))
 
 
 def _floats(check: Callable[..., Any], *given: Any, **options: Any) -> Any:

@@ -37,7 +37,7 @@ class DescribedClusters:
     column_labels_: np.ndarray
     column_confidence_: np.ndarray
     _coclustering: Coclustering
-    _unit: float  # what values were divided by, if anything
+    _unit = 1.0  # what values were divided by
     _kept_portraits: tuple[tuple[Portrait, ...], tuple[Portrait, ...]]
     _to_describe: Any  # what was fitted and the sum of its values, until descriptions are asked for
     _waits_for_names = False  # where names come after the fit nothing is described before
@@ -51,8 +51,10 @@ class DescribedClusters:
             f"{count(row.n_clusters, 'cluster')}, {count(len(column.labels), 'column')} in "
             f"{count(column.n_clusters, 'cluster')}"
         ]
-        if hasattr(self, "_unit"):
-            lines.append(f"  values divided by {self._unit:.3g} first: their squares overflow")
+        if self._unit != 1.0:
+            beyond = "large" if self._unit > 1 else "small"
+            why = f"their squares would be too {beyond}"
+            lines.append(f"  values divided by {self._unit:.3g} for the fit: {why}")
         lines += self._describe("row", row, self.n_row_clusters)
         lines += self._describe("column", column, self.n_column_clusters)
         return "\n".join(lines)
@@ -208,7 +210,11 @@ class DescribedClusters:
         """Return what sets the clusters apart by what was fitted."""
         if isinstance(matrix, RowSource):
             matrix = matrix.rows(np.arange(matrix.shape[0]))
-        return self._describe_matrix(matrix)
+        return self._describe_matrix(self._as_given(matrix))
+
+    def _as_given(self, values: Any) -> Any:
+        """Return fitted values as they were given."""
+        return values if self._unit == 1.0 else values * self._unit
 
     def _forget_portraits(self) -> None:
         for name in ("_to_describe", "_kept_portraits"):

@@ -213,7 +213,11 @@ class TableInput(InductiveCoclustering):
         why = self._why_table(checked, numbers or table)
         if why and numbers is not None and table is not None:
             self._name(list(table.columns), None)
-        return self._check_table(table or named_columns(checked), why) if why else checked
+        if not why:
+            return checked
+        given = table or named_columns(self._as_given(checked))
+        self.__dict__.pop("_unit", None)  # tables divide each column by its own
+        return self._check_table(given, why)
 
     def _check_device(self, X: Any) -> Any:
         """Return a matrix on a device, or in memory what cannot be fitted there."""

@@ -380,7 +380,8 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         if name == "row":
             prepared = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
             if limits := getattr(self.preparation_, "limits", None):
-                outliers = "outliers below {:.3g} or above {:.3g}".format(*limits)
+                low, high = (limit * self._unit for limit in limits)
+                outliers = f"outliers below {low:.3g} or above {high:.3g}"
                 prepared.append(f"  {outliers} count as if they were there")
             lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *prepared]
         if name == "column" and isinstance(self.preparation_, TablePreparation):
