@@ -20,6 +20,7 @@ from ccot.blocks.tables import TablePreparation
 from ccot.io import read_table
 from ccot.io.matrix import Table
 from ccot.metrics import error_rate
+from ccot.report import write_report
 from ccot.sources import FunctionSource
 from tests.blocks.tables import draw_table
 
@@ -79,6 +80,29 @@ def test_a_frame_of_words_and_gaps_is_fitted(model):
     assert model.block_means_.shape == (3, model.n_column_clusters_)
     assert "row levels kept; left out: name (identifier), unit (constant)" in model.summary()
     assert list(model.to_frame("columns")["name"]) == list(FRAME.columns)
+
+
+def test_means_of_dates_are_dates(tmp_path):
+    noise = np.random.default_rng(1).integers(0, 40, len(TRUTH))
+    when = {
+        "joined": pd.Timestamp("2019-03-01") + pd.to_timedelta(300 * TRUTH + noise, unit="D"),
+        "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(600 * TRUTH + noise, unit="m"),
+        "opens": [f"{8 + 4 * k}:{minutes:02d}" for k, minutes in zip(TRUTH, noise, strict=True)],
+    }
+    frame = FRAME[["height", "colour"]].assign(**when)
+    model = fit(frame, 3, None)
+    lines = model.describe_clusters().query("side == 'row'").set_index(["column", "cluster"])
+    first = model.row_labels_[TRUTH == 0][0]
+    members = frame[model.row_labels_ == first]
+    told = {name: lines.loc[(name, first)] for name in when}
+    assert told["joined"]["mean"] == members["joined"].mean().date()
+    assert told["joined"]["overall"] == frame["joined"].mean().date()
+    assert told["seen"]["mean"] == members["seen"].mean().round("min")
+    assert told["opens"]["mean"].strftime("%H") == "08"
+    assert told["joined"]["direction"] == "low"
+    assert f"early joined {members['joined'].mean().date()} (-1." in model.summary()
+    page = write_report(tmp_path / "page.html", model, matrix=frame).read_text(encoding="utf-8")
+    assert f"mean {members['joined'].mean().date()}, of all {frame['joined'].mean().date()}" in page
 
 
 def test_frames_of_polars_and_tables_are_the_same(model):

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from ccot.describe.words import Portrait, Trait
+from ccot.describe.words import DATES, Portrait, Trait
 from ccot.runtime.backends import is_device_csr, namespace, to_numpy
 from ccot.runtime.device_csr import by_row, take_rows, transposed
 
@@ -28,9 +28,9 @@ _MOST_BITS = 500
 class Column:
     """One column as people know it.
 
-    ``kind`` is the unit of a difference: standard deviations ("number", or "rank" where a mean
-    says little: dates, ordered words), ratios ("amount"), percentage points of ones ("binary") or
-    of a category ("level"); None: read off the values.
+    ``kind`` is the unit of a difference: standard deviations ("number", "date" and "time" in days,
+    or "rank" of ordered words, whose mean says little), ratios ("amount"), percentage points of
+    ones ("binary") or of a category ("level"); None: read off the values.
     """
 
     name: str
@@ -119,7 +119,7 @@ def column_statistics(
 ) -> Statistics:
     """Return sums over groups of columns, which are standardised unless all are of one kind."""
     # Numbers have units of their own.
-    kinds = {*rows.kinds.tolist()} - {"rank"} or {"number"}
+    kinds = {*rows.kinds.tolist()} - {"rank", *DATES} or {"number"}
     alike = kinds.pop() if len(kinds) == 1 else "number"
     kinds = np.full(matrix.shape[0], alike)
     if not isinstance(matrix, np.ndarray):

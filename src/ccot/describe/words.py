@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from ccot.persistence.registry import stored
 
 # Kinds of columns whose means are compared in standard deviations.
-BY_SPREAD = ("number", "rank")
+DATES = ("date", "time")
+BY_SPREAD = ("number", "rank", *DATES)
 
 
 @stored()
@@ -40,10 +44,26 @@ class Trait:
         return f"{100 * self.value:.0f} % ({100 * (self.value - self.overall):+.0f} points)"
 
     @property
+    def means(self) -> tuple[Any, Any]:
+        """Mean of the cluster, and of everything: numbers, or dates where the column holds them."""
+        if self.kind not in DATES:
+            return self.value, self.overall
+        return self._moment(self.value), self._moment(self.overall)
+
+    def _moment(self, days: float) -> Any:
+        """Return days since 1970 as a date, with the hour where all are within a few days."""
+        minutes = np.datetime64(round(1440 * days), "m")
+        if self.kind == "time":
+            return minutes.item().time()
+        return (minutes.astype("datetime64[D]") if self.deviation > 2 else minutes).item()
+
+    @property
     def in_both_units(self) -> str:
         """Mean of the cluster in the unit of the column, and its signed difference from all."""
         if self.kind == "number":
             return f"{self.value:.4g} ({self.amount})"
+        if self.kind in DATES:
+            return f"{self.means[0]} ({self.amount})"
         return "" if self.amount == "none" else self.amount
 
     @property
@@ -51,7 +71,8 @@ class Trait:
         """Two words that are true of the cluster."""
         high = self.effect > 0
         if self.kind in BY_SPREAD:
-            return f"{'high' if high else 'low'} {self.title}"
+            low_high = ("early", "late") if self.kind in DATES else ("low", "high")
+            return f"{low_high[high]} {self.title}"
         if self.kind == "amount":
             return self.title if high else f"{'little' if self.value else 'no'} {self.title}"
         if high:

@@ -131,8 +131,9 @@ class DescribedClusters:
         pandas.DataFrame, or list of dict where pandas is not installed
             One line a cluster and column, the most telling first: ``side``, ``cluster``, ``name``
             (suggested), ``size``, ``column``, ``direction`` ("high", "low", or "average" for a
-            cluster that is like everything else), ``amount``, ``mean``, ``overall``, ``share`` of
-            the members for which it holds. Clusters of columns are told by rows.
+            cluster that is like everything else), ``amount``, ``mean``, ``overall`` (dates where
+            the column holds dates), ``share`` of the members for which it holds. Clusters of
+            columns are told by rows.
         """
         lines = [
             line
@@ -284,7 +285,7 @@ def _lines(side: str, cluster: int, portrait: Portrait) -> list[dict[str, Any]]:
     """Return one line for every column that sets a cluster apart, or one that there is none."""
     head = {"side": side, "cluster": cluster, "name": portrait.name, "size": portrait.size}
     lines = [
-        (t.title, "high" if t.effect > 0 else "low", t.amount, t.value, t.overall, t.share)
+        (t.title, "high" if t.effect > 0 else "low", t.amount, *t.means, t.share)
         for t in portrait.traits
     ]
     none = "", "average", "", np.nan, np.nan, np.nan

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.blocks.columns import NUMBER_KINDS, number_text, read_column, read_levels, recognise
+from ccot.blocks.columns import (
+    NUMBER_KINDS,
+    ColumnKind,
+    number_text,
+    read_column,
+    read_levels,
+    recognise,
+)
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.streaming import pool_size
 from ccot.blocks.table_problem import TablePlacement
@@ -32,8 +39,6 @@ from ccot.sources import TableParts, as_source, is_source
 
 # With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
 _MOST_COLUMNS = 100
-# Kinds of columns whose means say little.
-_NO_MEAN = ("date", "ordered")
 _FRAMES_TO_BE = {"collect": "collect", "map_partitions": "compute", "column_names": "to_pandas"}
 # Two levels of which the second says that a row has what the column is called by.
 _HAS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
@@ -169,12 +174,19 @@ def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarr
             columns += [Column(kind.name, "binary")] if has else levels
         elif prepared.family != "none":
             cells = read_column(values, kind)[:, None]
-            columns.append(Column(kind.name, "rank" if kind.kind in _NO_MEAN else "number"))
+            columns.append(Column(kind.name, _unit_of(kind)))
         else:
             continue
         parts.append(cells)
         origin += [position] * cells.shape[1]
     return np.hstack(parts), columns, np.array(origin)
+
+
+def _unit_of(kind: ColumnKind) -> str:
+    """Return the kind of :class:`ccot.describe.Column` that a column of numbers is."""
+    if kind.kind == "date" and kind.format != "plain":  # else numbers that are said to be dates
+        return "time" if kind.format == "time" else "date"
+    return "rank" if kind.kind in ("date", "ordered") else "number"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -182,11 +182,15 @@ def _plain(portrait: Portrait, places: np.ndarray | None = None) -> dict[str, An
             trait.amount,
             round(trait.share, 3),
             1 if trait.effect > 0 else -1,
-            f"mean {trait.value:.4g}, of all {trait.overall:.4g}",
+            "mean {}, of all {}".format(*map(_as_text, trait.means)),
         ]
         for trait in portrait.traits
     ]
     return {"name": portrait.name, "members": portrait.members, "traits": traits}
+
+
+def _as_text(mean: Any) -> str:
+    return f"{mean:.4g}" if isinstance(mean, float) else str(mean)
 
 
 def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:

@@ -157,7 +157,7 @@ function showLegend({ limits, scale, averaged }) {
     ? `${legendTitle()} Done to them: ${model().prepared.how}.` : legendTitle();
   const notes = [describeAverages(averaged)];
   if (report.levels) notes.push(state.mode === "prepared"
-    ? "Words have no prepared number." : "Words are shown by the number of their level.");
+    ? "Words have no prepared number." : "Words are shown by the number of their level, dates by days since 1970.");
   if (matrix.missing && state.mode !== "rated") notes.push("Means are over what was rated.");
   if (!matrix.exact) notes.push("Values are kept to four digits.");
   if (matrix.shape[0] < shape[0] || matrix.shape[1] < shape[1]) {
