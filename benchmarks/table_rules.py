@@ -275,7 +275,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--stored", action="store_true", help="judge the stored fits again")
     arguments = parser.parse_args()
-    # Rules that do badly warn that clusters do not come back; scores show it.
+    # Rules that do badly warn that clusters are not found again; scores show it.
     warnings.filterwarnings("ignore")
     trials = stored_trials() if arguments.stored else []
     for data in [] if arguments.stored else tables():

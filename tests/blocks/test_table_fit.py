@@ -71,7 +71,7 @@ def test_halves_are_fitted_where_they_are_asked_for(planted):
 
 
 def test_rows_without_a_cluster_of_their_own_are_in_doubt():
-    """Clusters that are cut out of one cloud do not come back, however sure their posterior is."""
+    """Clusters cut out of one cloud are not found again, however sure their posterior is."""
     cloud = np.random.default_rng(0).normal(size=(300, 4))
     table = Table({f"x{i}": column for i, column in enumerate(cloud.T)})
     found = fit(table, n_row_clusters=6, criterion="reproducibility")

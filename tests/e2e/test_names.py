@@ -365,17 +365,17 @@ def test_axe_finds_nothing_and_all_fits(kinds_of_pages, visit, options):
 # Reproducibility --------------------------------------------------------------------------------
 
 
-def test_the_page_shows_which_clusters_come_back(visit, artefacts, tmp_path):
+def test_the_page_shows_which_clusters_are_found_again(visit, artefacts, tmp_path):
     shipped = load_zoo()
     model = TransportCoclustering(criterion="reproducibility", n_init=2, random_state=0)
     page = visit(write_report(tmp_path / "zoo.html", model.fit(shipped.data), matrix=shipped.data))
     again = model.reproducibility_.row
-    figure = page.locator("#charts figure", has_text="Rows: what comes back")
+    figure = page.locator("#charts figure", has_text="Rows: found again with half")
     assert figure.count() == 1
     assert figure.locator("circle").count() == len(again.numbers)
     cards = page.locator("#cards .card").all_inner_texts()
     for share, card in zip(again.clusters, cards, strict=True):
-        expected = "does not come back" if share < 0.5 else f"{100 * share:.0f} % of it comes back"
+        expected = "not found again" if share < 0.5 else f"{100 * share:.0f} % of it is found again"
         assert expected in card
     assert "undefined" not in page.inner_text("body")
     figure.screenshot(path=artefacts / "halves.png")

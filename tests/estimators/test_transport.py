@@ -540,8 +540,7 @@ def test_reproducibility_tells_of_numbers_clusters_and_points(topics, reproducib
     assert told.points.shape == (240,)
     assert told.clusters.min() > 0.8
     assert reproducible.candidates_[0].criterion == "reproducibility"
-    assert "4 clusters" in reproducible.summary()
-    assert "come back" in reproducible.summary()
+    assert "all clusters are found again with half of the data" in reproducible.summary()
     assert (reproducible.row_confidence_ <= told.points).all()
 
 
@@ -563,24 +562,27 @@ def test_reproducibility_is_in_the_model_file(reproducible, tmp_path):
 
 def test_a_number_asked_of_noise_gets_a_plain_warning():
     noise = np.random.default_rng(0).poisson(3.0, size=(90, 60))
-    with pytest.warns(UserWarning, match="3 row clusters do not come back"):
+    with pytest.warns(UserWarning, match="3 row clusters are not found again"):
         model = TransportCoclustering(n_row_clusters=3, random_state=0).fit(noise)
     assert model.n_row_clusters_ == 3
-    assert "warning: the 3 row clusters do not come back" in model.summary()
+    assert "warning: the 3 row clusters are not found again" in model.summary()
     free = TransportCoclustering(random_state=0).fit(noise)
     assert (free.n_row_clusters_, free.n_column_clusters_) == (1, 1)
     assert free.reproducibility_.row is None
 
 
-def test_what_does_not_come_back_is_named(reproducible):
+def test_what_is_not_found_again_is_named(reproducible):
     told = reproducible.reproducibility_.row
     poor = replace(told, clusters=np.array([0.9, 0.3, 0.8, 0.2]))
     side = reproducible._fitted.row
     sizes = side.sizes()
-    said = f"clusters R1 ({sizes[1]} rows), R3 ({sizes[3]} rows) do not come back"
+    said = f"all clusters but R1 ({sizes[1]} rows), R3 ({sizes[3]} rows)"
     assert said in _in_words("row", poor, side, found=True)
     none = replace(told, clusters=np.full(4, 0.4))
-    assert _in_words("row", none, side, found=True) == "4 clusters; none of them comes back"
+    assert (
+        _in_words("row", none, side, found=True)
+        == "no cluster is found again with half of the data"
+    )
 
 
 def test_a_single_row_is_counted_as_one():
@@ -592,16 +594,16 @@ def test_a_single_row_is_counted_as_one():
     alone = int(np.argmin(side.sizes()))
     assert side.sizes()[alone] == 1
     poor = replace(told, clusters=np.where(np.arange(3) == alone, 0.1, 0.9))
-    assert f"cluster R{alone} (1 row) does not come back" in _in_words("row", poor, side, False)
+    assert f"all clusters but R{alone} (1 row)" in _in_words("row", poor, side, False)
 
 
 def test_the_finest_number_is_told_from_one_that_others_were_compared_with(reproducible):
     told, side = reproducible.reproducibility_.row, reproducible._fitted.row
     few = replace(told, numbers=told.numbers[:3], mean=told.mean[:3], spread=told.spread[:3])
     assert few.numbers[-1] == told.n_clusters < told.numbers[-1]
-    assert "more were not looked at" in _in_words("row", few, side, found=True)
-    assert "more were not looked at" not in _in_words("row", few, side, found=False)
-    assert "more were not looked at" not in _in_words("row", told, side, found=True)
+    assert "were not tried" in _in_words("row", few, side, found=True)
+    assert "were not tried" not in _in_words("row", few, side, found=False)
+    assert "were not tried" not in _in_words("row", told, side, found=True)
 
 
 def test_halves_that_do_not_agree_are_doubted_where_noise_was_not_drawn():
@@ -611,7 +613,7 @@ def test_halves_that_do_not_agree_are_doubted_where_noise_was_not_drawn():
     told = model.reproducibility_.row
     assert np.isnan(told.expected)
     assert told.agreement < 0.1
-    assert f"warning: the {told.n_clusters} row clusters do not come back" in model.summary()
+    assert f"warning: the {told.n_clusters} row clusters are not found again" in model.summary()
 
 
 @pytest.mark.parametrize("n_kinds", [3, 5, 8])

@@ -87,7 +87,7 @@ def test_container_asks_for_health_where_the_service_answers(monkeypatch):
     assert asked == [f"http://127.0.0.1:{instruction('EXPOSE')}/health"]
 
 
-@pytest.mark.filterwarnings("ignore:Using `httpx`", "ignore:.*do not come back")
+@pytest.mark.filterwarnings("ignore:Using `httpx`", "ignore:.*are not found again")
 def test_service_writes_nothing(tmp_path):
     """So that the file system of the container may be read-only."""
     rng = np.random.default_rng(0)

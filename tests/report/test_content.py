@@ -66,7 +66,7 @@ def test_every_branch_of_a_tree_says_how_well_it_comes_back():
     for axis, side in enumerate(("row", "column")):
         told, tree = (sides[side][key] for key in ("halves", "hierarchy"))
         assert len(told["nodes"]) == 2 * model.hierarchy_.shape[axis] - 1
-        # Fitted clusters come back; the finest ones are cut in another place by every half.
+        # Fitted clusters are found again; the finest ones are cut in another place by every half.
         assert max(told["nodes"]) > 0.8 > max(told["nodes"][: tree["n_finest"]])
 
 

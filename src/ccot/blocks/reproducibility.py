@@ -1,4 +1,4 @@
-"""Which clusters come back: halves of the evidence, fitted separately and compared.
+"""Which clusters are found again: halves of the evidence, fitted separately and compared.
 
 Rows are clustered by random halves of the columns and vice versa; both may find a cluster.
 """
@@ -110,7 +110,7 @@ class Halves:
 @stored()
 @dataclass(frozen=True)
 class Reproducibility:
-    """How well the clusters of one side come back when the evidence is new."""
+    """How well the clusters of one side are found again when the evidence is new."""
 
     numbers: np.ndarray  # of clusters that were looked at
     mean: np.ndarray  # agreement of the halves for each number, adjusted for chance
@@ -128,7 +128,7 @@ class Reproducibility:
 
     @property
     def plausible(self) -> tuple[int, int]:
-        """The numbers around the fitted one that come back as well, up to the spread."""
+        """The numbers around the fitted one that are found again as well, up to the spread."""
         nearest = self._nearest
         worse = np.flatnonzero(self.mean < self.mean[nearest] - self.spread[nearest])
         low = worse[worse < nearest].max(initial=-1) + 1
@@ -137,12 +137,12 @@ class Reproducibility:
 
     @property
     def dissolved(self) -> np.ndarray:
-        """Clusters that do not come back: less than half of them is found again."""
+        """Clusters of which less than half is found again."""
         return np.flatnonzero(self.clusters < DISSOLVED)
 
     @property
     def comes_back(self) -> bool:
-        """Whether anything does, beyond what noise gives: nothing on average, if not looked at."""
+        """Whether clusters are found again, beyond what noise gives: 0 on average, if not drawn."""
         return self.agreement > CLEAR + np.nan_to_num(self.expected)
 
     @property

@@ -1,4 +1,4 @@
-"""Which numbers of clusters: what ICL says where it can be trusted, else those that come back."""
+"""Which numbers of clusters: what ICL says where it can be trusted, else those found again."""
 
 from dataclasses import dataclass, replace
 

@@ -76,7 +76,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     criterion : {"auto", "reproducibility", "jump", "icl"}, default="auto"
         How the numbers are found. ``"auto"``: by the integrated completed likelihood (ICL) where it
         stops early, otherwise by ``"reproducibility"``: rows are clustered by random halves of the
-        columns and vice versa, and the numbers are those that come back, at a jump of the merge
+        columns and vice versa, and the numbers are those found again, at a jump of the merge
         costs (given numbers are looked into as well). ``"jump"``: as ``"auto"``, but by the jump
         alone, which is faster. ``"icl"``: by ICL alone.
     balanced, heteroscedastic : bool, default=False
@@ -111,9 +111,9 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         which the row (column) stays with its cluster.
     reproducibility_ : BothSides
         ``row`` and ``column``: how well halves of the data agree on every number of clusters, mean
-        and spread; how well each cluster comes back; how often each row (column) stays with its
-        own. None where the number was given or settled by ICL (see ``criterion``). Rows of a mixed
-        table are clustered by halves of the rows.
+        and spread; how much of each cluster is found again; how often each row (column) stays with
+        its own. None where the number was given or settled by ICL (see ``criterion``). Rows of a
+        mixed table are clustered by halves of the rows.
     candidates_ : tuple of Candidate
         Numbers of clusters with scores: the chosen ones, then the runners-up.
     row_merge_costs_, column_merge_costs_, hierarchy_ : ndarray of float, Hierarchy
@@ -370,7 +370,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             halves = getattr(found.reproducibility, name)
             # Numbers that were found, where noise was not drawn, are doubted in the summary.
             if halves is not None and not (halves.comes_back or np.isnan(halves.expected)):
-                warnings.warn(_nothing_comes_back(name, halves), stacklevel=3)
+                warnings.warn(_not_found_again(name, halves), stacklevel=3)
         if isinstance(found, TableCoclustering) and (alone := _better_alone(found)):
             warnings.warn(alone, stacklevel=3)
         return super()._adopt(found)
@@ -403,19 +403,18 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
 
 
 def _in_words(name: str, halves: Reproducibility, side: Side, found: bool) -> str:
-    """Say how well the clusters of one side come back, whose number was found or given."""
+    """Say which clusters of one side are found again, and whether their number was found."""
     if not halves.comes_back:
-        return f"warning: {_nothing_comes_back(name, halves)}"
+        return f"warning: {_not_found_again(name, halves)}"
     (low, high), sizes = halves.plausible, side.sizes()
     lost = [f"{name[0].upper()}{k} ({count(int(sizes[k]), name)})" for k in halves.dissolved]
     if len(lost) == halves.n_clusters:
-        return f"{halves.n_clusters} clusters; none of them comes back"
-    others = f"; {low} to {high} come back as well" if low < high else ""
-    if found and halves.n_clusters == halves.numbers[-1]:
-        others += "; more were not looked at"
-    verb = "cluster {} does not" if len(lost) == 1 else "clusters {} do not"
-    which = verb.format(", ".join(lost)) if lost else "all"
-    return f"{halves.n_clusters} clusters{others}; {which} come back"
+        return "no cluster is found again with half of the data"
+    others = f"; {low} to {high} clusters are found again equally well" if low < high else ""
+    if found and halves.n_clusters == (most := halves.numbers[-1]):
+        others += f"; more than {most} clusters were not tried"
+    which = f"all clusters but {', '.join(lost)}" if lost else "all clusters"
+    return f"{which} are found again with half of the data{others}"
 
 
 def _better_alone(found: TableCoclustering) -> str | None:
@@ -427,9 +426,9 @@ def _better_alone(found: TableCoclustering) -> str | None:
     return f"a single row cluster describes the table better than the {number} that were asked for"
 
 
-def _nothing_comes_back(name: str, halves: Reproducibility) -> str:
-    other = "columns" if name == "row" else "rows"
+def _not_found_again(name: str, halves: Reproducibility) -> str:
+    found = count(halves.n_clusters, f"{name} cluster")
     return (
-        f"the {halves.n_clusters} {name} clusters do not come back: halves of the {other} agree on "
-        f"them at {max(halves.agreement, 0.0):.2f} of 1, not clearly better than those of noise"
+        f"the {found} are not found again with half of the data: those of two halves agree at "
+        f"{max(halves.agreement, 0.0):.2f} of 1, hardly more than in noise"
     )

@@ -234,10 +234,10 @@ def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
 
 
 def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
-    """Show how well every number of clusters comes back.
+    """Show how well every number of clusters is found again with half of the data.
 
     The line is the agreement of two halves of the data, adjusted for chance, the bars its spread
-    over the splits, the dashed line the fitted number; numbers that come back as well are shaded.
+    over the splits, the dashed line the fitted number; numbers that do as well are shaded.
 
     Parameters
     ----------

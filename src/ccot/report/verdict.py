@@ -13,7 +13,7 @@ _DOUBTFUL = 0.5
 _NEAR_ICL, _NEAR_JUMP, _NEAR_REPRODUCIBLE = 3.0, 0.9, 0.05
 _RULES = {
     "jump": "where the cost of merging clusters jumps",
-    "reproducibility": "where halves of the data find the same clusters again",
+    "reproducibility": "where the same clusters are found again with half of the data",
     "icl": "where the integrated completed likelihood (ICL) is highest",
 }
 

@@ -140,8 +140,8 @@ function saveCluster(side, cluster) {
 
 function confidenceLine({ labels, confidence, back }, cluster) {
   const again = !back ? ""
-    : back[cluster] < 0.5 ? "does not come back in halves of the data"
-      : `${percent(back[cluster])} of it comes back in halves of the data`;
+    : back[cluster] < 0.5 ? "not found again with half of the data"
+      : `${percent(back[cluster])} of it is found again with half of the data`;
   if (!confidence) return again ? element("p", { className: "hint" }, again) : null;
   const own = confidence.filter((_, point) => labels[point] === cluster);
   if (!own.length) return null;

@@ -69,7 +69,7 @@ function halvesChart(side, { halves, n_clusters: chosen }) {
   const { numbers, mean, spread, plausible } = halves;
   const [low, high] = [0, 1].map((sign) => mean.map((value, i) => value + (sign ? 1 : -1) * spread[i]));
   const chart = new Chart({
-    title: `${side === "row" ? "Rows" : "Columns"}: what comes back`,
+    title: `${side === "row" ? "Rows" : "Columns"}: found again with half of the data`,
     xLabel: `${side} clusters`, yLabel: "agreement of halves",
     x: [numbers[0] - 0.7, numbers[numbers.length - 1] + 0.7],
     y: [Math.min(0, ...low), Math.max(1, ...high)],
@@ -84,7 +84,7 @@ function halvesChart(side, { halves, n_clusters: chosen }) {
     chart,
     caption: `How far clusters found by two halves of the data agree (1: the same, 0: as by chance), mean and `
       + `standard deviation over random halves; filled: chosen. `
-      + (plausible[0] < plausible[1] ? `Shaded: ${plausible[0]} to ${plausible[1]} clusters come back as well.` : ""),
+      + (plausible[0] < plausible[1] ? `Shaded: ${plausible[0]} to ${plausible[1]} clusters are found again equally well.` : ""),
   };
 }
 

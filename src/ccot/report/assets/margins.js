@@ -229,8 +229,8 @@ function leafPlaces({ leaves, hierarchy, order }) {
 }
 
 // Heights are by the number of clusters that a merge leaves, in logarithms, so that the cut is at
-// the same height for equally many clusters and the few large ones have room. Branches that come
-// back in halves of the data are drawn thicker.
+// the same height for equally many clusters and the few large ones have room. Branches found
+// again with half of the data are drawn thicker.
 function drawTree(picture, context, side) {
   const thickness = picture.gutter.trees[side];
   const { partition, low, high, toPixel, across } = edgeOf(picture, side);

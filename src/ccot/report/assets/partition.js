@@ -147,7 +147,7 @@ function makePartition(side, number) {
   };
 }
 
-// How much of every cluster comes back in halves of the data: of fitted ones, or of nodes of the tree.
+// How much of every cluster is found again with half of the data: of fitted ones, or of nodes of the tree.
 function backOf({ halves, hierarchy }, fitted, number) {
   if (fitted || !halves) return halves?.clusters ?? null;
   return halves.nodes.length ? cutNodes(hierarchy, number).map((node) => halves.nodes[node]) : null;
