@@ -126,6 +126,19 @@ def test_other_matrices_on_a_device_are_fitted_as_those_in_memory(change, params
         assert model.describe_clusters().equals(expected.describe_clusters())
 
 
+@pytest.mark.parametrize(
+    ("change", "params"),
+    [(lambda X: -X, {}), (lambda X: X, {"family": "gaussian"}), (lambda X: X, {"center": "none"})],
+)
+def test_matrices_that_are_no_counts_are_not_sent_to_be_checked(
+    change, params, few_are_many, monkeypatch
+):
+    monkeypatch.setattr(fit.prepare, "are_device_counts", None)  # it takes what was sent
+    X = sp.csr_array(change(sparse_counts()))
+    model = TransportCoclustering(2, 2, random_state=0, n_init=2, device="cpu", **params).fit(X)
+    assert model.describe_clusters() is not None
+
+
 def test_what_is_wrong_on_a_device_is_said(few_are_many):
     X = sparse_counts()
     X.data[5] = np.inf

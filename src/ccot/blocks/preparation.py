@@ -30,6 +30,8 @@ _FAR_OUT, _RARE = 5.0, 0.02
 _EFFECT_ROUNDS, _CELLS_AT_ONCE = 20, 2**20
 # Units differ where the ranges of columns overlap less than this; with many columns, than that.
 _OVERLAP, _OVERLAP_MANY, _MANY_COLUMNS = 0.3, 0.2, 100
+# Values that tell, before a matrix is sent to a device, whether it may hold counts.
+_FIRST_LOOK = 2**12
 # Columns and rows looked at for units, and the quantiles that are a range.
 _UNIT_COLUMNS, _UNIT_ROWS, _RANGE = 200, 20_000, (0.05, 0.95)
 # Share of the column-centred variance from which the level of rows is kept.
@@ -220,11 +222,16 @@ def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Pr
     return replace(preparation, sentence=done)
 
 
-def are_device_counts(X: Any, family: str, scale: str, center: str) -> bool:
-    """Tell whether a matrix on a device can stay there: few values, none of them negative."""
-    values = X.values()
+def may_be_counts(values: Any, family: str, scale: str, center: str) -> bool:
+    """Tell, by the settings and some values, whether a sparse matrix may be fitted as counts."""
     if family not in ("auto", "poisson") or scale not in ("auto", "none") or center != "auto":
         return False
+    return not bool((values[:: len(values) // _FIRST_LOOK + 1] < 0).any())
+
+
+def are_device_counts(X: Any) -> bool:
+    """Tell whether a matrix on a device can stay there: few values, none of them negative."""
+    values = X.values()
     few = int(values.count_nonzero()) < _SPARSE_DENSITY * X.shape[0] * X.shape[1]
     return few and float(values.min()) >= 0 and float(values.max()) > 0
 
