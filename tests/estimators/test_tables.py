@@ -393,7 +393,7 @@ def test_infinity_is_no_gap():
 def test_a_number_that_noise_is_asked_for_is_warned_about():
     rng = np.random.default_rng(0)
     noise = pd.DataFrame({"a": rng.normal(size=200), "b": rng.choice(list("xyz"), 200)})
-    with pytest.warns(UserWarning, match="a single row cluster describes the table better than"):
+    with pytest.warns(UserWarning, match="one row cluster describes the table better than"):
         model = fit(noise, 3)
     assert model.n_row_clusters_ == 3
     assert fit(noise).n_row_clusters_ == 1

@@ -164,7 +164,7 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
     if not (distinct == np.round(distinct)).all():
         return ColumnKind(name, "number", "numbers", (), format)
     # Ranks are in no order.
-    if len(held) >= _MIN_NAMES and _are_in_order(held) and np.ptp(np.diff(held)) == 0:
+    if len(held) >= _MIN_NAMES and np.ptp(np.diff(held)) == 0:
         return ColumnKind(name, "identifier", "it counts the rows")
     if _NAMED_CODE.search(name) and format == "plain":
         return _of_codes(name, _count(held), "codes: its name says so")
@@ -218,14 +218,8 @@ def _of_dates(name: str, days: np.ndarray, reason: str, format: str) -> ColumnKi
 def _are_even(days: np.ndarray) -> bool:
     """Tell whether dates, in whatever order, are those of a series: days, weekdays, months."""
     steps = np.diff(np.sort(days))
-    usual = float(np.median(steps))
-    is_usual = np.abs(steps - usual) <= _EVEN * usual
+    is_usual = np.abs(steps / max(np.median(steps), 1e-300) - 1) <= _EVEN
     return bool(steps.min() > 0 and is_usual.mean() >= _EVEN_SHARE)
-
-
-def _are_in_order(values: np.ndarray) -> bool:
-    steps = np.diff(values)
-    return bool((steps > 0).all() or (steps < 0).all())
 
 
 def _of_codes(name: str, counts: Counter[str], reason: str) -> ColumnKind:

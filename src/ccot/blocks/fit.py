@@ -165,11 +165,12 @@ def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
     if not (given or is_sparse(X)) or device is None:
         return X
     backend = choose_backend(device, "float64")
-    may_go = backend.device is not None and n_entries(X) > HERE_ENTRIES
+    asked = family in ("auto", "poisson") and settings.scale in ("auto", "none")
+    asked = asked and settings.center == "auto" and backend.device is not None
+    # Some values below zero tell most matrices that would be sent in vain.
     values = X.values() if given else X.data
-    # Some values tell most matrices that would be sent in vain.
-    may_go = may_go and prepare.may_be_counts(values, family, settings.scale, settings.center)
-    if may_go and has_room(X, backend):
+    asked = asked and not bool((values[:: len(values) // 2**12 + 1] < 0).any())
+    if asked and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
         there = X.to(device) if given else backend.send(sp.csr_array(X))
         there = with_values(there, there.values().to(backend.xp.float64))
         if prepare.are_device_counts(there):

@@ -30,8 +30,6 @@ _FAR_OUT, _RARE = 5.0, 0.02
 _EFFECT_ROUNDS, _CELLS_AT_ONCE = 20, 2**20
 # Units differ where the ranges of columns overlap less than this; with many columns, than that.
 _OVERLAP, _OVERLAP_MANY, _MANY_COLUMNS = 0.3, 0.2, 100
-# Values that tell, before a matrix is sent to a device, whether it may hold counts.
-_FIRST_LOOK = 2**12
 # Columns and rows looked at for units, and the quantiles that are a range.
 _UNIT_COLUMNS, _UNIT_ROWS, _RANGE = 200, 20_000, (0.05, 0.95)
 # Share of the column-centred variance from which the level of rows is kept.
@@ -220,13 +218,6 @@ def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Pr
     elif preparation.family == "gaussian":
         done += f"; {_TAKEN_OUT[center]}" + (f" ({reason})" if reason else "")
     return replace(preparation, sentence=done)
-
-
-def may_be_counts(values: Any, family: str, scale: str, center: str) -> bool:
-    """Tell, by the settings and some values, whether a sparse matrix may be fitted as counts."""
-    if family not in ("auto", "poisson") or scale not in ("auto", "none") or center != "auto":
-        return False
-    return not bool((values[:: len(values) // _FIRST_LOOK + 1] < 0).any())
 
 
 def are_device_counts(X: Any) -> bool:

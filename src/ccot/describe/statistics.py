@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from ccot.describe.words import DATES, Portrait, Trait
+from ccot.describe.words import Portrait, Trait
 from ccot.runtime.backends import is_device_csr, namespace, to_numpy
 from ccot.runtime.device_csr import by_row, take_rows, transposed
 
@@ -20,17 +20,15 @@ _SMALL, _LARGE = 0.2, 0.8
 # A matrix with more zeros holds counts: shares of zeros and ones alone do not make it a table.
 _MOSTLY_ZERO = 0.8
 _BATCH_ENTRIES = 2**22
-# Values of larger exponents are divided before they are squared.
-_MOST_BITS = 500
 
 
 @dataclass(frozen=True)
 class Column:
     """One column as people know it.
 
-    ``kind`` is the unit of a difference: standard deviations ("number", "date" and "time" in days,
-    or "rank" of ordered words, whose mean says little), ratios ("amount"), percentage points of
-    ones ("binary") or of a category ("level"); None: read off the values.
+    ``kind`` is the unit of a difference: standard deviations ("number", "date" in days, or
+    "rank" of ordered words, whose mean says little), ratios ("amount"), percentage points of ones
+    ("binary") or of a category ("level"); None: read off the values.
     """
 
     name: str
@@ -119,7 +117,7 @@ def column_statistics(
 ) -> Statistics:
     """Return sums over groups of columns, which are standardised unless all are of one kind."""
     # Numbers have units of their own.
-    kinds = {*rows.kinds.tolist()} - {"rank", *DATES} or {"number"}
+    kinds = {*rows.kinds.tolist()} - {"rank", "date"} or {"number"}
     alike = kinds.pop() if len(kinds) == 1 else "number"
     kinds = np.full(matrix.shape[0], alike)
     if not isinstance(matrix, np.ndarray):
@@ -130,10 +128,9 @@ def column_statistics(
         spread = np.where(rows.deviation > 0, rows.deviation, 1.0)
         step = max(_BATCH_ENTRIES // max(matrix.shape[1], 1), 1)
         parts = (matrix[batch] for batch in gen_batches(len(matrix), step))
-        scaled = (
-            (part / rows.unit - rows.mean) / spread if alike == "number" else part for part in parts
-        )
-        sums = _joined([_sums(part.T, groups) for part in scaled])
+        if alike == "number":
+            parts = ((part / rows.unit - rows.mean) / spread for part in parts)
+        sums = _joined([_sums(part.T, groups) for part in parts])
     return Statistics(**_facts(sums), kinds=kinds, features=names)
 
 
@@ -248,7 +245,7 @@ def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
 def _unit_of(largest: Any) -> np.ndarray:
     """Return the power of two to divide by where squares would be no floats; 1 elsewhere."""
     exponent = np.frexp(largest)[1]
-    return np.where(np.abs(exponent) < _MOST_BITS, 1.0, np.ldexp(1.0, exponent - 1))
+    return np.where(np.abs(exponent) < 500, 1.0, np.ldexp(1.0, exponent - 1))
 
 
 def _sparse_sums(matrix: Any, labels: np.ndarray) -> dict[str, Any]:

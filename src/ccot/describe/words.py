@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ccot.persistence.registry import stored
 
 # Kinds of columns whose means are compared in standard deviations.
-DATES = ("date", "time")
-BY_SPREAD = ("number", "rank", *DATES)
+BY_SPREAD = ("number", "rank", "date")
 
 
 @stored()
@@ -44,26 +42,22 @@ class Trait:
         return f"{100 * self.value:.0f} % ({100 * (self.value - self.overall):+.0f} points)"
 
     @property
-    def means(self) -> tuple[Any, Any]:
-        """Mean of the cluster, and of everything: numbers, or dates where the column holds them."""
-        if self.kind not in DATES:
+    def means(self) -> tuple[object, ...]:
+        """Mean of the cluster, and of everything: dates or hours where the column holds these."""
+        if self.kind != "date":
             return self.value, self.overall
-        return self._moment(self.value), self._moment(self.overall)
-
-    def _moment(self, days: float) -> Any:
-        """Return days since 1970 as a date, with the hour where all are within a few days."""
-        minutes = np.datetime64(round(1440 * days), "m")
-        if self.kind == "time":
-            return minutes.item().time()
-        return (minutes.astype("datetime64[D]") if self.deviation > 2 else minutes).item()
+        # Days since 1970; hours count where all are within a few days.
+        minutes = np.array([round(1440 * self.value), round(1440 * self.overall)], "M8[m]")
+        dates = minutes.astype("M8[D]" if self.deviation > 2 else "M8[m]").tolist()
+        return tuple(one.time() if 0 <= self.overall < 1 else one for one in dates)
 
     @property
     def in_both_units(self) -> str:
         """Mean of the cluster in the unit of the column, and its signed difference from all."""
+        if self.kind == "date":
+            return f"{self.means[0]} ({self.amount})"
         if self.kind == "number":
             return f"{self.value:.4g} ({self.amount})"
-        if self.kind in DATES:
-            return f"{self.means[0]} ({self.amount})"
         return "" if self.amount == "none" else self.amount
 
     @property
@@ -71,8 +65,8 @@ class Trait:
         """Two words that are true of the cluster."""
         high = self.effect > 0
         if self.kind in BY_SPREAD:
-            low_high = ("early", "late") if self.kind in DATES else ("low", "high")
-            return f"{low_high[high]} {self.title}"
+            way = ("early", "late") if self.kind == "date" else ("low", "high")
+            return f"{way[high]} {self.title}"
         if self.kind == "amount":
             return self.title if high else f"{'little' if self.value else 'no'} {self.title}"
         if high:

@@ -340,7 +340,7 @@ class BaseStepCoclustering(InductiveCoclustering):
 _FORGOTTEN = ("reg_path_", "block_means_", "feature_names_in_", "row_names_in_", "_unit",
               "_file_options", "_sparse_rows")  # fmt: skip
 # Values beyond these are divided by a power of two before anything is squared.
-_SMALL, _LARGE = 1e-50, 1e50
+SMALL, LARGE = 1e-50, 1e50
 
 
 def _is_plain(X: Any) -> bool:
@@ -368,7 +368,7 @@ def _unit_of(X: Matrix) -> float:
     # Without a copy of the values; missing ones are passed over.
     high, low = (f.reduce(values, axis=None, initial=0.0) for f in (np.fmax, np.fmin))
     largest = float(max(high, -low))
-    if largest == 0 or _SMALL < largest < _LARGE:
+    if largest == 0 or SMALL < largest < LARGE:
         return 1.0
     return float(np.ldexp(1.0, np.frexp(largest)[1] - 1))
 

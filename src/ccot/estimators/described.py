@@ -52,9 +52,7 @@ class DescribedClusters:
             f"{count(column.n_clusters, 'cluster')}"
         ]
         if self._unit != 1.0:
-            beyond = "large" if self._unit > 1 else "small"
-            why = f"their squares would be too {beyond}"
-            lines.append(f"  values divided by {self._unit:.3g} for the fit: {why}")
+            lines.append(f"  values divided by {self._unit:.3g} first: they are too far from 1")
         lines += self._describe("row", row, self.n_row_clusters)
         lines += self._describe("column", column, self.n_column_clusters)
         return "\n".join(lines)
@@ -131,9 +129,8 @@ class DescribedClusters:
         pandas.DataFrame, or list of dict where pandas is not installed
             One line a cluster and column, the most telling first: ``side``, ``cluster``, ``name``
             (suggested), ``size``, ``column``, ``direction`` ("high", "low", or "average" for a
-            cluster that is like everything else), ``amount``, ``mean``, ``overall`` (dates where
-            the column holds dates), ``share`` of the members for which it holds. Clusters of
-            columns are told by rows.
+            cluster that is like everything else), ``amount``, ``mean`` and ``overall`` (of dates,
+            dates), ``share`` of members for which it holds. Clusters of columns are told by rows.
         """
         lines = [
             line

@@ -12,20 +12,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.blocks.columns import (
-    NUMBER_KINDS,
-    ColumnKind,
-    number_text,
-    read_column,
-    read_levels,
-    recognise,
-)
+from ccot.blocks.columns import NUMBER_KINDS, number_text, read_column, read_levels, recognise
 from ccot.blocks.preparation import differ_in_unit
 from ccot.blocks.streaming import pool_size
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.describe import TOP, Column, Portrait, portray_sides
-from ccot.estimators.base import InductiveCoclustering, check_shape
+from ccot.estimators.base import LARGE, InductiveCoclustering, check_shape
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import has_times, is_frame, table_from_frame
 from ccot.io.layout import ReadOptions
@@ -42,8 +35,6 @@ _MOST_COLUMNS = 100
 _FRAMES_TO_BE = {"collect": "collect", "map_partitions": "compute", "column_names": "to_pandas"}
 # Two levels of which the second says that a row has what the column is called by.
 _HAS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
-# Larger values are divided by a power of two, in memory.
-_LARGEST = 1e50
 
 
 @dataclass(frozen=True)
@@ -174,19 +165,14 @@ def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarr
             columns += [Column(kind.name, "binary")] if has else levels
         elif prepared.family != "none":
             cells = read_column(values, kind)[:, None]
-            columns.append(Column(kind.name, _unit_of(kind)))
+            date = "rank" if kind.format == "plain" else "date"  # numbers may be said to be dates
+            unit = {"ordered": "rank", "date": date}.get(kind.kind, "number")
+            columns.append(Column(kind.name, unit))
         else:
             continue
         parts.append(cells)
         origin += [position] * cells.shape[1]
     return np.hstack(parts), columns, np.array(origin)
-
-
-def _unit_of(kind: ColumnKind) -> str:
-    """Return the kind of :class:`ccot.describe.Column` that a column of numbers is."""
-    if kind.kind == "date" and kind.format != "plain":  # else numbers that are said to be dates
-        return "time" if kind.format == "time" else "date"
-    return "rank" if kind.kind in ("date", "ordered") else "number"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -234,7 +220,7 @@ class TableInput(InductiveCoclustering):
     def _check_device(self, X: Any) -> Any:
         """Return a matrix on a device, or in memory what cannot be fitted there."""
         values = X.values()
-        plain = bool(values.isfinite().all()) and 0 < float(values.abs().max()) < _LARGEST
+        plain = bool(values.isfinite().all()) and 0 < float(values.abs().max()) < LARGE
         if not plain or getattr(self, "checkpoint", None) is not None:
             return self._check_matrix(to_scipy(X))
         check_shape(*X.shape)

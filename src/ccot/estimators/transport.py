@@ -380,16 +380,17 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         if name == "row":
             prepared = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
             if limits := getattr(self.preparation_, "limits", None):
-                low, high = (limit * self._unit for limit in limits)
-                outliers = f"outliers below {low:.3g} or above {high:.3g}"
-                prepared.append(f"  {outliers} count as if they were there")
+                low, high = (f"{limit * self._unit:.3g}" for limit in limits)
+                prepared.append(
+                    f"  values below {low} count as {low}, those above {high} as {high}"
+                )
             lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *prepared]
         if name == "column" and isinstance(self.preparation_, TablePreparation):
             # A category is neither high nor low.
             columns = zip(self.column_signs_, self.preparation_.columns, strict=True)
-            if turned := [c.kind.name for sign, c in columns if sign < 0 and c.shares is None]:
+            if high := [c.kind.name for sign, c in columns if sign < 0 and c.shares is None]:
                 lines.append(
-                    f"  high where others of their cluster are low: {', '.join(turned[:10])}"
+                    f"  high where others of their cluster are low: {', '.join(high[:10])}"
                 )
         halves = getattr(self._fitted.reproducibility, name)
         if halves is not None:
@@ -422,8 +423,7 @@ def _better_alone(found: TableCoclustering) -> str | None:
     asked, *others = found.candidates
     if not any(one.n_row_clusters == 1 and one.score > asked.score for one in others):
         return None
-    number = asked.n_row_clusters
-    return f"a single row cluster describes the table better than the {number} that were asked for"
+    return f"one row cluster describes the table better than the {asked.n_row_clusters} asked for"
 
 
 def _not_found_again(name: str, halves: Reproducibility) -> str:

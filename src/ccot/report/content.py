@@ -178,19 +178,15 @@ def _plain(portrait: Portrait, places: np.ndarray | None = None) -> dict[str, An
     """Return what a cluster is, as JSON; without places, traits have titles instead of indices."""
     traits = [
         [
-            trait.title if places is None else int(places[trait.index]),
-            trait.amount,
-            round(trait.share, 3),
-            1 if trait.effect > 0 else -1,
-            "mean {}, of all {}".format(*map(_as_text, trait.means)),
+            one.title if places is None else int(places[one.index]),
+            one.amount,
+            round(one.share, 3),
+            1 if one.effect > 0 else -1,
+            "mean {:{f}}, of all {:{f}}".format(*one.means, f="" if one.kind == "date" else ".4g"),
         ]
-        for trait in portrait.traits
+        for one in portrait.traits
     ]
     return {"name": portrait.name, "members": portrait.members, "traits": traits}
-
-
-def _as_text(mean: Any) -> str:
-    return f"{mean:.4g}" if isinstance(mean, float) else str(mean)
 
 
 def _hierarchy(model: Any, side: str, axis: int) -> dict[str, Any] | None:
