@@ -64,7 +64,7 @@ for name, labels in (("TransportCoclustering", model.row_labels_), ("K-means", r
 
 # %%
 # The number of clusters is where the merge costs fall out of line with their usual decay. Real text
-# has structure at several scales: the runners-up above are worth a look.
+# has structure at several scales: the next best numbers above are worth a look.
 plot_merge_costs(model)
 
 # %%

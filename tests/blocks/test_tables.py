@@ -138,7 +138,7 @@ def test_what_is_done_is_said():
     preparation = prepare_table(mixed())
     assert isinstance(preparation, TablePreparation)
     text = str(preparation)
-    assert "row levels kept; left out: same (constant) (columns are of different kinds)" in text
+    assert "row levels kept; left out: same (constant)" in text
     assert "same: constant (all its values are the same), left out" in text
     assert "colour: yes/no of 2 levels (two words); 1 gaps" in text
 

@@ -41,7 +41,7 @@ def test_a_table_becomes_a_folder(ccot, table, blocks, tmp_path):
     assert run["versions"].keys() >= {"ccot", "python", "numpy"}
     assert python.summary().splitlines()[0] in told
     assert re.search(r"    0: (high|low) s\d+ [\d.]+ \([+-]\d\.\d sd\), ", told)
-    assert "bears noise" in told
+    assert "takes noisy values" in told
     assert "row names from column 'gene'" in told
     assert "genes" in (folder / "report.html").read_text()
 

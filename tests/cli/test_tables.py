@@ -207,14 +207,14 @@ def test_a_list_of_cells_is_told_from_a_table(ccot, tmp_path):
     cells = [f"u{RNG.integers(15)},m{RNG.integers(12)},{RNG.integers(1, 6)}" for _ in range(300)]
     (tmp_path / "long.csv").write_text("\n".join(["user,movie,stars", *cells]))
     outcome = ccot("fit", "long.csv", "--no-report")
-    assert "cell of the row in 'user' and the column in 'movie', pass --long" in outcome.stderr
+    assert "one cell of a matrix, in row 'user' and column 'movie', pass --long" in outcome.stderr
     (tmp_path / "few.csv").write_text(
         "\n".join(["sex,town,age", *(f"{'mf'[i % 2]},{'abc'[i % 3]},{i % 40}" for i in range(90))])
     )
     assert "--long" not in ccot("fit", "few.csv", "--no-report").stderr
     dated = [f"{cell},2024-0{1 + i % 9}-11" for i, cell in enumerate(cells)]
     (tmp_path / "dated.csv").write_text("\n".join(["user,movie,stars,when", *dated]))
-    assert "in 'movie', pass --long" in ccot("fit", "dated.csv", "--no-report").stderr
+    assert "column 'movie', pass --long" in ccot("fit", "dated.csv", "--no-report").stderr
 
 
 def test_advice_on_units_is_what_the_method_takes(ccot, tmp_path):

@@ -78,6 +78,11 @@ def test_a_frame_of_words_and_gaps_is_fitted(model):
     assert model.column_labels_[[0, 7]].tolist() == [-1, -1]
     assert model.column_signs_[[0, 7]].tolist() == [0, 0]
     assert model.block_means_.shape == (3, model.n_column_clusters_)
+    # Columns that were left out are in no cluster, and in no doubt about it.
+    doubtful = int((model.column_confidence_[model.column_labels_ >= 0] < 0.9).sum()) or "none"
+    lines = [line for line in model.summary().splitlines() if "column clusters: sizes" in line]
+    assert lines[0].endswith(f"confidence below 0.9: {doubtful}")
+    assert ", 6 columns in " in model.summary()
     assert "row levels kept; left out: name (identifier), unit (constant)" in model.summary()
     assert list(model.to_frame("columns")["name"]) == list(FRAME.columns)
 

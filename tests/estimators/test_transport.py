@@ -417,8 +417,8 @@ def test_pipelines_carry_it():
 
 def test_runners_up_are_told():
     summary = fit(planted("gaussian")[0]).summary()
-    assert "runners-up by icl: " in summary
-    assert "runners-up" not in fit(planted("gaussian")[0], 2, 3).summary()
+    assert "next best by icl: " in summary
+    assert "next best" not in fit(planted("gaussian")[0], 2, 3).summary()
 
 
 # Bad input -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from ccot.baselines import TwoSidedKMeans
 from ccot.datasets import load_simulated
 from ccot.report import write_report
 from ccot.report.content import _joined_steps, compare_models, describe_model
+from ccot.report.verdict import decisions, warnings_of
 from tests.report.models import crisp, noisy
 from tests.report.unpack import unpack_array
 
@@ -115,7 +117,18 @@ def test_doubtful_members_are_counted():
     doubtful = int((model.row_confidence_ < 0.5).sum())
     assert doubtful > 8
     found = describe_model("blocks", model)["warnings"]
-    assert any(line.startswith(f"{doubtful} rows of 150 have a confidence below") for line in found)
+    assert any(f"confidence of {doubtful} rows of 150 is below" in line for line in found)
+    model.row_labels_ = np.where(model.row_confidence_ < 0.5, -1, model.row_labels_)
+    assert not any(" rows of " in line for line in warnings_of(model))
+
+
+def test_halves_are_named_where_they_decided():
+    data = load_simulated("D2", random_state=0).data[:80, :60]
+    model = TransportCoclustering(criterion="reproducibility", n_init=1, random_state=0).fit(data)
+    again = "cluster(s)?: these are found again with half of the data"
+    assert all(re.search(again, line) for line in decisions(model)[:2])
+    model.reproducibility_ = replace(model.reproducibility_, column=None)
+    assert [bool(re.search(again, line)) for line in decisions(model)[:2]] == [True, False]
 
 
 def test_steps_join_across_the_weakest_jump():

@@ -26,10 +26,9 @@ KINDS = (*NUMBER_KINDS, "ordered", "date", *BY_LEVEL, *LEFT_OUT)
 _CODE_LEVELS, _CODE_RANGE = 10, 20
 # Counts are small, and some of them much smaller than their mean; measurements are neither.
 _COUNT_MEAN, _COUNT_LOW, _COUNT_DISPERSION = 30.0, 1 / 3, 3.0
-# Words that are all different name the rows; this many are needed to tell.
-_MIN_NAMES = 11
-# Steps of a series differ by less than this (months), but for a few (Friday to Monday).
-_EVEN, _EVEN_SHARE = 0.1, 0.75
+# Words that are all different name the rows; this many are needed to tell. So do dates of a series,
+# whose steps differ by less than a share (months), but for a few (Friday to Monday).
+_MIN_NAMES, _EVEN, _EVEN_SHARE = 11, 0.1, 0.75
 # More levels than this, and than this share of the rows, are too many for a category; so many are.
 _MAX_LEVELS, _LEVEL_SHARE, _MOST_LEVELS = 20, 0.3, 200
 _TEXT_SPACES = 3

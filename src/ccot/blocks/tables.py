@@ -200,8 +200,8 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
     parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
     if dropped := [f"{c.kind.name} ({c.kind.kind})" for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")
-    why = f" ({reason})" if scale == center == "auto" else ""
-    return "; ".join(parts) + why
+    why = f"{reason}: " if scale == center == "auto" else ""
+    return why + "; ".join(parts)
 
 
 def _some(names: list[str], most: int = 5) -> str:

@@ -33,7 +33,7 @@ MAX_MEMBERS = 1_000_000
 # Parameters of the estimators that an estimate takes into account.
 _ESTIMATED = ("n_samplings", "n_support", "kernel_rank", "exact_refinement", "n_jobs")
 _WHY_TRANSPORT = (
-    "chosen because it bears noise, takes every kind of values and finds the numbers "
+    "chosen because it takes noisy values of every kind and finds the numbers of clusters "
     "(--method ccot tests for crisp blocks)"
 )
 
@@ -49,7 +49,7 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
     out = asked.out or Path(f"{_title(source)}-ccot")
     reason = _WHY_TRANSPORT if asked.method is Method.auto else "asked for"
     n_missing = inputs.count_missing(table.values)
-    gaps = f", {n_missing} values missing" if n_missing else ""
+    gaps = f", {n_missing} value{'s' * (n_missing != 1)} missing" if n_missing else ""
     shown = "standard input" if source == "-" else source
     say(f"{shown}: {table.shape[0]} x {table.shape[1]}{gaps}; {table.how}")
     _warn(asked, "note", table.notes)

@@ -154,7 +154,7 @@ def _lists_cells(table: Table) -> list[str]:
         return []
     if not all(_SOME_NAMES <= len(set(one.tolist())) <= n_rows / 2 for one in cells):
         return []
-    return [f"if each line is a cell of the row in {names[0]!r} and the column in {names[1]!r}, "
+    return [f"if each line is one cell of a matrix, in row {names[0]!r} and column {names[1]!r}, "
             "pass --long"]  # fmt: skip
 
 

@@ -72,11 +72,11 @@ class Statistics:
         levels = {i: self.feature(i).name for i in order.tolist() if self.kinds[i] == "level"}
         frequent = {name for i, name in levels.items() if effect[i] > 0}
         told = [i for i in order.tolist() if effect[i] > 0 or levels.get(i) not in frequent]
-        means = value, self.mean, self.deviation
+        value, mean, deviation = (one * self.unit for one in (value, self.mean, self.deviation))
         return tuple(
             Trait(
                 index, feature.name, str(self.kinds[index]), feature.level, float(effect[index]),
-                *(float(one[index] * self.unit[index]) for one in means),
+                float(value[index]), float(mean[index]), float(deviation[index]),
                 float(above[index] if effect[index] > 0 else 1 - above[index]),
             )
             for index in told[:top]

@@ -54,10 +54,8 @@ class Trait:
     @property
     def in_both_units(self) -> str:
         """Mean of the cluster in the unit of the column, and its signed difference from all."""
-        if self.kind == "date":
-            return f"{self.means[0]} ({self.amount})"
-        if self.kind == "number":
-            return f"{self.value:.4g} ({self.amount})"
+        if self.kind in ("number", "date"):
+            return f"{self.means[0]:{'' if self.kind == 'date' else '.4g'}} ({self.amount})"
         return "" if self.amount == "none" else self.amount
 
     @property

@@ -48,7 +48,7 @@ class DescribedClusters:
         row, column = self._partition("row"), self._partition("column")
         lines = [
             f"{type(self).__name__}: {count(len(row.labels), 'row')} in "
-            f"{count(row.n_clusters, 'cluster')}, {count(len(column.labels), 'column')} in "
+            f"{count(row.n_clusters, 'cluster')}, {count(column.sizes().sum(), 'column')} in "
             f"{count(column.n_clusters, 'cluster')}"
         ]
         if self._unit != 1.0:
@@ -69,7 +69,8 @@ class DescribedClusters:
         confidence = getattr(self, f"{name}_confidence_", None)
         if confidence is not None and side.n_clusters > 1:
             # A mean near 1 says little; who is in doubt says more.
-            line += f"; confidence below {_SURE}: {int((confidence < _SURE).sum()) or 'none'}"
+            doubtful = (confidence[side.labels >= 0] < _SURE).sum()
+            line += f"; confidence below {_SURE}: {doubtful or 'none'}"
         portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
         # Numbers of columns would tell nothing.
         named = name == "row" or hasattr(self, "feature_names_in_")

@@ -115,7 +115,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         its own. None where the number was given or settled by ICL (see ``criterion``). Rows of a
         mixed table are clustered by halves of the rows.
     candidates_ : tuple of Candidate
-        Numbers of clusters with scores: the chosen ones, then the runners-up.
+        Numbers of clusters with scores: the chosen ones, then the next best.
     row_merge_costs_, column_merge_costs_, hierarchy_ : ndarray of float, Hierarchy
         Information lost by merging k into k - 1 clusters, for k = 2, 3, ...; all merges, from the
         finest clusters to a single block, see :meth:`cut`.
@@ -392,14 +392,11 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
                 lines.append(
                     f"  high where others of their cluster are low: {', '.join(high[:10])}"
                 )
-        halves = getattr(self._fitted.reproducibility, name)
-        if halves is not None:
+        if (halves := getattr(self._fitted.reproducibility, name)) is not None:
             lines.append(f"    {_in_words(name, halves, side, asked is None)}")
         if asked is None and name == "column" and len(self.candidates_) > 1:
-            others = ", ".join(
-                f"{c.n_row_clusters} x {c.n_column_clusters}" for c in self.candidates_[1:4]
-            )
-            lines.append(f"  runners-up by {self.candidates_[0].criterion}: {others}")
+            others = ", ".join("{} x {}".format(*c.numbers) for c in self.candidates_[1:4])
+            lines.append(f"  next best by {self.candidates_[0].criterion}: {others} clusters")
         return lines
 
 
@@ -411,7 +408,7 @@ def _in_words(name: str, halves: Reproducibility, side: Side, found: bool) -> st
     lost = [f"{name[0].upper()}{k} ({count(int(sizes[k]), name)})" for k in halves.dissolved]
     if len(lost) == halves.n_clusters:
         return "no cluster is found again with half of the data"
-    others = f"; {low} to {high} clusters are found again equally well" if low < high else ""
+    others = f"; {low} to {high} clusters would do as well" if low < high else ""
     if found and halves.n_clusters == (most := halves.numbers[-1]):
         others += f"; more than {most} clusters were not tried"
     which = f"all clusters but {', '.join(lost)}" if lost else "all clusters"
@@ -427,8 +424,6 @@ def _better_alone(found: TableCoclustering) -> str | None:
 
 
 def _not_found_again(name: str, halves: Reproducibility) -> str:
-    found = count(halves.n_clusters, f"{name} cluster")
-    return (
-        f"the {found} are not found again with half of the data: those of two halves agree at "
-        f"{max(halves.agreement, 0.0):.2f} of 1, hardly more than in noise"
-    )
+    found = f"the {count(halves.n_clusters, f'{name} cluster')} are not found again"
+    agree = f"those of two halves agree at {max(halves.agreement, 0.0):.2f} of 1"
+    return f"{found} with half of the data: {agree}, hardly more than in noise"

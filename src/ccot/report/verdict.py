@@ -12,9 +12,9 @@ _DOUBTFUL = 0.5
 # Runners-up this near are as good: nats of ICL, share of the jump's score, logarithm.
 _NEAR_ICL, _NEAR_JUMP, _NEAR_REPRODUCIBLE = 3.0, 0.9, 0.05
 _RULES = {
-    "jump": "where the cost of merging clusters jumps",
-    "reproducibility": "where the same clusters are found again with half of the data",
-    "icl": "where the integrated completed likelihood (ICL) is highest",
+    "jump": "the cost of merging clusters jumps there",
+    "reproducibility": "these are found again with half of the data",
+    "icl": "the integrated completed likelihood (ICL) is highest there",
 }
 
 
@@ -59,7 +59,10 @@ def _decided(model: Any, side: str) -> str:
             share = votes.get(getattr(model, f"n_{side}_clusters_"), 0.0)
             reason += f", as in {share:.0%} of {draws} draws"
     elif getattr(model, "candidates_", ()):
-        reason = f": {_RULES[model.candidates_[0].criterion]}"
+        rule = model.candidates_[0].criterion
+        # Halves decide on the rows of a table; its columns are found after them.
+        if rule != "reproducibility" or getattr(model.reproducibility_, side) is not None:
+            reason = f": {_RULES[rule]}"
     return f"{number}{reason}."
 
 
@@ -101,11 +104,13 @@ def _doubts_about_members(model: Any, side: str) -> Iterator[str]:
     confidence = getattr(model, f"{side}_confidence_", None)
     if confidence is None:
         return
-    doubtful = int((np.asarray(confidence) < _DOUBTFUL).sum())
+    # Columns that were left out of a table are in no cluster.
+    confidence = np.asarray(confidence)[np.asarray(getattr(model, f"{side}_labels_")) >= 0]
+    doubtful = int((confidence < _DOUBTFUL).sum())
     if doubtful >= max(0.05 * len(confidence), 1):
         yield (
-            f"{count(doubtful, side)} of {len(confidence)} have a confidence below "
-            f"{_DOUBTFUL:g}: look at them before relying on their cluster."
+            f"The confidence of {count(doubtful, side)} of {len(confidence)} is below "
+            f"{_DOUBTFUL:g}: look there before relying on the clusters."
         )
 
 

@@ -1,4 +1,4 @@
-// How the numbers of clusters came about: steps of scalings, costs of merges, runners-up.
+// How the numbers of clusters came about: steps of scalings, costs of merges, the next best.
 
 function scalingChart(side, { scaling, labels, n_clusters: number }, palette) {
   const order = Uint32Array.from(labels, (_, i) => i).sort((a, b) => scaling.log[a] - scaling.log[b]);
@@ -84,7 +84,7 @@ function halvesChart(side, { halves, n_clusters: chosen }) {
     chart,
     caption: `How far clusters found by two halves of the data agree (1: the same, 0: as by chance), mean and `
       + `standard deviation over random halves; filled: chosen. `
-      + (plausible[0] < plausible[1] ? `Shaded: ${plausible[0]} to ${plausible[1]} clusters are found again equally well.` : ""),
+      + (plausible[0] < plausible[1] ? `Shaded: ${plausible[0]} to ${plausible[1]} clusters would do as well.` : ""),
   };
 }
 
@@ -138,7 +138,7 @@ function runnersUp({ candidates }) {
       score === candidates[0].score ? "–" : plain(candidates[0].score - score)]);
   const made = table(["blocks", "criterion", "score", "behind"], rows, [2, 3]);
   made.tBodies[0].rows[0].className = "chosen";
-  return element("div", {}, element("h3", {}, "The chosen numbers and the runners-up"),
+  return element("div", {}, element("h3", {}, "The chosen numbers and the next best"),
     element("p", { className: "about" }, RUNNERS[candidates[0].criterion]), made);
 }
 
