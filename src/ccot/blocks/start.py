@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.axes import degrees, n_entries, scale_entries
+from ccot.blocks.axes import degrees, n_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
+from ccot.runtime import device_csr, host_csr
 from ccot.runtime.backends import is_device_csr, namespace, one_blas_thread, to_numpy
-from ccot.runtime.device_csr import scaled
 from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Array
 
@@ -90,16 +90,17 @@ def _scale_sparse(
 ) -> tuple[Any, Any]:
     """Scale a sparse matrix; for a device, where it is sent, also as it is kept by columns."""
     rows, columns = problem.axes
-    send = problem.backend.send
+    backend, send = problem.backend, problem.backend.send
     if is_device_csr(rows.values):
         scales = send(row_scale), send(column_scale)
-        return scaled(rows.values, *scales), scaled(columns.values, *scales[::-1])
+        by_row = device_csr.scaled(rows.values, *scales)
+        return by_row, device_csr.scaled(columns.values, *scales[::-1])
     dtype = np.float32 if n_entries(rows.values) > _NARROW_ENTRIES else np.float64
     row_scale, column_scale = row_scale.astype(dtype), column_scale.astype(dtype)
-    by_row = scale_entries(rows.values, row_scale, column_scale, problem.backend)
-    if problem.backend.device is None:
+    by_row = host_csr.scaled(rows.values, row_scale, column_scale, backend)
+    if backend.device is None:
         return by_row, None
-    return send(by_row), send(scale_entries(columns.values, column_scale, row_scale))
+    return send(by_row), send(host_csr.scaled(columns.values, column_scale, row_scale, backend))
 
 
 def _unit(scores: Array) -> Array:
