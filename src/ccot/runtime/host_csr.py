@@ -102,8 +102,9 @@ def row_parts(matrix: Matrix, size: int) -> list[slice]:
     n_rows = matrix.shape[0]
     if is_sparse(matrix):
         # Rows may hold very different numbers of entries: as many rows do not take as long.
-        ends = np.searchsorted(matrix.indptr, np.arange(size, matrix.nnz, size)).tolist()
-        ends = [*sorted(set(ends) - {0, n_rows}), n_rows]
+        starts = matrix.indptr
+        ends = np.searchsorted(starts, np.arange(size, matrix.nnz, size, dtype=starts.dtype))
+        ends = [*sorted({*ends.tolist()} - {0, n_rows}), n_rows]
     else:
         step = max(1, -(-n_rows * size // max(matrix.size, 1)))
         ends = [*range(step, n_rows, step), n_rows]
