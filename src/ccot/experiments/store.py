@@ -90,9 +90,9 @@ class TrialStore(AbstractContextManager["TrialStore"]):
         self._claim.close()
 
 
-def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
+def load_trials(folder: str | Path) -> list[Trial]:
     """Return the trials of a folder, in order."""
-    return sort_trials(_read(Path(folder), unfinished).values())
+    return sort_trials(_read(Path(folder)).values())
 
 
 def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
@@ -129,13 +129,11 @@ def _open_journal(path: Path) -> BinaryIO:
 _RESULTS = tuple(field.name for field in fields(Trial) if field.name not in MEASURED)
 
 
-def _read(folder: Path, journalled: bool = True) -> dict[Task, Trial]:
+def _read(folder: Path) -> dict[Task, Trial]:
     """Return the trials of a folder: checkpointed, then journalled."""
     try:
-        rows = _read_parquet(folder)
-        if journalled:
-            rows += [json.loads(line) for line in _lines(folder / JOURNAL).splitlines()]
-        trials = [Trial(**row) for row in rows]
+        journalled = map(json.loads, _lines(folder / JOURNAL).splitlines())
+        trials = [Trial(**row) for row in (*_read_parquet(folder), *journalled)]
     except (ValueError, KeyError, TypeError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(
