@@ -10,10 +10,9 @@ from scipy.special import digamma, entr, gammaln, softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.baselines.base import BaseBaseline
+from ccot.baselines.base import BaseBaseline, FirstPartitions, Start
 from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
 from ccot.baselines.partitions import TwoWay, indicator
-from ccot.baselines.starts import FirstPartitions, Start
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix
 

@@ -12,9 +12,8 @@ from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import BaseBaseline
+from ccot.baselines.base import BaseBaseline, FirstPartitions, Start, run_all
 from ccot.baselines.partitions import TwoWay, indicator
-from ccot.baselines.starts import FirstPartitions, Start, run_all
 from ccot.runtime.types import Matrix, is_sparse
 
 # Added to the indicators of the first partitions, so that no weight begins at zero.
