@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ccot.io.isolated.worker import Answer
 from ccot.io.matrix import InputError
 
 # Seconds of work that any file may take, and bytes that are good for one second more.
@@ -68,9 +69,7 @@ class IsolatedReader:
         self._check(about, path)
         return about
 
-    def read(
-        self, path: Path, n_bytes: int, **question: Any
-    ) -> Iterator[tuple[dict[str, Any], list[np.ndarray]]]:
+    def read(self, path: Path, n_bytes: int, **question: Any) -> Iterator[Answer]:
         """Yield the messages of an answer, with their arrays; the declared shape takes so much."""
         with self._lock:
             known = self._opened == path.absolute()
@@ -145,7 +144,7 @@ class _Process:
         """Tell whether it runs, and was not started before this process was forked."""
         return self.end.alive and self._owner == os.getpid()
 
-    def ask(self, question: dict[str, Any], n_bytes: int) -> tuple[dict[str, Any], list]:
+    def ask(self, question: dict[str, Any], n_bytes: int) -> Answer:
         """Return the first message of an answer that may take so many bytes."""
         limits = {"seconds": _seconds(n_bytes), "memory": _BESIDE + 2 * n_bytes}
         stdin: Any = self._popen.stdin
@@ -157,7 +156,7 @@ class _Process:
             return self._fell, []
         return self.receive(n_bytes)
 
-    def receive(self, n_bytes: int) -> tuple[dict[str, Any], list[np.ndarray]]:
+    def receive(self, n_bytes: int) -> Answer:
         """Return the next message, and its arrays; a worker that failed is a damaged file."""
         patience = threading.Timer(_PATIENCE * _seconds(n_bytes), self._popen.kill)
         patience.start()
