@@ -150,20 +150,17 @@ def read_matrix_market(path: Path) -> NamedMatrix:
         for (rows,) in answers:
             values.put(rows)
         return named_matrix(values.whole(), None, None, "Matrix Market")
-    _check_entries(_ENTRY_BYTES * n_entries, n_entries, text_size)
+    entries = f"{n_entries} entries", "add up those that are listed more than once"
+    check_held(_ENTRY_BYTES * n_entries, text_size, *entries)
     kind = np.int32 if max(shape) < 2**31 else np.int64
     parts = [FilledArray(np.empty(n_entries, one)) for one in (kind, kind, np.float64)]
     for arrays in answers:
         for part, array in zip(parts, arrays, strict=True):
             part.put(array)
     rows, columns, values = (part.some() for part in parts)
-    _check_entries(_ENTRY_BYTES * n_entries + sorting_bytes(rows), n_entries, text_size)
+    check_held(_ENTRY_BYTES * n_entries + sorting_bytes(rows), text_size, *entries)
     matrix = sp.coo_array((values, (rows, columns)), shape=shape)
     return named_matrix(matrix, None, None, "Matrix Market")
-
-
-def _check_entries(n_bytes: int, n_entries: int, size: int) -> None:
-    check_held(n_bytes, size, f"{n_entries} entries", "add up those that are listed more than once")
 
 
 def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
