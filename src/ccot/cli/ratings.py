@@ -16,7 +16,8 @@ from ccot.cli.options import Quiet, option
 
 if TYPE_CHECKING:
     from ccot.cli.progress import StepProgress
-    from ccot.recommend import BlockRecommender
+    from ccot.recommend import BlockRecommender, User
+    from ccot.recommend.names import NameIndex
 
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")]
 MOVIELENS = "movielens-100k"
@@ -93,10 +94,11 @@ def recommend(
     if user is not None and rate:
         raise ValueError("give --user or --rate, not both")
     fitted = load_recommender(model)
-    someone = _user(fitted, user, rate or [])
+    users = NameIndex(fitted.user_names_, "user", fitted.user_ids_)
+    items = NameIndex(fitted.item_names_, "item", fitted.item_ids_)
+    someone = _visitor(fitted, items, rate or []) if user is None else users.find(user)
     if explain is not None:
-        item = NameIndex(fitted.item_names_, "item", fitted.item_ids_).find(explain)
-        typer.echo(fitted.explain(someone, item).in_words(fitted.user_names_))
+        typer.echo(fitted.explain(someone, items.find(explain)).in_words(fitted.user_names_))
         return
     found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
     lines = [vars(one) | {"item": fitted.item_names_[one.item]} for one in found]
@@ -142,13 +144,9 @@ def serve(
     run_service(service, host=host, port=port, workers=workers, log_level=str(log_level))
 
 
-def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
-    """Return a user of the fit by name, or someone new by ratings."""
-    from ccot.recommend.names import NameIndex
-
-    if user is not None:
-        return NameIndex(model.user_names_, "user", model.user_ids_).find(user)
-    known, items, ratings = NameIndex(model.item_names_, "item", model.item_ids_), [], []
+def _visitor(model: BlockRecommender, known: NameIndex, rate: list[str]) -> User:
+    """Return someone new by ratings of items."""
+    items, ratings = [], []
     for given in rate:
         name, _, rating = given.rpartition("=")
         try:
