@@ -134,7 +134,9 @@ def rows_of(
     return rows
 
 
-def _filled(matrix: Matrix, width: int, fill: Callable[..., None], backend: Backend) -> np.ndarray:
+def _filled(
+    matrix: sp.csr_array, width: int, fill: Callable[..., None], backend: Backend
+) -> np.ndarray:
     """Return so many columns for the rows of a matrix, of which threads fill parts."""
     total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
     # Every part holds the interpreter for a moment: many threads want few of them.
