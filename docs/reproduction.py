@@ -152,8 +152,8 @@ def rerun() -> str:
     changed = {m: f"{done} of {n}" for m, (done, n) in of_method.items() if done < n}
     lost = counted([cell for cell in cells if cell.get("commit") in LOST])
     of_lost = (
-        f" Of those first made at a commit that is not in this repository, {lost[0]} of {lost[1]} "
-        "did."
+        f" Of the {lost[1]} that were first made at a commit that is not in this repository, "
+        f"{lost[0]} did."
     )
     told = (
         f" Not all did of {', '.join(f'{name} ({count})' for name, count in changed.items())}: "
