@@ -373,6 +373,7 @@ def rules() -> str:
         ["entries on the smallest value that make it a floor", share(floor)],
         ["yes-or-no columns that make a table of traits", share(traits)],
         ["clusters of the over-segmentation", f"{start._MIN_SEGMENTS} to {start._MAX_SEGMENTS}"],
+        ["rows or columns that learn the centres of K-means", f"at most {start._SAMPLE:,}"],
         ["ICL's number is a small part of them", f"at most {share(select._TRUSTED_SHARE)}, or 2"],
         ["merges averaged on each side of a jump", f"{criteria._WINDOW}"],
     ]

@@ -35,7 +35,7 @@ LOST = frozenset({"2c4bce0a"})
 
 @cache
 def loaded(folder: Path, changed: int) -> list[Trial]:
-    return load_trials(folder, unfinished=False)
+    return load_trials(folder)
 
 
 def version() -> tuple[Path, int]:
