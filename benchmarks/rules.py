@@ -38,7 +38,7 @@ def measure(data: Labelled, seed: int) -> dict:
     limit, trusted = trust_icl(problem, starts)
 
     def fit(number: int) -> np.ndarray:
-        return assign(problem, _fit_side(problem, starts, BlockSettings(), run, 0, number), 0)[0]
+        return assign(problem, _fit_side(problem, starts, False, run, 0, number), 0)[0]
 
     if trusted[0]:
         jumps, agreement, fits = {limit[0]: 0.0}, np.ones((1, 1)), [fit(limit[0])]

@@ -158,7 +158,7 @@ def fit_and_keep(rng, folder):
 
 def fit_rival(rival, n_jobs, worth_processes):
     def fit(rng, folder):
-        with patch("ccot.baselines.starts._WORTH_PROCESSES", worth_processes):
+        with patch("ccot.baselines.base._WORTH_PROCESSES", worth_processes):
             rival(3, 3, n_init=4, max_iter=30, n_jobs=n_jobs, random_state=0).fit(blocks(rng))
 
     return fit

@@ -73,8 +73,8 @@ def rules() -> str:
     ]
     n_seeds = len({trial["seed"] for trial in result["trials"]})
     note = (
-        f"Means over the sets, {n_seeds} seeds. Chosen on the other sets: {chosen}. The highest "
-        "score has the weights that are best for it on all sets, "
+        f"Means over the sets, {n_seeds} seeds. Weights chosen on the other sets: {chosen}. The "
+        "rows *highest score* have the weights that are best for this rule on all sets, "
         f"{summary['highest']['weights'][0]:g} and {summary['highest']['weights'][1]:g}."
     )
     return table(["", *kinds], rows) + source("rules", result, note, result["trials"])
@@ -103,8 +103,9 @@ def beside() -> str:
             line += [f"{cell['now']:.2f} (was {cell['before']:.2f})", f"{cell['ratio']:.2f}"]
         rows.append(line)
     note = (
-        f"Medians of {result['repeats']} fits of each version, in turns; before is commit "
-        f"`{result['other_commit']}`, which had no `n_jobs`; now it is 2 for the clock."
+        f"Medians of {result['repeats']} fits of each version, in turns. In brackets: commit "
+        f"`{result['other_commit']}`, which had no `n_jobs`. Times on the clock are with "
+        "`n_jobs=2`."
     )
     return table(heads, rows) + source("scaling_beside", result, note)
 
@@ -130,9 +131,9 @@ def automatic_rivals() -> str:
     limits = result["profile"]["limits"]
     absent = [rival["name"] for rival in result["rivals"] if rival["version"] is None]
     note = (
-        f"Means over the sets, {_seeds(result['profile']['paper_seeds'])}; a method that is "
-        f"stopped ({limits['seconds']:g} s of processor time, {limits['gigabytes']:g} GB) or "
-        "fails is spared the larger sets of that kind."
+        f"Means over the sets, {_seeds(result['profile']['paper_seeds'])}. A method that fails or "
+        f"exceeds the limits ({limits['seconds']:g} s of processor time, "
+        f"{limits['gigabytes']:g} GB) is not run on the larger sets of that kind."
         + (f" Not installed: {', '.join(absent)}." if absent else "")
     )
     heads = ["NMI / AMI / ARI", *(f"{kind} ({n_sets[kind]} sets)" for kind in kinds)]
@@ -150,9 +151,9 @@ def confidence() -> str:
     sets = [trial for trial in result["trials"] if trial["row_clusters"] > 1]
     off = mean(abs(trial["claimed"] - trial["right"]) for trial in sets)
     note = (
-        f"A row is right if its class is the one that most rows of its cluster have; each of "
-        f"{len(sets)} sets with ten rows in a bin counts alike. Over whole sets, mean confidence "
-        f"and share of right rows differ by {off:.2f} on average."
+        f"A row is right if its class is the most frequent one of its cluster. In a bin, those of "
+        f"the {len(sets)} sets with at least ten rows in it have equal weight. Over whole sets, "
+        f"mean confidence and share of right rows differ by {off:.2f} on average."
     )
     heads = ["confidence", "sets", "mean confidence", "right"]
     return table(heads, rows) + source("confidence", result, note)

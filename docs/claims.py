@@ -312,7 +312,8 @@ def generalisation() -> Row:
     return (
         "Outlook: generalisation of the partitions",
         "no bound is derived here; agreement between disjoint samples of columns, at small noise "
-        f"and where others begin to err: {found} ([generalisation](generalisation.md))",
+        "and at the noise at which other methods begin to make errors: "
+        f"{found} ([generalisation](generalisation.md))",
         "measured",
         "`python -m benchmarks.generalisation`",
     )
@@ -522,7 +523,7 @@ def like_banerjee() -> Row:
     return (
         "These observations are similar to those of Banerjee et al. (2007), who have 10 x 20 "
         "blocks",
-        "their partitions are not at hand, and nothing is compared",
+        "their partitions are not available, and nothing is compared",
         "not tested",
         "–",
     )
@@ -533,7 +534,7 @@ MOVIELENS = (both_agree, nine_by_fifteen, larger_clusters, summarised, first_and
 
 
 def movielens_claims() -> str:
-    said = f"Unless it is said: {fits(load('movielens_study'))}"
+    said = f"Unless stated otherwise: {fits(load('movielens_study'))}"
     return listed(HEADS, rows_of(MOVIELENS)) + f"\n\n{said}"
 
 
@@ -590,8 +591,8 @@ def online() -> str:
     note = (
         f"Errors of the rows that were held out: {result['share']:.0%} of the rows at random, or "
         f"all rows of one cluster; means over {result['seeds']} matrices at the published noise. "
-        "Then the number of row clusters (before, by the updated coupling, by the refit), how "
-        f"often `partial_fit` warned of rows of a new kind, and seconds. Extended is `predict`; "
+        "Then the number of row clusters (before, with the updated coupling, with a new fit), how "
+        "often `partial_fit` warned of rows of a new kind, and seconds. *Extended* is `predict`; "
         f"`partial_fit` of CCOT gave the same labels in {sum(taken)} of {len(taken)} fits. CCOT: "
         "reg .2 times the median cost, draws that cover all rows. CCOT-GW: squared loss, reg 1."
     ).replace("%", " %")

@@ -18,10 +18,10 @@ from ccot.cli.results import FILES
 READING = "Reading the input"
 PRODUCES = {
     "row_labels.csv": "name, cluster and confidence (0 to 1) of every row",
-    "column_labels.csv": "the same of every column",
-    "blocks.csv": "one line a block: its clusters, its size, its mean",
+    "column_labels.csv": "name, cluster and confidence of every column",
+    "blocks.csv": "one line for each block: its clusters, its size, its mean",
     "model.ccot": "the fitted model, for `ccot predict`, `ccot report` and `ccot.load_model`",
-    "report.html": "one page to look at, without a network ([the report](report.md))",
+    "report.html": "an interactive page for the browser ([the report](report.md))",
     "run.json": "command, input, parameters, warnings, seconds, versions",
 }
 

@@ -23,9 +23,9 @@ def checkpoint_prices() -> str:
     ]
     heads = ["fit", "matrix", "seconds", "share", "processor", "share", "writes", "MB written"]
     note = (
-        "Seconds on the clock and of the processor, and which shares of them went into the "
-        "checkpoint, with the usual time between writes and a checksum of the data included. The "
-        "disk and the processor were shared with other work, which shows in the first share. "
+        "Seconds on the clock and seconds of processor time, each with the share spent on the "
+        "checkpoint: writing at the usual intervals, and a checksum of the data. Disk and "
+        "processor were shared with other work, which increases the first share. "
         f"{facts['processor']}, {facts['cores']} cores."
     )
     return table(heads, rows) + source("faults", result, note, result["prices"].values())

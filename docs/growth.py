@@ -26,15 +26,15 @@ def ccot_growth() -> str:
         for fit in fits
     ]
     note = (
-        f"Blocks of the paper's first simulated set in {result['columns']} columns, float32, made "
-        f"on the fly. Processor time, that of making every row twice included, grows like the "
-        f"number of rows to the power {result['exponent']:.2f} up to "
-        f"{power(result['fits'][-1]['rows'])} rows, and between two neighbouring sizes to the "
-        f"power {result['steepest_exponent']:.2f} at most; memory is the highest that the system "
-        f"saw, Python and its libraries ({fits[0]['megabytes_before']:.0f} MB) included, and grows "
-        f"by {100 * result['memory_growth']:.0f} % from 1e5 rows to {power(fits[-2]['rows'])}. On "
-        f"the clock, {power(fits[-1]['rows'])} rows took {fits[-1]['seconds']:.0f} s with two "
-        "threads. "
+        f"Blocks of the paper's first simulated set in {result['columns']} columns, float32, "
+        f"generated during the fit. Processor time includes generating every row twice. It grows "
+        f"like the number of rows to the power {result['exponent']:.2f} up to "
+        f"{power(result['fits'][-1]['rows'])} rows, and to the power "
+        f"{result['steepest_exponent']:.2f} at most between two neighbouring sizes. Memory is the "
+        f"peak of the process, with Python and its libraries ({fits[0]['megabytes_before']:.0f} "
+        f"MB); it grows by {100 * result['memory_growth']:.0f} % from 1e5 rows to "
+        f"{power(fits[-2]['rows'])}. On the clock, {power(fits[-1]['rows'])} rows took "
+        f"{fits[-1]['seconds']:.0f} s with two threads. "
         f"{facts['processor']}, {facts['cores']} cores."
     )
     heads = ["rows", "matrix (GB)", "draws", "seconds", "memory (MB)", "clusters", "row error"]

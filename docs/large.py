@@ -19,9 +19,9 @@ def gw_speed() -> str:
         for cell in result["speed"]
     ]
     note = (
-        "Processor time of POT over that of `CCOTGW(exact_refinement=False)`, kernels, jumps and "
-        "labels included in ours, and the largest difference of log scalings from those of "
-        f"couplings written out. {result['facts']['processor']}, one thread."
+        "Processor time of POT divided by that of `CCOTGW(exact_refinement=False)`, which includes "
+        "kernels, jumps and labels, and the largest difference of its log scalings from those of "
+        f"couplings that are stored in full. {result['facts']['processor']}, one thread."
     )
     heads = ["matrix", "times faster", "ours (s)", "POT (s)", "scalings differ by"]
     return table(heads, rows) + source("large_gw", result, note)
@@ -159,11 +159,11 @@ def counts_gpu() -> str:
     note = (
         "Whole fits of counts with 8 x 6 planted blocks, numbers found, from a matrix of SciPy in "
         f"memory or from a CSR tensor on {result['card']['name']}: seconds (the median of fits of "
-        "two seconds together), the share of them in which the card is busy, its memory, what is "
-        f"needed in memory beside the matrix, and the error on rows. NumPy takes for the first of "
-        f"them {numpy}. Columns of one cluster differ in their sums, which logarithms "
-        "of counts do not quite take out: with a million rows that is seen, and columns fall "
-        "into more clusters than were planted. Where rows vary, halves of the data decide."
+        "two seconds together), the share of them in which the GPU is busy, its memory, the memory "
+        f"needed in addition to the matrix, and the error of the rows. With NumPy the first of "
+        f"them takes {numpy}. Columns of one cluster differ in their sums, and logarithms of "
+        "counts do not remove this difference completely. So with a million rows there are more "
+        "column clusters than were planted."
     )
     note += "".join(
         f" scanpy's recipe (2,000 variable genes, principal components, neighbours, Leiden; "
@@ -223,14 +223,14 @@ def sweeps_on_cluster() -> str:
     n_tasks = {one["tasks"] for one in sweeps[1:]}
     assert len(n_tasks) == 1, "the graph must not grow from sweep to sweep"
     note = (
-        f"Sparse counts of {n_rows:,} x {n_columns:,} with {seen['entries']:,} entries, made by "
-        f"the workers in {seen['blocks']} blocks when they need them, swept {len(sweeps)} times, "
-        "until one label in 10,000 moves; 8 x 6 clusters given. Labels that differ are those of "
-        f"rows and columns, from the first run. Every sweep but the first has {n_tasks.pop()} "
-        f"tasks. Workers may take 1,500 MB each; the client, which searches the sample and holds "
-        f"the answers of all three runs, took {seen['client_megabytes']:.0f} MB. NMI with the "
-        f"planted rows is {seen['row_nmi']:.3f}. Other programs ran at the same time, so that "
-        f"seconds on the clock say little. {result['facts']['processor']}, "
+        f"Sparse counts of {n_rows:,} x {n_columns:,} with {seen['entries']:,} entries, generated "
+        f"by the workers in {seen['blocks']} blocks; 8 x 6 clusters given; {len(sweeps)} passes, "
+        "until at most one label in 10,000 changes. *Labels that differ*: those of rows and "
+        f"columns, compared with the first run. Every pass but the first has {n_tasks.pop()} "
+        f"tasks. The limit for a worker was 1,500 MB. The client, which fits the sample and "
+        f"stores the results of all three runs, took {seen['client_megabytes']:.0f} MB. NMI with "
+        f"the planted rows is {seen['row_nmi']:.3f}. Other programs ran at the same time, so do "
+        f"not rely on the seconds. {result['facts']['processor']}, "
         f"{result['facts']['cores']} cores."
     )
     heads = ["run", "seconds", "largest worker (MB)", "labels that differ"]
@@ -254,15 +254,16 @@ def sweeps_gain() -> str:
     every = [[one[i] for cell in result["gain"] for one in cell["nmi"]] for i in range(3)]
     rows.append(["mean", *(f"{mean(values):.3f}" for values in every), "", "", ""])
     note = (
-        "A quarter of the rows is searched for blocks, the number of row clusters is given. NMI of "
-        "rows with their classes after one sweep over all rows, after at most four (the default), "
-        "and after all, until no more than one label in a million moves; what the second and the "
-        "third add to ICL; the number of sweeps of the last. Rows are swept against fine clusters "
-        "of columns and columns against fine ones of rows, so ICL of both together may fall. "
+        "The sample is a quarter of the rows, and the number of row clusters is given. First, the "
+        "NMI of rows with their classes after one pass over all rows, after at most four (the "
+        "default), and after *all*, until at most one label in a million changes. Then the change "
+        "of ICL from one to four passes and from four to all, and the number of all passes. ICL "
+        "may decrease, because rows are assigned with fine clusters of columns, and columns with "
+        "fine clusters of rows. "
         "Means over "
         f"{result['gain'][0]['seeds']} seeds."
     )
-    heads = ["counts", "one", "four", "all", "ICL, four", "ICL, all", "sweeps"]
+    heads = ["counts", "one", "four", "all", "ICL, four", "ICL, all", "passes"]
     return table(heads, rows) + source("full_sweeps", result, note, result["gain"])
 
 
@@ -283,12 +284,11 @@ def csv_memory() -> str:
     pandas = (
         "pandas was installed, and scikit-learn imports it."
         if result["pandas"]
-        else "Nothing but ccot was installed: scikit-learn imports pandas where it finds it, and "
-        "takes more."
+        else "Only ccot was installed; if pandas is, scikit-learn imports it and takes more memory."
     )
     note = (
         f"`ccot fit` on CSV files of {result['cells'][0]['file_megabytes']:.0f} MB, report "
-        "included: the highest memory that the system saw of the process, over the matrix in "
+        "included: peak memory of the process, also divided by the size of the matrix in "
         f"float64. The program alone, with Python and all libraries, takes {alone:.0f} MB "
         f"(`ccot --version`); the last column leaves that out. {pandas}"
     )

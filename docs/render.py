@@ -101,7 +101,7 @@ def nostructure() -> str:
         seen = {c["kind"]: f"{c['one_by_one']} of {c['matrices']}" for c in cells
                 if c["method"] == method}  # fmt: skip
         rows.append([method, *(seen.get(kind, "") for kind in kinds)])
-    note = "Matrices without blocks for which one row and one column cluster were reported."
+    note = "How many matrices without blocks were reported as one row and one column cluster."
     return table(["", *kinds], rows) + source("nostructure", result, note)
 
 
@@ -129,10 +129,9 @@ def quality() -> str:
                 ]
             )
     note = (
-        "Numbers of row / column clusters right, in per cent of the matrices, and the mean "
-        "co-clustering error where both are right, as the authors' program averages; the paper's "
-        "text averages over all sets. Noise is that of the published parameters; see the limits "
-        "below."
+        "Percentage of matrices with the right number of row / column clusters, and the mean "
+        "co-clustering error of those with both numbers right, as in the authors' program (the "
+        "paper's text averages over all matrices). The noise is that of the published parameters."
     )
     heads = ["set, method", "matrices", "numbers right (%)", "error", "paper"]
     return table(heads, rows) + source("quality", result, note, cells)
@@ -249,8 +248,8 @@ def real() -> str:
         )
     seeds = result["cells"][0]["seeds"]
     note = (
-        f"Row clusters against classes, means over the sets, at `random_state=0`; then the mean of "
-        f"{seeds} seeds and the lowest of them. Number right: as many row clusters as classes."
+        f"Agreement of row clusters with classes, means over the sets, with `random_state=0`; then "
+        f"the mean and the lowest of {seeds} seeds. Number right: as many row clusters as classes."
     )
     heads = ["data: method", "NMI", "ARI", f"NMI, {seeds} seeds", "lowest", "number right"]
     return table(heads, rows) + source("real", result, note, result["trials"])
@@ -298,9 +297,9 @@ def robust() -> str:
     ]
     note = (
         "Mean co-clustering error: with the numbers found, and with the true ones given. *From the "
-        "truth*: sweeps started at the true blocks, the error that no start can be expected to "
-        "undercut by much. The rivals are given the numbers. Last, the share of right labels that "
-        "the confidence claims, and the true one, means over rows and columns."
+        "truth*: sweeps that start at the true blocks, about the lowest error that can be "
+        "expected. The other methods are given the numbers. Last column: the share of right "
+        "labels according to the confidence, and the true share, means over rows and columns."
     )
     heads = ["set, overlap", "sigma", "numbers right", "found", "given", "from the truth",
              "K-means", "SpectralBiclustering", "GaussianLatentBlockModel",
@@ -336,10 +335,10 @@ def scaling() -> str:
         for cell in result["cells"]
     ]
     note = (
-        f"Median of {result['cells'][0]['repeats']} fits in turn; seconds, ours with the numbers "
-        f"found and SpectralCoclustering's with the number given, their ratio on the clock and of "
-        f"processor time (the machine was shared), and peak memory beside the matrix "
-        f"itself, on {result['facts']['processor']}."
+        f"Medians of {result['cells'][0]['repeats']} fits, in turns: seconds of ours with the "
+        f"numbers found and of SpectralCoclustering with the number given, their ratio on the "
+        f"clock and in processor time (the machine was shared), and peak memory in addition to "
+        f"the matrix, on {result['facts']['processor']}."
     )
     heads = ["matrix", "ours (s)", "spectral (s)", "ratio", "ratio, CPU", "ours (MB)",
              "spectral (MB)", "matrix (MB)"]  # fmt: skip
@@ -354,9 +353,9 @@ def sweeps() -> str:
         ["nanoseconds a non-zero", *(f"{1e9 * c['seconds'] / c['nnz']:.0f}" for c in cells)],
     ]
     note = (
-        f"Generated counts, {result['columns']} columns, {result['clusters']} clusters on both "
-        f"sides, the least processor time of several: it grows like the number of "
-        f"non-zeros to the power {result['exponent']:.2f}."
+        f"Generated counts with {result['columns']} columns, {result['clusters']} row and as many "
+        f"column clusters; the least processor time of several sweeps. It grows like the number "
+        f"of non-zeros to the power {result['exponent']:.2f}."
     )
     return table(["non-zeros", *(str(cell["nnz"]) for cell in cells)], rows) + source(
         "scaling", result, note
@@ -374,6 +373,7 @@ def rules() -> str:
         ["entries on the smallest value that make it a floor", share(floor)],
         ["yes-or-no columns that make a table of traits", share(traits)],
         ["clusters of the over-segmentation", f"{start._MIN_SEGMENTS} to {start._MAX_SEGMENTS}"],
+        ["rows or columns that learn the centres of K-means", f"at most {start._SAMPLE:,}"],
         ["ICL's number is a small part of them", f"at most {share(select._TRUSTED_SHARE)}, or 2"],
         ["merges averaged on each side of a jump", f"{criteria._WINDOW}"],
     ]

@@ -35,7 +35,7 @@ LOST = frozenset({"2c4bce0a"})
 
 @cache
 def loaded(folder: Path, changed: int) -> list[Trial]:
-    return load_trials(folder, unfinished=False)
+    return load_trials(folder)
 
 
 def version() -> tuple[Path, int]:
@@ -152,8 +152,8 @@ def rerun() -> str:
     changed = {m: f"{done} of {n}" for m, (done, n) in of_method.items() if done < n}
     lost = counted([cell for cell in cells if cell.get("commit") in LOST])
     of_lost = (
-        f" {lost[0]} of the {lost[1]} did that were first made at a commit that is not in this "
-        "repository."
+        f" Of the {lost[1]} that were first made at a commit that is not in this repository, "
+        f"{lost[0]} did."
     )
     told = (
         f" Not all did of {', '.join(f'{name} ({count})' for name, count in changed.items())}: "
@@ -211,7 +211,7 @@ def k_means_is_perfect() -> list[str]:
     errors = [t.error for t in chosen()[1] if t.method == "K-means" and t.overlap == "published"]
     wrong = sum(error > 0 for error in errors)
     return [
-        "At the published noise K-means, told the numbers, makes no error, so the paper's errors "
+        "At the published noise K-means, given the numbers, makes no error, so the paper's errors "
         "of K-means cannot come from it",
         f"{wrong} of {len(errors)} trials with an error, the largest {number(max(errors))}",
         verdict(wrong == 0, wrong < 0.05 * len(errors)),
@@ -266,10 +266,10 @@ def steps_break_first() -> list[str]:
     table = cells()
     best = of_sets(lambda n: number(min(table["calibrated", n, m].every.mean for m in RIVALS)))
     return [
-        "They lose the blocks at noise at which rivals still find them",
+        "They fail at noise levels at which the compared methods still find the blocks",
         f"at the calibrated noise both numbers are right in {sum(found)} of {len(found)} trials "
         f"of CCOT and CCOT-GW, one single block is reported in {sum(one)}; error of the best "
-        f"rival, told the numbers: {best}",
+        f"compared method, given the numbers: {best}",
         verdict(sum(found) < 0.1 * len(found), sum(found) < 0.5 * len(found)),
     ]
 
@@ -304,7 +304,8 @@ def scalings_coincide() -> list[str]:
         if (count := sum((t.method, t.data_set) == (method, name) for t in missed))
     )
     return [
-        "Where they miss a number without noise to blame, two clusters' scalings coincide",
+        "Where they miss a number although there is hardly any noise, two clusters have the same "
+        "scaling",
         f"{len(missed)} of {len(trials)} trials at the published noise miss a number "
         f"({where or 'none'}); in {len(mixed)} of these, clusters mix along the scalings",
         verdict(len(mixed) == len(missed), 2 * len(mixed) > len(missed)),
@@ -350,7 +351,7 @@ def blocks_repair() -> list[str]:
     best = {n: min(table["calibrated", n, m].every.mean for m in RIVALS) for n in DATA_SETS}
     level = sum(cell.every.mean <= best[n] + 0.01 for n, cell in ours.items())
     return [
-        "Transport onto blocks, not told the numbers, does what rivals do that are told",
+        "TransportCoclustering finds the numbers and is as good as methods that are given them",
         "both numbers right, in per cent: "
         + of_sets(lambda n: f"{100 * ours[n].right.n_trials / ours[n].n_trials:.0f}")
         + "; error of all trials "
@@ -411,8 +412,8 @@ def rivals_cores() -> str:
     heads = ("method, matrix", "n_jobs=1 (s)", "n_jobs=2 (s)", "times faster")
     note = (
         f"{result['cores'][0]['starts']} starts, on the clock; 600 × 300 is D1 at the calibrated "
-        "noise. What is done in a fraction of a second gains little or nothing: threads stand in "
-        "one another's way between many small products, and a process takes longer to start."
+        "noise. Fits of a fraction of a second gain little or nothing: with many small products, "
+        "threads wait for each other, and starting a process takes longer."
     )
     told = source("rivals", result, note, result["cores"])
     return Table("", "", heads, rows).markdown().split("\n\n", 1)[1] + told

@@ -73,11 +73,11 @@ def starts() -> Row:
     protocol, _ = reproduction.chosen()
     alone = {method for *_, method in cells_of(tuple(RANDOM_STARTS))}
     return (
-        "50 runs from random initialisations, of which the best by the method's own criterion is "
-        "kept; RBC starts from K-means",
-        f"{protocol.n_init} starts, the best by the same criterion. K-means begins at well-spread "
-        "points, the others in four ways in turn, one of them at random and one, for RBC as well, "
-        f"at K-means. {len(alone)} baselines were also run from random starts alone (below)",
+        "50 runs from random initialisations, the best by the method's own criterion is kept; RBC "
+        "starts from K-means",
+        f"{protocol.n_init} starts, the best by the same criterion. K-means starts from "
+        "K-means++, the others in four ways in turn, one of them random and one (also for RBC) "
+        f"from K-means. {len(alone)} baselines were also run with random starts only (below)",
         same(False, protocol.n_init == 50),
         "`python -m benchmarks.paper --parts main starts`",
     )
@@ -101,7 +101,7 @@ def kernels() -> Row:
     return (
         "CCOT-GW has Gaussian kernels whose bandwidth is the mean of all pairwise distances",
         "the same. The paper names neither the loss nor the regularisation of CCOT-GW, nor the "
-        "regularisation of CCOT, on these sets: what was chosen stands under every table",
+        "regularisation of CCOT, on these sets: the values in use are stated below every table",
         "the same",
         "`ccot paper table2`",
     )
@@ -110,8 +110,9 @@ def kernels() -> Row:
 def numbers() -> Row:
     told = [m for m in METHODS if base_of(m) in RIVALS]
     return (
-        "CCOT and CCOT-GW find the numbers of clusters, all others are told the true ones",
-        f"{', '.join(told)} are told, {', '.join(m for m in METHODS if m not in told)} find them",
+        "CCOT and CCOT-GW find the numbers of clusters, all others are given the true ones",
+        f"{', '.join(told)} are given them, {', '.join(m for m in METHODS if m not in told)} find "
+        "them",
         same({*told} == {*RIVALS}),
         "`ccot paper table2`",
     )
@@ -119,11 +120,12 @@ def numbers() -> Row:
 
 def significance() -> Row:
     return (
-        "Table 2: a dash where no partition with the requested number is found; bold where "
-        "Wilcoxon's test has p below .05",
-        "a dash, in the table over the right numbers, where fewer than half of the trials have "
-        f"them; the signed-rank test on the same matrices at level {SIGNIFICANT:g}, each method "
-        "against the best. The paper does not say which test of Wilcoxon, nor against what",
+        "Table 2: a dash if no partition with the requested number is found; bold if Wilcoxon's "
+        "test has p below .05",
+        "a dash, in the table of trials with the right numbers, if fewer than half of the trials "
+        f"have them; the signed-rank test on the same matrices at level {SIGNIFICANT:g}, each "
+        "method against the best. The paper does not say which of Wilcoxon's tests, nor which "
+        "methods it compares",
         "the same in part",
         "`ccot paper table2`",
     )
@@ -148,8 +150,8 @@ def ratings_settings() -> Row:
     reg = next(m["reg"] for m in study["methods"] if m["method"] == "CCOT")
     chosen = next(m["reg"] for m in study["methods"] if "cross-validated" in m["method"])
     return (
-        "There CCOT makes 500 draws, CCOT-GW has the weights (.5, .5), and cross-validation sets "
-        "both regularisations; how is not said",
+        "On MovieLens CCOT makes 500 draws, CCOT-GW has the weights (.5, .5), and cross-validation "
+        "sets both regularisations; the paper does not say how",
         f"{'32' if study['quick'] else DRAWS} draws, the same weights; our cross-validation gives "
         f"reg {reg:g} to CCOT and {chosen:g} to CCOT-GW, and the study shows reg 1 of the latter",
         same(False, not study["quick"]),
@@ -162,7 +164,7 @@ def goal() -> Row:
         "The goal is to recommend movies that users of the same group rated high; further results "
         "are in the supplement",
         "recommendations from blocks are measured on [another page](ratings.md); the paper "
-        "measures none. The supplement is not at hand, and nothing of it is compared",
+        "measures none. The supplement was not available to us, and nothing of it is compared",
         "not tested",
         "`python -m benchmarks.ratings`",
     )

@@ -86,8 +86,8 @@ def suite_paper(overlap: str) -> str:
                                  for cell in entries)])  # fmt: skip
     note = (
         f"Mean co-clustering error over {result['profile']['paper_seeds']} matrices; time, as a "
-        f"multiple of `{UNIT}`'s. *: finds the numbers of clusters, the others are given them; POT "
-        "has transport only, and no labels."
+        f"multiple of `{UNIT}`'s. Methods with * find the numbers of clusters, the others are "
+        "given them. POT solves only the transport problems and has no labels."
     )
     return table([overlap, *(case.split()[0] for case in cases)], rows) + f"\n\n{note}"
 
@@ -118,8 +118,8 @@ def suite_transport() -> str:
             rows.append([f"{case}: {ours}, beside {theirs}", ratio, megabytes(our),
                          megabytes(their)])  # fmt: skip
     note = (
-        "Processor time of POT over ours, and the peak of memory beyond the matrix. Ours includes "
-        "jumps and, for `CCOT`, votes."
+        "Processor time of POT divided by ours, and peak memory in addition to the matrix. Ours "
+        "includes jumps and, for `CCOT`, votes."
     )
     heads = ["", "times faster", "ours (MB)", "POT (MB)"]
     return table(heads, rows) + f"\n\n{note}"

@@ -34,9 +34,10 @@ def weight() -> str:
         )  # fmt: skip
     facts = result["facts"]
     note = (
-        f"Into an empty environment, nothing cached; seconds with download on the clock, on "
-        f"{facts['cores']} cores shared with others (load {facts['load']:.0f}); all others of "
-        f"processor time. The wheel of ccot itself has {result['wheel_kilobytes']} kB."
+        f"Installed into an empty environment without a cache. Seconds are on the clock and "
+        f"include the download, on {facts['cores']} cores shared with other work (load "
+        f"{facts['load']:.0f}); the other times are seconds of processor time. The wheel of ccot "
+        f"itself has {result['wheel_kilobytes']} kB."
     )
     heads = ["installed", "packages", "MB on the disk", "the largest", "seconds",
              "of processor time", "`import ccot`", "`ccot --version`"]  # fmt: skip

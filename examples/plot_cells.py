@@ -2,16 +2,16 @@
 Cells and genes
 ===============
 
-Counts of single cells in an AnnData, co-clustered as they come: no normalisation, no choice of
-genes, no number of clusters. ``ccot.scverse`` works in scanpy's manner, ``tl`` computes and ``pl``
-draws; results stand in ``obs``, ``var`` and ``uns``, where scanpy's own figures find them. The
-counts here are simulated, so that the kinds of cells are known. anndata is needed, scanpy is not.
+Counts of single cells in an AnnData, co-clustered without normalisation, selection of genes or a
+number of clusters. ``ccot.scverse`` is used like scanpy: ``tl`` computes and ``pl`` draws; results
+are in ``obs``, ``var`` and ``uns``, where scanpy's figures find them. The counts are simulated, so
+that the kinds of cells are known. anndata is needed, scanpy is not.
 """
 
 # %%
-# 900 cells of five kinds, 1,200 genes. A kind has 60 genes of its own, the first two kinds share 60
-# more, and most genes are of no use. Cells differ in depth, genes in abundance; nine entries of ten
-# are zero.
+# 900 cells of five kinds, 1,200 genes. Each kind has 60 marker genes, the first two kinds have 60
+# more in common, and the other genes are noise. Cells differ in depth, genes in abundance; nine
+# of ten entries are zero.
 import anndata
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,7 +33,7 @@ adata.obs_names = [f"cell {i}" for i in range(900)]
 adata.var_names = [f"gene {j}" for j in range(1200)]
 
 # %%
-# One call. It says where it found counts: ``layers["counts"]``, ``raw`` or ``X``.
+# One call. It reports where it found counts: in ``layers["counts"]``, ``raw`` or ``X``.
 known, new = adata[:800].copy(), adata[800:].copy()
 model = cs.tl.cocluster(known, return_model=True)
 print(known.uns["ccot"]["summary"])
@@ -46,17 +46,17 @@ figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 cs.pl.blocks(known, ax=ax, cmap="magma_r")
 
 # %%
-# What sets each cluster of cells apart, in the table that ``sc.get.rank_genes_groups_df`` returns,
-# and by clusters of genes. ``uns["ccot_markers"]`` holds the same in scanpy's form, so that
-# ``sc.pl.rank_genes_groups(adata, key="ccot_markers")`` reads it; with scanpy installed,
-# ``cs.pl.dotplot(adata)`` shows the first genes of each cluster.
+# Marker genes of each cluster of cells, in the form of ``sc.get.rank_genes_groups_df``, and by
+# clusters of genes. ``uns["ccot_markers"]`` has the same for ``sc.pl.rank_genes_groups(adata,
+# key="ccot_markers")``. If scanpy is installed, ``cs.pl.dotplot(adata)`` shows the first genes of
+# each cluster.
 markers = cs.tl.marker_genes(known)
 print(markers.groupby("group", observed=True).head(2).round(2).to_string(index=False))
 gene_clusters = known.uns["ccot_markers"]["gene_clusters"]
 print(gene_clusters.groupby("group").head(1).round(2).to_string(index=False))
 
 # %%
-# Cells that came later are placed by the names of their genes, in whatever order these are.
+# New cells are assigned to the clusters. Genes are matched by name, in any order.
 cs.tl.predict(model, new)
 print(f"new cells: {adjusted_rand_score(kinds[800:], new.obs['ccot']):.2f}")
 plt.show()

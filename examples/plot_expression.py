@@ -2,13 +2,13 @@
 Samples and genes
 =================
 
-Expression intensities are positive, their noise grows with their mean, samples differ in brightness
-and genes in abundance. The matrix here is simulated with all four properties, because no expression
-data come with scikit-learn; a real table of measurements, of wines, follows.
+Expression intensities are positive, and their noise grows with their mean; samples differ in
+brightness and genes in abundance. The first matrix is simulated with all of these properties,
+because scikit-learn has no expression data. The second is a real table of measurements of wines.
 """
 
 # %%
-# Three kinds of tissue, 120 samples, 800 genes, of which 240 answer to the tissue.
+# Three kinds of tissue, 120 samples, 800 genes, of which 240 depend on the tissue.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
@@ -34,8 +34,9 @@ print(model.summary())
 print(f"adjusted Rand index: {adjusted_rand_score(tissue, model.row_labels_):.2f}")
 
 # %%
-# Brightness and abundance are taken out by the degrees of the poisson family: the clusters are of
-# profiles, not of bright samples. K-means on the logarithms, told the number, for comparison.
+# The poisson family corrects for brightness and abundance, so the clusters have different
+# profiles, not different brightness. For comparison: K-means on the logarithms, with the number
+# of clusters given.
 rival = KMeans(3, n_init=10, random_state=0).fit_predict(np.log(intensities))
 print(f"K-means on logarithms, told there are 3: {adjusted_rand_score(tissue, rival):.2f}")
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
@@ -43,8 +44,8 @@ plot_blocks(model, np.log(intensities), before=True, ax=left, colorbar=False)
 plot_blocks(model, np.log(intensities), ax=right)
 
 # %%
-# Real measurements: 178 wines of three growers, 13 columns in different units, so standardised.
-# Their number is not told.
+# Real measurements: 178 wines of three growers, with 13 columns in different units, so they are
+# standardised. The number of clusters is found.
 wine = load_wine()
 model = TransportCoclustering(random_state=0).fit(scale(wine.data))
 print(model.summary())
@@ -54,7 +55,7 @@ for cluster in range(model.n_column_clusters_):
     print(f"column cluster {cluster}:", ", ".join(wine.feature_names[j] for j in members))
 
 # %%
-# What the clusters of wines have much or little of, and which wines are in doubt.
+# What is high or low in each cluster of wines, and which wines are uncertain.
 plot_block_means(model)
 plot_confidence(model)
 plt.show()

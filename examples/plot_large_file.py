@@ -3,11 +3,12 @@ A file that is read row by row
 ==============================
 
 A matrix that does not fit in memory is fitted from its file: blocks are found on a sample of the
-rows, and then all rows are read once and placed. Memory depends on the sample, not on the file.
+rows, then all rows are assigned part by part, in at most four passes. Memory depends on the
+sample, not on the file. (The file of this example is small, so its sample is the whole matrix.)
 """
 
 # %%
-# A file to work with, written in pieces: 4 x 3 blocks under noise.
+# A file to work with, written part by part: 4 x 3 blocks with noise.
 import tempfile
 from pathlib import Path
 
@@ -31,25 +32,26 @@ file.flush()
 print(f"{path.stat().st_size / 1e6:.0f} MB on disk")
 
 # %%
-# What it will take is known before it is started.
+# The memory and time of the fit can be estimated first.
 print(estimate_resources((n_rows, n_columns), out_of_core=True))
 
 # %%
-# The path goes in; ``ccot fit matrix.npy`` does the same. Dask and Zarr arrays, Parquet files and
-# functions that return rows work alike.
+# The argument of ``fit`` is the path. Dask and Zarr arrays, Parquet files and functions that
+# return rows work in the same way, and so does ``ccot fit matrix.npy --by-row``.
 model = TransportCoclustering(random_state=0).fit(path)
 print(model.summary())
 print(f"rows, adjusted Rand index: {adjusted_rand_score(rows, model.labels_):.2f}")
 print(f"columns, adjusted Rand index: {adjusted_rand_score(columns, model.column_labels_):.2f}")
 
 # %%
-# The picture is averaged to the pixels that there are.
+# If there are more entries than pixels, each pixel shows the mean of its entries.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 plot_blocks(model, file, before=True, ax=left, colorbar=False, max_pixels=200)
 plot_blocks(model, file, ax=right, max_pixels=200)
 
 # %%
-# Means of all rows, and the probabilities of rows that are read again, in pieces as well.
+# Block means over all rows, and the probabilities of the clusters of each row, also read part by
+# part.
 plot_block_means(model)
 shares = model.transform(path)
 print(f"{(shares.max(axis=1) > 0.99).mean():.0%} of the rows are sure of their cluster")

@@ -2,9 +2,9 @@
 Cells, marker genes and doubtful cells
 ======================================
 
-What a co-clustering of cells says beyond labels: which genes mark a kind of cell, which cells are
-between two kinds, and where cells of another run go. The counts are simulated, so that the kinds
-and the doublets, droplets that held two cells, are known.
+A co-clustering of cells gives more than labels: the genes that mark each kind of cell, cells that
+are between two kinds, and the clusters of cells from another run. The counts are simulated, so
+that the kinds and the doublets (droplets with two cells) are known.
 """
 
 # %%
@@ -33,15 +33,15 @@ counts = rng.poisson(rng.lognormal(0, 0.3, size=700)[:, None] * mixed)
 print(f"{(counts == 0).mean():.0%} of the counts are zero, {doublet.sum()} doublets")
 
 # %%
-# The kinds are found from the counts as they come.
+# The kinds are found from the raw counts.
 cells = pd.DataFrame(counts.astype(float), columns=genes)
 model = TransportCoclustering(random_state=0).fit(cells)
 print(f"{model.n_row_clusters_} clusters of cells, {model.n_column_clusters_} of genes")
 print(f"adjusted Rand index: {adjusted_rand_score(kind, model.labels_):.2f}")
 
 # %%
-# Marker genes: the columns that set each cluster of cells apart. The names of the genes say for
-# which kind they were simulated.
+# Marker genes: the columns that distinguish each cluster of cells. The name of a gene says for
+# which kind it was simulated.
 plot_dots(model, cells, n_columns=4, names=False)
 
 # %%
@@ -52,7 +52,7 @@ figure, ax = plt.subplots(figsize=(9, 7), layout="constrained")
 plot_blocks(model, scaled, row_colors=known, dendrograms=True, cmap="magma_r", ax=ax)
 
 # %%
-# A doublet is a little of two kinds, and so it is less sure of its cluster than other cells.
+# Doublets are mixtures of two kinds, so they have lower confidence than other cells.
 shares = model.predict_proba(cells)
 second = np.sort(np.log(np.maximum(shares, 1e-300)), axis=1)[:, -2]
 print(

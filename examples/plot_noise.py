@@ -2,13 +2,14 @@
 Steps and blocks as noise grows
 ===============================
 
-``CCOT`` reads clusters off the steps of one sorted number a row. ``TransportCoclustering`` compares
-whole rows with blocks. Both find the blocks of a crisp matrix; noise parts them.
+``CCOT`` reduces each row to one number and finds clusters as steps of the sorted numbers.
+``TransportCoclustering`` compares whole rows with blocks. Without noise both find the blocks. With
+noise only ``TransportCoclustering`` does.
 """
 
 # %%
-# The simulated set D1 has 3 x 3 blocks whose means differ by up to five units. Noise grows from
-# next to nothing to more than that.
+# The simulated set D1 has 3 x 3 blocks whose means differ by up to five units. The standard
+# deviation of the noise grows from nearly 0 to 9.
 import matplotlib.pyplot as plt
 
 from ccot import CCOT, TransportCoclustering
@@ -31,8 +32,8 @@ for sigma in sigmas:
         print(f"sigma {sigma:5g}  {name:22} {numbers} blocks, error {error:.3f}")
 
 # %%
-# The error counts cells of the matrix that are in the wrong block; a single block is wrong about
-# most of them. Neither estimator was told a number.
+# The error is the share of cells of the matrix that are in the wrong block. Both estimators find
+# the numbers of clusters.
 figure, ax = plt.subplots(layout="constrained")
 for name, seen in errors.items():
     ax.plot(sigmas, seen, "o-", label=name)
@@ -40,13 +41,14 @@ ax.set(xscale="log", xlabel="noise (standard deviation)", ylabel="co-clustering 
 ax.legend(frameon=False)
 
 # %%
-# At the last noise level the eye sees nothing in the matrix, and little in its ordered version.
+# At the last noise level the blocks are invisible in the matrix, and hardly visible in the
+# ordered matrix.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 plot_blocks(model, truth.data, before=True, ax=left, colorbar=False)
 plot_blocks(model, truth.data, ax=right)
 
 # %%
-# The merge costs tell more: the merges that would destroy the blocks cost many times as much as
-# those that only undo the over-segmentation.
+# The merge costs show them: merges that would destroy the blocks cost many times as much as
+# merges that only undo the over-segmentation.
 plot_merge_costs(model)
 plt.show()

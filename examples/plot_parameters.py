@@ -2,10 +2,9 @@
 Words that go together
 ======================
 
-Which words occur in which texts is a matrix of zeros and ones. The texts here are the signatures of
-scikit-learn's estimators, their words the names of parameters: trees have a depth, neighbours a
-metric, linear models an intercept. With another version of scikit-learn the words are others, and
-so may be the clusters.
+Which words occur in which texts is a matrix of zeros and ones. Here the texts are the signatures
+of scikit-learn's estimators, and the words are the names of their parameters: trees have a depth,
+neighbours a metric, linear models an intercept. The result depends on the version of scikit-learn.
 """
 
 # %%
@@ -32,28 +31,28 @@ print(
 )
 
 # %%
-# Each cluster is named by the words that set it apart.
+# Each cluster gets a name from the words that distinguish it.
 model = TransportCoclustering(family="bernoulli", random_state=0).fit(texts)
 for cluster, name in enumerate(model.cluster_names_):
     members = texts.index[model.labels_ == cluster]
     print(f"{name} ({len(members)}): {', '.join(members[:5])}, ...")
 
 # %%
-# The words of each cluster, and how the other clusters stand in them.
+# The words of each cluster, and how often the other clusters have them.
 plot_dots(model, texts, n_columns=4)
 
 # %%
-# The matrix, with the subpackages beside it, which the fit has not seen.
+# The matrix, with the subpackages beside it, which were not used in the fit.
 packages = {"subpackage": [home[name] for name in texts.index]}
 plot_blocks(model, texts, names=True, row_colors=packages, dendrograms=True, cmap="Greys")
 
 # %%
-# Words that belong together are found again in halves of the estimators; a cluster of words that is
-# not found again holds what is left over.
+# Words that belong together are clustered together by random halves of the estimators. A cluster
+# that is not reproducible contains the other words.
 plot_reproducibility(model)
 
 # %%
-# A signature that is not there yet.
+# A new signature is assigned to a cluster.
 new = texts.iloc[:1] * 0
 new[["max_depth", "max_features", "max_leaf_nodes", "min_samples_leaf", "random_state"]] = 1.0
 shares = model.predict_proba(new)[0]

@@ -2,12 +2,13 @@
 A table of words and numbers
 ============================
 
-Tables as people have them: measurements in different units, words, gaps. Penguins of the Palmer
-Archipelago, with the species kept back to compare with.
+A table with measurements in different units, words and missing values: penguins of the Palmer
+Archipelago. Their species is not used in the fit, but compared with the clusters.
 """
 
 # %%
-# A data frame goes in as it is: every column is read by its kind, and what is done to it is told.
+# The data frame is used as it is. The kind of every column is recognised, and its preparation is
+# printed.
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.metrics import adjusted_rand_score
@@ -27,25 +28,25 @@ for column in model.preparation_.columns:
     print("   ", column.describe())
 
 # %%
-# Clusters have names, made of what sets them apart, and each name can be checked: the share is that
-# of the members for which it holds.
+# Clusters have names made of what distinguishes them, with the share of members for which the
+# name holds.
 told = model.describe_clusters()
 told = told[(told.side == "row") & (told.groupby(["side", "cluster"]).cumcount() < 3)]
 print(told[["cluster", "name", "column", "amount", "share"]].round(2).to_string(index=False))
 
 # %%
-# Species were not shown to the fit; they stand beside the rows. The colours of the cells are
-# standard deviations, since the columns have different units.
+# The species, which the fit did not use, are beside the rows. The colours are standard deviations
+# from the mean of the column, because columns have different units.
 plot_blocks(model, table, names=True, row_colors={"species": species}, cmap="RdBu_r")
 
 # %%
-# Species and sex together are what the clusters follow.
+# The clusters correspond to species and sex together.
 kinds = pd.Series(species, name="species") + ", " + table["sex"].fillna("sex unknown").to_numpy()
 print(pd.crosstab(kinds, model.labels_, rownames=["kind"], colnames=["cluster"]))
 print(f"adjusted Rand index with both: {adjusted_rand_score(kinds, model.labels_):.2f}")
 
 # %%
-# What sets each cluster apart, and how the others stand in it.
+# What distinguishes each cluster, compared with the others.
 plot_dots(model, table)
 # sphinx_gallery_thumbnail_number = 1
 plt.show()

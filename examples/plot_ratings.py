@@ -2,13 +2,14 @@
 Users and films
 ===============
 
-Who rates what is a matrix with most entries missing. The ratings here are simulated, because those
-of MovieLens may not be passed on; ``ccot.datasets.fetch_movielens_100k`` fetches them for you.
+Ratings are a matrix with most entries missing. The ratings here are simulated, because those of
+MovieLens may not be redistributed; ``ccot.datasets.fetch_movielens_100k`` downloads them for you.
 """
 
 # %%
-# Four groups of users and five genres. A user sees mostly what the group likes, likes some of it,
-# and is mild or strict by temper; some films are better, and better known, than others.
+# Four groups of users and five genres. A user sees mostly what the group likes, and likes some of
+# it. Some users give higher ratings than others, and some films are better, or better known, than
+# others.
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +37,8 @@ ratings = sp.csr_array(seen * opinion.round().clip(1, 5))
 print(f"{ratings.nnz} ratings, {ratings.nnz / taste.size:.0%} of the matrix")
 
 # %%
-# A fifth of the ratings is kept back. What the sparse matrix does not store is missing.
+# A fifth of the ratings is left out for testing. Entries that the sparse matrix does not store
+# are missing.
 kept = rng.random(ratings.nnz) < 0.8
 users, films = ratings.nonzero()
 train = sp.csr_array((ratings.data[kept], (users[kept], films[kept])), shape=ratings.shape)
@@ -46,8 +48,8 @@ print(f"users, adjusted Rand index: {adjusted_rand_score(group, model.user_label
 print(f"films, adjusted Rand index: {adjusted_rand_score(genre, model.item_labels_):.2f}")
 
 # %%
-# Ratings that were kept back, predicted: by the mean of all, by mean and offsets of user and film,
-# and with what the block of the two adds.
+# The errors of predictions for the ratings that were left out: by the mean of all ratings, by
+# mean and offsets of user and film, and with the effect of the block in addition.
 users, films, truth = users[~kept], films[~kept], ratings.data[~kept]
 offsets = model.mean_ + model.user_offsets_[users] + model.item_offsets_[films]
 for name, guess in (
@@ -67,15 +69,15 @@ for found in best:
 print(model.explain(0, best[0].item))
 
 # %%
-# Someone new is placed by a handful of ratings, and nothing is fitted again.
+# A new user is assigned to a group by a few ratings. Nothing is fitted again.
 favourites = np.flatnonzero(genre == 3)[:4]
 visitor = model.new_user(items=favourites, ratings=[5, 4, 5, 4])
 print(f"the visitor goes to cluster {visitor.label}")
 print("recommended genres:", [int(genre[found.item]) for found in model.recommend(visitor, 8)])
 
 # %%
-# The blocks, averaged to few pixels so that they show through the missing entries, and where their
-# numbers come from.
+# The blocks, averaged to few pixels so that they are visible despite missing entries, and the
+# merge costs that show why these numbers of clusters were chosen.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 plot_blocks(model.coclustering_, train, before=True, ax=left, colorbar=False, max_pixels=60)
 plot_blocks(model.coclustering_, train, ax=right, max_pixels=60)

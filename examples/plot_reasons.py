@@ -2,9 +2,9 @@
 Recommendations with reasons
 ============================
 
-Groups of readers and of books: what a group likes, what a reader should see next and why, and how
-someone new is served after three ratings. The ratings are simulated, with titles that say what kind
-of book it is; ``ccot recommend`` does the same from a file.
+Groups of readers and of books: what a group likes, what a reader should read next and why, and
+recommendations for a new reader after three ratings. The ratings are simulated, with titles that
+say what kind of book it is. ``ccot recommend`` does the same from a file.
 """
 
 # %%
@@ -29,7 +29,7 @@ ratings = sp.csr_array(seen * opinion.round().clip(1, 5))
 print(f"{ratings.nnz} ratings, {ratings.nnz / liked.size:.0%} of the matrix")
 
 # %%
-# Groups on both sides; nobody was told how many.
+# Groups of readers and of books. The numbers of groups are found.
 model = BlockRecommender(random_state=0).fit(ratings)
 found = model.coclustering_
 print(f"{found.n_row_clusters_} groups of readers, {found.n_column_clusters_} of books")
@@ -47,13 +47,13 @@ plot_block_means(found)
 print(pd.DataFrame(model.block_means_).round(1).to_string())
 
 # %%
-# One reader: the list, and where the first rating comes from.
+# The recommendations for one reader, and the reasons for the first.
 for best in model.recommend(0, 4):
     print(f"{titles[best.item]:12} predicted {best.rating:.1f}, liked by {best.liking:.0%}")
 print(model.explain(0, model.recommend(0, 1)[0].item))
 
 # %%
-# Someone new, who liked three books of poetry.
+# A new reader, who liked three books of poetry.
 poems = np.flatnonzero(kind == 2)[:3]
 visitor = model.new_user(items=poems, ratings=[5, 5, 4])
 print("new reader:", ", ".join(titles[best.item] for best in model.recommend(visitor, 5)))

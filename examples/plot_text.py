@@ -2,10 +2,9 @@
 Documents and words
 ===================
 
-Text that is on every reader's disk already: what scikit-learn says about itself. A document is the
-docstring of an estimator or a function. The subpackage it comes from is not shown to the
-co-clustering, only compared with what it finds. With another version of scikit-learn the text is
-another one, and so may be the clusters.
+The text of scikit-learn's documentation: a document is the docstring of an estimator or a
+function. Its subpackage is not used by the co-clustering, but compared with the clusters. The
+result depends on the version of scikit-learn.
 """
 
 # %%
@@ -37,14 +36,14 @@ words = vectorizer.get_feature_names_out()
 print(f"{counts.shape[0]} documents, {counts.shape[1]} words, {counts.nnz} counts")
 
 # %%
-# Raw counts go in; long and short documents, rare and common words are corrected for. Nobody says
-# how many clusters there are.
+# The input are raw counts. The poisson family corrects for long and short documents, and for rare
+# and common words. The numbers of clusters are found.
 model = TransportCoclustering(random_state=0).fit(counts)
 print(model.summary())
 
 # %%
-# What the clusters are about: the words with the largest share of their uses in the cluster, of
-# those that it uses at least 20 times, and where its documents come from.
+# What the clusters are about: words that occur at least 20 times in the cluster and mostly there,
+# and the subpackages of its documents.
 total = np.asarray(counts.sum(axis=0)).ravel()
 for cluster in range(model.n_row_clusters_):
     members = model.row_labels_ == cluster
@@ -55,31 +54,31 @@ for cluster in range(model.n_row_clusters_):
     print("    from", ", ".join(f"{name} ({number})" for name, number in homes))
 
 # %%
-# The subpackages are not a truth to be found, but they can be compared with. K-means on weighted
-# counts is told the number that was found here.
+# The clusters compared with the subpackages, which are not the only sensible grouping. K-means on
+# weighted counts is given the number of clusters that was found here.
 tfidf = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
 rival = KMeans(model.n_row_clusters_, n_init=10, random_state=0).fit_predict(tfidf)
 for name, labels in (("TransportCoclustering", model.row_labels_), ("K-means", rival)):
     print(f"{name}: NMI with the subpackages {normalized_mutual_info_score(package, labels):.2f}")
 
 # %%
-# The number of clusters is where the merge costs fall out of line with their usual decay. Real text
-# has structure at several scales: the next best numbers above are worth a look.
+# At the chosen number of clusters, the merge costs jump above their usual decay. Real text has
+# structure at several scales, so also look at the next best numbers above.
 plot_merge_costs(model)
 
 # %%
-# A picture of counts is mostly zeros; averaged to fewer pixels it shows the vocabularies.
+# Most counts are zero. Averaged to fewer pixels, the picture shows the vocabularies.
 plot_blocks(model, counts, max_pixels=120)
 
 # %%
-# Words that all documents share belong nowhere in particular, and say so.
+# Words that occur in all kinds of documents have low confidence.
 plot_confidence(model)
 doubtful = words[np.argsort(model.column_confidence_)[:8]]
 print("words in doubt:", ", ".join(doubtful))
 
 # %%
-# A document that was not there when the model was fitted is placed at once, and a coarser or finer
-# answer of the same hierarchy is a cut away.
+# A new document is assigned to a cluster without fitting again. ``cut`` gives fewer or more
+# clusters from the same hierarchy.
 texts = ["distances to the nearest neighbours in a metric space", "precision and recall of a curve"]
 new = model.predict(vectorizer.transform(texts))
 print(

@@ -2,12 +2,12 @@
 Who votes with whom
 ===================
 
-Sixteen votes of the US House of Representatives in 1984. Members are rows, votes are columns, and
-some members did not vote: these entries are missing, and stay so.
+Sixteen votes of the US House of Representatives in 1984. Rows are members, columns are votes. Some
+members did not vote: these entries are missing, and are not filled in.
 """
 
 # %%
-# Nobody says how many groups there are, or which member belongs to which party.
+# The numbers of groups are found, and the parties are not used.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -24,15 +24,15 @@ print(model.summary())
 print(pd.crosstab(party, model.labels_, rownames=["party"], colnames=["cluster"]))
 
 # %%
-# Votes are ordered by which clusters of votes would be merged first. Blank is missing.
+# Clusters of votes that would be merged first are next to each other. Missing votes are blank.
 plot_blocks(model, house, names=True, row_colors={"party": party}, dendrograms=True, cmap="PuOr")
 
 # %%
-# How each group stands in the votes that set the groups apart.
+# How each group voted where the groups differ most.
 plot_dots(model, house, n_columns=6)
 
 # %%
-# Members who sit with one party and vote with the other: how probable their group is, by the votes
+# Members of one party who vote with the other, and the probability of their group, from the votes
 # alone.
 home = pd.Series(model.labels_).groupby(party).agg(lambda labels: labels.mode()[0])
 crossing = np.flatnonzero(model.labels_ != home[party].to_numpy())
@@ -43,7 +43,7 @@ for place in surest:
     print(f"{member}: votes with the others, probability {shares[place].max():.3f}")
 
 # %%
-# Most members are beyond doubt. The falling edges are those in between.
+# Most members have a confidence near 1. The lower values belong to members between the groups.
 plot_confidence(model)
 # sphinx_gallery_thumbnail_number = 1
 plt.show()

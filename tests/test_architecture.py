@@ -43,7 +43,7 @@ print(*sorted(used))
 def test_a_small_fit_stays_within_few_modules(name, most):
     command = [sys.executable, "-W", "ignore", "-c", WATCH, name]
     used = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert "sources/dask_executor.py" not in used
+    assert "sources/executors.py" not in used
     assert 5 < len(used) <= most, used
 
 

@@ -19,7 +19,8 @@ from ccot.datasets import (
     load_zoo,
     make_latent_blocks,
 )
-from ccot.describe import Column, portray_sides, row_statistics, with_names
+from ccot.describe import Column, portray_sides, with_names
+from ccot.describe.statistics import row_statistics
 
 HALVES = np.repeat([0, 1], 20)
 

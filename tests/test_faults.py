@@ -15,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from benchmarks.faults import CASES, stress
 from ccot import CCOT, TransportCoclustering
-from ccot.baselines.starts import run_all
+from ccot.baselines.base import run_all
 from ccot.datasets import make_latent_blocks
 from ccot.report import write_report
 from ccot.scalings.draws import DrawSolver
@@ -113,7 +113,7 @@ def dies_elsewhere(task):
 @needs_kill
 @pytest.mark.slow
 def test_starts_of_a_lost_process_are_made_here(monkeypatch):
-    monkeypatch.setattr("ccot.baselines.starts._WORTH_PROCESSES", -1.0)
+    monkeypatch.setattr("ccot.baselines.base._WORTH_PROCESSES", -1.0)
     tasks = [(os.getpid(), number) for number in range(6)]
     try:
         with pytest.warns(RuntimeWarning, match="a worker process was lost"):

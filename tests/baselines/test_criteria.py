@@ -21,8 +21,8 @@ from ccot.baselines import (
     TwoSidedKMeans,
     TwoSidedNMF,
 )
+from ccot.baselines.base import run_start
 from ccot.baselines.partitions import indicator
-from ccot.baselines.starts import run_start
 from tests.baselines.rivals import assert_never_rises
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

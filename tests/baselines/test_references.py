@@ -11,7 +11,7 @@ from ccot.baselines import (
     InformationTheoreticCoclustering,
     ResidualBayesianCoclustering,
 )
-from ccot.baselines.starts import run_start
+from ccot.baselines.base import run_start
 from ccot.datasets import load_simulated
 from ccot.metrics import coclustering_error
 

@@ -13,8 +13,8 @@ from ccot.baselines import (
     TwoSidedKMeans,
     TwoSidedNMF,
 )
+from ccot.baselines.base import KINDS, FirstPartitions, run_start
 from ccot.baselines.partitions import indicator
-from ccot.baselines.starts import KINDS, FirstPartitions, run_start
 from ccot.datasets import load_simulated, make_latent_blocks
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS, assert_same_partition, each_rival
 

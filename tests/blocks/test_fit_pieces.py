@@ -312,7 +312,7 @@ def test_of_several_numbers_the_fit_nearest_to_the_halves_is_taken():
     rows, columns = np.arange(60) % 3, np.arange(40) % 2
     X = 5 * rng.normal(size=(3, 2))[rows][:, columns] + rng.normal(size=(60, 40))
     _, problem, starts = begin(X, "gaussian", n_init=2)
-    cut = partial(fit._fit_side, problem, starts, BlockSettings(), Run())
+    cut = partial(fit._fit_side, problem, starts, False, Run())
     halves = Halves(np.array([3]), np.ones((1, 1)), np.stack([[rows], [rows]]))
     views = fit._fit_by_cut(Selection(((2, 5, 3), (2,)), (), (halves, None)), cut)
     assert views[0].shape[0] == 3
@@ -339,7 +339,7 @@ def test_a_fit_without_sweeps_counts_as_one(small, family):
 
 def cut_both(problem, starts, numbers, settings):
     return [
-        fit._fit_side(problem, starts, settings, Run(), axis, number)
+        fit._fit_side(problem, starts, settings.balanced, Run(), axis, number)
         for axis, number in enumerate(numbers)
     ]
 

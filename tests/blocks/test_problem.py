@@ -5,13 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import axes as problems
-from ccot.blocks.axes import Profiles, row_parts
+from ccot.blocks.axes import Profiles
 from ccot.blocks.problem import (
     information,
     make_blocks,
     make_problem,
     pearson_dispersion,
 )
+from ccot.runtime import host_csr
 from tests.blocks.matrices import sum_blocks
 
 
@@ -202,7 +203,7 @@ def test_dispersion_may_be_summed_in_parts(make, monkeypatch):
     problem = make_problem(make(X), "poisson")
     blocks = make_blocks(problem, rng.integers(0, 2, 50), rng.integers(0, 3, 20))
     whole = pearson_dispersion(problem), pearson_dispersion(problem, blocks)
-    monkeypatch.setattr(problems, "_ENTRIES", 100)
+    monkeypatch.setattr(host_csr, "_ENTRIES", 100)
     parts = pearson_dispersion(problem), pearson_dispersion(problem, blocks)
     np.testing.assert_allclose(parts, whole, rtol=1e-12)
 
@@ -221,7 +222,7 @@ def test_large_sparse_matrices_are_summed_the_same(shape, soft, monkeypatch):
         return [axis_view.profiles(p, 4).total for axis_view, p in zip(axes, partners, strict=True)]
 
     at_once = totals()
-    monkeypatch.setattr(problems, "_CACHE_ENTRIES", 50)
+    monkeypatch.setattr(host_csr, "CACHE_ENTRIES", 50)
     monkeypatch.setattr(problems, "_CACHE_BYTES", 0)
     for given, expected in zip(totals(), at_once, strict=True):
         np.testing.assert_array_equal(given, expected)
@@ -316,13 +317,6 @@ def test_rows_are_stacked_into_an_array(make):
     stacked = problems.stack(make(X), labels, 4)
     assert isinstance(stacked, np.ndarray)
     np.testing.assert_allclose(stacked, [X[labels == k].sum(axis=0) for k in range(4)])
-
-
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_rows_are_cut_into_parts_of_some_entries(make):
-    X = make(np.ones((10, 6)))
-    sizes = [[part.stop - part.start for part in row_parts(X, size)] for size in (24, 3, 99)]
-    assert sizes == [[4, 4, 2], [1] * 10, [10]]
 
 
 def test_soft_plans_that_fill_the_cache_may_meet_dense_values(planted, family, monkeypatch):

@@ -9,23 +9,17 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 from ccot import TransportCoclustering
-from ccot.blocks import axes
 from ccot.blocks import problem as problem_module
-from ccot.blocks.axes import (
-    degrees,
-    multiply,
-    multiply_transposed,
-    rows_of,
-    scale_entries,
-)
+from ccot.blocks.axes import degrees, multiply, multiply_transposed
 from ccot.blocks.problem import make_blocks, make_problem
+from ccot.runtime import host_csr
 from ccot.runtime.backends import NUMPY
 
 
 @pytest.fixture
 def matrix(monkeypatch):
-    monkeypatch.setattr(axes, "_ENTRIES", 60)
-    monkeypatch.setattr(axes, "_CACHE_ENTRIES", 60)
+    monkeypatch.setattr(host_csr, "_ENTRIES", 60)
+    monkeypatch.setattr(host_csr, "CACHE_ENTRIES", 60)
     rng = np.random.default_rng(0)
     return sp.csr_array(rng.poisson(0.3, (90, 40)).astype(float))
 
@@ -50,7 +44,7 @@ def test_sums_of_squares_and_scaled_entries_are_the_same_on_every_number_of_thre
     for n_jobs in (1, 2, 3):
         threads = replace(NUMPY, n_jobs=n_jobs)
         found.append(replace(view, backend=threads).squares(own, partner, (3, 3)))
-        scales.append(scale_entries(matrix, row_scale, column_scale, threads).toarray())
+        scales.append(host_csr.scaled(matrix, row_scale, column_scale, threads).toarray())
     outer = np.outer(view.exposure, view.partner_exposure)
     dense = matrix.toarray() ** 2 / np.where(outer > 0, outer, 1.0)
     np.testing.assert_allclose(found[0], np.eye(3)[own].T @ dense @ np.eye(3)[partner])
@@ -87,20 +81,12 @@ def test_blocks_of_many_entries_are_summed_from_what_was_seen_last(matrix, monke
     np.testing.assert_array_equal(make_blocks(without, rows, columns, 0, seen).total, found.total)
 
 
-def test_some_rows_share_their_entries(matrix):
-    some = rows_of(matrix, slice(10, 30))
-    np.testing.assert_array_equal(some.toarray(), matrix.toarray()[10:30])
-    turned = rows_of(matrix, slice(10, 30), kind=sp.csc_array)
-    np.testing.assert_array_equal(turned.toarray(), matrix.toarray()[10:30].T)
-    assert np.shares_memory(some.data, matrix.data)
-
-
 @pytest.mark.parametrize(
     "kinds", [("hard", "hard"), ("hard", "soft"), ("soft", "soft"), ("soft", "hard")]
 )
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("grown", [0, 1])
-def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown, monkeypatch):
+def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown):
     """Only what has moved is summed again, if that is little; a cluster may be added."""
     rng = np.random.default_rng(2)
     view = make_problem(matrix, "poisson").axes[axis]
@@ -116,7 +102,6 @@ def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown, monkeypatch
     updated = view._updated(last, partner, 4 + grown)
     assert updated is not None
     np.testing.assert_allclose(updated, view._total(partner, 4 + grown), atol=1e-12)
-    monkeypatch.setattr(axes, "_LEAST_CLUSTERS", 2)
     threads = replace(view, backend=replace(NUMPY, n_jobs=3))
     np.testing.assert_array_equal(threads._updated(last, partner, 4 + grown), updated)
     assert view._updated(last, shares["hard"](after[::-1] * 0, 4 + grown), 4 + grown) is None

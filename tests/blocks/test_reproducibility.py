@@ -16,7 +16,6 @@ from ccot.blocks.reproducibility import (
     describe,
     fit_halves,
     half_problem,
-    is_clear,
     noise_like,
     with_noise,
 )
@@ -59,14 +58,14 @@ def test_noise_does_not_come_back(family, axis):
     halves = with_noise(problem, axis, fit_halves(problem, axis, range(2, 7), seeded()), seeded())
     assert halves.highest() < CLEAR
     assert halves.expected == 0
-    assert not is_clear(halves)
+    assert not halves.is_clear
 
 
 def test_planted_clusters_agree_better_than_noise(wide):
     problem = wide[0]
     halves = with_noise(problem, 0, fit_halves(problem, 0, (2, 3), seeded(), 2), seeded())
     assert 0 <= halves.expected < 0.5
-    assert is_clear(halves)
+    assert halves.is_clear
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from ccot.blocks import start
 from ccot.blocks.problem import make_problem
 from ccot.blocks.spectrum import noise_level, shrink
 from ccot.blocks.start import draw_seed, embed, over_segment, segment
@@ -96,6 +97,19 @@ def test_equal_scores_are_one_segment():
     assert labels.dtype == np.int64
     twice = np.repeat([[0.0, 1.0], [5.0, 5.0]], 15, axis=0)
     assert error_rate(np.repeat([0, 1], 15), segment(twice, 0)) == 0
+
+
+def test_some_of_many_points_tell_the_centres(monkeypatch):
+    """All points go to the nearest centre, on a device too."""
+    monkeypatch.setattr(start, "_SAMPLE", 60)
+    torch = pytest.importorskip("torch")
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(3), 80)
+    scores = rng.normal(size=(240, 2)) + 100 * np.eye(3)[groups, :2]
+    found = segment(scores, 7)
+    assert len(np.unique(found)) == 31
+    mixed = [len(set(groups[found == k])) for k in np.unique(found)]
+    assert max(mixed) == 1
+    np.testing.assert_array_equal(segment(torch.from_numpy(scores), 7), found)
 
 
 def test_pieces_of_the_start_are_named(planted, family):

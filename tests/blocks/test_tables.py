@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import skew
 
-from ccot.blocks.columns import count_unread
-from ccot.blocks.tables import TablePreparation, prepare_table
+from ccot.blocks.tables import TablePreparation, count_unread, prepare_table
 from ccot.io.matrix import Table
 from tests.blocks.tables import draw_table
 

@@ -164,8 +164,8 @@ def test_the_process_ends_with_the_array(folder):
 def test_copies_read_on_their_own(folder):
     stored = ZarrFolder(folder)
     copy = pickle.loads(pickle.dumps(stored))
-    assert copy._reader._process._popen.pid != stored._reader._process._popen.pid
     np.testing.assert_array_equal(copy[3:5], stored[3:5])
+    assert copy._reader._process._popen.pid != stored._reader._process._popen.pid
 
 
 @needs_unix

@@ -14,9 +14,10 @@ from distributed import Client, LocalCluster
 from ccot import CCOT, TransportCoclustering
 from ccot.blocks import streaming
 from ccot.datasets import make_latent_blocks
+from ccot.runtime.run import Run
 from ccot.scalings import sampling
 from ccot.sources import DaskSource, FunctionSource
-from ccot.sources import dask_executor as distributed
+from ccot.sources.executors import DaskExecutor, get_executor
 from tests.conftest import needs_unix
 
 BLOCKS = make_latent_blocks([[4, 0, 2], [1, 5, 1]], 2000, 40, sigma=0.3, random_state=0)
@@ -86,7 +87,7 @@ def test_a_worker_killed_in_the_middle_costs_time_only(client, small_pool, tmp_p
     killer.start()
     there = CCOT(n_samplings=200, random_state=0).fit(array)
     assert killed, "the fit was over before a worker could be killed"
-    assert isinstance(distributed.get_dask_executor(DaskSource(array)), distributed.DaskExecutor)
+    assert isinstance(get_executor(DaskSource(array), Run()), DaskExecutor)
     here = CCOT(n_samplings=200, random_state=0).fit(BLOCKS.data)
     same(there, here)
     client.wait_for_workers(2, timeout=30)

@@ -6,9 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import entr
 
-from ccot.baselines.base import BaseBaseline
+from ccot.baselines.base import BaseBaseline, FirstPartitions
 from ccot.baselines.partitions import Alternation, NearestMeans, TwoWay, cluster_sums, fill_empty
-from ccot.baselines.starts import FirstPartitions
 from ccot.runtime.types import Matrix, is_sparse
 
 # Stands for log 0 where it may be multiplied by 0.

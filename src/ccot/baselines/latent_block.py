@@ -8,7 +8,7 @@ from scipy.special import entr, softmax
 from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import BaseBaseline
-from ccot.baselines.partitions import Method, TwoWay, indicator, times
+from ccot.baselines.partitions import Method, TwoWay, indicator
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
@@ -118,17 +118,17 @@ class BlockEM(Method):
     def start_from(self, row_labels: np.ndarray, column_labels: np.ndarray) -> Memberships:
         """Return the memberships of given partitions."""
         rows, columns = map(indicator, (row_labels, column_labels), self.shape)
-        sums, squares = (times(both.by_row, columns) for both in (self.matrix, self.squares))
+        sums, squares = (both.by_row.dot(columns) for both in (self.matrix, self.squares))
         return self._maximise(rows, columns, rows.T @ sums, rows.T @ squares)
 
     def step(self, state: Memberships) -> Memberships:
         """Return better memberships: rows, parameters, columns, parameters."""
-        sums, squares = (times(both.by_row, state.columns) for both in (self.matrix, self.squares))
+        sums, squares = (both.by_row.dot(state.columns) for both in (self.matrix, self.squares))
         moments = Moments(state.columns.sum(axis=0), sums, squares)
         scores = expected_log_likelihood(moments, state.means, state.variances)
         rows = self._assign(scores, state.rows)
         state = self._maximise(rows, state.columns, rows.T @ sums, rows.T @ squares)
-        sums, squares = (times(both.by_column, rows) for both in (self.matrix, self.squares))
+        sums, squares = (both.by_column.dot(rows) for both in (self.matrix, self.squares))
         moments = Moments(rows.sum(axis=0), sums, squares)
         scores = expected_log_likelihood(moments, state.means.T, state.variances.T)
         columns = self._assign(scores, state.columns)

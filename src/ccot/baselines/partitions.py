@@ -18,15 +18,9 @@ def indicator(labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return np.eye(n_clusters)[labels]
 
 
-def times(matrix: Matrix, table: np.ndarray) -> np.ndarray:
-    """Return the product of a large matrix, dense or sparse, and a narrow one."""
-    # Unlike the operator @, dot lets other threads run while it multiplies.
-    return matrix.dot(table)
-
-
 def cluster_sums(values: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return the sum of the rows of ``values`` over each cluster."""
-    return times(indicator(labels, n_clusters).T, values)
+    return indicator(labels, n_clusters).T.dot(values)
 
 
 def cluster_sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -37,7 +31,7 @@ def cluster_sizes(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return every row of a matrix summed over clusters of its columns."""
     if not is_sparse(matrix):
-        return times(matrix, indicator(labels, n_clusters))
+        return matrix.dot(indicator(labels, n_clusters))
     # Entries of one row that now share a column add up on the way to a dense array: O(nnz).
     parts = (matrix.data, labels[matrix.indices], matrix.indptr)
     return sp.csr_array(parts, shape=(matrix.shape[0], n_clusters)).toarray()
@@ -45,6 +39,8 @@ def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarr
 
 class TwoWay(NamedTuple):
     """A matrix and its transpose, dense or CSR: both quick to read row by row."""
+
+    # Both are multiplied by dot, which, unlike the operator @, lets other threads run meanwhile.
 
     by_row: Matrix
     by_column: Matrix

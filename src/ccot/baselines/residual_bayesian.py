@@ -10,10 +10,9 @@ from scipy.special import digamma, entr, gammaln, softmax
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from ccot.baselines.base import BaseBaseline
+from ccot.baselines.base import BaseBaseline, FirstPartitions, Start
 from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
-from ccot.baselines.partitions import TwoWay, indicator, times
-from ccot.baselines.starts import FirstPartitions, Start
+from ccot.baselines.partitions import TwoWay, indicator
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix
 
@@ -209,9 +208,9 @@ class Entries(NamedTuple):
         own = other.membership
         shifted = other.residual[:, None] * own
         square = (other.residual**2 + other.uncertainty)[:, None] * own
-        counts, shifts, spreads = np.hsplit(times(self.seen, np.hstack([own, shifted, square])), 3)
-        sums, products = np.hsplit(times(self.values, np.hstack([own, shifted])), 2)
-        return Moments(counts, sums - shifts, times(self.squares, own) - 2 * products + spreads)
+        counts, shifts, spreads = np.hsplit(self.seen.dot(np.hstack([own, shifted, square])), 3)
+        sums, products = np.hsplit(self.values.dot(np.hstack([own, shifted])), 2)
+        return Moments(counts, sums - shifts, self.squares.dot(own) - 2 * products + spreads)
 
 
 @dataclass(frozen=True)

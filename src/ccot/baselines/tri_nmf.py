@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from ccot.baselines.base import BaseBaseline
-from ccot.baselines.partitions import Method, TwoWay, fill_empty, indicator, times
+from ccot.baselines.partitions import Method, TwoWay, fill_empty, indicator
 from ccot.runtime.types import Matrix, is_sparse
 
 _TINY = 1e-300
@@ -119,14 +119,14 @@ class _Alternation(Method):
             _unit_columns(indicator(labels, n_clusters) + self._offset)
             for labels, n_clusters in zip((rows, columns), self.shape, strict=True)
         )
-        table = first.T @ times(self.matrix.by_row, last)
+        table = first.T @ self.matrix.by_row.dot(last)
         return self._factors(first, table, last, table)
 
     def step(self, state: _Factors) -> _Factors:
-        profiles = times(self.matrix.by_row, state.columns)
+        profiles = self.matrix.by_row.dot(state.columns)
         rows = best_factor(profiles, state.table, state.rows)
         table = rows.T @ profiles
-        profiles = times(self.matrix.by_column, rows)
+        profiles = self.matrix.by_column.dot(rows)
         columns = best_factor(profiles, table.T, state.columns)
         table = profiles.T @ columns
         return self._factors(rows, table, columns, table)
@@ -147,8 +147,8 @@ class _Multiplication(_Alternation):
 
     def step(self, state: _Factors) -> _Factors:
         rows, table, columns = state.rows, state.table, state.columns
-        columns = _multiplied(columns, times(self.matrix.by_column, rows) @ table)
-        profiles = times(self.matrix.by_row, columns)
+        columns = _multiplied(columns, self.matrix.by_column.dot(rows) @ table)
+        profiles = self.matrix.by_row.dot(columns)
         rows = _multiplied(rows, profiles @ table.T)
         target = rows.T @ profiles
         fitted = (rows.T @ rows) @ table @ (columns.T @ columns)

@@ -12,9 +12,8 @@ from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import StrOptions
 
-from ccot.baselines.base import BaseBaseline
-from ccot.baselines.partitions import TwoWay, indicator, times
-from ccot.baselines.starts import FirstPartitions, Start, run_all
+from ccot.baselines.base import BaseBaseline, FirstPartitions, Start, run_all
+from ccot.baselines.partitions import TwoWay, indicator
 from ccot.runtime.types import Matrix, is_sparse
 
 # Added to the indicators of the first partitions, so that no weight begins at zero.
@@ -189,6 +188,6 @@ class TwoSidedNMF(TwoSidedBaseline):
 def _first_factors(points: Matrix, n_clusters: int, labels: np.ndarray) -> dict[str, np.ndarray]:
     """Return blurred indicators of a partition, and the means of its clusters."""
     clusters = indicator(labels, n_clusters)
-    means = times(points.T, clusters / clusters.sum(axis=0)).T
+    means = points.T.dot(clusters / clusters.sum(axis=0)).T
     # NMF takes no matrix of zeros.
     return {"W": clusters + _OFFSET, "H": np.maximum(means, np.finfo(float).tiny, order="C")}

@@ -6,27 +6,22 @@ Where a view has a copy on a device, only tables of blocks and labels come back 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial, reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
-from ccot.runtime import device_csr
+from ccot.runtime import device_csr, host_csr
 from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
 from ccot.runtime.types import Array, Matrix, is_sparse
 
-# Entries looked at together so that they stay in a cache, and what of plans does.
-_CACHE_ENTRIES, _CACHE_BYTES, _MOST_BYTES = 2**18, 2**22, 2**24
-# Entries of a part of a product, and the parts whose sums may have to be held at once.
-_ENTRIES, _MOST_PARTS = 2**19, 16
-# Clusters that are worth a walk through all entries that have moved.
-_LEAST_CLUSTERS = 4
-# Threads from which on it is worth to sort parts of a matrix: placing them takes as long again.
-_LEAST_SORTING = 4
+# Plans, and totals, that stay in a cache.
+_CACHE_BYTES, _MOST_BYTES = 2**22, 2**24
+# Clusters that entries which have moved are summed for at once: four times faster than for 32.
+_CLUSTERS_AT_ONCE = 4
 # Shares that differ by less are the same.
 _UNMOVED = 1e-9
 # What a device keeps of a row or column: profiles and plans over the finest clusters.
@@ -145,7 +140,7 @@ class AxisView:
         values, other, n_before = self.values, self.transposed_values, last.total.shape[1]
         if not is_sparse(values) or not is_sparse(other) or last.partner is None:
             return None
-        if values.nnz <= _CACHE_ENTRIES or n_before > n_partners:
+        if values.nnz <= host_csr.CACHE_ENTRIES or n_before > n_partners:
             return None
         moved, change = _moves(last.partner, partner, n_partners)
         starts = other.indptr
@@ -158,8 +153,8 @@ class AxisView:
         total = last.total
         if n_partners > n_before:
             total = np.pad(total, ((0, 0), (0, n_partners - n_before)))
-        # Threads share the clusters: each of them sums all entries that move for some.
-        n_parts = min(self.backend.n_jobs, -(-n_partners // _LEAST_CLUSTERS))
+        # All entries that move are summed for a few clusters at a time, whose sums stay in a cache.
+        n_parts = -(-n_partners // _CLUSTERS_AT_ONCE)
         entries, parts = other[moved].T, np.array_split(change, n_parts, axis=1)
         changes = self.backend.map(lambda part: entries @ part, parts)
         return self.backend.by_rows(lambda old, *new: old + np.concatenate(new, 1), total, *changes)
@@ -169,7 +164,7 @@ class AxisView:
         sparse = is_sparse(self.values)
         return replace(
             self,
-            values=_kept_by_columns(self.values, backend) if sparse else self.values.T,
+            values=host_csr.transposed(self.values, backend) if sparse else self.values.T,
             exposure=self.partner_exposure,
             partner_exposure=self.exposure,
             observed=None if self.observed is None else self.observed.T,
@@ -200,14 +195,14 @@ class AxisView:
 
         def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):
-                values = rows_of(self.values, part)
+                values = host_csr.rows_of(self.values, part)
                 values.data = values.data**2 * partner_scale.take(values.indices)
             else:
                 values = self.values[part] ** 2 * partner_scale
             total = _collapse(values, partner, shape[1], NUMPY) * own_scale[part, None]
             return stack(total, own[part], shape[0])
 
-        return reduce(np.add, backend.map(sum_up, _summed_parts(self.values)))
+        return reduce(np.add, backend.map(sum_up, host_csr.summed_parts(self.values)))
 
     def is_empty(self) -> np.ndarray:
         """Tell which points hold nothing to go by: nothing observed, or no exposure."""
@@ -309,14 +304,7 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
         return np.ascontiguousarray((shares.T @ matrix.T).T)
     if assignment.ndim == 2:
         return multiply(matrix, assignment, backend)
-    # Names as long as the indices are not looked through for shorter ones.
-    names = assignment.astype(matrix.indices.dtype, copy=False)
-
-    def rename(part: slice, out: np.ndarray) -> None:
-        """Give the columns of some rows the names of their clusters: equal ones are summed."""
-        rows_of(matrix, part, names, n_clusters).toarray(out=out)
-
-    return _filled(matrix, n_clusters, rename, backend)
+    return host_csr.collapse(matrix, assignment, n_clusters, backend)
 
 
 def compact(labels: np.ndarray) -> np.ndarray:
@@ -338,92 +326,24 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
     """Return the product of a matrix and a dense one."""
     if is_device_csr(matrix):
         return device_csr.multiply(matrix, dense, dense.shape[1])
-    if backend.n_jobs == 1 or getattr(matrix, "format", None) != "csr":
-        return matrix @ dense
-
-    def fill(part: slice, out: np.ndarray) -> None:
-        out[:] = rows_of(matrix, part) @ dense
-
-    return _filled(matrix, dense.shape[1], fill, backend)
-
-
-def _filled(matrix: Matrix, width: int, fill: Callable[..., None], backend: Backend) -> np.ndarray:
-    """Return so many columns for the rows of a matrix, of which threads fill parts."""
-    total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
-    # Every part holds the interpreter for a moment: many threads want few of them.
-    size = np.clip(n_entries(matrix) // (2 * backend.n_jobs), _CACHE_ENTRIES, _ENTRIES)
-    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, int(size)))
-    return total
-
-
-def scale_entries(
-    matrix: sp.csr_array, row_scale: np.ndarray, column_scale: np.ndarray, backend: Backend = NUMPY
-) -> sp.csr_array:
-    """Scale rows and columns; the places of the entries are shared, not copied."""
-    data = np.empty(matrix.nnz, row_scale.dtype)
-
-    def scale(part: slice) -> None:
-        rows = rows_of(matrix, part)
-        out = data[matrix.indptr[part.start] : matrix.indptr[part.stop]]
-        np.multiply(column_scale.take(rows.indices), rows.data, out=out)
-        out *= np.repeat(row_scale[part], np.diff(rows.indptr))
-
-    backend.map(scale, row_parts(matrix, _CACHE_ENTRIES))
-    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    if is_sparse(matrix) and matrix.format == "csr" and backend.n_jobs > 1:
+        return host_csr.multiply(matrix, dense, backend)
+    return matrix @ dense
 
 
 def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
     """Return the product of a transposed matrix and a dense one."""
-    if not is_sparse(matrix) or matrix.nnz <= 2 * _ENTRIES:
-        return matrix.T @ dense
-    parts = _summed_parts(matrix)
-    turned = partial(rows_of, matrix, kind=sp.csc_array)
-    sums = backend.map(lambda part: turned(part) @ dense[part], parts)
-    return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
-
-
-def _kept_by_columns(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
-    """Return the transposed matrix, of which several threads sort and place parts of the rows."""
-    rows = row_parts(matrix, max(_ENTRIES, -(-matrix.nnz // backend.n_jobs)))
-    if backend.n_jobs < _LEAST_SORTING or len(rows) == 1:
-        return sp.csr_array(matrix.T)
-    parts = backend.map(lambda part: rows_of(matrix, part).tocsc(), rows)
-    counts = np.array([np.diff(part.indptr) for part in parts])
-    starts = np.append(0, np.cumsum(counts.sum(axis=0))).astype(matrix.indptr.dtype)
-    # Where the entries of a part go is further on than in the part, by so much for each column.
-    shifts = starts[:-1] + np.cumsum(counts, axis=0) - counts
-    data, indices = np.empty_like(matrix.data), np.empty_like(matrix.indices)
-
-    def place(index: int) -> None:
-        part, count = parts[index], counts[index]
-        there = np.repeat(shifts[index] - part.indptr[:-1], count) + np.arange(part.nnz)
-        data[there] = part.data
-        indices[there] = part.indices + rows[index].start
-
-    backend.map(place, range(len(parts)))
-    return sp.csr_array((data, indices, starts), shape=matrix.shape[::-1])
+    if is_sparse(matrix):
+        return host_csr.multiply_transposed(matrix, dense, backend)
+    return matrix.T @ dense
 
 
 def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums of the rows and of the columns."""
     if not is_sparse(matrix):
         return matrix.sum(axis=1, dtype=np.float64), matrix.sum(axis=0, dtype=np.float64)
-    parts = row_parts(matrix, _CACHE_ENTRIES)
-    sums = backend.map(lambda part: rows_of(matrix, part).sum(axis=1, dtype=np.float64), parts)
-    rows = np.concatenate(sums)
+    rows = host_csr.row_sums(matrix, backend)
     return rows, multiply_transposed(matrix, np.ones(len(rows)), backend)
-
-
-def row_parts(matrix: Matrix, size: int) -> list[slice]:
-    """Cut the rows into parts of about so many entries, whatever the number of threads."""
-    n_rows = matrix.shape[0]
-    step = max(1, -(-n_rows * size // max(n_entries(matrix), 1)))
-    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
-
-
-def _summed_parts(matrix: Matrix) -> list[slice]:
-    """Cut the rows into parts whose sums are added: as many on every number of threads."""
-    return row_parts(matrix, max(_ENTRIES, n_entries(matrix) // _MOST_PARTS))
 
 
 def n_entries(matrix: Matrix) -> int:
@@ -431,26 +351,3 @@ def n_entries(matrix: Matrix) -> int:
     if is_device_csr(matrix):
         return matrix.values().shape[0]
     return matrix.nnz if is_sparse(matrix) else matrix.size
-
-
-def rows_of(
-    matrix: sp.csr_array,
-    part: slice,
-    names: np.ndarray | None = None,
-    n_names: int = 0,
-    kind: Any = sp.csr_array,
-) -> Any:
-    """Return some rows that share their entries, columns perhaps renamed; as CSC transposed."""
-    starts = matrix.indptr[part.start : part.stop + 1]
-    held = slice(starts[0], starts[-1])
-    indices = matrix.indices[held] if names is None else names.take(matrix.indices[held])
-    shape = len(starts) - 1, n_names or matrix.shape[1]
-    rows = copy(_empty(kind, shape if kind is sp.csr_array else shape[::-1], matrix.dtype))
-    rows.data, rows.indices, rows.indptr = matrix.data[held], indices, starts - starts[0]
-    return rows
-
-
-@lru_cache(maxsize=64)
-def _empty(kind: Any, shape: tuple[int, int], dtype: np.dtype) -> Any:
-    """Return an empty sparse array; to make one takes fifty times as long as to copy it."""
-    return kind(shape, dtype=dtype)

@@ -339,16 +339,6 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     return np.where(np.isfinite(numbers) & is_alike, numbers, np.nan)
 
 
-def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
-    """Count cells that are no gaps, but hold no known level, or no number in the known format."""
-    by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
-    is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
-    if values.dtype.kind == "O":
-        gaps = {cell: is_gap(cell, among_numbers=not by_level) for cell in set(values.tolist())}
-        return sum(not read and not gaps[cell] for cell, read in zip(values, is_read, strict=True))
-    return int(np.count_nonzero(~is_read & (values == values)))
-
-
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     """Return the index of every cell's level; -1 for gaps, -2 for levels never seen."""
     index = {level: position for position, level in enumerate(kind.levels)}

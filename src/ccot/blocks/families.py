@@ -29,7 +29,8 @@ class Family:
     information: Callable[[Array, Array], Array]
 
 
-def _ratio(total: Array, exposure: Array) -> Array:
+def ratio(total: Array, exposure: Array) -> Array:
+    """Return totals over exposures, 0 where there is no exposure."""
     xp, held = namespace(total), exposure > 0
     return xp.where(held, total / xp.where(held, exposure, 1.0), 0.0)
 
@@ -39,12 +40,12 @@ def _smooth_mean(total: Array, exposure: Array, overall: float) -> Array:
 
 
 def _gaussian_terms(total: Array, exposure: Array, overall: float) -> Terms:
-    mean = _ratio(total, exposure)
+    mean = ratio(total, exposure)
     return mean, 0.5 * mean**2
 
 
 def _gaussian_information(total: Array, exposure: Array) -> Array:
-    return 0.5 * _ratio(total**2, exposure)
+    return 0.5 * ratio(total**2, exposure)
 
 
 def _poisson_terms(total: Array, exposure: Array, overall: float) -> Terms:
@@ -55,7 +56,7 @@ def _poisson_terms(total: Array, exposure: Array, overall: float) -> Terms:
 
 
 def _poisson_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-    return xlogy(total, _ratio(total, exposure))
+    return xlogy(total, ratio(total, exposure))
 
 
 def _bernoulli_terms(total: Array, exposure: Array, overall: float) -> Terms:
@@ -67,7 +68,7 @@ def _bernoulli_terms(total: Array, exposure: Array, overall: float) -> Terms:
 def _bernoulli_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
     # A total that rounding put outside of its range would hold an infinite amount.
     total = np.clip(total, 0.0, exposure)
-    mean = _ratio(total, exposure)
+    mean = ratio(total, exposure)
     return xlogy(total, mean) + xlogy(exposure - total, 1.0 - mean)
 
 

@@ -192,7 +192,7 @@ def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> 
         numbers = views[0].shape
         best = Candidate(*numbers, criteria.icl(problem, views[0]), "icl")
     else:
-        views = _fit_by_cut(selected, partial(_fit_side, problem, starts, settings, run))
+        views = _fit_by_cut(selected, partial(_fit_side, problem, starts, settings.balanced, run))
         numbers = views[0].shape[0], views[1].shape[1]
         best = next((found for found in candidates if found.numbers == numbers), candidates[0])
     run.progress(f"{numbers[0]} x {numbers[1]} clusters")
@@ -306,16 +306,11 @@ def _fit_by_cut(selected: Selection, fit: Callable[[int, int], Blocks]) -> tuple
 
 
 def _fit_side(
-    problem: BlockProblem,
-    starts: list[Start],
-    settings: BlockSettings,
-    run: Run,
-    axis: int,
-    number: int,
+    problem: BlockProblem, starts: list[Start], balanced: bool, run: Run, axis: int, number: int
 ) -> Blocks:
     """Cut one side against the finest clusters of the other, which tell more, and reassign."""
     run.progress(f"cut into {number} {('row', 'column')[axis]} clusters")
-    balanced, informed = settings.balanced, partial(information, problem)
+    informed = partial(information, problem)
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
     target = (number, None) if axis == 0 else (None, number)
     cuts = ranked((start.cut(target) for start in starts), informed)

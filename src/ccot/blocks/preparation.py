@@ -258,9 +258,7 @@ def choose_family(X: Matrix) -> tuple[str, str]:
     return "gaussian", f"values whose variance does not grow with their mean (power {slope:.1f})"
 
 
-def settle_family(
-    X: Matrix, asked: str, scale: str = "auto", center: str = "auto"
-) -> tuple[str, str]:
+def settle_family(X: Matrix, asked: str, scale: str, center: str) -> tuple[str, str]:
     """Return the family that was asked for, or the one that fits, and why."""
     if is_device_csr(X):
         return "poisson", _FEW if asked == "auto" else "asked for"

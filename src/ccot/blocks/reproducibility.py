@@ -66,6 +66,11 @@ class Halves:
         return float(self.mean.max(initial=0.0))
 
     @property
+    def is_clear(self) -> bool:
+        """Whether some number of clusters agrees better than noise does."""
+        return self.highest() > CLEAR + np.nan_to_num(self.expected)
+
+    @property
     def supported(self) -> np.ndarray:
         """Tell which numbers halves find again, at least half as well as the best one."""
         return self.mean >= _LEAST_SUPPORT * self.highest()
@@ -210,11 +215,6 @@ def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Ha
     noise = (noise_like(problem, run.rng) for _ in range(_N_NULLS))
     nulls = [fit_halves(one, axis, numbers, run, _NULL_SPLITS).highest() for one in noise]
     return replace(halves, expected=max(0.0, *nulls))
-
-
-def is_clear(halves: Halves) -> bool:
-    """Tell whether some number of clusters agrees better than noise does."""
-    return halves.highest() > CLEAR + np.nan_to_num(halves.expected)
 
 
 def describe(

@@ -8,14 +8,7 @@ from ccot.blocks.axes import n_entries
 from ccot.blocks.criteria import Candidate, Numbers, best_cuts, evidence, jump_scores, mean_costs
 from ccot.blocks.hierarchy import Start
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, pearson_dispersion
-from ccot.blocks.reproducibility import (
-    Halves,
-    can_be_halved,
-    cut_once,
-    fit_halves,
-    is_clear,
-    with_noise,
-)
+from ccot.blocks.reproducibility import Halves, can_be_halved, cut_once, fit_halves, with_noise
 from ccot.blocks.start import n_segments
 from ccot.blocks.sweep import settle
 from ccot.persistence.registry import stored
@@ -131,7 +124,7 @@ def _select_without_structure(
         None if side.halves is None else with_noise(problem, axis, side.halves, run)
         for axis, side in enumerate(sides)
     ]
-    if any(half is not None and is_clear(half) for half in halves):
+    if any(half is not None and half.is_clear for half in halves):
         sides = [replace(side, halves=half) for side, half in zip(sides, halves, strict=True)]
         return _join(sides, "reproducibility")
     asked = (half if number else None for half, number in zip(halves, given, strict=True))

@@ -18,7 +18,7 @@ _FULL_SIZE = 400
 # Vectors beyond those asked for that a random search carries along, and its rounds.
 _SPARE, _ROUNDS = 10, 4
 # Rows that are made orthogonal together, to stay in a cache, and the parts that are worth it.
-_QR_ROWS, _LEAST_PARTS = 2**12, 8
+_QR_ROWS, _LEAST_PARTS = 2**11, 4
 # Noise below this share of the largest singular value is rounding.
 _ROUNDING = 1e-13
 

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from ccot.blocks.axes import degrees, n_entries, scale_entries
+from ccot.blocks.axes import degrees, n_entries
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
 from ccot.blocks.spectrum import MAX_RANK, leading_vectors, noise_level, rank_to_look_at, shrink
 from ccot.blocks.sweep import sweep
+from ccot.runtime import device_csr, host_csr
 from ccot.runtime.backends import is_device_csr, namespace, one_blas_thread, to_numpy
-from ccot.runtime.device_csr import scaled
 from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Array
 
@@ -27,8 +27,8 @@ _NARROW_ENTRIES = 2**27
 # Matrices with no more entries are not worth a device; and where points are equal, as words of one
 # text are, K-means follows the last digit of their scores.
 HERE_ENTRIES = 2**22
-# Rounds of K-means: the sweeps that follow do the fine work.
-_ROUNDS, _KMEANS_TOL = 5, 1e-4
+# Rounds of K-means, and the points that tell its centres where there are more.
+_ROUNDS, _KMEANS_TOL, _SAMPLE = 5, 1e-4, 2**14
 # Weight of the first direction below the noise, relative to the strongest one: faint clusters.
 _FAINT = 0.25
 
@@ -90,16 +90,17 @@ def _scale_sparse(
 ) -> tuple[Any, Any]:
     """Scale a sparse matrix; for a device, where it is sent, also as it is kept by columns."""
     rows, columns = problem.axes
-    send = problem.backend.send
+    backend, send = problem.backend, problem.backend.send
     if is_device_csr(rows.values):
         scales = send(row_scale), send(column_scale)
-        return scaled(rows.values, *scales), scaled(columns.values, *scales[::-1])
+        by_row = device_csr.scaled(rows.values, *scales)
+        return by_row, device_csr.scaled(columns.values, *scales[::-1])
     dtype = np.float32 if n_entries(rows.values) > _NARROW_ENTRIES else np.float64
     row_scale, column_scale = row_scale.astype(dtype), column_scale.astype(dtype)
-    by_row = scale_entries(rows.values, row_scale, column_scale, problem.backend)
-    if problem.backend.device is None:
+    by_row = host_csr.scaled(rows.values, row_scale, column_scale, backend)
+    if backend.device is None:
         return by_row, None
-    return send(by_row), send(scale_entries(columns.values, column_scale, row_scale))
+    return send(by_row), send(host_csr.scaled(columns.values, column_scale, row_scale, backend))
 
 
 def _unit(scores: Array) -> Array:
@@ -145,36 +146,41 @@ def segment(scores: Array, seed: int | None) -> np.ndarray:
     n_points = len(scores)
     if seed is None:
         return np.zeros(n_points, dtype=np.int64)
-    n_clusters = n_segments(n_points)
+    n_clusters, sample = n_segments(n_points), scores
+    if n_points > _SAMPLE:
+        chosen = np.random.RandomState(seed).choice(n_points, _SAMPLE, replace=False)
+        sample = scores[np.sort(chosen).tolist()]
     if not isinstance(scores, np.ndarray):
-        return to_numpy(_segment_on_device(scores, n_clusters, seed))
+        return to_numpy(_segment_on_device(scores, sample, n_clusters, seed))
     means = KMeans(n_clusters, init="random", n_init=1, max_iter=_ROUNDS, random_state=seed)
     with one_blas_thread(), warnings.catch_warnings():
         # Equal points make fewer clusters than asked for, and fewer is what is wanted then.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return means.fit_predict(scores)
+        means.fit(sample)
+        return means.labels_ if sample is scores else means.predict(scores)
 
 
-def _segment_on_device(scores: Array, n_clusters: int, seed: int) -> Array:
+def _segment_on_device(scores: Array, sample: Array, n_clusters: int, seed: int) -> Array:
     """Do what scikit-learn's K-means does, from the same points, where the scores are."""
-    xp, n_points = namespace(scores), len(scores)
+    xp, n_points = namespace(scores), len(sample)
     share = np.full(n_points, 1 / n_points)
     chosen = np.random.RandomState(seed).choice(n_points, n_clusters, replace=False, p=share)
-    scores = scores - xp.mean(scores, axis=0)
-    centres, before = scores[chosen.tolist()], None
-    little = _KMEANS_TOL * float(xp.mean(xp.var(scores, axis=0)))
+    middle = xp.mean(sample, axis=0)
+    sample = sample - middle
+    centres, before = sample[chosen.tolist()], None
+    little = _KMEANS_TOL * float(xp.mean(xp.var(sample, axis=0)))
 
-    def nearest() -> Array:
-        return xp.argmin(xp.sum(centres**2, axis=1) - 2 * (scores @ centres.T), axis=1)
+    def nearest(points: Array) -> Array:
+        return xp.argmin(xp.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1)
 
     for _ in range(_ROUNDS):
-        labels = nearest()
+        labels = nearest(sample)
         if before is not None and bool((labels == before).all()):
-            return labels
+            break
         members = (labels[:, None] == xp.arange(n_clusters, device=scores.device)).to(scores.dtype)
         sizes = xp.clip(xp.sum(members, axis=0), 1.0, None)[:, None]
         last, before = centres, labels
-        centres = members.T @ scores / sizes
+        centres = members.T @ sample / sizes
         if float(xp.sum((centres - last) ** 2)) <= little:
             break
-    return nearest()
+    return nearest(scores - middle)

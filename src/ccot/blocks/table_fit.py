@@ -13,13 +13,7 @@ from ccot.blocks.families import Terms
 from ccot.blocks.fit import BlockCoclustering, BlockSettings
 from ccot.blocks.hierarchy import Hierarchy, Start, build_hierarchy
 from ccot.blocks.problem import Blocks, information
-from ccot.blocks.reproducibility import (
-    BothSides,
-    Halves,
-    Reproducibility,
-    compare_halves,
-    describe,
-)
+from ccot.blocks.reproducibility import BothSides, Halves, compare_halves, describe
 from ccot.blocks.select import N_CANDIDATES
 from ccot.blocks.start import draw_seed, segment
 from ccot.blocks.sweep import log_marginal
@@ -242,7 +236,10 @@ def _collect(
     )
     families = _families(preparation)
     merges = (*found.hierarchy.side(0), *columns.merges)
-    again = _come_back(found, labels)
+    again = None
+    if found.halves is not None and found.blocks.shape[0] > 1:
+        leaves = found.finest.labels[0], found.hierarchy.nodes(0)[0]
+        again = describe(found.halves, labels, *leaves)
     return TableCoclustering(
         row=Side(
             labels=labels,
@@ -270,13 +267,6 @@ def _collect(
         preparation=preparation,
         column_signs=preparation.on_all_columns(signs, 0.0),
     )
-
-
-def _come_back(found: RowSearch, labels: np.ndarray) -> Reproducibility | None:
-    """Compare the clusters with those of halves of the rows; None where there are no two."""
-    if found.halves is None or found.blocks.shape[0] == 1:
-        return None
-    return describe(found.halves, labels, found.finest.labels[0], found.hierarchy.nodes(0)[0])
 
 
 def _score_blocks(

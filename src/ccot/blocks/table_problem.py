@@ -12,7 +12,7 @@ from sklearn.utils import gen_batches
 
 from ccot.blocks.axes import Profiles, compact
 from ccot.blocks.criteria import log_partition
-from ccot.blocks.families import FAMILIES, Terms
+from ccot.blocks.families import FAMILIES, Terms, ratio
 from ccot.blocks.problem import Blocks
 from ccot.blocks.sweep import balanced_plan, excess_share, log_marginal, share_out, soft_plan
 from ccot.blocks.tables import TablePreparation
@@ -111,7 +111,7 @@ def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
         mean = total[:, counts] / np.maximum(exposure[:, counts], 1e-300)
         expected = mean[labels] * problem.rows.exposure[:, counts]
         squares = (problem.rows.total[:, counts] - expected) ** 2
-        residual = np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0)
+        residual = ratio(squares, expected)
         n_free = np.maximum((problem.rows.exposure[:, counts] > 0).sum(axis=0) - n_clusters, 1)
         dispersion[counts] = np.maximum(residual.sum(axis=0) / n_free, _LEAST_DISPERSION)
     return replace(problem, dispersion=dispersion)

@@ -12,14 +12,8 @@ import numpy as np
 from scipy.stats import skew
 
 from ccot.blocks.axes import Profiles
-from ccot.blocks.columns import (
-    BY_LEVEL,
-    ColumnKind,
-    count_unread,
-    read_column,
-    read_levels,
-    recognise,
-)
+from ccot.blocks.columns import BY_LEVEL, ColumnKind, read_column, read_levels, recognise
+from ccot.io.cells import is_gap
 from ccot.io.matrix import Table
 from ccot.persistence.registry import stored
 
@@ -138,6 +132,16 @@ class TablePreparation:
         whole = np.full(len(self.columns), left_out, dtype=values.dtype)
         whole[self.used] = values
         return whole
+
+
+def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
+    """Count cells that are no gaps, but hold no known level, or no number in the known format."""
+    by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
+    is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
+    if values.dtype.kind == "O":
+        gaps = {cell: is_gap(cell, among_numbers=not by_level) for cell in set(values.tolist())}
+        return sum(not read and not gaps[cell] for cell, read in zip(values, is_read, strict=True))
+    return int(np.count_nonzero(~is_read & (values == values)))
 
 
 def _fill(column: PreparedColumn, values: np.ndarray, total: np.ndarray, exposure: np.ndarray):

@@ -36,8 +36,8 @@ def simulate(
     ] = Dataset.D2,
     out: Path | None = option("CSV file to write. [default: NAME.csv, here]"),
     seed: int = option("Seed of the draw.", default=0, min=0),
-    overlap: Overlap = option("How noisy.", default=Overlap.published),
-    sigma: float | None = option("Standard deviation of the noise instead.", min=0),
+    overlap: Overlap = option("Level of the noise.", default=Overlap.published),
+    sigma: float | None = option("Standard deviation of the noise, instead of --overlap.", min=0),
     quiet: Quiet = False,
 ) -> None:
     """Write a matrix with known blocks, and its true clusters beside it.
@@ -99,7 +99,7 @@ def bench(
     ),
     out: Path = option("JSON file to write.", default=Path("bench.json")),
     rivals: list[str] | None = option(
-        "This one only; can be repeated. [default: all installed]", "--rival"
+        "Measure this method only; can be repeated. [default: all installed]", "--rival"
     ),
     quiet: Quiet = False,
 ) -> None:
@@ -200,7 +200,7 @@ class PaperCommands(Commands):
 app = typer.Typer(
     cls=PaperCommands,
     help="The paper's tables and figures, computed again, beside the paper's own numbers.\n\n"
-    "For example: `ccot paper all --quick`. Stopped, the same command goes on where it was.",
+    "For example: `ccot paper all --quick`. After an interruption, the same command continues.",
     no_args_is_help=True,
 )
 _OUT = option("Folder of trials, tables and figures. [default: results/paper[-quick]]")
@@ -220,7 +220,7 @@ def _command(name: str, text: str) -> None:
         methods: str | None = option("Some methods only, with commas between. [default: all]"),
         seed: int = _SEED,
         jobs: int = option(
-            "Processes, at most one for each core; -1: as many.", default=-1, **CORES
+            "Processes, at most one for each core; -1: all cores.", default=-1, **CORES
         ),
         quick: bool = _QUICK,
     ) -> None:

@@ -24,18 +24,18 @@ class FitOptions:
     columns: int | None = option("", min=1, hidden=True)
     seed: int = option("The same seed gives the same result.", default=0, min=0)
     reg: str | None = option("Weight of the entropy, or `cv` to choose it (ccot, ccot-gw).")
-    family: Family | None = option("Law of the values (transport). [default: auto]")
+    family: Family | None = option("Distribution of the values (transport). [default: auto]")
     kind: list[str] | None = option(
         "What a column holds: number, count, yes/no, category, ordered, date, share, money, "
         "identifier or text; can be repeated (transport). [default: recognised]",
         metavar="COLUMN=KIND",
     )
     scale: str | None = option(
-        "What is done to the scale of columns (transport). [default: auto]",
+        "How columns are scaled (transport). [default: auto]",
         metavar="auto|none|standard|robust|log",
     )
     center: str | None = option(
-        "Whose means are removed first (transport). [default: auto]",
+        "Which means are subtracted first (transport). [default: auto]",
         metavar="auto|none|columns|rows|both",
     )
     annotate: list[str] | None = option(
@@ -43,12 +43,12 @@ class FitOptions:
         metavar="COLUMN",
     )
     jobs: int | None = option(
-        "Threads, at most one for each core; -1: as many. [default: 1]", **CORES
+        "Threads, at most one for each core; -1: all cores. [default: 1]", **CORES
     )
     raw_names: RawNames = False
     report: bool = option("Write report.html.", default=True)
     resume: bool | None = option(
-        "Go on with a fit that was interrupted, or begin anew.", "--resume/--no-resume"
+        "Continue a fit that was interrupted, or start again.", "--resume/--no-resume"
     )
     dry_run: bool = option("Read, say what would be done, and stop.", "--dry-run", default=False)
     quiet: Quiet = False

@@ -138,8 +138,8 @@ def report(
         "CSV file with a header and one line a row: facts that were not used for fitting, "
         "such as known classes, to be shown beside the matrix."
     ),
-    users: Path | None = option("Of a recommender: table of the users, to be shown in that way."),
-    items: Path | None = option("Of a recommender: table of the items."),
+    users: Path | None = option("For a recommender: table of the users, shown as --annotate is."),
+    items: Path | None = option("For a recommender: table of the items, shown in the same way."),
     raw_names: RawNames = False,
     quiet: Quiet = False,
     *,

@@ -52,34 +52,34 @@ class Reading:
     drop: list[str] | None = _about(  # noqa: RUF009
         "Column to leave out, by name or position from 0; can be repeated."
     )
-    delimiter: str | None = _about("Between cells; `tab` is a tab. [default: found]")
+    delimiter: str | None = _about("Character between cells; `tab` is a tab. [default: found]")
     header: bool | None = _about(
         "Whether the first line names the columns. [default: found]", "--header/--no-header"
     )
     decimal: str | None = _about("Decimal point. [default: found]")
-    encoding: str = _about("Of a text file.", default="utf-8-sig")
+    encoding: str = _about("Encoding of a text file.", default="utf-8-sig")
     long: bool = _about(
-        "The table lists cells, one a line: row, column, value; or pairs, which are counted.",
+        "The table has a line for each cell: row, column, value; or pairs, which are counted.",
         "--long",
         default=False,
     )
     long_columns: str | None = _about(
-        "The same, with these columns. [default: the first three]", metavar="ROW,COLUMN[,VALUE]"
+        "As --long, with these columns. [default: the first three]", metavar="ROW,COLUMN[,VALUE]"
     )
     unlisted: str = _about(
-        "What cells are that a long table does not list.", default="zero", metavar="zero|missing"
+        "Value of cells that a long table does not list.", default="zero", metavar="zero|missing"
     )
     aggregate: str | None = _about(
-        "What is done with cells that a long table lists more than once. [default: sum of whole "
-        "numbers, mean of others and of ratings (--unlisted missing)]",
+        "How to combine the values of a cell that a long table lists more than once. [default: sum "
+        "of whole numbers, mean of others and of ratings (--unlisted missing)]",
         metavar="sum|mean|count|last",
     )
     sheet: str | None = _about("Sheet of an Excel file. [default: the first]")
     table: str | None = _about("Table of an SQLite database. [default: the only one]")
     layer: str | None = _about("Layer of an .h5ad file. [default: X]")
     by_row: bool | None = _about(
-        "Read a .npy, Parquet, Zarr or text file row by row, or as a whole. [default: a matrix by "
-        f"row where {COPIES} times it is more than the free memory]",
+        "Read a .npy, Parquet, Zarr or text file row by row, or as a whole. [default: a matrix "
+        f"row by row if {COPIES} copies of it do not fit into the free memory]",
         "--by-row/--in-memory",
     )
 

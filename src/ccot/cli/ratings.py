@@ -16,7 +16,8 @@ from ccot.cli.options import Quiet, option
 
 if TYPE_CHECKING:
     from ccot.cli.progress import StepProgress
-    from ccot.recommend import BlockRecommender
+    from ccot.recommend import BlockRecommender, User
+    from ccot.recommend.names import NameIndex
 
 Model = Annotated[Path, Argument(metavar="MODEL", help="Model file of `ccot fit-ratings`.")]
 MOVIELENS = "movielens-100k"
@@ -32,15 +33,15 @@ def fit_ratings(
         Argument(
             metavar="RATINGS",
             help="Table of user, item and rating, text or Parquet; `-` for the standard input; or "
-            f"`{MOVIELENS}`, which is downloaded unless it is here.",
+            f"`{MOVIELENS}`, which is downloaded if necessary.",
         ),
     ],
     out: Path = option("Model file to write.", default=Path("ratings.ccot")),
     items: Path | None = option(
-        "Table of the items, whose first column holds what RATINGS calls them, and one of the "
-        "others titles. [default: they are called as in RATINGS]"
+        "Table of the items: the first column holds the names used in RATINGS, another one their "
+        "titles. [default: names of RATINGS]"
     ),
-    users: Path | None = option("Table of the users, in the same way, with their names."),
+    users: Path | None = option("Table of the users, in the same form, with their names."),
     encoding: str = option("Encoding of the tables, such as latin-1.", default="utf-8-sig"),
     seed: int = option("Seed of the co-clustering.", default=0, min=0),
     quiet: Quiet = False,
@@ -73,11 +74,11 @@ def fit_ratings(
 def recommend(
     model: Model,
     user: str | None = option("Name of a user of the fit."),
-    rate: list[str] | None = option("A rating of someone new, `ITEM=RATING`; once for each."),
-    n: int = option("How many.", "--n", "-n", default=10, min=1),
-    by: By = option("Liked by the user's group, or predicted rating.", default=By.liking),
-    seen: bool = option("Include what was rated.", "--seen", default=False),
-    explain: str | None = option("Say instead where the rating of this item comes from."),
+    rate: list[str] | None = option("A rating by a new user, `ITEM=RATING`; can be repeated."),
+    n: int = option("Number of recommendations.", "--n", "-n", default=10, min=1),
+    by: By = option("Sort by the group's liking or by predicted rating.", default=By.liking),
+    seen: bool = option("Include items that the user has rated.", "--seen", default=False),
+    explain: str | None = option("Explain the predicted rating of this item instead."),
     as_json: bool = option("Write JSON.", "--json", default=False),
 ) -> None:
     """Recommend items to a user of the fit (--user) or to someone new (--rate, or neither).
@@ -93,10 +94,11 @@ def recommend(
     if user is not None and rate:
         raise ValueError("give --user or --rate, not both")
     fitted = load_recommender(model)
-    someone = _user(fitted, user, rate or [])
+    users = NameIndex(fitted.user_names_, "user", fitted.user_ids_)
+    items = NameIndex(fitted.item_names_, "item", fitted.item_ids_)
+    someone = _visitor(fitted, items, rate or []) if user is None else users.find(user)
     if explain is not None:
-        item = NameIndex(fitted.item_names_, "item", fitted.item_ids_).find(explain)
-        typer.echo(fitted.explain(someone, item).in_words(fitted.user_names_))
+        typer.echo(fitted.explain(someone, items.find(explain)).in_words(fitted.user_names_))
         return
     found = fitted.recommend(someone, n, exclude_seen=not seen, by=str(by))
     lines = [vars(one) | {"item": fitted.item_names_[one.item]} for one in found]
@@ -115,11 +117,11 @@ def serve(
     workers: int = option("Processes.", default=1, min=1, max=256),
     log_level: LogLevel = option("How much to log.", default=LogLevel.warning),
     allow_host: list[str] | None = option(
-        "A name by which the service may be called; once for each. By default those of "
-        "this machine where it listens to this machine only, else all."
+        "Host name that requests may use; can be repeated. By default the names of this "
+        "machine if it listens to this machine only, otherwise all names."
     ),
     token_file: Path | None = option(
-        "File with a token that requests must bring: Authorization: Bearer."
+        "File with a token that requests must send: Authorization: Bearer TOKEN."
     ),
 ) -> None:
     """Serve labels, recommendations and explanations over HTTP; /docs describes them.
@@ -142,13 +144,9 @@ def serve(
     run_service(service, host=host, port=port, workers=workers, log_level=str(log_level))
 
 
-def _user(model: BlockRecommender, user: str | None, rate: list[str]) -> Any:
-    """Return a user of the fit by name, or someone new by ratings."""
-    from ccot.recommend.names import NameIndex
-
-    if user is not None:
-        return NameIndex(model.user_names_, "user", model.user_ids_).find(user)
-    known, items, ratings = NameIndex(model.item_names_, "item", model.item_ids_), [], []
+def _visitor(model: BlockRecommender, known: NameIndex, rate: list[str]) -> User:
+    """Return someone new by ratings of items."""
+    items, ratings = [], []
     for given in rate:
         name, _, rating = given.rpartition("=")
         try:

@@ -44,22 +44,23 @@ def _takes_dense(estimator: Any) -> bool:
 class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TableInput):
     r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
 
-    Transport and jumps, the two ideas of the paper [1]_, are used where its steps vanish. Rows and
-    columns are transported, in turn, onto a small table of blocks whose parameters and marginals
-    are learned (semi-relaxed entropic transport, lowered to hard assignment at the end). The start
-    is an over-segmentation by leading singular vectors, whose clusters are merged one by one, each
-    time the pair that loses least information. How the numbers are found: :doc:`/numbers`.
+    Transport and jumps are the two ideas of the paper [1]_. Here they are used in a way that also
+    works with noise. The start has too many clusters, from leading singular vectors. Rows and
+    columns are assigned in turn to a small table of blocks by semi-relaxed entropic transport,
+    which also estimates the parameters and marginals of the blocks. Then clusters are merged one
+    by one, each time the pair that loses the least information. :doc:`/blocks` explains the
+    method, :doc:`/numbers` how the numbers of clusters are found.
 
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
         Numbers of clusters; None: found from the data.
     family : {"auto", "gaussian", "poisson", "bernoulli"}, default="auto"
-        Law of the entries of a block. ``"gaussian"``: real values, squared loss; NaN is missing
-        and left out. ``"poisson"``: counts and amounts, corrected for the degrees of rows and
-        columns: the information-theoretic loss; sparse counts enter as ``log(1 + x)``.
-        ``"bernoulli"``: zeros and ones. ``"auto"`` looks at the values (``family_reason_`` says why
-        it chose ``family_``). A table of mixed columns has a law for every column instead.
+        Distribution of the entries of a block. ``"gaussian"``: real values, squared loss; NaN is
+        missing and left out. ``"poisson"``: counts and amounts, corrected for the degrees of rows
+        and columns (the information-theoretic loss); sparse counts are replaced by
+        ``log(1 + x)``. ``"bernoulli"``: zeros and ones. ``"auto"`` chooses by the values
+        (``family_reason_`` says why). A table of mixed columns has a distribution for every column.
     scale : {"auto", "none", "standard", "robust", "log"}, default="auto"
         What is done to the scale of columns. ``"auto"`` divides each column of numbers by its
         standard deviation where columns differ in unit or kind (skewed ones by way of a logarithm

@@ -35,8 +35,7 @@ def write_sections(
     parts = []
     for section in sections:
         parts.append(f"<h2>{escape(section.title)}</h2>")
-        for picture in section.pictures.items():
-            parts.append(_write_picture(folder, *picture))
+        parts += [_write_picture(folder, *picture) for picture in section.pictures.items()]
         for table in section.tables:
             texts = {"md": f"{table.markdown()}\n", "csv": table.csv(), "tex": table.latex()}
             for suffix, text in texts.items():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, BinaryIO, get_type_hints
+from typing import Any, get_type_hints
 
 from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
@@ -28,7 +28,7 @@ def run_protocol(
     *,
     n_jobs: int = 1,
     progress: Progress = no_progress,
-    run: Callable[[Task], Trial] | None = None,
+    run: Callable[[Task], Trial] = run_task,
 ) -> list[Trial]:
     """Carry out what of a protocol a folder does not have yet, and return all of it."""
     tasks = protocol.tasks()
@@ -43,14 +43,12 @@ def run_protocol(
         return sort_trials(store.trials[task] for task in tasks)
 
 
-def run_tasks(
-    tasks: Sequence[Task], n_jobs: int, run: Callable[[Task], Trial] | None = None
-) -> Iterator[Trial]:
+def run_tasks(tasks: Sequence[Task], n_jobs: int, run: Callable[[Task], Trial]) -> Iterator[Trial]:
     """Yield trials in the order in which they are finished."""
     # One thread each, here and in the other processes: sums then come out alike everywhere.
     with threadpool_limits(1), parallel_config("loky", inner_max_num_threads=1):
         yield from Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(run or run_task)(task) for task in tasks
+            delayed(run)(task) for task in tasks
         )
 
 
@@ -61,7 +59,8 @@ class TrialStore(AbstractContextManager["TrialStore"]):
         with ExitStack() as claim:
             self.folder = claim.enter_context(locked_folder(folder))
             self.trials = _read(self.folder)
-            self._journal = _open_journal(self.folder / JOURNAL)
+            self._journal = (self.folder / JOURNAL).open("ab")
+            self._journal.truncate(len(_lines(self.folder / JOURNAL)))
             self._claim = claim.pop_all()
 
     def add(self, trial: Trial) -> None:
@@ -77,9 +76,7 @@ class TrialStore(AbstractContextManager["TrialStore"]):
         # The journal goes last: whatever moment this is killed at, no trial is only in memory.
         _write(self.folder / TIMINGS, trials, (*_KEY, *MEASURED))
         _write(self.folder / TRIALS, trials, _RESULTS)
-        self._journal.close()
-        (self.folder / JOURNAL).unlink()
-        self._journal = _open_journal(self.folder / JOURNAL)
+        self._journal.truncate(0)
 
     def __exit__(self, *error: object) -> None:
         """Let go of the folder; an empty journal is removed."""
@@ -90,9 +87,9 @@ class TrialStore(AbstractContextManager["TrialStore"]):
         self._claim.close()
 
 
-def load_trials(folder: str | Path, *, unfinished: bool = True) -> list[Trial]:
+def load_trials(folder: str | Path) -> list[Trial]:
     """Return the trials of a folder, in order."""
-    return sort_trials(_read(Path(folder), unfinished).values())
+    return sort_trials(_read(Path(folder)).values())
 
 
 def sort_trials(trials: Iterable[Trial]) -> list[Trial]:
@@ -118,24 +115,14 @@ def _lines(journal: Path) -> bytes:
     return content[: content.rfind(b"\n") + 1]
 
 
-def _open_journal(path: Path) -> BinaryIO:
-    """Open a journal behind its last complete line."""
-    complete = len(_lines(path))
-    journal = path.open("ab")
-    journal.truncate(complete)
-    return journal
-
-
 _RESULTS = tuple(field.name for field in fields(Trial) if field.name not in MEASURED)
 
 
-def _read(folder: Path, journalled: bool = True) -> dict[Task, Trial]:
+def _read(folder: Path) -> dict[Task, Trial]:
     """Return the trials of a folder: checkpointed, then journalled."""
     try:
-        rows = _read_parquet(folder)
-        if journalled:
-            rows += [json.loads(line) for line in _lines(folder / JOURNAL).splitlines()]
-        trials = [Trial(**row) for row in rows]
+        journalled = map(json.loads, _lines(folder / JOURNAL).splitlines())
+        trials = [Trial(**row) for row in (*_read_parquet(folder), *journalled)]
     except (ValueError, KeyError, TypeError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(

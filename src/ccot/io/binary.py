@@ -131,9 +131,10 @@ def read_npz(path: Path) -> NamedMatrix:
 
 def read_matrix_market(path: Path) -> NamedMatrix:
     """Read a Matrix Market file, in another process."""
-    reader, size = IsolatedReader("market", "Matrix Market file"), path.stat().st_size
+    size = path.stat().st_size
     text_size = text_limit(size) if path.suffix == ".gz" else size
-    about = reader.open(path, text_limit=text_size)
+    reader = IsolatedReader("market", "Matrix Market file", text_limit=text_size)
+    about = reader.open(path)
     shape, n_listed = (about["n_rows"], about["n_columns"]), about["n_listed"]
     dense = about["format"] == "array"
     n_entries = n_listed * (1 if dense or about["symmetry"] == "general" else 2)
@@ -143,33 +144,30 @@ def read_matrix_market(path: Path) -> NamedMatrix:
         raise InputError(f"{path} is too short for {n_listed} entries: download it again")
     n_bytes = 8 * shape[0] * shape[1] if dense else 24 * n_entries + 8 * sum(shape)
     check_unfolded(n_bytes, path)
-    answers = (arrays for _, arrays in reader.read(path, n_bytes, {"text_limit": text_size}))
+    answers = (arrays for _, arrays in reader.read(path, n_bytes))
     if dense:
         values = FilledArray(np.empty(shape))
         for (rows,) in answers:
             values.put(rows)
         return named_matrix(values.whole(), None, None, "Matrix Market")
-    _check_entries(_ENTRY_BYTES * n_entries, n_entries, text_size)
+    entries = f"{n_entries} entries", "add up those that are listed more than once"
+    check_held(_ENTRY_BYTES * n_entries, text_size, *entries)
     kind = np.int32 if max(shape) < 2**31 else np.int64
     parts = [FilledArray(np.empty(n_entries, one)) for one in (kind, kind, np.float64)]
     for arrays in answers:
         for part, array in zip(parts, arrays, strict=True):
             part.put(array)
     rows, columns, values = (part.some() for part in parts)
-    _check_entries(_ENTRY_BYTES * n_entries + sorting_bytes(rows), n_entries, text_size)
+    check_held(_ENTRY_BYTES * n_entries + sorting_bytes(rows), text_size, *entries)
     matrix = sp.coo_array((values, (rows, columns)), shape=shape)
     return named_matrix(matrix, None, None, "Matrix Market")
-
-
-def _check_entries(n_bytes: int, n_entries: int, size: int) -> None:
-    check_held(n_bytes, size, f"{n_entries} entries", "add up those that are listed more than once")
 
 
 def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
     """Read the matrix of an ``.h5ad`` file, in another process."""
     check_installed("h5py", "h5ad files", "io")
-    reader = IsolatedReader("h5ad", "h5ad file")
-    about = reader.open(path, layer=layer)
+    reader = IsolatedReader("h5ad", "h5ad file", layer=layer)
+    about = reader.open(path)
     n_bytes = _check_declared(about, path)
     parts: dict[str, FilledArray] = {
         name: FilledArray(np.empty(shape, np.float64 if name == "data" else kind))
@@ -177,7 +175,7 @@ def read_h5ad(path: Path, layer: str | None = None) -> NamedMatrix:
     }
     texts = BoundedTexts(max(n_bytes, path.stat().st_size))
     names: dict[str, list[str]] = {"obs": [], "var": []}
-    for message, arrays in reader.read(path, n_bytes, {"layer": layer}):
+    for message, arrays in reader.read(path, n_bytes):
         if "axis" in message:
             names[message["axis"]] += texts.shared(message["names"])
         else:
@@ -235,10 +233,6 @@ class ZarrFolder:
         if len(found) != 1 or found[0].shape != shape or found[0].dtype != self.dtype:
             raise InputError(f"{self.path} holds other rows than it says: write it again")
         return found[0]
-
-    def __reduce__(self) -> "tuple[type[ZarrFolder], tuple[Path]]":
-        """Leave the process behind; the copy starts one of its own."""
-        return ZarrFolder, (self.path,)
 
 
 def _folder_size(folder: Path) -> int:

@@ -393,9 +393,7 @@ def parse(cell: str, decimal: str) -> float:
     return float(text if decimal == "." else text.replace(decimal, "."))
 
 
-def append_numbers(
-    values: array[float], cells: Sequence[str], decimal: str, *, tables: bool = False
-) -> bool:
+def append_numbers(values: array[float], cells: Sequence[str], decimal: str, tables: bool) -> bool:
     """Add numbers to an array, or tell that some cell is none, or, in tables, may be a code."""
     before = len(values)
     parts = [cells[first : first + _JOINED] for first in range(0, len(cells), _JOINED)]

@@ -72,17 +72,15 @@ class GrowingColumn:
     # Shared until words come: very many columns of numbers need neither.
     codes, _known = array("i"), _Codes(".")
 
-    def __init__(
-        self, name: str, decimal: str, numbers: Iterable[float] = (), *, tables: bool = False
-    ) -> None:
+    def __init__(self, name: str, decimal: str, numbers: Iterable[float], tables: bool) -> None:
         self.name, self._decimal, self._tables = name, decimal, tables
         self.numbers, self.is_numeric = array("d", numbers), True
         self.first_word, self.is_rewritten = (0, ""), False
 
     def extend(self, cells: Sequence[str], lines: Sequence[int]) -> None:
         """Add cells, which stand in these lines."""
-        numbers, decimal, tables = self.numbers, self._decimal, self._tables
-        if self.is_numeric and not append_numbers(numbers, cells, decimal, tables=tables):
+        numbers, decimal = self.numbers, self._decimal
+        if self.is_numeric and not append_numbers(numbers, cells, decimal, self._tables):
             self._turn_to_words(cells, lines)
         if not self.is_numeric:
             self.codes.extend(map(self._known.__getitem__, cells))

@@ -9,6 +9,7 @@ import numpy as np
 
 from ccot.io.binary import check_installed
 from ccot.io.isolated.client import FilledArray, IsolatedReader
+from ccot.io.isolated.worker import Answer
 from ccot.io.layout import Layout, ReadOptions, long_places, place_columns
 from ccot.io.long import collect_long
 from ccot.io.matrix import (
@@ -121,7 +122,7 @@ class ArrowTable:
         check_held(held, size, what, "leave the names out by --drop")
         return list(unique_names(self.words(self.checked(index), n_bytes, held), "rows") or ())
 
-    def ask(self, n_bytes: int, **question: Any) -> Iterator[tuple[dict[str, Any], list]]:
+    def ask(self, n_bytes: int, **question: Any) -> Iterator[Answer]:
         """Yield the answers to a question, a few rows each; all of them may take so much."""
         return self.reader.read(self.path, n_bytes + self._described, **question)
 

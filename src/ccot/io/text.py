@@ -119,7 +119,7 @@ def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
     first: list[str] | None = None
     checked, decimal, tables = 0, layout.options.decimal or ".", layout.options.tables
     while not layout.holds_words and (first := next(rows, None)) is not None:
-        if not append_numbers(values, first, decimal, tables=tables):
+        if not append_numbers(values, first, decimal, tables):
             break
         if len(values) + len(names) > checked:
             n_bytes = 8 * len(values) + _NAME_BYTES * len(names)
@@ -138,7 +138,7 @@ def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
     remedy = "leave words out by --drop, or store the table transposed"
     check_held(_COLUMN_BYTES * matrix.shape[1], cells.n_characters, what, remedy)
     numbers = zip(layout.titles, matrix.T, strict=True)
-    columns = [GrowingColumn(title, decimal, column, tables=tables) for title, column in numbers]
+    columns = [GrowingColumn(title, decimal, column, tables) for title, column in numbers]
     del matrix, values, numbers
     numbered = ((row, cells.line) for row in chain([first] if first else [], rows))
     gather(numbered, columns, lambda: cells.n_characters)

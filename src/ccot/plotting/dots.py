@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.tables import TablePreparation
-from ccot.describe import BY_SPREAD, MAX_ROWS, Statistics, every, row_statistics, with_names
+from ccot.describe.statistics import MAX_ROWS, Statistics, every, row_statistics
+from ccot.describe.words import BY_SPREAD, with_names
 from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
 from ccot.plotting import _shared as shared

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from ccot.blocks.families import ratio
 from ccot.recommend.values import UNASSIGNED
 from ccot.runtime.types import Matrix
 
@@ -89,8 +90,8 @@ def fit_offsets(
     by_item = np.bincount(items, minlength=n_items) + item_shrinkage
     user, item = np.zeros(n_users), np.zeros(n_items)
     for _ in range(_ROUNDS):
-        item = _ratio(np.bincount(items, values - mean - user[users], n_items), by_item)
-        user = _ratio(np.bincount(users, values - mean - item[items], n_users), by_user)
+        item = ratio(np.bincount(items, values - mean - user[users], n_items), by_item)
+        user = ratio(np.bincount(users, values - mean - item[items], n_users), by_user)
     return mean, user, item
 
 
@@ -110,7 +111,7 @@ def sum_blocks(
 
     size = table(None)
     plain = np.divide(table(values), size, out=np.full(size.shape, np.nan), where=size > 0)
-    return BlockTable(_ratio(table(left), size + shrinkage), plain, size.astype(np.int64))
+    return BlockTable(ratio(table(left), size + shrinkage), plain, size.astype(np.int64))
 
 
 def shares_who_liked(likes: sp.csr_array, groups: np.ndarray, shrinkage: float) -> np.ndarray:
@@ -118,10 +119,6 @@ def shares_who_liked(likes: sp.csr_array, groups: np.ndarray, shrinkage: float) 
     overall = np.asarray(likes.sum(axis=0)) / likes.shape[0]
     weight = np.maximum(groups.sum(axis=1, keepdims=True) + shrinkage, 1)
     return np.vstack([(groups @ likes + shrinkage * overall) / weight, overall])
-
-
-def _ratio(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
 
 
 def see(ratings: sp.csr_array, view: str, like: float) -> Matrix:

@@ -1,5 +1,6 @@
 """The process that serves: uvicorn with limits on connections, on slow clients and on shutdown."""
 
+import json
 import logging
 import os
 import socket
@@ -21,7 +22,7 @@ _MAX_CONNECTIONS, _MAX_HEAD, _LONGEST_LINE = 400, 1 << 14, 400
 # Connections that are taken before the number is looked at again.
 _BACKLOG = 64
 # Workers are processes of their own: what they serve reaches them through the environment.
-_PREFIX = "CCOT_SERVE_"
+_VARIABLE = "CCOT_SERVICE"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Service:
     model: str
     hosts: str = "*"  # by which the service may be called, with commas between; * allows all
     token_file: str = ""  # empty: no token is needed
-    parent: str = ""  # process whose end ends the workers
+    parent: int = 0  # process whose end ends the workers; 0: none
 
 
 class LimitedProtocol(H11Protocol):
@@ -66,14 +67,12 @@ class LimitedProtocol(H11Protocol):
             self._timer = None
 
 
-def run_service(
-    service: Service, *, host: str, port: int, workers: int = 1, log_level: str = "warning"
-) -> None:
+def run_service(service: Service, *, host: str, port: int, workers: int, log_level: str) -> None:
     """Serve until the process is asked to end; an address that is taken is a ValueError."""
     _check_address(host, port)
     if workers > 1:
-        service = replace(service, parent=str(os.getpid()))
-    os.environ |= {_PREFIX + name.upper(): value for name, value in asdict(service).items()}
+        service = replace(service, parent=os.getpid())
+    os.environ[_VARIABLE] = json.dumps(asdict(service))
     # A worker may take long to load on a busy machine; older versions of uvicorn have no limit.
     patient: dict[str, Any] = {"timeout_worker_healthcheck": _LOAD_SECONDS}
     known = signature(uvicorn.run).parameters
@@ -101,12 +100,11 @@ def load_app(service: Service) -> Any:
 
 def app_of_environment() -> Any:
     """Return the application that the environment names; it ends with its parent."""
-    names = Service.__dataclass_fields__
-    service = Service(**{name: os.environ[_PREFIX + name.upper()] for name in names})
+    service = Service(**json.loads(os.environ[_VARIABLE]))
     for name in ("asyncio", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).addFilter(_shorten)
     if service.parent:
-        end_with_parent(int(service.parent))
+        end_with_parent(service.parent)
     return load_app(service)
 
 

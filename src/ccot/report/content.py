@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted
 
-from ccot import describe
 from ccot.blocks.hierarchy import Hierarchy, Merge
 from ccot.blocks.tables import TablePreparation
-from ccot.describe import Column, Portrait, Statistics
+from ccot.describe import Column, Portrait, statistics, with_names
+from ccot.describe.statistics import Statistics
 from ccot.plotting._shared import SIDES
 from ccot.plotting.evidence import SIGNIFICANT, is_tested
 from ccot.report.pack import pack_array, pack_integers
@@ -138,13 +138,13 @@ def _portraits(model: Any, sides: dict[str, Any], seen: Seen) -> Iterator[dict[s
     kept = np.flatnonzero(column_labels >= 0)
     all_columns, confidence = np.arange(len(kept)), _of(model, "column", "confidence")
     codes, unions = _groups(row_labels, sides["row"], seen.rows)
-    rows = describe.row_statistics(seen.matrix, codes, seen.columns)
+    rows = statistics.row_statistics(seen.matrix, codes, seen.columns)
     yield _described(rows, unions, [], sides["row"], all_columns)
     codes, unions = _groups(column_labels[kept], sides["column"], all_columns)
-    some = describe.every(len(seen.rows), describe.MAX_NAMED_ROWS)
-    others = describe.column_statistics(seen.matrix[some], codes, rows, seen.row_names[some])
-    order = describe.typical_order(rows, None if confidence is None else confidence[kept])
-    members = [describe.members_of(rows, order, np.isin(codes, union)) for union in unions]
+    some = statistics.every(len(seen.rows), statistics.MAX_NAMED_ROWS)
+    others = statistics.column_statistics(seen.matrix[some], codes, rows, seen.row_names[some])
+    order = statistics.typical_order(rows, None if confidence is None else confidence[kept])
+    members = [statistics.members_of(rows, order, np.isin(codes, union)) for union in unions]
     yield _described(others, unions, members, sides["column"], seen.rows[some])
 
 
@@ -164,12 +164,12 @@ def _groups(
 
 
 def _described(
-    statistics: Statistics, unions: list[np.ndarray], members: list, side: dict, places: np.ndarray
+    sums: Statistics, unions: list[np.ndarray], members: list, side: dict, places: np.ndarray
 ) -> dict[str, Any]:
     """Return what the fitted clusters are, and what the nodes are: names differ within each."""
     described, number = {}, side["n_clusters"]
     for what, part in (("portraits", slice(number)), ("nodes", slice(number, None))):
-        found = describe.with_names(statistics.portraits(unions[part], members[part]))
+        found = with_names(sums.portraits(unions[part], members[part]))
         described[what] = [_plain(one, places) for one in found]
     return described
 

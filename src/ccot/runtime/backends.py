@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, reduce
 from math import ceil
 from operator import add
+from threading import Lock
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -72,19 +73,20 @@ class Backend:
 
     def by_rows(self, work: Callable[..., Any], *arrays: Any, width: int | None = None) -> Any:
         """Do some work on parts of the rows of arrays that fit a cache or a device; joined."""
-        first, *others = self._row_parts(arrays, width)
-        if not others:
+        parts, joined, allocating = self._row_parts(arrays, width), [], Lock()
+        if len(parts) == 1:
             return work(*arrays)
-        known = work(*(array[first] for array in arrays))
-        shape = (arrays[0].shape[0], *known.shape[1:])
-        joined = self.xp.empty(shape, dtype=known.dtype, device=known.device)
-        joined[first] = known
 
         def fill(part: slice) -> None:
-            joined[part] = work(*(array[part] for array in arrays))
+            made = work(*(array[part] for array in arrays))
+            with allocating:  # by whoever is first to know what is made
+                if not joined:
+                    shape = (arrays[0].shape[0], *made.shape[1:])
+                    joined.append(self.xp.empty(shape, dtype=made.dtype, device=made.device))
+            joined[0][part] = made
 
-        self.map(fill, others)
-        return joined
+        self.map(fill, parts)
+        return joined[0]
 
     def sum_by_rows(self, work: Callable[..., Any], *arrays: Any, width: int) -> Any:
         """Do some work on parts of the rows of arrays; summed, in their order."""

@@ -1,16 +1,7 @@
 """From the labels of many draws to one vote: the number found most often wins, then labels."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-
-
-class Vote(NamedTuple):
-    """Clusters of all points, named as in the reference, and the share of draws behind each."""
-
-    labels: np.ndarray
-    confidence: np.ndarray
 
 
 def number_shares(n_clusters: np.ndarray) -> dict[int, float]:
@@ -28,8 +19,11 @@ def winning_number(n_clusters: np.ndarray) -> int:
 
 def vote(
     members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
-) -> Vote:
-    """Let the agreeing draws vote; points in none of them keep their label in the reference."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return clusters of all points, named as in the reference, and the share of draws behind each.
+
+    The agreeing draws vote; points in none of them keep their label in the reference.
+    """
     n_points, n_clusters = len(reference), int(reference.max()) + 1
     drawn = _count(members, n_points)
     if not agrees.all():
@@ -39,8 +33,7 @@ def vote(
     votes = _count(members * n_clusters + matched, n_points * n_clusters).reshape(n_points, -1)
     winner = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), reference)
     _fill_empty(winner, votes, reference)
-    share = votes[np.arange(n_points), winner] / np.maximum(drawn, 1)
-    return Vote(winner, share)
+    return winner, votes[np.arange(n_points), winner] / np.maximum(drawn, 1)
 
 
 def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) -> None:

@@ -21,8 +21,7 @@ from ccot.scalings.draws import DrawPartitions, DrawSolver, solve_alone
 from ccot.scalings.sampling import pool_size
 from ccot.scalings.steps import StepCoclustering, StepLaw, StepPlacement, StepSide, join
 from ccot.sources import RowSource
-from ccot.sources.dask_executor import DaskExecutor
-from ccot.sources.executors import Executor, ThreadExecutor, get_executor
+from ccot.sources.executors import DaskExecutor, Executor, ThreadExecutor, get_executor
 
 _VALUES_FOR_LAW = 2**20
 # Labelled rows are kept in pieces of about this many at most.

@@ -2,17 +2,18 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import Progress, Run, counted
 from ccot.runtime.types import Matrix
 from ccot.sources import DaskSource, RowSource
-from ccot.sources.base import sum_in_tree
-from ccot.sources.dask_executor import DaskExecutor, get_dask_executor
+from ccot.sources.base import add_up, checked_rows, split_by_part, stack_rows, sum_in_tree
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,82 @@ class ThreadExecutor:
         return work(self.source.read(part), extra)
 
 
+@dataclass
+class DaskExecutor:
+    """The workers of a ``dask.distributed`` client; any task can be run again."""
+
+    source: DaskSource
+    client: Any
+    progress: Progress
+    # The rows gathered last, on the workers that read them.
+    picked: list[Any] = field(default_factory=list)
+
+    def gather(self, indices: np.ndarray) -> Matrix:
+        """Return the rows at ascending indices; the workers keep them too."""
+        from dask.delayed import delayed as later
+
+        starts = (part.start for part in self.source.parts)
+        blocks = dict(zip(starts, self.source.blocks(), strict=True))
+        picks = [
+            later(_pick)(blocks[part.start], within, part.start, self.source.allow_nan)
+            for part, within in split_by_part(indices, self.source.parts)
+        ]
+        self.picked = self.client.compute(picks)
+        rows = counted(self.picked, "parts read", self.progress)
+        return stack_rows([one.result() for one in rows], self.source.shape[1])
+
+    def gathered(self) -> Any:
+        """Return the rows gathered last, as the cluster will hold them in one place."""
+        return self.client.submit(stack_rows, self.picked, self.source.shape[1])
+
+    def each_part(
+        self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0
+    ) -> Iterator[Any]:
+        """Yield ``work(rows, extra)`` for every block of the array from the first, in order."""
+        yield from self._taken(self.client.compute(self._tasks(work, extras, first)))
+
+    def sum_parts(self, work: Callable[..., Any]) -> tuple[list[Any], Any]:
+        """Return what ``work(rows, None)`` keeps of every block, and the sum of its tables."""
+        from dask.delayed import delayed as later
+
+        tasks = self._tasks(work, [None] * len(self.source.parts))
+        # The workers add the tables of blocks as they come; the client gets their sum alone.
+        table = sum_in_tree((task[1] for task in tasks), len(tasks), later(add_up))
+        *kept, table = self.client.compute([*(task[0] for task in tasks), table])
+        return list(self._taken(kept)), table.result()
+
+    def _tasks(self, work: Callable[..., Any], extras: Iterable[Any], first: int = 0) -> list[Any]:
+        """Return one task for every block of the array from the first."""
+        from dask.delayed import delayed as later
+
+        worker, parts = later(work, pure=False), self.source.parts[first:]
+        return [
+            later(_work)(worker, block, extra, part.start, self.source.allow_nan)
+            for part, block, extra in zip(parts, self.source.blocks()[first:], extras, strict=True)
+        ]
+
+    def _taken(self, futures: list[Any]) -> Iterator[Any]:
+        """Yield answers in order; each is let go of when taken: neither side keeps them all."""
+        for _ in counted(range(len(futures)), "parts read", self.progress):
+            yield futures.pop(0).result()
+
+
 Executor: TypeAlias = ThreadExecutor | DaskExecutor
 
 
 def get_executor(source: RowSource, run: Run) -> Executor:
     """Return the workers that hold a Dask array, where a client is active; else threads."""
-    executor = None
-    if isinstance(source, DaskSource) and "distributed" in sys.modules:
-        executor = get_dask_executor(source, run.progress)
-    return executor or ThreadExecutor(source, run.n_jobs, run.progress)
+    distributed = sys.modules.get("distributed")
+    if isinstance(source, DaskSource) and distributed is not None:
+        with suppress(ValueError):  # no client
+            return DaskExecutor(source, distributed.default_client(), run.progress)
+    return ThreadExecutor(source, run.n_jobs, run.progress)
+
+
+def _pick(block: Matrix, within: np.ndarray, first: int, allow_nan: bool) -> Matrix:
+    return checked_rows(block[within], allow_nan, lambda row: first + int(within[row]))
+
+
+def _work(work: Callable, block: Matrix, extra: Any, first: int, allow_nan: bool) -> Any:
+    with one_blas_thread():
+        return work(checked_rows(block, allow_nan, lambda row: first + row), extra)

@@ -19,6 +19,7 @@ from sklearn.metrics import silhouette_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.extmath import randomized_svd
 
+from ccot.blocks.families import ratio
 from ccot.datasets import load_votes, load_zoo
 from ccot.experiments.bench.cases import Case, Planted
 from ccot.experiments.bench.rivals import Job, Rival, fit_transport, without_negative
@@ -259,20 +260,16 @@ def _tau_run(shares: sp.csr_array, rng: np.random.Generator) -> tuple[float, np.
         for axis, side in enumerate(sides):
             profile = side @ np.eye(most)[labels[1 - axis]]
             blocks = np.eye(most)[labels[axis]].T @ profile
-            prototypes = _over(blocks, blocks.sum(axis=0)) - blocks.sum(axis=1, keepdims=True)
+            prototypes = ratio(blocks, blocks.sum(axis=0)) - blocks.sum(axis=1, keepdims=True)
             labels[axis] = np.argmax(profile @ prototypes.T, axis=1)
         blocks = np.eye(most)[labels[0]].T @ shares @ np.eye(most)[labels[1]]
         last, value = value, sum(
-            float((_over(side**2, side.sum(axis=0))).sum() - (side.sum(axis=1) ** 2).sum())
+            float(ratio(side**2, side.sum(axis=0)).sum() - (side.sum(axis=1) ** 2).sum())
             for side in (blocks, blocks.T)
         )  # fmt: skip
         if value <= last + 1e-12:
             break
     return value, labels[0]
-
-
-def _over(values: np.ndarray, totals: np.ndarray) -> np.ndarray:
-    return np.divide(values, totals, out=np.zeros_like(values), where=totals > 0)
 
 
 def _weights(matrix: Any) -> sp.csr_matrix:

@@ -41,6 +41,11 @@ def describe_installation() -> list[str]:
     import_module("numpy")  # its BLAS is seen only once it is loaded
     from threadpoolctl import threadpool_info
 
+    devices = ["no PyTorch"]
+    if installed_version("torch") is not None:
+        import torch
+
+        devices = ["cpu", *map(torch.cuda.get_device_name, range(torch.cuda.device_count()))]
     optional = ("pandas", "pyarrow", "dask", "anndata", "torch", "matplotlib", "typer")
     facts = machine_facts(packages=(*PACKAGES, *optional))
     blas = {
@@ -52,17 +57,8 @@ def describe_installation() -> list[str]:
         f"{facts['cores']} cores, {facts['gigabytes']} GiB",
         *(f"{name} {number}" for name, number in facts["versions"].items() if name != "ccot"),
         *sorted(blas),
-        f"devices: {', '.join(devices()) or 'no PyTorch'}",
+        f"devices: {', '.join(devices)}",
     ]
-
-
-def devices() -> list[str]:
-    """Return the devices on which PyTorch, if it is installed, can compute."""
-    if installed_version("torch") is None:
-        return []
-    import torch
-
-    return ["cpu", *(torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count()))]
 
 
 @cache

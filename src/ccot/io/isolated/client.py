@@ -9,11 +9,13 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ccot.io.isolated.worker import Answer
 from ccot.io.matrix import InputError
 
 # Seconds of work that any file may take, and bytes that are good for one second more.
@@ -44,38 +46,35 @@ _ENVIRONMENT = {
 class IsolatedReader:
     """Reads files of one kind, by the module of that name, in a process that ends with it."""
 
-    def __init__(self, kind: str, what: str) -> None:
-        self.kind, self.what = kind, what
+    def __init__(self, kind: str, what: str, **options: Any) -> None:
+        self.kind, self.what, self._options = kind, what, options
         self._lock = threading.Lock()
         self._process: _Process | None = None
-        self._opened: dict[str, Any] = {}
+        self._opened: Path | None = None
 
-    def __reduce__(self) -> "tuple[type[IsolatedReader], tuple[str, str]]":
+    def __reduce__(self) -> tuple[Any, ...]:
         """Leave the process behind; the copy starts one of its own."""
-        return IsolatedReader, (self.kind, self.what)
+        return partial(IsolatedReader, self.kind, self.what, **self._options), ()
 
-    def open(self, path: Path, n_bytes: int | None = None, **options: Any) -> dict[str, Any]:
+    def open(self, path: Path, n_bytes: int | None = None) -> dict[str, Any]:
         """Return what a file declares of itself; opening may take so many bytes, or its size."""
         with self._lock:
-            return self._open(path, _size(path) if n_bytes is None else n_bytes, options)
+            return self._open(path, _size(path) if n_bytes is None else n_bytes)
 
-    def _open(self, path: Path, n_bytes: int, options: dict[str, Any]) -> dict[str, Any]:
+    def _open(self, path: Path, n_bytes: int) -> dict[str, Any]:
         if self._process is None or not self._process.is_mine():
             self._process = _Process(self.kind)
-        self._opened = {"path": str(path.absolute()), **options}
-        about, _ = self._process.ask(self._opened, n_bytes)
+        self._opened = path.absolute()
+        about, _ = self._process.ask({"path": str(self._opened), **self._options}, n_bytes)
         self._check(about, path)
         return about
 
-    def read(
-        self, path: Path, n_bytes: int, options: dict[str, Any] | None = None, **question: Any
-    ) -> Iterator[tuple[dict[str, Any], list[np.ndarray]]]:
+    def read(self, path: Path, n_bytes: int, **question: Any) -> Iterator[Answer]:
         """Yield the messages of an answer, with their arrays; the declared shape takes so much."""
-        options = options or {}
         with self._lock:
-            known = self._opened == {"path": str(path.absolute()), **options}
+            known = self._opened == path.absolute()
             if self._process is None or not (known and self._process.is_mine()):
-                self._open(path, max(n_bytes, _size(path)), options)
+                self._open(path, max(n_bytes, _size(path)))
             process: Any = self._process
             message: dict[str, Any] = {}
             try:
@@ -145,7 +144,7 @@ class _Process:
         """Tell whether it runs, and was not started before this process was forked."""
         return self.end.alive and self._owner == os.getpid()
 
-    def ask(self, question: dict[str, Any], n_bytes: int) -> tuple[dict[str, Any], list]:
+    def ask(self, question: dict[str, Any], n_bytes: int) -> Answer:
         """Return the first message of an answer that may take so many bytes."""
         limits = {"seconds": _seconds(n_bytes), "memory": _BESIDE + 2 * n_bytes}
         stdin: Any = self._popen.stdin
@@ -157,7 +156,7 @@ class _Process:
             return self._fell, []
         return self.receive(n_bytes)
 
-    def receive(self, n_bytes: int) -> tuple[dict[str, Any], list[np.ndarray]]:
+    def receive(self, n_bytes: int) -> Answer:
         """Return the next message, and its arrays; a worker that failed is a damaged file."""
         patience = threading.Timer(_PATIENCE * _seconds(n_bytes), self._popen.kill)
         patience.start()
