@@ -201,7 +201,7 @@ def test_jumps_are_marked_with_their_evidence(model):
 def test_smooth_curves_are_called_so(smooth):
     _, axes = new_figure(1, 2)
     for ax in plot_scalings(smooth, axes):
-        assert texts(ax) == ["no step is significant"]
+        assert texts(ax) == ["no jump is significant"]
 
 
 def test_jumps_that_were_only_asked_for_are_not_called_significant():

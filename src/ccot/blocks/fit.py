@@ -219,8 +219,8 @@ def _begin(
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if settings.center != "auto" and family == "gaussian":
         if too_large and settings.center != "none":
-            raise ValueError('this sparse matrix is too large to centre: take center="none"')
-        return begin(prepare.with_effects(plain, X, settings.center, "asked for"))
+            raise ValueError('X is sparse and too large to subtract means: pass center="none"')
+        return begin(prepare.with_effects(plain, X, settings.center, "chosen by the user"))
     begun = begin(prepare.with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
         # Structure at every scale: additive effects go, as degrees do in the poisson family.
@@ -328,7 +328,7 @@ def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
             return fit_blocks(X, family, settings, run)
     axis = int(np.argmax(X.shape))
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
-    run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
+    run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are used to find blocks")
     sample = np.take(X, chosen, axis=axis)
     name, reason = prepare.settle_family(sample, family, settings.scale, settings.center)
     found = search_blocks(sample, name, settings, run)

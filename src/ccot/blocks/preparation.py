@@ -154,12 +154,12 @@ def _scaled_as_asked(X: Matrix, family: str, scale: str) -> Preparation:
     if scale == "log":
         values = X.data if is_sparse(X) else X
         if values.size and np.nanmin(values) < 0:
-            raise ValueError('scale="log" needs values that are not negative')
+            raise ValueError('scale="log" needs non-negative values: use another scale')
         return Preparation(family, logarithm=True)
     if family != "gaussian" or is_sparse(X):
         what = "a sparse matrix" if is_sparse(X) else f"the {family} family"
         raise ValueError(
-            f'scale="{scale}" cannot be had with {what}: pass a dense matrix and '
+            f'scale="{scale}" does not work with {what}: pass a dense matrix and '
             'family="gaussian", or scale="auto"'
         )
     spread = _spread(X)
@@ -173,8 +173,8 @@ def choose_effects(preparation: Preparation, X: Matrix) -> tuple[str, str]:
     """Return which effects are taken out where the data may choose, and why."""
     share = row_level_share(_dense(preparation.matrix(X)))
     if share >= _ROW_SHARE:
-        return "columns", f"rows differ in level: {share:.0%} of what varies within columns"
-    return "both", "there would be structure at every scale"
+        return "columns", f"rows differ in level: {share:.0%} of the variation within columns"
+    return "both", "otherwise there is structure at every scale"
 
 
 def with_effects(
@@ -202,9 +202,9 @@ def with_effects(
 
 _TAKEN_OUT = {
     "none": "row and column levels kept",
-    "columns": "column means taken out, row levels kept",
-    "rows": "row means taken out",
-    "both": "row and column means taken out",
+    "columns": "column means subtracted, row levels kept",
+    "rows": "row means subtracted",
+    "both": "row and column means subtracted",
 }
 
 
@@ -214,7 +214,7 @@ def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Pr
     if preparation.column_scale is not None:
         done = "each column divided by its spread"
     if preparation.family == "poisson":
-        done += "; row and column sums taken out by the poisson family"
+        done += "; the poisson family corrects for row and column sums"
     elif preparation.family == "gaussian":
         done += f"; {_TAKEN_OUT[center]}" + (f" ({reason})" if reason else "")
     return replace(preparation, sentence=done)
@@ -261,17 +261,17 @@ def choose_family(X: Matrix) -> tuple[str, str]:
 def settle_family(X: Matrix, asked: str, scale: str, center: str) -> tuple[str, str]:
     """Return the family that was asked for, or the one that fits, and why."""
     if is_device_csr(X):
-        return "poisson", _FEW if asked == "auto" else "asked for"
+        return "poisson", _FEW if asked == "auto" else "chosen by the user"
     if not is_sparse(X) and np.isnan(X).all():
-        raise ValueError("X contains NaN only: there is nothing to co-cluster")
+        raise ValueError("X contains NaN only: pass a matrix with values")
     if asked == "auto":
         if scale not in ("auto", "none") or center != "auto":
-            return "gaussian", "values are scaled or centred as asked"
+            return "gaussian", "scale or center was given"
         name, reason = choose_family(X)
         is_amounts = name == "poisson" and reason.startswith("amounts") and not is_sparse(X)
         # The poisson family takes the levels of rows out; the gaussian one may keep them.
         if is_amounts and (share := row_level_share(X)) >= _ROW_SHARE:
-            return "gaussian", f"rows differ in level ({share:.0%} of what varies within columns)"
+            return "gaussian", f"rows differ in level ({share:.0%} of the variation within columns)"
         return name, reason
     values = X.data if is_sparse(X) else X
     if asked == "poisson" and values.size and values.min() < 0:
@@ -284,7 +284,7 @@ def settle_family(X: Matrix, asked: str, scale: str, center: str) -> tuple[str, 
             "the bernoulli family needs zeros and ones: threshold the values first, or use "
             'family="auto"'
         )
-    return asked, "asked for"
+    return asked, "chosen by the user"
 
 
 def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:

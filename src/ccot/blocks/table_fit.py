@@ -59,7 +59,7 @@ def fit_table(
     sample = some_rows(held.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
     backend, cells = choose_backend(settings.device, "float64"), preparation.cells(held, sample)
     if len(cells.total) < table.shape[0]:
-        some = f"clusters found in {len(cells.total)} of {table.shape[0]} rows, then all placed"
+        some = f"clusters found in {len(cells.total)} of {table.shape[0]} rows, then all assigned"
         preparation = replace(preparation, sentence=f"{preparation.sentence}; {some}")
     run.progress(preparation.sentence)
     problem = table_problem.make_table_problem(preparation, cells, backend)

@@ -59,15 +59,15 @@ class PreparedColumn:
 
     def describe(self) -> str:
         """Return in words what is done to the column."""
-        kind, gaps = self.kind, f"; {self.n_gaps} gaps" if self.n_gaps else ""
+        kind, gaps = self.kind, f"; {self.n_gaps} missing" if self.n_gaps else ""
         if self.family == "none":
             return f"{kind.name}: {kind.kind} ({kind.reason}), left out"
         if self.family == "multinomial":
             return f"{kind.name}: {kind.kind} of {self.n_cells} levels ({kind.reason}){gaps}"
         if self.family == "poisson":
-            return f"{kind.name}: count of mean {self.scale:.3g} ({kind.reason}){gaps}"
+            return f"{kind.name}: count with mean {self.scale:.3g} ({kind.reason}){gaps}"
         taken = "" if self.transform == "none" else f"{self.transform}, then "
-        done = f"{taken}minus {self.location:.3g}, over {self.scale:.3g}"
+        done = f"{taken}minus {self.location:.3g}, divided by {self.scale:.3g}"
         return f"{kind.name}: {kind.kind} ({kind.reason}), {done}{gaps}"
 
 
@@ -173,7 +173,7 @@ def prepare_table(
         raise ValueError(
             "no column can be used: "
             + "; ".join(f"{kind.name!r} is {kind.kind} ({kind.reason})" for kind in kinds[:10])
-            + '. Correct a kind by column_kinds={"NAME": "category"} or --kind NAME=category'
+            + '. Give the right kind by column_kinds={"NAME": "category"} or --kind NAME=category'
         )
     return TablePreparation(columns, _say(columns, scale, center, reason), center in _BY_ROW)
 
@@ -194,14 +194,14 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
         parts.append(_SCALED_BY[scale.replace("auto", "standard")])
         taken = [c.kind.name for c in columns if c.transform != "none"]
         if taken and scale == "auto":
-            parts.append(f"logarithms or roots of skewed ones ({_some(taken)})")
+            parts.append(f"skewed ones as logarithms or roots ({_some(taken)})")
     if any(column.family == "poisson" for column in columns):
-        parts.append("counts over their mean")
+        parts.append("counts relative to their mean")
     if any(column.family == "multinomial" for column in columns):
-        parts.append("categories by level")
+        parts.append("shares of categories")
     if codes := [c.kind.name for c in columns if c.n_cells and c.kind.reason.startswith("codes")]:
-        parts.append(f"codes of digits taken for names ({_some(codes)})")
-    parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
+        parts.append(f"codes made of digits used as categories ({_some(codes)})")
+    parts.append("row means subtracted" if center in _BY_ROW else "row levels kept")
     if dropped := [f"{c.kind.name} ({c.kind.kind})" for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")
     why = f"{reason}: " if scale == center == "auto" else ""

@@ -202,8 +202,8 @@ class CCOTGW(BaseStepCoclustering):
             )
         if self.n_support is not None and self.n_support > n_rows:
             raise ValueError(
-                f"n_support={self.n_support} is more than the {n_rows} rows: ask for at most "
-                f"{n_rows}, or pass None for as many"
+                f"n_support={self.n_support} is more than the {n_rows} rows: pass at most "
+                f"{n_rows}, or None for as many as rows"
             )
         # A third round without any gain is part of what the authors' program does.
         rounds = 3 if self.exact_refinement else 2

@@ -162,8 +162,8 @@ class DescribedClusters:
             found = self._describe_matrix(matrix, columns, row_names(X))
         elif (found := self._made_portraits()) is None:
             raise ValueError(
-                "nothing was kept that describes the clusters of this fit, or the matrix has been "
-                "changed since: pass the matrix, describe_clusters(X)"
+                "the fitted matrix was not kept, or it has changed since: pass it, as in "
+                "describe_clusters(X)"
             )
         return with_names(found[0]), with_names(found[1])
 

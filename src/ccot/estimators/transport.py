@@ -36,7 +36,7 @@ from ccot.sources import RowSource
 def _takes_dense(estimator: Any) -> bool:
     # Checks of scikit-learn take whatever has predict_proba for sparse rows for a classifier.
     if hasattr(estimator, "_sparse_rows"):
-        raise AttributeError("the fit was to a sparse matrix: transform(X) returns the same")
+        raise AttributeError("the fitted matrix was sparse: transform(X) returns the same")
     return True
 
 
@@ -391,7 +391,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             columns = zip(self.column_signs_, self.preparation_.columns, strict=True)
             if high := [c.kind.name for sign, c in columns if sign < 0 and c.shares is None]:
                 lines.append(
-                    f"  high where others of their cluster are low: {', '.join(high[:10])}"
+                    f"  high where the rest of their cluster is low: {', '.join(high[:10])}"
                 )
         if (halves := getattr(self._fitted.reproducibility, name)) is not None:
             lines.append(f"    {_in_words(name, halves, side, asked is None)}")
@@ -421,10 +421,10 @@ def _better_alone(found: TableCoclustering) -> str | None:
     asked, *others = found.candidates
     if not any(one.n_row_clusters == 1 and one.score > asked.score for one in others):
         return None
-    return f"one row cluster describes the table better than the {asked.n_row_clusters} asked for"
+    return f"one row cluster describes the table better than the {asked.n_row_clusters} given"
 
 
 def _not_found_again(name: str, halves: Reproducibility) -> str:
     found = f"the {count(halves.n_clusters, f'{name} cluster')} are not found again"
-    agree = f"those of two halves agree at {max(halves.agreement, 0.0):.2f} of 1"
-    return f"{found} with half of the data: {agree}, hardly more than in noise"
+    agree = f"two halves agree with a score of {max(halves.agreement, 0.0):.2f} (1: the same)"
+    return f"{found} with half of the data: {agree}, hardly more than on random noise"

@@ -165,7 +165,7 @@ def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
     ax.locator_params("x", integer=True)
     if len(jumps) == 0 and getattr(estimator, f"n_{side}_clusters") is None:
         share = getattr(estimator, f"{side}_cluster_votes_").get(1, 0.0)
-        text = "no step is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
+        text = "no jump is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
         ax.text(0.04, 0.92, text, transform=ax.transAxes, color=INK, fontsize="small", va="top")
 
 
