@@ -191,7 +191,7 @@ def read_any(
 
 def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found:
     if path.is_dir():
-        raise InputError(f"{path} is a folder: pass a file in it")
+        raise InputError(f"{path} is a folder: pass one of its files")
     if not path.exists():
         raise InputError(f"there is no file {path}: check the path")
     check_regular(path)
@@ -210,7 +210,7 @@ def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found
         return read_arrow(path, options, kind.capitalize())
     check_drop(options.drop, f"a {kind} file")
     if options.long is not False:
-        raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")
+        raise InputError(f"a {kind} file holds a matrix, not a long table: omit --long")
     if kind == "h5ad":
         return read_h5ad(path, options.layer)
     return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
@@ -277,16 +277,16 @@ def _decoded(name: str, encoding: str) -> Iterator[None]:
     except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
         reason = " ".join(str(error).split())[:100]
         remedy = "pass --encoding (latin-1, utf-16), or a file of a known format"
-        problem = f"{name} is no text in the encoding {encoding} ({reason})"
+        problem = f"{name} is not text in the encoding {encoding} ({reason})"
         raise InputError(f"{problem}: {remedy}") from error
 
 
 def _check_name(path: Path, kind: str | None) -> None:
     suffix = path.suffix.lower()
     if suffix in (".xls", ".ods"):
-        raise InputError(f"{path} is a spreadsheet of another kind: save it as .xlsx or CSV")
+        raise InputError(f"{path} is a spreadsheet in another format: save it as .xlsx or CSV")
     if _NAMES.get(suffix, kind) != kind:
-        problem = f"{path} is named {suffix} but is none (truncated, or another format)"
+        problem = f"{path} is named {suffix} but is not such a file (truncated, or another format)"
         raise InputError(f"{problem}: write or download it again")
 
 
