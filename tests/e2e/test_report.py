@@ -454,6 +454,6 @@ def test_smooth_curves_are_said_to_be(visit, tmp_path, artefacts):
     model = CCOT(n_samplings=8, random_state=0).fit(data)
     page = visit(write_report(tmp_path / "page.html", model, matrix=data))
     assert "no jump is significant" in page.inner_text("#warnings")
-    assert "No step is significant" in page.inner_text("#charts")
+    assert "No jump is significant" in page.inner_text("#charts")
     assert not page.is_visible("#sliders")
     page.screenshot(path=artefacts / "smooth.png", full_page=True)

@@ -212,7 +212,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         if by not in ("liking", "rating"):
             raise ValueError(f'by={by!r} is not known: use "liking" or "rating"')
         if not isinstance(n, Integral) or n < 1:
-            raise ValueError(f"n={n!r}: ask for at least one item")
+            raise ValueError(f"n={n!r} must be at least 1")
         label, _ = self._place_and_offset(user, 0)
         ratings = self.predict(user, np.arange(self.ratings_.shape[1]))
         liking = self._liking[label]
