@@ -100,7 +100,7 @@ def estimate_resources(
     memory += 0 if out_of_core else stored
     free = free_bytes()
     if free is not None and memory > free:
-        by_rows = "pass the path of the file, to read by rows"
+        by_rows = "pass the path of the file, which is then read row by row"
         way_out = "fit some of the rows" if out_of_core else by_rows
         way_out = "pass n_support=100" if method == "ccot-gw" else way_out
         advice = f"only {_readable_bytes(free)} are free: {way_out}"
@@ -124,7 +124,7 @@ def _ccot(shape: tuple[int, int], nnz: int | None, n_samplings: int | str, n_job
     memory = 12 * voters + 48 * n_draws * size + min(16 * n_rows, _ANSWER)
     memory += n_jobs * (2**22 + 16 * size**2)
     most = AUTO_CEILING // AUTO_FLOOR
-    hard = f"up to {most} times as long where draws disagree: n_samplings limits them"
+    hard = f"up to {most} times as long if draws disagree: n_samplings limits their number"
     return memory, (n_draws * a_draw + n_rows * a_row) / n_jobs, hard if auto else ""
 
 

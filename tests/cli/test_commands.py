@@ -154,7 +154,7 @@ def test_help_loads_no_library():
 
 def test_options_of_the_paper_without_a_command_are_those_of_all(ccot):
     outcome = ccot("paper", "--quick", "--methods", "nothing", code=2)
-    assert "no method is called nothing" in outcome.stderr
+    assert "unknown method nothing" in outcome.stderr
 
 
 # Progress --------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def test_nobody_gets_what_everybody_likes(client):
         ("/label", b'{"ratings": {"film 0": NaN}}', 422, "finite"),
         ("/label", b'{"ratings": {"film 0": "5"}}', 422, "number"),
         ("/label", b'{"ratings": {"film 0": 1e999}}', 422, "finite"),
-        ("/label", b'{"ratings": {"film 99": 5}}', 404, "no item is called 'film 99'; did you"),
+        ("/label", b'{"ratings": {"film 99": 5}}', 404, "there is no item 'film 99'; did you"),
         ("/label", b'{"ratings": {"\\ud800": 5}}', 422, "body"),
         ("/label", b'{"user": "no one"}', 404, "no user"),
         ("/label", b'{"user": "1", "ratings": {}}', 422, "Extra"),

@@ -196,7 +196,7 @@ def test_rows_of_a_new_kind_are_announced(blocks):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.partial_fit(blocks.data[500:])
-    with pytest.warns(UserWarning, match="100% of the new rows lie between or beyond the steps"):
+    with pytest.warns(UserWarning, match="100% of the new rows are far from all clusters"):
         model.partial_fit(blocks.data[:20] + 10)
     noise = make_latent_blocks([[1]], 100, 40, sigma=1.0, random_state=0).data
     smooth = CCOT(random_state=0).partial_fit(noise[:80])

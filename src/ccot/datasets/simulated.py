@@ -75,7 +75,7 @@ def make_latent_blocks(
     row_shares = _check_proportions(row_proportions, means.shape[0], "row_proportions")
     column_shares = _check_proportions(column_proportions, means.shape[1], "column_proportions")
     if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 <= sigma < np.inf:
-        raise ValueError(f"sigma must be a finite number that is not negative, not {sigma!r}")
+        raise ValueError(f"sigma must be finite and not negative, not {sigma!r}")
     sigma = float(sigma)
     rng = as_generator(random_state, rng)
 
@@ -146,7 +146,7 @@ def load_simulated(
     ((300, 200), (2, 4), 0.02)
     """
     if name not in _RECIPES:
-        raise ValueError(f"no simulated set is called {name!r}; there are {', '.join(_RECIPES)}")
+        raise ValueError(f"unknown simulated set {name!r}: choose one of {', '.join(_RECIPES)}")
     recipe = dict(_RECIPES[name])
     n_rows, n_columns = recipe.pop("shape")
     noise = recipe.pop("sigma")

@@ -214,8 +214,8 @@ class CCOT(BaseStepCoclustering):
             self.row_names_in_ = np.concatenate([known, new])
         if share_outside > _OUTSIDE_SHARE:
             warnings.warn(
-                f"{share_outside:.0%} of the new rows lie between or beyond the steps that "
-                "were found, as if they were of a new kind: fit again on old and new rows",
+                f"{share_outside:.0%} of the new rows are far from all clusters: they may "
+                "form a new one, so fit again on old and new rows",
                 UserWarning,
                 stacklevel=2,
             )

@@ -216,9 +216,7 @@ class CCOTGW(BaseStepCoclustering):
 def _check_kernel(name: str, kernel: Any) -> np.ndarray:
     checked = check_array(kernel, dtype=np.float64, ensure_min_samples=2, input_name=name)
     if checked.shape[0] != checked.shape[1]:
-        raise ValueError(
-            f"{name} has shape {checked.shape}: similarities of all pairs form a square matrix"
-        )
+        raise ValueError(f"{name} has shape {checked.shape}: pass a square matrix of similarities")
     if not np.allclose(checked, checked.T):
-        raise ValueError(f"{name} is not symmetric: pass (K + K.T) / 2 if that is meant")
+        raise ValueError(f"{name} is not symmetric: pass (K + K.T) / 2, for example")
     return checked

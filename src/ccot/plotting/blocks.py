@@ -91,7 +91,7 @@ def plot_blocks(
     if matrix.shape != shape:
         raise ValueError(
             f"X has shape {matrix.shape}, but the estimator was fitted to a matrix of shape "
-            f"{shape}: pass the matrix that was fitted"
+            f"{shape}: pass the fitted matrix"
         )
     called = _names(estimator, X) if names else ([], [])
     known = row_colors, column_colors

@@ -87,7 +87,7 @@ def plot_dots(
     panel.set(xlim=(-0.6, len(columns) - 0.4), ylim=(len(groups) - 0.4, -0.6))
     name_places(panel.xaxis, np.arange(len(columns)), titles)
     name_places(panel.yaxis, np.arange(len(groups)), labels, sums.sizes)
-    panel.set_title(f"what sets {shared.count(len(groups), 'cluster')} apart")
+    panel.set_title(f"what distinguishes {shared.count(len(groups), 'cluster')}")
     shared.without_frame(panel)
     bar = panel.figure.colorbar(dots, ax=panel, aspect=20)
     bar.set_label("mean, in standard deviations", fontsize="small")

@@ -140,7 +140,7 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
     >>> plotting.plot_scalings(model, plotting.new_figure(1, 2)[1])[1].get_title()
     'columns: 4 steps'
     """
-    others = "plot_merge_costs shows how numbers were found, plot_confidence how sure they are"
+    others = "use plot_merge_costs or plot_confidence"
     name = type(estimator).__name__
     _require(estimator, "row_log_scaling_", f"{name} has no scalings to show: {others}")
     return draw_sides(_draw_scaling, estimator, ax, 3.6, "log scaling")
@@ -210,8 +210,10 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     >>> plotting.plot_merge_costs(model, plotting.new_figure(1, 2)[1])[1].get_title()
     'columns: 4 clusters'
     """
-    others = "TransportCoclustering does, and plot_scalings shows the steps of the others"
-    _require(estimator, "row_merge_costs_", f"{type(estimator).__name__} merges nothing: {others}")
+    others = "it works for TransportCoclustering; for CCOT and CCOTGW use plot_scalings"
+    _require(
+        estimator, "row_merge_costs_", f"{type(estimator).__name__} has no merge costs: {others}"
+    )
     return draw_sides(_draw_merge_costs, estimator, ax, 3.6, "information lost")
 
 
@@ -260,7 +262,7 @@ def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) 
     both = getattr(estimator, "reproducibility_", None)
     if both is None or (both.row is None and both.column is None):
         raise ValueError(
-            "reproducibility was not looked into: fit TransportCoclustering with "
+            "this fit did not estimate reproducibility: use TransportCoclustering with "
             'criterion="reproducibility"'
         )
     return draw_sides(_draw_reproducibility, estimator, ax, 3.6, "agreement of halves")
@@ -270,7 +272,7 @@ def _draw_reproducibility(ax: Axes, estimator: Any, side: str) -> None:
     curve = getattr(estimator.reproducibility_, side)
     ax.set(xlabel=f"{side} clusters", ylim=(-0.05, 1.05))
     if curve is None:
-        ax.set_title(f"{side}s: not looked into")
+        ax.set_title(f"{side}s: not estimated")
         return
     low, high = curve.plausible
     ax.axvspan(low - 0.5, high + 0.5, color=FAINT, alpha=0.2, linewidth=0)

@@ -78,7 +78,7 @@ def cocluster(
     (['0', '1', '2'], 'poisson')
     """
     if copy and return_model:
-        raise ValueError("copy and return_model exclude each other: a call returns one of them")
+        raise ValueError("copy=True and return_model=True exclude each other: pass one of them")
     seed = random_state if rng is None else as_generator(random_state or None, rng)
     model = TransportCoclustering(random_state=seed, **parameters)
     counts = find_counts(adata, layer).of_genes(adata.var_names)
@@ -139,7 +139,7 @@ def predict(
         raise ValueError(f'missing={missing!r} must be "error" or "zero"')
     if not hasattr(model, "feature_names_in_"):
         raise ValueError(
-            "the model does not know the names of its genes: take that of cocluster with "
+            "the model has no names of genes: use the model of cocluster with "
             "return_model=True, or fit it to a data frame"
         )
     wanted = pd.Index(model.feature_names_in_)
@@ -209,7 +209,9 @@ def marker_genes(
     """
     groups = adata.obs[key].astype("category").cat.remove_unused_categories()
     if len(groups.cat.categories) < 2:
-        raise ValueError(f"obs[{key!r}] has one cluster: there is nothing to set it apart from")
+        raise ValueError(
+            f"obs[{key!r}] has one cluster: there is no other cluster to compare it with"
+        )
     found = compare_groups(clustered_counts(adata, key, layer), groups)
     gene_clusters = adata.var.get(f"{key}_genes")
     stored = found.as_stored(key, n_genes)
