@@ -28,11 +28,11 @@ _ANSWER = 4 * MEMORY_BYTES
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit will take, with advice where memory or time are short.
+    """Expected memory and time of a fit, with advice if there is too little memory.
 
-    Memory beside that of Python and its libraries, with the matrix unless it is read row by row;
-    seconds on this machine as it is now, without reading from disk (half or twice as much is usual,
-    ten times happens where the data are hard).
+    Memory includes the matrix, unless it is read row by row, but not Python and its libraries.
+    Seconds are for this machine, without reading from disk; half or twice as much is usual, ten
+    times as much is possible.
     """
 
     memory_bytes: int
@@ -68,9 +68,9 @@ def estimate_resources(
     method : {"ccot", "ccot-gw", "transport"}, default="transport"
         Which estimator.
     n_samplings, n_support, kernel_rank, exact_refinement, n_jobs
-        As the estimators have them.
+        Parameters of the estimators.
     out_of_core : bool, default=False
-        The matrix is read row by row, not held; ``max_passes`` is as by default.
+        The matrix is read row by row, with the default ``max_passes``.
 
     Returns
     -------

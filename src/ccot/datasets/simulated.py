@@ -122,10 +122,10 @@ def load_simulated(
     name : {"D1", "D2", "D3", "D4"}
         Which set.
     random_state, rng : int, Generator, RandomState or None
-        Where randomness comes from, by either name. An integer always gives the same matrix.
+        Seed, by either name; an integer always gives the same matrix.
     overlap : {"published", "calibrated"}, default="published"
-        How noisy. At the published noise K-means makes no error. At the calibrated one, block
-        models with the numbers given make errors of about the size that the paper reports.
+        Noise level. With the published noise, K-means makes no error. With the calibrated noise,
+        block models with given numbers of clusters make errors as large as those in the paper.
     sigma : float, optional
         Standard deviation of the noise; overrides `overlap`.
 

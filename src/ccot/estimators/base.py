@@ -82,7 +82,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         Parameters
         ----------
         path : path-like
-            The file, by custom ``*.ccot``; replaced if it is there, and only by a complete one.
+            The file, usually ``*.ccot``. An existing file is replaced when the new one is complete.
 
         Returns
         -------
@@ -185,7 +185,7 @@ class InductiveCoclustering(BaseCoclustering):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, or whatever ``fit`` reads row by row
+        X : array-like, sparse matrix, or anything that ``fit`` reads row by row
             New rows, with the columns of the fitted matrix.
 
         Returns

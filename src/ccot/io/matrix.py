@@ -28,11 +28,11 @@ class NamedMatrix:
     Attributes
     ----------
     values : ndarray or CSR array of shape (n_rows, n_columns), or RowSource
-        Float64; NaN is missing. The command line leaves large ones where they are.
+        Float64; NaN is a missing value. The command line does not load large matrices.
     row_names, column_names : tuple of str, or None where the file has none
-    how : str, how the file was understood, in words
-    notes : tuple of str, what was doubtful, and the option that settles it
-    is_listed : bool, whether the file lists cells: of one measure, whatever values columns have
+    how : str, how the file was read, in words
+    notes : tuple of str, doubtful points, and the options that change them
+    is_listed : bool, whether the file was a long table, whose values all have one unit
     """
 
     values: Any
@@ -50,13 +50,13 @@ class NamedMatrix:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it was read: columns by name, nothing interpreted yet.
+    """A table as it was read: columns by name, whose kinds are not recognised yet.
 
     Attributes
     ----------
     columns : dict of str to ndarray
-        One-dimensional arrays of one length: float64 with NaN for gaps, objects that are str or
-        None, or datetime64.
+        One-dimensional arrays of equal length: float64 with NaN for missing values, objects that
+        are str or None, or datetime64.
     row_names : list of str or None
     notes : tuple of str, sentences about how it was read
     kinds : dict of str to str, kinds that are known already, as from dtypes of a data frame

@@ -61,28 +61,28 @@ def read_matrix(
     ----------
     source : path-like, or "-" for the standard input
     index_col : str, int, False or None, default=None
-        Column of row names, by name or position from 0; False: there is none; None: find out.
+        Column of row names, by name or position from 0; False: none; None: detected.
     drop : sequence of str or int, optional, columns to leave out, by name or position from 0
     delimiter, decimal : str or None, default=None
-        Between the cells, and within the numbers, of a text table; None: find out.
+        Character between cells, and decimal point, of a text table; None: detected.
     header : bool or None, default=None
-        Whether a text table begins with the names of its columns; None: find out.
+        Whether a text table begins with the names of its columns; None: detected.
     encoding : str, default="utf-8-sig", of a text table
     long : bool or sequence of str or int, default=False
-        The table lists cells: row, column and value are its first three columns, or those named.
-        With two columns, pairs are counted.
+        The input is a long table, whose first three columns, or those named, are row, column and
+        value. With two columns, pairs are counted.
     unlisted : {"zero", "missing"}, default="zero", cells that a long table does not list
     aggregate : {"sum", "mean", "count", "last"}, optional
-        What is done with cells that a long table lists more than once. None: whole numbers, none of
-        them negative, are summed where unlisted cells are zero, and others averaged.
+        What to do with cells that a long table lists more than once. None: non-negative whole
+        numbers are summed if unlisted cells are zero; other values are averaged.
     layer, sheet, table : str, optional
         Layer of an ``.h5ad`` file; sheet of an Excel file (the first one if none is named); table
         of an SQLite database, if there are several.
-    progress : callable, optional, told the share of a text file that is read
+    progress : callable, optional, called with the share of a text file that was read
 
     Returns
     -------
-    NamedMatrix, how the file was understood, and notes on what was doubtful
+    NamedMatrix, with a description of how the file was read, and notes on doubtful points
 
     Raises
     ------
@@ -128,25 +128,26 @@ def read_table(
 ) -> Table:
     r"""Read a table whose columns may hold numbers, words or dates.
 
-    A column is read as numbers if all its cells are plain numbers or gaps, and as text otherwise;
-    what the text means is left to the estimator.
+    A column is read as numbers if all its cells are plain numbers or missing, and as text
+    otherwise. The estimator recognises the kinds of columns of text.
 
     Parameters
     ----------
     source, index_col, drop, delimiter, header, decimal, encoding, sheet, table, progress
-        As in :func:`read_matrix`. A first column whose words repeat themselves names no rows.
+        As in :func:`read_matrix`. A first column of words that occur twice is not used as row
+        names.
     as_words : collection of str
-        Columns that are kept as text although nearly all of their cells are numbers. In others, a
-        few words among many numbers become gaps, and a note says so.
+        Columns to keep as text although nearly all of their cells are numbers. In other columns, a
+        few words among many numbers become missing values, and a note says so.
 
     Returns
     -------
-    Table, whose first note says how the file was understood
+    Table, whose first note says how the file was read
 
     Raises
     ------
     InputError
-        If the input is no table; the message says where and what to do.
+        If the input is not a table; the message says where and what to do.
 
     Examples
     --------

@@ -70,10 +70,11 @@ def plot_block_means(
 
 
 def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
-    """Show how sure the cluster of every row and column is.
+    """Show the confidence of every row and column.
 
-    Members of a cluster go from the surest to the least sure: a full bar is a cluster without
-    doubt, a falling edge are members in doubt. The title tells how many draws found that number.
+    Members of a cluster are ordered by confidence, the highest first. A full bar is a certain
+    cluster; a falling edge shows uncertain members. The title says how many draws found this number
+    of clusters.
 
     Parameters
     ----------
@@ -120,9 +121,10 @@ def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
 def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show the sorted log scalings of rows and of columns, with the jumps between steps.
 
-    Every point is a row (column), in the colour of its cluster. A dashed line is a jump, with the
-    bound on the probability that smooth data would show it anywhere; a dotted one is there because
-    so many clusters were asked for. Where two colours share a step, draws did not agree.
+    Every point is a row (column), in the colour of its cluster. A dashed line is a jump, with an
+    upper bound on the probability of a false alarm; a dotted line is a jump that is not
+    significant, but needed for the given number of clusters. If a step has two colours, draws did
+    not agree.
 
     Parameters
     ----------
@@ -187,11 +189,11 @@ def _name_jump(ax: Axes, place: float, strength: float) -> None:
 def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show what merging clusters costs, and where the merges stopped.
 
-    A point at k is the information lost by merging k clusters into k - 1 in the best start, filled
-    where the chosen number (dashed line) refuses the merge. The dotted line falls like 1 / (k - 1)
-    from the first merge granted, about as costs do without structure: what is above it on the left
-    is the jump. Jumps are looked for in the mean over all starts, and the likelihood may have
-    settled the number instead: ``candidates_`` tells by which criterion.
+    A point at k is the information lost by merging k clusters into k - 1 in the best start; it is
+    filled if the merge was not made. The dashed line is the chosen number. The dotted line falls
+    like 1 / (k - 1), which is expected without a jump: points far above it, on the left, are the
+    jump. Jumps are found in the mean over all starts, or the likelihood decided: ``candidates_``
+    says by which criterion.
 
     Parameters
     ----------
@@ -238,8 +240,9 @@ def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
 def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show how well every number of clusters is found again with half of the data.
 
-    The line is the agreement of two halves of the data, adjusted for chance, the bars its spread
-    over the splits, the dashed line the fitted number; numbers that do as well are shaded.
+    The line is the agreement of two halves of the data, adjusted for chance; the bars are its
+    spread over random splits; the dashed line is the fitted number; numbers that are as good are
+    shaded.
 
     Parameters
     ----------
@@ -289,7 +292,7 @@ def _mark_number(ax: Axes, side: str, number: int, place: float) -> None:
 def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     """Show how ``reg="cv"`` chose the regularisation.
 
-    Points are comparisons of two halves of the data, the line is their mean, the ring the choice.
+    A point compares two halves of the data, the line is the mean, the ring the chosen value.
 
     Parameters
     ----------
