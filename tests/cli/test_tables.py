@@ -139,7 +139,7 @@ def test_from_a_table_to_labels_and_back(ccot, mixed, tmp_path):
     assert "2 columns that are not in the model are left out" in outcome.stderr
     (tmp_path / "less.csv").write_text("colour,legs\nblue,6\nred,5\ngreen,5\n")
     outcome = ccot("predict", "mixed-ccot/model.ccot", "less.csv")
-    assert "warning: 1 of the 3 fitted columns are not in X and count as missing: size" in (
+    assert "warning: 1 of 3 fitted columns are not in X and count as missing: size" in (
         outcome.stderr
     )
     assert "unknown categories or formats count" in outcome.stderr

@@ -128,7 +128,7 @@ def test_a_model_remembers_the_table(model, tmp_path):
 
 
 def test_what_new_rows_lack_is_a_gap_and_said(model):
-    with pytest.warns(UserWarning, match="2 of the 6 fitted columns are not in X.*colour, member"):
+    with pytest.warns(UserWarning, match="2 of 6 fitted columns are not in X.*colour, member"):
         labels = model.predict(FRAME.drop(columns=["colour", "member", "name", "unit"]))
     assert np.mean(labels == model.row_labels_) > 0.9
     with pytest.warns(UserWarning, match="unknown categories or formats.*: 90 of"):

@@ -51,7 +51,7 @@ class FitOptions:
         "Continue an interrupted fit, or start again.", "--resume/--no-resume"
     )
     dry_run: bool = option(
-        "Read the input and print what a fit would do.", "--dry-run", default=False
+        "Read the input, and say what a fit would do.", "--dry-run", default=False
     )
     quiet: Quiet = False
     as_json: bool = option("Print run.json instead of text.", "--json", default=False)

@@ -44,8 +44,7 @@ class CCOT(BaseStepCoclustering):
     reg, scale_cost : float or "cv", default=0.2; "median" or None, default="median"
         Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost (None:
         of the costs). Smaller values separate more clusters and need more iterations. ``"cv"``
-        chooses from 1, .5, .2, .1 and .05 by the mutual information of partitions of two halves of
-        the data.
+        chooses from 1, .5, .2, .1 and .05 by the mutual information of partitions of two halves.
     n_samplings : int or "auto", default="auto"
         Number of draws. ``"auto"`` draws each row about 16 times, then doubles the number of draws
         until the vote no longer changes, up to 128 times. If there are more than 65,536 rows (fewer
@@ -53,10 +52,9 @@ class CCOT(BaseStepCoclustering):
     sampling : {"cover", "uniform", "replacement"}, default="cover"
         ``"cover"`` draws every row equally often and needs the fewest draws. ``"uniform"`` makes
         independent draws without replacement. ``"replacement"`` is the default of the paper's
-        ``datasample``: a row that is in a draw k times has k times the mass and k votes; the
-        detector ``"multiscale"`` uses it once, because equal values look like a step. For a square
-        matrix, the first draw is the matrix itself; later ones pair its rows and columns in another
-        order.
+        ``datasample``: a row that is in a draw k times has k times the mass and k votes (the
+        detector ``"multiscale"`` uses it once, because equal values look like a step). Of a square
+        matrix, the first draw is the matrix itself; later ones pair rows and columns differently.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_iter, tol : int, default=1000; float, default=1e-6
@@ -77,9 +75,8 @@ class CCOT(BaseStepCoclustering):
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
         Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        Share of a row's (column's) draws that found the final number and assigned it to its
-        cluster; for rows outside the pool, share of draws with that number times the probability of
-        the step.
+        Share of a row's (column's) draws that found the final number and put it into its cluster;
+        outside the pool, share of draws with that number times the probability of the step.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
         Share of draws that found each number of clusters.
     row_log_scaling_, column_log_scaling_ : ndarray of float
@@ -179,10 +176,9 @@ class CCOT(BaseStepCoclustering):
     def partial_fit(self, X: Any, y: Any = None) -> "CCOT":
         """Add rows that arrive later.
 
-        The first call is :meth:`fit`. Later calls assign the new rows to the fitted clusters and
-        add them to the fitted attributes. Labels of earlier rows and numbers of clusters do not
-        change; block means include the new rows. Labels are copied in every call, so pass rows in
-        batches.
+        The first call is :meth:`fit`. Later calls assign new rows to the fitted clusters and add
+        them to the attributes. Earlier labels and numbers of clusters do not change; block means
+        include the new rows. Every call copies the labels, so pass rows in batches.
 
         Parameters
         ----------

@@ -130,9 +130,8 @@ class DescribedClusters:
         pandas.DataFrame, or list of dict where pandas is not installed
             One line for each cluster and column, the most distinctive first: ``side``, ``cluster``,
             ``name`` (suggested), ``size``, ``column``, ``direction`` ("high", "low", or "average"
-            if nothing distinguishes the cluster), ``amount``, ``mean`` and ``overall`` (of dates,
-            dates), ``share`` of members for which it holds. Clusters of columns are described by
-            rows.
+            if nothing distinguishes the cluster), ``amount``, ``mean`` and ``overall`` (or dates),
+            and ``share`` of members for which it holds. Column clusters are described by rows.
         """
         lines = [
             line

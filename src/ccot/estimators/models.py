@@ -84,9 +84,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         ):
             kind = known[name]
         case _:
-            raise ModelFileError(
-                f"{path} holds no estimator of this version of ccot: update ccot, or fit again"
-            )
+            raise ModelFileError(f"{path} holds no estimator of this ccot: update ccot")
     # What writes or prints is for whoever fits again to say.
     given |= {key: value for key, value in _HARMLESS.items() if key in given}
     try:

@@ -137,9 +137,7 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
     if len(missing) == len(used):
         raise ValueError(f"X has none of the fitted columns: {', '.join(used[:10])}")
     if missing:
-        problem = (
-            f"{len(missing)} of the {len(used)} fitted columns are not in X and count as missing"
-        )
+        problem = f"{len(missing)} of {len(used)} fitted columns are not in X and count as missing"
         warnings.warn(f"{problem}: {', '.join(missing[:10])}", stacklevel=4)
     warn_unread(preparation.unread(table))
     return table
@@ -282,9 +280,7 @@ class TableInput(InductiveCoclustering):
         check_shape(n_rows, n_columns)
         numbers = [name for name in table.columns if name not in table.words()]
         if wrong := [name for name in numbers if np.isinf(table.columns[name]).any()]:
-            raise ValueError(
-                f"column {wrong[0]!r} contains infinity: replace it by a missing value"
-            )
+            raise ValueError(f"column {wrong[0]!r} contains infinity: replace it, e.g. by NaN")
         preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
         self._check_numbers(n_rows, len(preparation.used))
         self.n_features_in_ = n_columns

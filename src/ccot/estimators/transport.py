@@ -87,15 +87,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Maximum number of sweeps of the final fit; share of changed labels at which they stop.
     max_passes : int or None, default=4
         Maximum number of sweeps over all rows, if blocks are found in a sample; they stop early
-        when at most 0.2 % of the labels change. None: at most ``max_iter``, until ``tol`` is
-        reached.
+        when at most 0.2 % of the labels change. None: ``max_iter`` sweeps, or until ``tol``.
     device : str or None, default=None
         None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. If
         its memory is too small, NumPy is used, with a warning. Of rows that are read part by part,
         only the sample uses it. A CSR matrix of PyTorch or CuPy on a device is used there.
     random_state, n_jobs : int, Generator, RandomState or None; int or None; default=None
-        Seed of the starts and halves; number of threads (-1: all), which does not change the
-        labels.
+        Seed of the starts and halves; number of threads (-1: all), with the same labels.
     checkpoint : path-like or None, default=None
         Folder for finished steps, from which an interrupted fit continues; see :doc:`/checkpoints`.
     verbose : int or callable, default=0
@@ -194,10 +192,9 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         ----------
         X : array-like, sparse matrix, data frame, AnnData, or a source of rows
             At least two rows and two columns. NaN is a missing value (gaussian family only). A data
-            frame of pandas or polars, or a :class:`ccot.io.Table`, may hold numbers, words, dates
-            and missing values; see :doc:`/tables`. A Dask or Zarr array, a memory-mapped ``.npy``,
-            the path of a ``.npy``, Parquet or text file, or a :class:`ccot.sources.RowSource` is
-            read part by part.
+            frame of pandas or polars, or a :class:`ccot.io.Table`, may hold numbers, words and
+            dates; see :doc:`/tables`. A Dask or Zarr array, a memory-mapped ``.npy``, the path of a
+            ``.npy``, Parquet or text file, and a :class:`ccot.sources.RowSource` are read by rows.
         y : ignored
 
         Returns

@@ -53,9 +53,8 @@ def read_matrix(
 ) -> NamedMatrix:
     r"""Read a matrix from a file of any known format.
 
-    The format is told by the content: text (CSV, TSV, also gzipped), Parquet, Feather, Excel
-    (``.xlsx``), JSON records, SQLite, ``.npy``, ``.npz`` (SciPy sparse, or one array), Matrix
-    Market, ``.h5ad``.
+    The content tells the format: text (CSV, TSV, also gzipped), Parquet, Feather, ``.xlsx``, JSON
+    records, SQLite, ``.npy``, ``.npz`` (SciPy sparse, or one array), Matrix Market, ``.h5ad``.
 
     Parameters
     ----------
@@ -134,8 +133,7 @@ def read_table(
     Parameters
     ----------
     source, index_col, drop, delimiter, header, decimal, encoding, sheet, table, progress
-        As in :func:`read_matrix`. A first column of words that occur twice is not used as row
-        names.
+        As in :func:`read_matrix`. Words that occur twice are not used as row names.
     as_words : collection of str
         Columns to keep as text although nearly all of their cells are numbers. In other columns, a
         few words among many numbers become missing values, and a note says so.
@@ -161,7 +159,7 @@ def read_table(
     >>> table.columns["mass"], table.columns["price"]
     (array([3750.,   nan, 3800.]), array(['$5', '$7', '$6'], dtype=object))
     >>> table.notes[1]
-    "column 'sex' cannot name the rows: 2 of them are 'male'; it is taken as a column, and ..."
+    "column 'sex' cannot name the rows: 2 cells are 'male'; it is used as a column, and ..."
     """
     options = ReadOptions(
         delimiter, header, index_col, decimal, drop, encoding, sheet=sheet, table=table,

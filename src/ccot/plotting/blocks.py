@@ -51,8 +51,7 @@ def plot_blocks(
     ----------
     estimator : CCOT, CCOTGW or TransportCoclustering, fitted
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        The fitted matrix. Missing values stay blank; words are shown as numbers of their
-        categories.
+        The fitted matrix. Missing values stay blank; words are shown as category numbers.
     before : bool, default=False
         Show the matrix in its original order instead.
     ax : matplotlib.axes.Axes, default: a new figure
@@ -63,8 +62,7 @@ def plot_blocks(
     names : bool, default=False
         Call clusters by their suggested names, and write the names of rows and columns.
     row_colors, column_colors : sequence, or mapping or data frame of several, optional
-        Annotations: categories or numbers, or colours as ``"#rrggbb"``, shown beside the rows and
-        columns, with a legend.
+        Annotations: categories, numbers, or colours as ``"#rrggbb"``, with a legend.
     dendrograms : bool, default=False
         Draw the hierarchy of the clusters, and order the clusters by it
         (:class:`~ccot.TransportCoclustering` only).

@@ -60,7 +60,7 @@ def plot_dots(
     >>> zoo = datasets.load_zoo()
     >>> model = TransportCoclustering(4, 4, random_state=0).fit(zoo.data)
     >>> plotting.plot_dots(model, zoo.data, ax=plotting.new_figure()[1]).get_title()
-    'what sets 4 clusters apart'
+    'what distinguishes 4 clusters'
     """
     check_is_fitted(estimator)
     sums = _statistics(estimator, X)

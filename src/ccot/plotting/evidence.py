@@ -73,8 +73,7 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
     """Show the confidence of every row and column.
 
     Members of a cluster are ordered by confidence, the highest first. A full bar is a certain
-    cluster; a falling edge shows uncertain members. The title says how many draws found this number
-    of clusters.
+    cluster; a falling edge shows uncertain members. The title says how many draws found the number.
 
     Parameters
     ----------
@@ -123,8 +122,7 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
 
     Every point is a row (column), in the colour of its cluster. A dashed line is a jump, with an
     upper bound on the probability of a false alarm; a dotted line is a jump that is not
-    significant, but needed for the given number of clusters. If a step has two colours, draws did
-    not agree.
+    significant, but needed for the given number. If a step has two colours, draws did not agree.
 
     Parameters
     ----------
@@ -213,9 +211,8 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     'columns: 4 clusters'
     """
     others = "it works for TransportCoclustering; for CCOT and CCOTGW use plot_scalings"
-    _require(
-        estimator, "row_merge_costs_", f"{type(estimator).__name__} has no merge costs: {others}"
-    )
+    name = type(estimator).__name__
+    _require(estimator, "row_merge_costs_", f"{name} has no merge costs: {others}")
     return draw_sides(_draw_merge_costs, estimator, ax, 3.6, "information lost")
 
 
@@ -240,9 +237,8 @@ def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
 def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show how well every number of clusters is found again with half of the data.
 
-    The line is the agreement of two halves of the data, adjusted for chance; the bars are its
-    spread over random splits; the dashed line is the fitted number; numbers that are as good are
-    shaded.
+    The line is the agreement of two halves of the data, adjusted for chance, with its spread over
+    random splits. The dashed line is the fitted number. Numbers that are as good are shaded.
 
     Parameters
     ----------

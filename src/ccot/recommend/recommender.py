@@ -78,7 +78,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
 
     References
     ----------
-    .. [1] George, T. and Merugu, S. (2005). A scalable collaborative filtering framework based on
+    .. [1] George and Merugu (2005). A scalable collaborative filtering framework based on
        co-clustering. ICDM.
 
     Examples

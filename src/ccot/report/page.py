@@ -70,8 +70,7 @@ def write_report(
     notes : sequence of str, optional
         More warnings to show, besides those about the models.
     columns : sequence of ccot.describe.Column, optional
-        Kinds of the columns: numbers, amounts, ones, or levels of a category; by default
-        recognised.
+        Kinds of the columns (numbers, amounts, ones, categories); by default recognised.
     annotations, column_annotations : data frame or mapping of str to sequence, optional
         Facts that were not used for fitting, such as known classes, to compare with the clusters.
     cluster_names : mapping or path-like, optional

@@ -27,8 +27,8 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
     adata, key : anndata.AnnData; str, default="ccot"
         After :func:`ccot.scverse.tl.cocluster` with this ``key_added``.
     layer : str, optional
-        By default the clustered one. Counts are shown as logarithms, with cells scaled to the same
-        sum. At most 10,000 cells are shown.
+        By default the clustered one. Counts are shown as logarithms, cells scaled to equal sums.
+        At most 10,000 cells are shown.
     **options
         Of :func:`ccot.plotting.plot_blocks`: ``ax``, ``cmap``, ``colorbar``.
 

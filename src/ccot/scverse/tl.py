@@ -44,8 +44,7 @@ def cocluster(
         of ``raw`` (the genes of ``adata``) and ``X`` that holds counts, or else the first without
         negative values, or else ``X``; a printed line says which. Name of the additions.
     copy, return_model : bool, default=False
-        Return a copy with the additions and do not change ``adata``; return the fitted estimator,
-        for :func:`predict`.
+        Return a copy with the additions instead; return the estimator, for :func:`predict`.
     random_state, rng : int, Generator, RandomState or None, default=0
         Seed of the starts, by either name.
     quiet : bool, default=False
