@@ -82,7 +82,7 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
             raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
     kinds, codes = [], []
     for name, values in table.columns.items():
-        # That dates are dates does not tell whether they name the rows.
+        # A date type does not say whether the dates name the rows.
         known = table.kinds.get(name)
         given = asked.get(name) or (None if known == "date" else known)
         if given is None:
@@ -124,7 +124,7 @@ def as_kind(
 
 
 def _count(values: np.ndarray) -> Counter[str]:
-    """Return how often each cell occurs, gaps left out; numbers as text."""
+    """Count each cell, missing values left out; numbers become text."""
     if values.dtype.kind in "fM":
         distinct, times = np.unique(values[np.isfinite(values)], return_counts=True)
         texts = map(number_text if values.dtype.kind == "f" else str, distinct)
@@ -134,7 +134,7 @@ def _count(values: np.ndarray) -> Counter[str]:
         if cell is not None:
             counts[cell.strip()] += times
     held = Counter({cell: times for cell, times in counts.items() if not is_gap(cell)})
-    # "-" is a gap, but not beside "+".
+    # "-" is a missing value, but not if the other cells are "+".
     return counts if set(held) == {"+"} and "-" in counts else held
 
 
@@ -151,7 +151,7 @@ def _sorted_levels(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnKind:
-    """Return the kind of a column of numbers; "code" where others have to tell."""
+    """Return the kind of a column of numbers; "code" if the other columns have to decide."""
     held = values[np.isfinite(values)]
     distinct = np.unique(held)
     if len(distinct) < 2:
@@ -215,7 +215,7 @@ def _of_dates(name: str, days: np.ndarray, reason: str, format: str) -> ColumnKi
 
 
 def _are_even(days: np.ndarray) -> bool:
-    """Tell whether dates, in whatever order, are those of a series: days, weekdays, months."""
+    """Return True if dates, in any order, form a series: days, weekdays, months."""
     steps = np.diff(np.sort(days))
     is_usual = np.abs(steps / max(np.median(steps), 1e-300) - 1) <= _EVEN
     return bool(steps.min() > 0 and is_usual.mean() >= _EVEN_SHARE)
@@ -268,7 +268,7 @@ def _order(counts: Mapping[str, int], scales: Sequence[tuple] = _SCALES) -> tupl
 
 
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
-    """Return kinds in which codes are categories or numbers, as the other columns say."""
+    """Return kinds in which every code is a category or a number, decided by the other columns."""
     rows = some_rows(table.shape[0], _CODE_ROWS, _CODE_ROWS, np.random.default_rng(0))
     blocks = [_expand(table.columns[kind.name][rows], kind) for kind in kinds]
     settled = list(kinds)
@@ -323,7 +323,7 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
 
 
 def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN."""
+    """Return a column of numbers, dates in days, ordered levels by rank; NaN if missing."""
     if kind.kind == "ordered":
         ranks = read_levels(values, kind).astype(np.float64)
         ranks[ranks < 0] = np.nan
@@ -340,11 +340,11 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
 
 
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return the index of every cell's level; -1 for gaps, -2 for levels never seen."""
+    """Return the index of every cell's level; -1: missing, -2: an unknown level."""
     index = {level: position for position, level in enumerate(kind.levels)}
-    # What is written true and false in one file is a type of its own in another.
+    # Some files have the words true and false, others a boolean type.
     index |= {_TRUTH[level.lower()]: i for level, i in index.items() if level.lower() in _TRUTH}
-    # A file without them has lost the zeros that lead a code.
+    # Other files may have lost the leading zeros of a code.
     index = {level.lstrip("0") or "0": i for level, i in index.items()} | index
     are_plain = "plain" in find_formats(kind.levels) and all(map(is_number, kind.levels))
     are_plain = are_plain and not are_codes(kind.levels)

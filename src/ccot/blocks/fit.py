@@ -167,7 +167,7 @@ def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
     backend = choose_backend(device, "float64")
     asked = family in ("auto", "poisson") and settings.scale in ("auto", "none")
     asked = asked and settings.center == "auto" and backend.device is not None
-    # Some values below zero tell most matrices that would be sent in vain.
+    # Negative values are common, and a few entries show them before the matrix is sent.
     values = X.values() if given else X.data
     asked = asked and not bool((values[:: len(values) // 2**12 + 1] < 0).any())
     if asked and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
@@ -308,7 +308,7 @@ def _fit_by_cut(selected: Selection, fit: Callable[[int, int], Blocks]) -> tuple
 def _fit_side(
     problem: BlockProblem, starts: list[Start], balanced: bool, run: Run, axis: int, number: int
 ) -> Blocks:
-    """Cut one side against the finest clusters of the other, which tell more, and reassign."""
+    """Cut one side, with the finest clusters of the other as features, and reassign."""
     run.progress(f"cut into {number} {('row', 'column')[axis]} clusters")
     informed = partial(information, problem)
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)

@@ -248,7 +248,7 @@ def _move_columns(
     terms = problem.terms_in_nats(*profiles.blocks(own, n_clusters))
     gain = profiles.gain(*terms, log_marginal(own, n_clusters))
     best = gain.argmax(axis=1)
-    # A cluster of columns that all rows together would leave empty stays as the sample had it.
+    # A column cluster that would become empty keeps the columns of the sample.
     labels = best if len(np.unique(best)) == n_clusters else own
     total, exposure = profiles.blocks(labels, n_clusters)
     empty = profiles.full_exposure().sum(axis=1) == 0

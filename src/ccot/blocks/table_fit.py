@@ -65,7 +65,7 @@ def fit_table(
     problem = table_problem.make_table_problem(preparation, cells, backend)
     found = search_rows(problem, settings, run)
     if isinstance(sample, slice) and held is table:
-        # The last step is that of unseen rows, unless it would change the sizes asked for.
+        # The last step is the same as for new rows, unless it would change given sizes or numbers.
         placement = table_problem.place_side(found.problem, preparation, found.blocks)
         (rows,) = table_problem.read_through([problem.rows], [placement])
         if settings.balanced or len(np.unique(rows.blocks.labels[0])) < found.blocks.shape[0]:

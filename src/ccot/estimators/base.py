@@ -41,7 +41,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn whether sparse matrices and missing values are welcome."""
+        """Tell scikit-learn whether sparse matrices and missing values are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.sparse = bool(self._accept_sparse)

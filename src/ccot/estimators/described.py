@@ -1,4 +1,4 @@
-"""What estimators say about their clusters: in words, as a frame, and in notebooks."""
+"""Descriptions of fitted clusters: in words, as a data frame, and in notebooks."""
 
 from collections.abc import Sequence
 from html import escape
@@ -72,7 +72,7 @@ class DescribedClusters:
             doubtful = (confidence[side.labels >= 0] < _SURE).sum()
             line += f"; confidence below {_SURE}: {doubtful or 'none'}"
         portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
-        # Numbers of columns would tell nothing.
+        # Columns without names are not listed.
         named = name == "row" or hasattr(self, "feature_names_in_")
         if not (named and 1 < len(portraits) <= MANY):
             return [line]

@@ -85,7 +85,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             kind = known[name]
         case _:
             raise ModelFileError(f"{path} holds no estimator of this ccot: update ccot")
-    # What writes or prints is for whoever fits again to say.
+    # Folders and progress are not saved: they are parameters of the next fit.
     given |= {key: value for key, value in _HARMLESS.items() if key in given}
     try:
         check_fitted(fitted, Path(path).stat().st_size)

@@ -30,7 +30,7 @@ from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.types import Matrix
 from ccot.sources import TableParts, as_source, is_source
 
-# With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
+# A frame of numbers with more columns than this is a matrix; kinds are not recognised.
 _MOST_COLUMNS = 100
 _FRAMES_TO_BE = {"collect": "collect", "map_partitions": "compute", "column_names": "to_pandas"}
 # Two levels of which the second says that a row has what the column is called by.
@@ -131,7 +131,7 @@ def named_columns(X: Any, names: Any = None) -> Table:
 
 
 def match_columns(table: Table, preparation: TablePreparation) -> Table:
-    """Return new rows of a table; warn of columns and cells that count as gaps."""
+    """Return new rows of a table; warn of columns and cells that count as missing."""
     used = [preparation.names[position] for position in preparation.used]
     missing = [name for name in used if name not in table.columns]
     if len(missing) == len(used):
@@ -144,7 +144,7 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
 
 
 def warn_unread(unread: Mapping[str, int]) -> None:
-    """Warn of cells that count as gaps because nothing like them was fitted, by column."""
+    """Warn of cells that count as missing because they cannot be read as fitted ones, by column."""
     if shown := [f"{count} of {name!r}" for name, count in unread.items() if count]:
         problem = "unknown categories or formats count as missing values"
         warnings.warn(f"{problem}: {', '.join(shown[:10])}", stacklevel=5)

@@ -414,7 +414,7 @@ def _in_words(name: str, halves: Reproducibility, side: Side, found: bool) -> st
 
 
 def _better_alone(found: TableCoclustering) -> str | None:
-    """Say that a single row cluster describes a table better than those asked for, if it does."""
+    """Return a warning if a single row cluster describes a table better than the given number."""
     asked, *others = found.candidates
     if not any(one.n_row_clusters == 1 and one.score > asked.score for one in others):
         return None

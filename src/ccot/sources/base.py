@@ -37,7 +37,7 @@ class RowSource(ABC):
     parts: tuple[slice, ...]
     column_names: Sequence[str] | None = None
     allow_nan: bool = False
-    # Files whose dates and sizes tell this matrix from others too.
+    # Files whose dates and sizes also identify this matrix.
     _files: Sequence[Path] = ()
 
     @abstractmethod

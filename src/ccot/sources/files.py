@@ -1,4 +1,4 @@
-"""Rows of files and of what others keep: ``.npy``, Parquet, Zarr, AnnData, Dask."""
+"""Rows of files and of other libraries' arrays: ``.npy``, Parquet, Zarr, AnnData, Dask."""
 
 import math
 import mmap
