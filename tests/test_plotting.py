@@ -283,7 +283,7 @@ def test_merge_costs_of_a_constant_matrix_can_be_shown():
 def test_merge_costs_and_scalings_know_their_estimators(model, transported):
     with pytest.raises(ValueError, match="has no merge costs"):
         plot_merge_costs(model)
-    with pytest.raises(ValueError, match="plot_merge_costs shows"):
+    with pytest.raises(ValueError, match="use plot_merge_costs"):
         plot_scalings(transported)
 
 

@@ -110,7 +110,7 @@ def test_nobody_gets_what_everybody_likes(client):
         ("/recommend", b'{"user": "1", "n": 101}', 422, "less than or equal to 100"),
         ("/recommend", b'{"user": "1", "by": "magic"}', 422, "'liking' or 'rating'"),
         ("/recommend", b'{"user": [1]}', 422, "string"),
-        ("/recommend", b'{"person": "1"}', 422, "give `user`, or `ratings`"),
+        ("/recommend", b'{"person": "1"}', 422, "pass `user`, or `ratings`"),
         ("/explain", b'{"user": "1"}', 422, "item"),
         ("/explain", b'{"user": "1", "item": "x"}', 404, "no item"),
         ("/label", b"[" * 100_000, 400, "body"),

@@ -149,7 +149,7 @@ def test_bad_rows_are_found_wherever_they_are(blocks, small_pool):
 
 
 def test_small_and_odd_sources_are_refused(blocks, tmp_path):
-    with pytest.raises(ValueError, match="1 rows and 30 columns: a co-clustering needs at least"):
+    with pytest.raises(ValueError, match="1 rows and 30 columns: co-clustering needs at least"):
         CCOT().fit(da.from_array(blocks.data[:1]))
     with pytest.raises(ValueError, match="=31 is more than the 30 columns"):
         CCOT(n_column_clusters=31).fit(da.from_array(blocks.data))

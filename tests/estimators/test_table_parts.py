@@ -150,4 +150,4 @@ def test_command_line_reads_large_tables_by_row(drawn, monkeypatch):
     np.testing.assert_array_equal(again.cluster, found.cluster)
     refused = CliRunner().invoke(app, ["fit", "t.csv", "--by-row", "--method", "ccot"])
     assert refused.exit_code == 2
-    assert "only a TransportCoclustering of a table" in refused.stderr
+    assert "only TransportCoclustering reads tables" in refused.stderr

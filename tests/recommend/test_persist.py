@@ -62,5 +62,5 @@ def test_names_must_differ():
     model = BlockRecommender(TransportCoclustering(2, 3))
     with pytest.raises(ValueError, match="two items are named 'a'"):
         model.fit(ratings, item_names=["a"] * 45)
-    with pytest.raises(ValueError, match="60 users and 2 names"):
+    with pytest.raises(ValueError, match="60 users but 2 names"):
         model.fit(ratings, user_names=["a", "b"])

@@ -69,7 +69,7 @@ class CCOTGW(BaseStepCoclustering):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the halves of ``reg="cv"`` and of the landmarks; nothing else is random.
     checkpoint : path-like or None, default=None
-        Folder for finished steps, from which an interrupted fit continues; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which an interrupted fit continues: :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 

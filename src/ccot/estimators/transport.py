@@ -95,7 +95,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     random_state, n_jobs : int, Generator, RandomState or None; int or None; default=None
         Seed of the starts and halves; number of threads (-1: all), with the same labels.
     checkpoint : path-like or None, default=None
-        Folder for finished steps, from which an interrupted fit continues; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which an interrupted fit continues: :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 

@@ -1,4 +1,4 @@
-"""How cells of a table are written: numbers, shares, money, dates, and words for a missing value."""
+"""How cells of a table are written: numbers, shares, money, dates, words for missing values."""
 
 import re
 import tomllib

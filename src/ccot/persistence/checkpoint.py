@@ -128,7 +128,7 @@ class CheckpointFolder(Checkpoint):
             try:
                 self._read.extend(self._files.read_next(self._height))
             except (ModelFileError, OSError) as error:
-                warn(error, "the fit continues from the step before it")
+                warn(error, "the fit continues from the piece before it")
                 self._files.drop_unread()
         return bool(self._read) and self._read[0].name == "/".join([*self._inside, name])
 
@@ -166,7 +166,7 @@ class CheckpointFolder(Checkpoint):
             self._files.write(self._waiting, self._first_state)
         except OSError as error:
             self._full, self._waiting = True, []
-            warn(error, "the fit continues, but no further steps are kept")
+            warn(error, "the fit continues, but no further pieces are kept")
             return
         self._waiting, self._written = [], time.monotonic()
         self.pause = max(SECONDS, (self._written - begun) / SHARE)

@@ -50,7 +50,7 @@ def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) 
 
 
 class Checkpoint:
-    """Computes every step of a fit when it is needed; this one stores nothing."""
+    """Computes every piece of a fit when it is needed; this one stores nothing."""
 
     # Seconds between two writes: longer pieces are split.
     patience = inf
