@@ -104,7 +104,7 @@ def test_cards_are_true_and_say_what_is_known(name, request):
         members = frame.columns[model.column_labels_ == k]
         assert set(portrait.members) <= set(members)
         assert portrait.size == len(members)
-        assert portrait.sentence != "close to the average in everything"
+        assert portrait.sentence != "close to the average in every column"
     assert len({portrait.name for portrait in (*rows, *columns)}) == len(rows) + len(columns)
     for known, said in SENTENCES[name]:
         cards = [

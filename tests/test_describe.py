@@ -92,7 +92,7 @@ def test_the_average_is_called_so():
     found = describe(rng.normal(size=(1000, 4)), labels)[0]
     assert [portrait.traits for portrait in found] == [(), ()]
     assert [portrait.name for portrait in found] == ["average", "average (2)"]
-    assert found[0].sentence == "close to the average in everything"
+    assert found[0].sentence == "close to the average in every column"
 
 
 def test_a_single_member_is_told_by_its_own_values():
@@ -186,7 +186,7 @@ def test_many_rows_that_were_read_one_by_one_have_to_be_passed(tmp_path, monkeyp
     # So few rows would be fitted in memory.
     monkeypatch.setattr("ccot.estimators.tables.pool_size", lambda source: 79)
     model.fit(tmp_path / "x.npy")
-    with pytest.raises(ValueError, match=r"pass the matrix, describe_clusters\(X\)"):
+    with pytest.raises(ValueError, match=r"pass it, as in describe_clusters\(X\)"):
         model.describe_clusters()
     assert len(model.describe_clusters(matrix)) > 2
     with pytest.raises(ValueError, match="but the fitted matrix had"):
@@ -199,7 +199,7 @@ def test_rows_that_arrive_later_make_descriptions_void():
     model = CCOT(2, 2, n_samplings=2, random_state=0).partial_fit(matrix)
     assert model.cluster_names_
     model.partial_fit(matrix)
-    with pytest.raises(ValueError, match="nothing was kept"):
+    with pytest.raises(ValueError, match="was not kept"):
         model.describe_clusters()
 
 
@@ -338,6 +338,6 @@ def test_a_sparse_matrix_is_described_when_asked_for_unless_it_was_changed():
         assert one.describe_clusters().equals(expected)
     counts.data *= 2
     assert model.describe_clusters().equals(expected)
-    with pytest.raises(ValueError, match="changed since: pass the matrix"):
+    with pytest.raises(ValueError, match="changed since: pass it"):
         changed.describe_clusters()
     assert "row clusters: sizes 30, 30" in changed.summary()

@@ -106,7 +106,7 @@ def test_advice_names_the_way_out(monkeypatch):
     monkeypatch.setattr(resources, "free_bytes", lambda: 10**9)
     assert "1.0 GB are free: pass n_support" in estimate((10**5, 10), method="ccot-gw").advice
     assert "pass the path of the file" in estimate((10**6, 10**4)).advice
-    assert "times as long where draws disagree" in estimate((500, 100), method="ccot").advice
+    assert "times as long if draws disagree" in estimate((500, 100), method="ccot").advice
     assert estimate((500, 100), method="ccot", n_samplings=5).advice == ""
 
 

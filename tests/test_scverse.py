@@ -168,7 +168,7 @@ def test_counts_are_found(adata):
     assert find_counts(adata, "raw").where == "raw"
     assert not find_counts(adata, "X").are_counts
     assert find_counts(adata, "X").describe() == (
-        "ccot: values of X as they are (they are no counts)"
+        "ccot: values of X unchanged (they are not counts)"
     )
 
 
@@ -198,7 +198,7 @@ def test_of_raw_the_genes_of_the_data_are_taken(adata):
 def test_what_cannot_be_found(adata):
     with pytest.raises(InputError, match="there is no layer 'spliced': none at all"):
         tl.cocluster(adata, "spliced")
-    with pytest.raises(InputError, match="there is no raw"):
+    with pytest.raises(InputError, match="adata has no raw"):
         tl.cocluster(adata, "raw")
     adata.var_names = ["same"] * adata.n_vars
     with pytest.raises(InputError, match=r"call adata\.var_names_make_unique\(\)"):
@@ -241,7 +241,7 @@ def test_missing_genes_are_an_error_or_zero(fitted, dense, capsys):
         tl.predict(model, new, missing="drop")
     nameless = copy(model)
     del nameless.feature_names_in_
-    with pytest.raises(ValueError, match="does not know the names"):
+    with pytest.raises(ValueError, match="has no names of genes"):
         tl.predict(nameless, new)
 
 

@@ -129,8 +129,8 @@ def coclustering_ari(
 ) -> float:
     """Adjusted Rand index of the two partitions of the cells into blocks (CARI).
 
-    The table that crosses the blocks is the Kronecker product of those that cross the rows and the
-    columns, so its sums of squares are products of theirs: exact, in time independent of n x d.
+    The contingency table of the blocks is the Kronecker product of those of rows and of columns. So
+    the index is exact, and its time does not depend on n x d.
 
     Parameters
     ----------

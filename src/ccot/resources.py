@@ -28,11 +28,11 @@ _ANSWER = 4 * MEMORY_BYTES
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fit will take, with advice where memory or time are short.
+    """Expected memory and time of a fit, with advice if there is too little memory.
 
-    Memory beside that of Python and its libraries, with the matrix unless it is read row by row;
-    seconds on this machine as it is now, without reading from disk (half or twice as much is usual,
-    ten times happens where the data are hard).
+    Memory includes the matrix, unless it is read row by row, but not Python and its libraries.
+    Seconds are for this machine, without reading from disk; half or twice as much is usual, ten
+    times as much is possible.
     """
 
     memory_bytes: int
@@ -68,9 +68,9 @@ def estimate_resources(
     method : {"ccot", "ccot-gw", "transport"}, default="transport"
         Which estimator.
     n_samplings, n_support, kernel_rank, exact_refinement, n_jobs
-        As the estimators have them.
+        Parameters of the estimators.
     out_of_core : bool, default=False
-        The matrix is read row by row, not held; ``max_passes`` is as by default.
+        The matrix is read row by row, with the default ``max_passes``.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def estimate_resources(
     memory += 0 if out_of_core else stored
     free = free_bytes()
     if free is not None and memory > free:
-        by_rows = "pass the path of the file, to read by rows"
+        by_rows = "pass the path of the file, which is then read row by row"
         way_out = "fit some of the rows" if out_of_core else by_rows
         way_out = "pass n_support=100" if method == "ccot-gw" else way_out
         advice = f"only {_readable_bytes(free)} are free: {way_out}"
@@ -124,7 +124,7 @@ def _ccot(shape: tuple[int, int], nnz: int | None, n_samplings: int | str, n_job
     memory = 12 * voters + 48 * n_draws * size + min(16 * n_rows, _ANSWER)
     memory += n_jobs * (2**22 + 16 * size**2)
     most = AUTO_CEILING // AUTO_FLOOR
-    hard = f"up to {most} times as long where draws disagree: n_samplings limits them"
+    hard = f"up to {most} times as long if draws disagree: n_samplings limits their number"
     return memory, (n_draws * a_draw + n_rows * a_row) / n_jobs, hard if auto else ""
 
 

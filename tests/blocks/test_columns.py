@@ -109,7 +109,11 @@ def test_a_kind_that_is_given_is_taken():
 
 @pytest.mark.parametrize(
     ("asked", "message"),
-    [({"x": "words"}, "is no kind"), ({"y": "number"}, "'x'"), ({"x": "number"}, "'a' is no num")],
+    [
+        ({"x": "words"}, "unknown kind"),
+        ({"y": "number"}, "'x'"),
+        ({"x": "number"}, "'a' is not a num"),
+    ],
 )
 def test_a_kind_that_cannot_be_is_refused(asked, message):
     with pytest.raises(ValueError, match=message):
@@ -137,7 +141,7 @@ def test_codes_keep_their_zeros_and_are_found_again_without_them():
 def test_whole_numbers_are_codes_where_the_name_says_so(name):
     codes = np.array([*RNG.integers(100, 999, 60), 500, 500], dtype=float)
     (kind,) = recognise(Table({name: codes}))
-    assert (kind.kind, kind.reason) == ("identifier", "codes: its name says so")
+    assert (kind.kind, kind.reason) == ("identifier", "codes, by the name of the column")
     (kind,) = recognise(Table({name: np.repeat(codes[:15], 10)}))
     assert kind.kind == "category"
     assert recognise(Table({name: codes}), {name: "number"})[0].kind == "number"
@@ -186,7 +190,7 @@ def test_answers_of_surveys_are_ordered(scale):
 def test_ordered_words_follow_the_calendar_or_the_alphabet_and_say_so(words, order):
     (found,) = recognise(Table({"a": np.array(words, dtype=object)}), {"a": "ordered"})
     assert found.levels == order
-    assert ("order of the alphabet" in found.reason) == ("pear" in words)
+    assert ("alphabetical order" in found.reason) == ("pear" in words)
 
 
 def test_numbers_with_a_unit_are_numbers_and_two_of_them_words():

@@ -207,7 +207,7 @@ def test_means_are_taken_out_as_asked(center, taken):
     values = problem.axes[0].values
     assert np.allclose(values.mean(axis=1), 0) == ("r" in taken)
     assert np.allclose(values.mean(axis=0), 0) == ("c" in taken)
-    assert preparation.sentence.endswith("(asked for)")
+    assert preparation.sentence.endswith("(chosen by the user)")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_columns_are_scaled_as_asked(scale, spread):
 
 def test_scales_that_cannot_be_had_are_refused():
     X = np.random.default_rng(0).normal(size=(24, 18))
-    with pytest.raises(ValueError, match="not negative"):
+    with pytest.raises(ValueError, match="non-negative"):
         begin(X, "gaussian", scale="log")
     with pytest.raises(ValueError, match="sparse"):
         begin(sp.csr_array(X), "gaussian", scale="standard")

@@ -358,7 +358,7 @@ def test_passes_end_when_little_moves_or_at_their_limit(monkeypatch, n_moving, s
     monkeypatch.setattr(stream, "POOL_ENTRIES", 1)
     settings, run = BlockSettings(**settings), seeded(lambda message, *_: told.append(message))
     found = answer = stream.fit_block_source(in_parts(X, 20), "gaussian", settings, run)
-    assert told.pop(0) == "40 of 50 rows are searched for blocks"
+    assert told.pop(0) == "40 of 50 rows are used to find blocks"
     passes = [message for message in told if message.startswith("pass ")]
     assert len(passes) == n_passes
     assert passes[0] == "pass 1 over 50 rows: 50.00% moved"

@@ -107,7 +107,9 @@ def test_skewed_columns_are_made_less_so(values, transform):
     )
     preparation = prepare_table(table)
     assert preparation.columns[0].transform == transform
-    assert ("skewed ones (x)" in preparation.sentence) == (transform != "none")
+    assert ("skewed ones as logarithms or roots (x)" in preparation.sentence) == (
+        transform != "none"
+    )
     if transform != "none":
         assert abs(skew(preparation.columns[0].numbers(values))) < skew(values) / 2
     assert prepare_table(table, scale="standard").columns[0].transform == "none"
@@ -139,7 +141,7 @@ def test_what_is_done_is_said():
     text = str(preparation)
     assert "row levels kept; left out: same (constant)" in text
     assert "same: constant (all its values are the same), left out" in text
-    assert "colour: yes/no of 2 levels (two words); 1 gaps" in text
+    assert "colour: yes/no of 2 levels (two words); 1 missing" in text
 
 
 def test_a_table_without_a_column_to_use_is_refused():

@@ -63,7 +63,7 @@ def test_files_that_would_fill_the_memory_are_read_by_row(ccot, stored, monkeypa
     monkeypatch.setattr(inputs, "free_bytes", lambda: enough - 1)
     told = ccot("fit", "array.npy", "--dry-run").stdout
     assert "read row by row" in told
-    assert "and stays in its file" in told
+    assert "and is read part by part" in told
     assert "NumPy array" in ccot("fit", "array.npy", "--dry-run", "--in-memory").stdout
     assert "NumPy array" in ccot("fit", "array.npy", "--dry-run", "--method", "ccot-gw").stdout
 
@@ -79,7 +79,7 @@ def test_folders_can_be_read_as_a_whole(name, ccot, stored, blocks):
     ("options", "remedy"),
     [
         (("array.npy", "--method", "ccot-gw"), "--method transport and ccot"),
-        (("table.parquet", "--long"), "leave it out with --long"),
+        (("table.parquet", "--long"), "does not work with --long"),
         (("genes.csv", "--index-col", "0"), "numbers its rows"),
         (("-",), "standard input"),
     ],
@@ -113,7 +113,7 @@ def test_the_report_of_rows_shows_them(ccot, stored):
 def test_no_report_of_more_rows_than_a_browser_bears(ccot, stored, monkeypatch):
     monkeypatch.setattr(fitting, "MAX_MEMBERS", 39)
     outcome = ccot("fit", "array.npy", "--out", "out")
-    assert "no report.html: a page holds at most 39 rows, this matrix has 40" in outcome.stderr
+    assert "no report.html: it can show at most 39 rows, and the matrix has 40" in outcome.stderr
     assert not (stored / "out" / "report.html").exists()
     assert (stored / "out" / "model.ccot").exists()
 
@@ -132,7 +132,7 @@ def test_new_rows_are_placed_by_row(ccot, stored, blocks, model_file):
     turned.to_parquet(stored / "turned.parquet")
     assert ccot("predict", model_file, "turned.parquet", "--by-row").stdout == expected
     outcome = ccot("predict", model_file, "array.npy", "--by-row", "--columns", code=2)
-    assert "leave it out with --columns" in outcome.stderr
+    assert "does not work with --columns" in outcome.stderr
 
 
 @pytest.mark.parametrize("name", ["units.npy", "units.parquet"])

@@ -42,7 +42,7 @@ def test_columns_are_matched_by_name(ccot, blocks, model_file, tmp_path):
     path = write_table(tmp_path / "b.csv", blocks.rows, [*columns, "age"], more)
     outcome = ccot("predict", model_file, path)
     assert clusters(outcome.stdout) == expected
-    assert "note: 1 columns that the model does not know are left out (the first: 'age')" in (
+    assert "note: 1 columns that are not in the model are left out (the first: 'age')" in (
         outcome.stderr
     )
     np.save(tmp_path / "c.npy", blocks.values)
@@ -61,7 +61,7 @@ def test_new_columns_are_placed(ccot, blocks, model_file, tmp_path):
 def test_rivals_place_nothing(ccot, blocks, tmp_path):
     TwoSidedKMeans(2, 2, n_init=1, random_state=0).fit(blocks.values).save(tmp_path / "m.ccot")
     np.save(tmp_path / "x.npy", blocks.values)
-    assert "cannot place new points" in ccot("predict", "m.ccot", "x.npy", code=2).stderr
+    assert "cannot predict new rows" in ccot("predict", "m.ccot", "x.npy", code=2).stderr
 
 
 def test_reports_of_one_and_of_several(ccot, table, model_file, tmp_path):
@@ -154,7 +154,7 @@ def test_help_loads_no_library():
 
 def test_options_of_the_paper_without_a_command_are_those_of_all(ccot):
     outcome = ccot("paper", "--quick", "--methods", "nothing", code=2)
-    assert "no method is called nothing" in outcome.stderr
+    assert "unknown method nothing" in outcome.stderr
 
 
 # Progress --------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def test_a_table_becomes_a_folder(ccot, table, blocks, tmp_path):
     assert run["versions"].keys() >= {"ccot", "python", "numpy"}
     assert python.summary().splitlines()[0] in told
     assert re.search(r"    0: (high|low) s\d+ [\d.]+ \([+-]\d\.\d sd\), ", told)
-    assert "takes noisy values" in told
+    assert "works with noisy data" in told
     assert "row names from column 'gene'" in told
     assert "genes" in (folder / "report.html").read_text()
 
@@ -80,7 +80,7 @@ def test_methods_and_numbers(method, ccot, table, tmp_path):
                 "--no-report", "--jobs", 1).stdout  # fmt: skip
     run = json.loads(told)
     assert (run["result"]["row_clusters"], run["result"]["column_clusters"]) == (2, 3)
-    assert run["method"]["reason"] == "asked for"
+    assert run["method"]["reason"] == "given by --method"
     assert run["folder"] == "genes-ccot"
     model = load_model(tmp_path / "genes-ccot" / "model.ccot")
     assert (model.n_row_clusters, model.n_column_clusters) == (2, 3)
@@ -93,7 +93,7 @@ def test_options_reach_the_estimator(ccot, table, tmp_path):
     assert (model.reg, model.random_state) == (0.5, 7)
     run = json.loads(ccot("fit", table, "--family", "gaussian", "--json", "--no-report").stdout)
     assert run["method"]["parameters"]["family"] == "gaussian"
-    assert "family gaussian: asked for" in run["result"]["summary"][1]
+    assert "family gaussian: chosen by the user" in run["result"]["summary"][1]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_interruptions_leave_what_was_there(where, ccot, table, tmp_path, monkey
     first = ccot("fit", table, "--out", "fresh", code=130)
     assert first.stderr == "interrupted: nothing was written\n"
     again = ccot("fit", table, "--out", "old", code=130)
-    assert "what was in old before is as it was" in again.stderr
+    assert "and old was not changed" in again.stderr
     assert {path: path.read_bytes() for path in (tmp_path / "old").iterdir()} == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["genes.csv", "old"]
 
@@ -194,7 +194,7 @@ def test_a_column_that_outweighs_the_others_is_named(factor, told, ccot, blocks,
 def test_folders_that_cannot_be_written(ccot, table, tmp_path):
     (tmp_path / "taken").write_text("mine")
     outcome = ccot("fit", table, "--out", "taken", code=2)
-    assert "taken is no folder, or a link that leads to none" in outcome.stderr
+    assert "taken is not a folder, or is a broken link" in outcome.stderr
     assert (tmp_path / "taken").read_text() == "mine"
 
 

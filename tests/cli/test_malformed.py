@@ -79,14 +79,14 @@ INPUTS = {
     "blank lines": (text("\n\n  \n"), [], "is empty"),
     "header only": (text("a,b,c\n"), [], "is empty"),
     "one column": (text("a\n1\n2\n"), [], "pass --delimiter"),
-    "one row": (text("a,b,c\n1,2,3\n"), [], "needs two of each"),
-    "one value column": (text("g,a\nx,1\ny,2\n"), [], "needs two of each"),
+    "one row": (text("a,b,c\n1,2,3\n"), [], "needs at least two of each"),
+    "one value column": (text("g,a\nx,1\ny,2\n"), [], "needs at least two of each"),
     "short line": (text("a,b,c\n1,2,3\n4,5\n"), [], "line 3 has 2 cells"),
     "long line": (text("a,b\n1,2\n3,4,5\n"), [], "line 3 has 3 cells"),
     "text cell": (text("a,b\n1,2\n3,tall\n"), CCOT, r"1 of 2 columns hold words \('b': 'tall'\)"),
-    "text column": (text("g,a,kind\nx,1,red\ny,2,blue\n"), CCOT, "out by --drop kind"),
+    "text column": (text("g,a,kind\nx,1,red\ny,2,blue\n"), CCOT, "out with --drop kind"),
     "text columns": (
-        text("a,k,t\n1,red,low\n2,blue,high\n"), CCOT, "words .* out by --drop k --drop t$",
+        text("a,k,t\n1,red,low\n2,blue,high\n"), CCOT, "words .* out with --drop k --drop t$",
     ),
     "date cell": (text("a,b\n1,2024-01-31\n3,4\n"), CCOT, "'2024-01-31'"),
     "other delimiter": (text("a;b\n1;2\n3;4\n"), ["--delimiter", ","], "pass --delimiter"),
@@ -95,17 +95,17 @@ INPUTS = {
     "underscores": (text("a,b\n1,2\n3,1_0\n"), CCOT, "words .*'1_0'"),
     "duplicate columns": (text("a,a\n1,2\n3,4\n"), [], "2 columns are named 'a'"),
     "duplicate rows": (
-        text("g,a,b\nx,1,2\ny,3,4\nx,5,6\n"), [], "Column 'g' cannot name the rows: 2 of t",
+        text("g,a,b\nx,1,2\ny,3,4\nx,5,6\n"), [], "Column 'g' cannot name the rows: 2 cells",
     ),
     "asked for duplicates": (
-        text("k,a,b\nx,1,2\nx,3,4\n"), ["--index-col", "k"], r"--index-col NAME, or leave it out",
+        text("k,a,b\nx,1,2\nx,3,4\n"), ["--index-col", "k"], r"--index-col NAME, or omit it",
     ),
     "huge integer": (text("1,2\n3," + "9" * 400 + ".0\n"), [], "too large"),
     "number beyond all": (text("1,2\n3,1e400\n"), [], "infinite or too large"),
     "infinity": (text("1,2\n3,inf\n"), [], "infinite"),
     "missing for ccot": (text("1,2\n3,\n5,6\n"), ["--method", "ccot"], "--method transport"),
     "nothing but missing": (text(EMPTY_CELLS), [], "NaN only"),
-    "no such index": (text(NUMBERS), ["--index-col", "gene"], "is no column"),
+    "no such index": (text(NUMBERS), ["--index-col", "gene"], "is not a column"),
     "index out of range": (text(NUMBERS), ["--index-col", "9"], "0 to 2"),
     "utf-16": (text(NUMBERS, "utf-16"), [], "--encoding"),
     "latin-1": (text("é,b\n1,2\n3,4\n", "latin-1"), [], "--encoding"),
@@ -113,19 +113,19 @@ INPUTS = {
     "binary junk": (raw("in.csv", bytes(range(256)) * 9), [], "pass"),
     "zeros": (raw("in.csv", b"\0" * 4096), [], "pass"),
     "picture": (raw("in.png", b"\x89PNG\r\n\x1a\n" + b"\xff" * 64), [], "known format"),
-    "spreadsheet": (raw("in.xlsx", b"PK\x03\x04"), [], "no readable Excel file|ccot.tables"),
+    "spreadsheet": (raw("in.xlsx", b"PK\x03\x04"), [], "not a readable Excel file|ccot.tables"),
     "truncated gzip": (raw("in.csv.gz", gzip.compress(NUMBERS.encode() * 99)[:40]), [], "ended"),
-    "too many clusters": (text(NUMBERS), ["--n-row-clusters", "99"], "ask for at most 9"),
+    "too many clusters": (text(NUMBERS), ["--n-row-clusters", "99"], "pass at most 9"),
     "negative counts": (text("1,2\n-3,4\n"), ["--family", "poisson"], 'family="gaussian"'),
     "no zeros and ones": (text(NUMBERS), ["--family", "bernoulli"], "threshold"),
     # long tables
     "listed twice": (text("a,b,1\na,b,2\n"), ["--long", "--aggregate", "most"], "sum, mean, cou"),
-    "text value": (text("a,b,1\nc,d,x\n"), ["--long"], "the value 'x' is no number"),
+    "text value": (text("a,b,1\nc,d,x\n"), ["--long"], "value 'x' is not a number"),
     "short triple": (text("a,b,1\nc,d\n"), ["--long"], "line 2 has 2 cells"),
     "missing value": (text("a,b,1\nc,d,\n"), ["--long"], "--unlisted missing"),
-    "no such long column": (text("r,c,v\na,b,1\n"), ["--long-columns", "r,c,w"], "w is no column"),
+    "no such long column": (text("r,c,v\na,b,1\n"), ["--long-columns", "r,c,w"], "w is not a col"),
     "unheard unlisted": (text("a,b,1\nc,d,2\n"), ["--long", "--unlisted", "x"], "zero, missing"),
-    "long matrix": (made("in.npy", lambda p: np.save(p, np.eye(3))), ["--long"], "leave out"),
+    "long matrix": (made("in.npy", lambda p: np.save(p, np.eye(3))), ["--long"], "omit --long"),
     # NumPy and SciPy
     "truncated npy": (made("in.npy", lambda p: np.save(p, np.eye(9)), 0.5), [], "again"),
     "npy that lies": (raw("in.npy", npy((10**12, 10))), [], "again"),
@@ -136,10 +136,10 @@ INPUTS = {
     "cube": (made("in.npy", lambda p: np.save(p, np.ones((2, 2, 2)))), [], "rows x columns"),
     "complex": (made("in.npy", lambda p: np.save(p, 1j * np.eye(3))), [], "float64"),
     "words": (made("in.npy", lambda p: np.save(p, np.array([["a"]]))), [], "float64"),
-    "no npz": (raw("in.npz", b"junk" * 9), [], "is named .npz but is none"),
+    "no npz": (raw("in.npz", b"junk" * 9), [], "but is not such a file"),
     "truncated npz": (made("in.npz", lambda p: sp.save_npz(p, sp.eye(9)), 0.7), [], "again"),
     "many arrays": (
-        made("in.npz", lambda p: np.savez(p, a=np.eye(3), b=np.eye(3))), [], "save the matrix",
+        made("in.npz", lambda p: np.savez(p, a=np.eye(3), b=np.eye(3))), [], "save only the matrix",
     ),
     "npz that lies": (
         made("in.npz", archive({"a.npy": npy((10**15,))})), [], "memory|again|GB",
@@ -199,7 +199,7 @@ def test_malformed_matrices(name, ccot, tmp_path):
 def test_places_that_are_no_files(ccot, tmp_path):
     (tmp_path / "folder").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    refused(ccot("fit", "folder", code=2), tmp_path, before, "is a folder: pass a file")
+    refused(ccot("fit", "folder", code=2), tmp_path, before, "is a folder: pass one")
     refused(ccot("fit", "nowhere.csv", code=2), tmp_path, before, "there is no file nowhere.csv")
     refused(ccot("fit", "-", stdin="", code=2), tmp_path, before, "the input is empty")
     refused(ccot("predict", "no.ccot", "in.csv", code=2), tmp_path, before, "no file at no.ccot")
@@ -212,7 +212,7 @@ def test_links_that_lead_nowhere_and_a_closed_input(ccot, tmp_path, monkeypatch)
     (tmp_path / "gone").symlink_to("nowhere")
     before = sorted(tmp_path.rglob("*"))
     for name in ("loop", "gone"):
-        told = f"{name} is no folder, or a link that leads to none"
+        told = f"{name} is not a folder, or is a broken link"
         refused(ccot("fit", "in.csv", "-q", "--out", name, code=2), tmp_path, before, told)
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(InputError, match="the standard input is closed"):
@@ -253,7 +253,7 @@ MODELS = {
             "m.ccot",
             archive({"model.json": tree(values={"array": 0}), "arrays/0.npy": npy((10**12,))}),
         ),
-        "damaged.*shorter than it says",
+        "damaged.*shorter than its header says",
     ),
 }
 

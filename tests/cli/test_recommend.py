@@ -67,8 +67,8 @@ def test_explanation(model):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--user", "u99"], "no user is called 'u99'; did you mean"),
-        (["--rate", "film 99=5"], "no item is called 'film 99'"),
+        (["--user", "u99"], "there is no user 'u99'; did you mean"),
+        (["--rate", "film 99=5"], "there is no item 'film 99'"),
         (["--rate", "film 1"], "write ITEM=RATING"),
         (["--rate", "film 1=9"], "ratings lie between 2 and 5"),
         (["--user", "u1", "--rate", "film 1=5"], "not both"),

@@ -57,13 +57,13 @@ def test_interrupted_a_fit_goes_on(method, ccot, matrix, stops, tmp_path):
     stops(1)
     told = ccot(*fit, code=130).stderr
     assert told == (
-        "interrupted: nothing was written; what was finished of the fit is in "
-        "noisy-ccot.checkpoint, and --resume goes on with it\n"
+        "interrupted: nothing was written; the finished part of the fit is in "
+        "noisy-ccot.checkpoint: pass --resume to continue it\n"
     )
     assert not (tmp_path / "noisy-ccot").exists()
     told = ccot(*fit, code=2).stderr
-    assert "pass --resume to go on with it, or --no-resume to begin anew" in told
-    assert "\ngoing on with noisy-ccot.checkpoint\n" in ccot(*fit, "--resume").stdout
+    assert "pass --resume to continue it, or --no-resume to start again" in told
+    assert "\ncontinuing with noisy-ccot.checkpoint\n" in ccot(*fit, "--resume").stdout
     assert contents(tmp_path / "noisy-ccot") == contents(tmp_path / "undisturbed")
     assert not list(tmp_path.glob("*.checkpoint"))
     assert not list(tmp_path.glob(".*"))
@@ -80,7 +80,7 @@ def test_begun_anew_it_is_another_fit(ccot, matrix, stops, tmp_path):
 
 def test_with_nothing_to_resume_a_fit_begins(ccot, matrix, tmp_path):
     told = ccot("fit", matrix, "--resume", "--no-report").stdout
-    assert "\nthere is no noisy-ccot.checkpoint: beginning anew\n" in told
+    assert "\nno noisy-ccot.checkpoint: starting a new fit\n" in told
     assert (tmp_path / "noisy-ccot" / "model.ccot").exists()
 
 
@@ -88,8 +88,8 @@ def test_results_that_find_no_room_can_be_written_later(ccot, matrix, stops, tmp
     ccot("fit", matrix, "--no-report", "--out", "undisturbed")
     with no_room(20_000):
         told = ccot("fit", matrix, code=2).stderr
-    assert "error: there is no room for the results in noisy-ccot" in told
-    assert "--resume goes on with it" in told
+    assert "error: the disk has no room for the results in noisy-ccot" in told
+    assert "pass --resume to continue it" in told
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "noisy-ccot.checkpoint",
         "noisy.npy",
@@ -213,7 +213,7 @@ def test_really_stopped_a_fit_goes_on(name, ccot, tmp_path):
     _, told = fitting.communicate()
     if name == "SIGINT":
         assert fitting.returncode == 130
-        assert "--resume goes on with it" in told
+        assert "pass --resume to continue it" in told
         assert not list(tmp_path.glob(".*"))
     ccot("fit", "noisy.npy", "--no-report", "--resume")
     ccot("fit", "noisy.npy", "--no-report", "--out", "undisturbed")

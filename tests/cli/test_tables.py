@@ -72,11 +72,11 @@ def test_numbers_that_are_left_by_annotations_are_a_matrix(ccot, mixed, stub):
     ("options", "message"),
     [
         (("--kind", "colour"), "--kind colour is not COLUMN=KIND"),
-        (("--annotate", "hue"), "--annotate hue is no column: columns are species, who"),
+        (("--annotate", "hue"), "--annotate hue is not a column: the columns are species, who"),
         (("--method", "ccot", "--scale", "log"), "are for --method transport"),
         (("--method", "ccot"), r"3 of 5 columns hold words \('species': 'a', 'who': 'name0', "),
-        (("--method", "ccot"), "by --drop species --drop who --drop colour"),
-        (("--index-col", "species"), "Column 'species' cannot name the rows: 30 of them are 'a'."),
+        (("--method", "ccot"), "with --drop species --drop who --drop colour"),
+        (("--index-col", "species"), "Column 'species' cannot name the rows: 30 cells are 'a'."),
     ],
 )
 def test_what_is_asked_for_must_make_sense(options, message, ccot, mixed):
@@ -88,8 +88,8 @@ def test_what_is_asked_for_must_make_sense(options, message, ccot, mixed):
 
 def test_old_names_of_numbers_are_told(ccot, table):
     outcome = ccot("fit", table, "--rows", 2, "--columns", 3, "--json", "--no-report")
-    assert "FutureWarning: --rows is called --n-row-clusters now" in outcome.stderr
-    assert "FutureWarning: --columns is called --n-column-clusters now" in outcome.stderr
+    assert "FutureWarning: --rows is now called --n-row-clusters" in outcome.stderr
+    assert "FutureWarning: --columns is now called --n-column-clusters" in outcome.stderr
     found = json.loads(outcome.stdout)["result"]
     assert (found["row_clusters"], found["column_clusters"]) == (2, 3)
     assert "--rows" not in ccot("fit", "--help").stdout
@@ -101,7 +101,7 @@ def test_models_of_matrices_leave_words_of_new_rows_out(ccot, blocks, model_file
     body = [",".join(["xy"[i % 2], *map(str, row)]) for i, row in enumerate(blocks.values[:4])]
     path.write_text("\n".join([head, *body]))
     outcome = ccot("predict", model_file, path, "--json")
-    assert "1 columns that the model does not know are left out (the first: 'kind')" in (
+    assert "1 columns that are not in the model are left out (the first: 'kind')" in (
         outcome.stderr
     )
     assert [line.keys() for line in json.loads(outcome.stdout)] == 4 * [
@@ -114,9 +114,12 @@ def test_models_of_matrices_leave_words_of_new_rows_out(ccot, blocks, model_file
 def test_repeated_cells_are_said_aloud(ccot):
     listed = "".join(f"u{i % 9},w{i % 7},{i % 3}\n" for i in range(200))
     told = ccot("fit", "-", "--long", "--dry-run", stdin="who,what,much\n" + listed)
-    assert "note: 137 lines repeat a cell that is listed before: summed (--aggregate" in told.stderr
+    assert (
+        "note: 137 lines repeat a cell of an earlier line: summed (to change this: --aggregate"
+        in told.stderr
+    )
     told = ccot("fit", "-", "--long", "--dry-run", "--aggregate", "last", stdin=listed)
-    assert "the last is taken\n" in told.stderr
+    assert "the last is used\n" in told.stderr
 
 
 @pytest.mark.skipif(not TAKES_TABLES, reason="the estimator takes no tables")
@@ -133,13 +136,13 @@ def test_from_a_table_to_labels_and_back(ccot, mixed, tmp_path):
     placed = rows_of(tmp_path / "p.csv")
     assert [line["cluster"] for line in placed] == [line["cluster"] for line in fitted[:3]]
     assert all(0.5 < float(line["confidence"]) <= 1 for line in placed)
-    assert "2 columns that the model does not know are left out" in outcome.stderr
+    assert "2 columns that are not in the model are left out" in outcome.stderr
     (tmp_path / "less.csv").write_text("colour,legs\nblue,6\nred,5\ngreen,5\n")
     outcome = ccot("predict", "mixed-ccot/model.ccot", "less.csv")
-    assert "warning: 1 of the 3 fitted columns are missing and count as gaps: size" in (
+    assert "warning: 1 of 3 fitted columns are not in X and count as missing: size" in (
         outcome.stderr
     )
-    assert "a category that no fitted row has" in outcome.stderr
+    assert "unknown categories or formats count" in outcome.stderr
 
 
 def test_predict_reads_new_rows_as_the_fitted_ones(ccot, tmp_path):
@@ -156,7 +159,7 @@ def test_predict_reads_new_rows_as_the_fitted_ones(ccot, tmp_path):
         (row["name"], row["cluster"]) for row in fitted
     ]
     assert told[3]["name"] == "code3"
-    assert "read as the fitted file was: encoding cp1252" in outcome.stderr
+    assert "read as the fitted file: encoding cp1252" in outcome.stderr
     # Rows that have no names are numbered; the column of names may be anywhere.
     (tmp_path / "new.csv").write_text("größe;art\n0,5;u\n9,1;v\n", encoding="cp1252")
     assert [line[0] for line in csv.reader(ccot("predict", model, "new.csv").stdout.splitlines())
@@ -207,14 +210,17 @@ def test_a_list_of_cells_is_told_from_a_table(ccot, tmp_path):
     cells = [f"u{RNG.integers(15)},m{RNG.integers(12)},{RNG.integers(1, 6)}" for _ in range(300)]
     (tmp_path / "long.csv").write_text("\n".join(["user,movie,stars", *cells]))
     outcome = ccot("fit", "long.csv", "--no-report")
-    assert "one cell of a matrix, in row 'user' and column 'movie', pass --long" in outcome.stderr
+    assert (
+        "one cell of a matrix, with its row in 'user' and its column in 'movie', pass --long"
+        in outcome.stderr
+    )
     (tmp_path / "few.csv").write_text(
         "\n".join(["sex,town,age", *(f"{'mf'[i % 2]},{'abc'[i % 3]},{i % 40}" for i in range(90))])
     )
     assert "--long" not in ccot("fit", "few.csv", "--no-report").stderr
     dated = [f"{cell},2024-0{1 + i % 9}-11" for i, cell in enumerate(cells)]
     (tmp_path / "dated.csv").write_text("\n".join(["user,movie,stars,when", *dated]))
-    assert "column 'movie', pass --long" in ccot("fit", "dated.csv", "--no-report").stderr
+    assert "column in 'movie', pass --long" in ccot("fit", "dated.csv", "--no-report").stderr
 
 
 def test_advice_on_units_is_what_the_method_takes(ccot, tmp_path):
@@ -222,7 +228,7 @@ def test_advice_on_units_is_what_the_method_takes(ccot, tmp_path):
     (tmp_path / "units.csv").write_text("\n".join(["mm,kg,eur", *body]) + "\n")
     said = ccot("fit", "units.csv", "--no-report", "--method", "ccot").stderr
     assert "'eur' has 100.0% of the variance" in said
-    assert "if units differ, standardise the columns, or leave --method out" in said
+    assert "if the units differ, standardise the columns, or omit --method" in said
 
 
 def test_only_numbers_run_against_the_others_of_their_cluster(ccot, tmp_path):
@@ -232,7 +238,7 @@ def test_only_numbers_run_against_the_others_of_their_cluster(ccot, tmp_path):
     )
     (tmp_path / "turned.csv").write_text("\n".join(["mass,acid,town,shop", *body]) + "\n")
     said = ccot("fit", "turned.csv", "--no-report", "--n-column-clusters", "1").stdout
-    (line,) = (line for line in said.splitlines() if "high where others" in line)
+    (line,) = (line for line in said.splitlines() if "high where the rest" in line)
     assert line.split(": ")[1] in ("mass", "acid")
 
 
@@ -241,12 +247,12 @@ def test_zip_codes_are_categories_unless_told_otherwise(ccot, tmp_path):
     body = (f"{codes[i % 3]},{RNG.normal(5 * (i % 3)):.2f},{RNG.normal():.2f}" for i in range(60))
     (tmp_path / "a.csv").write_text("\n".join(["zip,x,y", *body]) + "\n")
     said = ccot("fit", tmp_path / "a.csv", "--no-report", "--out", tmp_path / "out").stdout
-    assert "codes of digits taken for names (zip)" in said
+    assert "codes made of digits used as categories (zip)" in said
     assert "zip = 01234 100 %" in said
     said = ccot("fit", tmp_path / "a.csv", "--dry-run", "--kind", "zip=number").stdout
     assert "60 x 3" in said
     numbers = ("--kind", "zip=number", "--no-report", "--out", tmp_path / "out")
-    assert "taken for names" not in ccot("fit", tmp_path / "a.csv", *numbers).stdout
+    assert "codes made of digits" not in ccot("fit", tmp_path / "a.csv", *numbers).stdout
 
 
 @pytest.mark.filterwarnings("error")

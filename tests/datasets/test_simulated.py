@@ -111,7 +111,7 @@ def test_the_recipes_cannot_be_changed_through_a_result():
 
 
 def test_unknown_names_get_the_known_ones():
-    with pytest.raises(ValueError, match="'D5'; there are D1, D2, D3, D4"):
+    with pytest.raises(ValueError, match="'D5': choose one of D1, D2, D3, D4"):
         load_simulated("D5")
     with pytest.raises(ValueError, match="overlap must be 'published' or 'calibrated', not 'big'"):
         load_simulated("D1", overlap="big")
@@ -128,9 +128,9 @@ def test_unknown_names_get_the_known_ones():
         ({"row_proportions": [1, 2, 3]}, "row_proportions must have one entry for each of the 2"),
         ({"column_proportions": [-1, 2]}, "column_proportions must be finite, not negative"),
         ({"column_proportions": [0, 0]}, "column_proportions must be finite, not negative"),
-        ({"sigma": -1}, "sigma must be a finite number that is not negative, not -1"),
-        ({"sigma": np.nan}, "sigma must be a finite number"),
-        ({"sigma": "1"}, "sigma must be a finite number"),
+        ({"sigma": -1}, "sigma must be finite and not negative, not -1"),
+        ({"sigma": np.nan}, "sigma must be finite"),
+        ({"sigma": "1"}, "sigma must be finite"),
         ({"random_state": "x"}, "random_state must be an integer"),
     ],
 )

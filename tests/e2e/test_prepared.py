@@ -57,7 +57,7 @@ def test_prepared_values_of_a_matrix(scale, center, sparse, visit, tmp_path):
     prepared = model.preparation_.matrix(matrix)
     prepared = prepared.toarray() if sp.issparse(prepared) else prepared
     page.select_option("#mode", "prepared")
-    assert "as the fit saw them" in page.inner_text("#legend-title")
+    assert "which the fit used" in page.inner_text("#legend-title")
     assert told(page, "prepared value") == pytest.approx(prepared[0, 0], rel=6e-3, abs=1e-6)
     expected = block_means(prepared, model.row_labels_, model.column_labels_)
     np.testing.assert_allclose(below(page), expected, rtol=6e-3, atol=1e-6)
@@ -78,7 +78,7 @@ def test_prepared_values_of_a_table(visit, tmp_path):
     page.select_option("#mode", "prepared")
     prepared = model.preparation_.columns[0].numbers(frame["income"].to_numpy())
     assert told(page, "prepared value") == pytest.approx(prepared[0], rel=6e-3)
-    assert "Words have no prepared number" in page.inner_text("#legend-note")
+    assert "Words have no prepared value" in page.inner_text("#legend-note")
 
 
 def test_matrix_as_it_was_has_no_prepared_mode(visit, tmp_path):
@@ -105,7 +105,7 @@ def test_ratings_are_shown_where_there_are_some(visit, artefacts, tmp_path):
     means = np.array([float(text.split()[0].replace("missing", "nan")) for text in shown])
     np.testing.assert_allclose(means, block_means(ratings, rows, columns), rtol=6e-3)
     page.select_option("#mode", "rated")
-    assert "hold a rating" in page.inner_text("#legend-title")
+    assert "with a rating" in page.inner_text("#legend-title")
     page.select_option("#mode", "deviation")
     page.locator("#row-number").fill("1")
     page.screenshot(path=artefacts / "ratings.png", full_page=True)

@@ -322,7 +322,7 @@ def test_summary_tells_numbers_sizes_and_confidence(estimator, blocks):
 def test_summary_says_where_no_step_is_significant(estimator):
     noise = np.random.default_rng(0).normal(size=(60, 40))
     summary = fit(estimator, noise).summary()
-    assert "the sorted row scalings are smooth: no step is significant" in summary
+    assert "the sorted row scalings are smooth: no jump is significant" in summary
     assert "the sorted column scalings are smooth" in summary
 
 
@@ -404,9 +404,12 @@ BAD_MATRICES = {
     "list of strings": ([["a", "b"], ["c", "d"]], "X contains text.*drop those columns, or"),
     "text that is numbers": (np.array([["1", "2"], ["3", "4"]]), "X contains text"),
     "object strings": (np.array([["a", 1], ["c", 2]], dtype=object), "could not convert string"),
-    "frame of strings": (pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}), r"columns \['a'\] hold no"),
+    "frame of strings": (
+        pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}),
+        r"columns \['a'\] are not num",
+    ),
     "complex": (np.ones((4, 4)) * 1j, "Complex data not supported"),
-    "digits without end": ([[10**400, 1], [2, 3]], "a whole number of more than 308 digits"),
+    "digits without end": ([[10**400, 1], [2, 3]], "a whole number that is too large"),
 }
 
 
@@ -435,7 +438,7 @@ def test_missing_values_of_data_frames_are_placed(estimator, missing):
         ({"reg": np.nan}, "'reg' parameter .* Got nan"),
         ({"reg": np.inf}, "'reg' parameter .* Got inf"),
         ({"reg": "auto"}, "'reg' parameter .* Got 'auto'"),
-        ({"n_row_clusters": 121}, "n_row_clusters=121 is more than the .* ask for at most"),
+        ({"n_row_clusters": 121}, "n_row_clusters=121 is more than the .* pass at most"),
         ({"n_column_clusters": 61}, "n_column_clusters=61 is more than the 60 columns .* None"),
         ({"n_row_clusters": 0}, "'n_row_clusters' parameter"),
         ({"n_column_clusters": 2.5}, "'n_column_clusters' parameter"),
@@ -467,7 +470,7 @@ def test_bad_new_points_are_named(estimator, blocks):
             method(np.ones(size))
         with pytest.raises(ValueError, match="contains text"):
             method(np.full((2, size), "a"))
-        with pytest.raises(ValueError, match="more than 308 digits"):
+        with pytest.raises(ValueError, match="too large for a float"):
             method([[-(10**400)] * size])
 
 

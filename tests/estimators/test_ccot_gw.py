@@ -218,7 +218,7 @@ def test_reg_is_chosen_by_what_is_reproduced(blocks):
         ({"weights": (1 / 3,) * 3}, "must be two numbers"),
         ({"weights": (np.nan, np.nan)}, "must be two numbers"),
         ({"weights": 0.5}, "'weights' parameter"),
-        ({"n_support": 121}, "n_support=121 is more than the 120 rows: ask for at most 120"),
+        ({"n_support": 121}, "n_support=121 is more than the 120 rows: pass at most 120"),
         ({"n_support": 0}, "'n_support' parameter"),
         ({"loss": "absolute"}, "'loss' parameter .* must be a str among"),
         ({"kernel": "precomputed"}, "'kernel' parameter .* must be a str among"),

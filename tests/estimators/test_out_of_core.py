@@ -149,7 +149,7 @@ def test_bad_rows_are_found_wherever_they_are(blocks, small_pool):
 
 
 def test_small_and_odd_sources_are_refused(blocks, tmp_path):
-    with pytest.raises(ValueError, match="1 rows and 30 columns: a co-clustering needs at least"):
+    with pytest.raises(ValueError, match="1 rows and 30 columns: co-clustering needs at least"):
         CCOT().fit(da.from_array(blocks.data[:1]))
     with pytest.raises(ValueError, match="=31 is more than the 30 columns"):
         CCOT(n_column_clusters=31).fit(da.from_array(blocks.data))
@@ -196,7 +196,7 @@ def test_rows_of_a_new_kind_are_announced(blocks):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.partial_fit(blocks.data[500:])
-    with pytest.warns(UserWarning, match="100% of the new rows lie between or beyond the steps"):
+    with pytest.warns(UserWarning, match="100% of the new rows are far from all clusters"):
         model.partial_fit(blocks.data[:20] + 10)
     noise = make_latent_blocks([[1]], 100, 40, sigma=1.0, random_state=0).data
     smooth = CCOT(random_state=0).partial_fit(noise[:80])

@@ -56,7 +56,7 @@ def test_clusters_of_a_sample_are_those_of_all_rows(drawn, name):
     model = TransportCoclustering(3, random_state=0).fit(folder / name)
     assert len(model.row_labels_) == N_ROWS
     assert error_rate(truth, model.row_labels_) < 0.02
-    assert f"clusters found in {N_HELD} of {N_ROWS} rows, then all placed" in model.summary()
+    assert f"clusters found in {N_HELD} of {N_ROWS} rows, then all assigned" in model.summary()
     assert "left out: id (identifier)" in model.preparation_.sentence
     kinds = [column.kind.kind for column in model.preparation_.columns]
     assert kinds == ["identifier", "number", "money", "category", "count", "date", "yes/no"]
@@ -104,8 +104,8 @@ def test_words_among_numbers_are_gaps_and_said(drawn):
     frame.loc[np.setdiff1d(np.arange(N_ROWS), held)[:2], "colour"] = "pink"
     frame.to_csv(folder / "t.csv", index=False)
     with (
-        pytest.warns(UserWarning, match=r"'height': 1 of \d+ .*'tall' in line 1102\) .*gaps"),
-        pytest.warns(UserWarning, match=r"no fitted row has, .* count as gaps: 2 of 'colour'"),
+        pytest.warns(UserWarning, match=r"'height': 1 of \d+ .*'tall' in line 1102\) .*missing"),
+        pytest.warns(UserWarning, match=r"unknown categories or formats .*: 2 of 'colour'"),
     ):
         model = TransportCoclustering(3, random_state=0).fit(folder / "t.csv")
     assert error_rate(truth, model.row_labels_) < 0.02
@@ -121,7 +121,9 @@ def test_a_column_that_becomes_words_late_is_one_of_words(tmp_path):
 
 def test_large_text_of_one_unit_says_what_to_do(tmp_path):
     pd.DataFrame(np.random.default_rng(0).normal(size=(N_ROWS, 4))).to_csv(tmp_path / "t.csv")
-    with pytest.raises(ValueError, match=r"numbers of one unit: write the table as \.npy or Parq"):
+    with pytest.raises(
+        ValueError, match=r"numbers in the same unit: store the table as \.npy or Pa"
+    ):
         TransportCoclustering(scale="none").fit(tmp_path / "t.csv")
 
 
@@ -148,4 +150,4 @@ def test_command_line_reads_large_tables_by_row(drawn, monkeypatch):
     np.testing.assert_array_equal(again.cluster, found.cluster)
     refused = CliRunner().invoke(app, ["fit", "t.csv", "--by-row", "--method", "ccot"])
     assert refused.exit_code == 2
-    assert "only a TransportCoclustering of a table" in refused.stderr
+    assert "only TransportCoclustering reads tables" in refused.stderr

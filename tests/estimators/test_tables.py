@@ -128,10 +128,10 @@ def test_a_model_remembers_the_table(model, tmp_path):
 
 
 def test_what_new_rows_lack_is_a_gap_and_said(model):
-    with pytest.warns(UserWarning, match="2 of the 6 fitted columns are missing.*colour, member"):
+    with pytest.warns(UserWarning, match="2 of 6 fitted columns are not in X.*colour, member"):
         labels = model.predict(FRAME.drop(columns=["colour", "member", "name", "unit"]))
     assert np.mean(labels == model.row_labels_) > 0.9
-    with pytest.warns(UserWarning, match="a category that no fitted row has.*: 90 of"):
+    with pytest.warns(UserWarning, match="unknown categories or formats.*: 90 of"):
         model.predict(FRAME.assign(colour="violet"))
     with pytest.raises(ValueError, match="none of the fitted columns"):
         model.predict(FRAME[["name"]])
@@ -158,8 +158,8 @@ def test_cuts_leave_out_what_was_left_out(model):
 def test_kinds_can_be_corrected():
     corrected = fit(FRAME, column_kinds={"visits": "category", "colour": "text"})
     assert corrected.preparation_.dropped == ("name", "colour", "unit")
-    assert corrected.preparation_.columns[2].kind.reason == "asked for"
-    with pytest.raises(ValueError, match="is no kind"):
+    assert corrected.preparation_.columns[2].kind.reason == "chosen by the user"
+    with pytest.raises(ValueError, match="unknown kind"):
         fit(FRAME, column_kinds={"visits": "words"})
 
 
@@ -207,9 +207,9 @@ def test_no_scale_leaves_units_as_they_are():
 def test_scales_and_centres_are_as_asked_and_said(scale, center):
     X = np.abs(RNG.normal(size=(40, 12)))
     found = fit(X, 2, 2, scale=scale, center=center)
-    assert "(asked for)" in found.preparation_.sentence
+    assert "(chosen by the user)" in found.preparation_.sentence
     np.testing.assert_array_equal(found.predict(X), found.row_labels_)
-    assert (found.family_, found.family_reason_[:17]) == ("gaussian", "values are scaled")
+    assert (found.family_, found.family_reason_[:17]) == ("gaussian", "scale or center w")
 
 
 def test_levels_of_rows_are_kept_where_they_are_what_varies():
@@ -306,7 +306,7 @@ def test_frames_of_numbers_are_fitted_however_their_columns_are_held():
         np.testing.assert_array_equal(model.row_labels_, labels)
         np.testing.assert_array_equal(model.predict(same), labels)
     for frame in (durations, pl.from_pandas(durations), plain.assign(b=pd.Timestamp(2026, 1, 1))):
-        with pytest.raises(ValueError, match=r"dates or times|hold no numbers"):
+        with pytest.raises(ValueError, match=r"dates or times|are not numeric"):
             CCOT().fit(frame)
 
 
@@ -359,7 +359,7 @@ def test_units_of_rows_that_are_read_in_parts_are_seen(monkeypatch):
     monkeypatch.setattr(sources.tables, "_SAMPLE_ROWS", 600)
     model = TransportCoclustering(random_state=0).fit(source)
     assert "each column of numbers divided by its" in model.summary()
-    assert "clusters found in 600 of 4000 rows, then all placed" in model.summary()
+    assert "clusters found in 600 of 4000 rows, then all assigned" in model.summary()
     assert error_rate(truth, model.row_labels_) < 0.05
     told = TransportCoclustering(column_kinds={"x0": "text"}, random_state=0).fit(source)
     assert told.column_labels_[0] == -1
@@ -368,7 +368,7 @@ def test_units_of_rows_that_are_read_in_parts_are_seen(monkeypatch):
 @pytest.mark.parametrize("library", [pd, pl])
 def test_estimators_for_numbers_name_the_columns_of_words(library):
     mixed = library.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"], "c": [1.0, 0.0, 2.0]})
-    with pytest.raises(ValueError, match=r"columns \['b'\] hold no numbers: drop them, or"):
+    with pytest.raises(ValueError, match=r"columns \['b'\] are not numeric: drop them, or"):
         CCOT().fit(mixed)
 
 

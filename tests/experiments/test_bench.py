@@ -182,7 +182,7 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path, monkeypatch):
 def test_unknown_rivals_are_refused(tmp_path):
     outcome = CliRunner().invoke(app, ["bench", "--rival", "nobody", "--out", str(tmp_path / "a")])
     assert outcome.exit_code == 2
-    assert "no rival is called nobody; there are CCOT" in outcome.stderr
+    assert "unknown method nobody; choose from CCOT" in outcome.stderr
 
 
 def test_absent_packages_are_left_out(tmp_path):

@@ -44,7 +44,7 @@ def test_the_page_needs_no_other_file(made):
     assert not re.findall(r'(?:src|href)="(?!data:)', page)
     for row in ("D1, paper", "D1, published", "D1, calibrated"):
         assert row in page
-    assert "ITCC take no negative entries" in page
+    assert "ITCC need non-negative entries" in page
 
 
 def test_a_second_time_everything_is_there_and_the_same(made, monkeypatch):

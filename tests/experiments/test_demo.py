@@ -25,7 +25,7 @@ def check_findings(printed, page):
     assert "18 rows in 2 clusters" in printed
     assert re.search(r"collaborative \d+ % .*filtering", printed)
     assert "wasserstein" in printed
-    assert printed.count("K-means, told that there are") == 4
+    assert printed.count("K-means with") == 4
     assert "(CCOT: 1 x 1 blocks" in printed
     assert page in printed
 

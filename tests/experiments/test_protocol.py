@@ -84,5 +84,5 @@ def test_clusters_in_order_do_not_mix_along_the_scalings():
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(ValueError, match=r"no method is called 'magic'; there are K-means"):
+    with pytest.raises(ValueError, match=r"unknown method 'magic'; choose from K-means"):
         make_estimator(Task("D3", "published", 0, "magic", None, None), (2, 4))

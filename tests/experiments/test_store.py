@@ -51,7 +51,7 @@ def test_damaged_files_are_named_and_left_as_they_are(tmp_path, trials, name, da
             path.write_text('{"something": "else"}\n')
     others = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"cannot be read .* remove them to begin anew"):
+        with pytest.raises(ValueError, match=r"cannot be read .* remove them to start again"):
             TrialStore(tmp_path)
     assert others == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
 

@@ -94,7 +94,7 @@ def test_table2_is_over_all_sets_under_the_papers_numbers(cells):
     assert table["D3, published", "CCOT"] == Text(".059 ± .155", remark="+.028")
     assert table["D3, published", "TransportCoclustering"].bold
     assert not table["D3, published", "K-means"].bold
-    assert any("NMF take no negative" in note for note in make_table2(cells).notes)
+    assert any("NMF need non-negative" in note for note in make_table2(cells).notes)
 
 
 def test_the_table_of_right_numbers_says_how_many_trials_count(cells):

@@ -82,20 +82,20 @@ RECORDS = [{"a": 1, "b": "x"}, {"b": "y", "a": None}, {"a": 3, "c": True}]
 REFUSED = {
     "nothing": (text(""), {}, "is empty"),
     "short line": (text("k,a,b\nx,1,red\ny,2\n"), {}, "line 3 has 2 cells where 3"),
-    "trailing commas": (text("a,b,,\n1,x,,\n2,y,,\n"), {}, "2 columns without a name.*--drop 2"),
+    "trailing commas": (text("a,b,,\n1,x,,\n2,y,,\n"), {}, "no name for 2 columns.*--drop 2"),
     "title alone": (text("Sales\nk,a,b\nx,1,2\n"), {}, "1 cells where 3 .* remove lines above"),
     "title above": (text("Sales,,\nk,a,b\nx,1,2\n"), {}, "remove lines above the table"),
     "same name twice": (text("a,a,b\n1,2,x\n3,4,y\n"), {}, "2 columns are named 'a'"),
     "names with a mistake": (
         text("g,a\n" + "".join(f"g{i % 29},{i}\n" for i in range(30))), {},
-        r"Column 'g' cannot name the rows: 2 of them are 'g0'\. Use --index-col NAME, or --index-c",
+        r"Column 'g' cannot name the rows: 2 cells are 'g0'\. Use --index-col NAME, or --index-c",
     ),
     "asked for names that repeat": (
         text(MIXED), {"index_col": "k"},
-        r"Column 'k' cannot name the rows: 2 of them are 'x'\. Use --index-col NAME, or leave it o",
+        r"Column 'k' cannot name the rows: 2 cells are 'x'\. Use --index-col NAME, or omit it",
     ),
     "two decimal points": (text("a;b\n1;1.5\n2;2,5\n"), {}, "pass --decimal"),
-    "two delimiters": (text("a,b\n1,2;3\n4,5;6\n"), {}, "pass --delimiter if that is several"),
+    "two delimiters": (text("a,b\n1,2;3\n4,5;6\n"), {}, "for several cells, pass --delimiter"),
     "open quote": (text('a,b\n1,"x\n2,y\n'), {}, "check the file and its quotes"),
     "infinity": (text("a,b\n1,x\ninf,y\n"), {}, "infinite"),
     "other encoding": (text("é,b\n1,x\n", encoding="latin-1"), {}, "pass --encoding"),
@@ -104,42 +104,42 @@ REFUSED = {
     "pickle": (raw(b"\x80\x04\x95\x10", "in.pkl"), {}, "a pickle, which may run code: .* to_csv"),
     "duckdb": (raw(b"\0" * 8 + b"DUCK" + b"\0" * 90, "in.db"), {}, "COPY t TO 't.parquet'"),
     "feather 1": (raw(b"FEA1" + b"\0" * 20, "in.feather"), {}, "version 1: write it again"),
-    "truncated feather": (feather(FRAME, 0.6), {}, "no readable Feather|is none"),
+    "truncated feather": (feather(FRAME, 0.6), {}, "not a readable Feather|is none"),
     "zip of the future": (
         raw(b"PK\x03\x04" + b"PK\x01\x02\x14\0\xff" + b"\0" * 39 + b"PK\x05\x06\0\0\0\0\1\0\1\0"
             + (46).to_bytes(4, "little") + (4).to_bytes(4, "little") + b"\0\0", "in.xlsx"), {},
-        "no readable Excel|Excel files need",
+        "not a readable Excel|Excel files need",
     ),
-    "text called excel": (text(MIXED, "in.xlsx"), {}, "is named .xlsx but is none"),
-    "excel bomb": (zipped(80 << 20), {}, "would unfold to .* trap"),
+    "text called excel": (text(MIXED, "in.xlsx"), {}, "is named .xlsx but is not such a file"),
+    "excel bomb": (zipped(80 << 20), {}, "bytes, but needs .* malicious"),
     "no such sheet": (sheet(("one", [["a", "b"], [1, "x"]])), {"sheet": "two"}, "sheets are 'one'"),
     "formulas": (
         sheet(("one", [["a", "b"], [1, "=A2*2"]])), {}, "1 formulas have no stored values: open",
     ),
     "nested": (
         text(json.dumps([{"a": 1, "t": [1]}, {"a": 2, "u": {}}]), "in.json"), {},
-        "'t', 'u' hold lists or objects: .* by --drop t --drop u",
+        "'t', 'u' hold lists or objects: .* with --drop t --drop u",
     ),
     "columns of json": (text('{"a": [1, 2], "b": [3, 4]}', "in.json"), {}, "a list of records"),
-    "list of lists": (text("[[1, 2], [3, 4]]", "in.json"), {}, "record 1 is no object"),
-    "deep json": (text("[" * 200_000, "in.json"), {}, "record 1 is no JSON"),
-    "truncated json": (text('[{"a": 1}, {"a":', "in.json"), {}, "record 2 is no JSON"),
-    "more json": (text('[{"a": 1}] {"a": 2}', "in.json"), {}, "goes on after its list"),
+    "list of lists": (text("[[1, 2], [3, 4]]", "in.json"), {}, "record 1 is not an object"),
+    "deep json": (text("[" * 200_000, "in.json"), {}, "record 1 is not JSON"),
+    "truncated json": (text('[{"a": 1}, {"a":', "in.json"), {}, "record 2 is not JSON"),
+    "more json": (text('[{"a": 1}] {"a": 2}', "in.json"), {}, "has text after its list"),
     "records of nothing": (text("[{}, {}]", "in.json"), {}, "the input is empty"),
-    "key twice": (text('{"a": 1, "a": 2}', "in.jsonl"), {}, "a key is there twice"),
+    "key twice": (text('{"a": 1, "a": 2}', "in.jsonl"), {}, "a key occurs twice"),
     "several tables": (
         database("CREATE TABLE t (a)", "CREATE TABLE u (a)"), {}, "holds 't', 'u': pass --table",
     ),
-    "no such table": (database("CREATE TABLE t (a)"), {"table": "x"}, "--table x is no table"),
+    "no such table": (database("CREATE TABLE t (a)"), {"table": "x"}, "there is no table x"),
     "a view": (
         database("CREATE TABLE t (a)", "CREATE VIEW v AS SELECT a, a FROM t"), {"table": "v"},
-        "--table v is no table",
+        "there is no table v",
     ),
     "binary column": (
         database("CREATE TABLE t (a, p)", "INSERT INTO t VALUES (1, x'00')"), {},
-        "column 'p' holds binary data: leave it out by --drop p",
+        "column 'p' holds binary data: leave it out with --drop p",
     ),
-    "truncated sqlite": (raw(b"SQLite format 3\0" + b"\1" * 900, "in.db"), {}, "no readable SQL"),
+    "truncated sqlite": (raw(b"SQLite format 3\0" + b"\1" * 900, "in.db"), {}, "a readable SQL"),
 }  # fmt: skip
 
 # What is read: names of rows, columns as lists (None: a gap), what the notes say.
@@ -147,16 +147,16 @@ READ = {
     "few years may head columns": (
         text("1952,1957,1962\n45,47,50\n60,62,66\n"), {}, None,
         {"0": [1952, 45, 60], "1": [1957, 47, 62], "2": [1962, 50, 66]},
-        "1962. is taken for a row: pass --header",
+        "1962. is read as a row: pass --header",
     ),
     "years head columns": (
         text(YEARS), {}, ["Sweden", "Chile", "Mali"],
         {"1952": [71.9, 54.7, 33.7], "1957": [72.5, 56.1, 35.3], "2007": [80.9, 78.6, 54.5]},
-        "is taken for a header: pass --no-header",
+        "is read as a header: pass --no-header",
     ),
     "a first row of numbers": (
         text("x,5,2\ny,3,7\nz,1,4\n"), {}, list("xyz"), {"0": [5, 3, 1], "1": [2, 7, 4]},
-        "is taken for a row: pass --header",
+        "is read as a row: pass --header",
     ),
     "words without a header": (
         text("red,s,1\nblue,l,2\nred,s,3\nblue,s,1\n"), {}, None,
@@ -164,7 +164,7 @@ READ = {
     ),
     "words that repeat name no rows": (
         text(MIXED), {}, None, {"k": list("xyx"), "a": [1, 2, 3], "b": ["red", "blue", "red"]},
-        "column 'k' cannot name the rows: 2 of them are 'x'; it is taken as a column",
+        "column 'k' cannot name the rows: 2 cells are 'x'; it is used as a column",
     ),
     "marks around numbers": (
         text("id;p;q;r\n1;12%;$5;1,234\n2;7%;$1,200;2,500\n"), {}, ["1", "2"],
@@ -181,7 +181,7 @@ READ = {
     "a word among numbers": (
         text("a,b\n" + NUMBERS + "9,tall\n"), {}, None,
         {"a": [*range(40), 9], "b": [*(i * 7 % 11 for i in range(40)), None]},
-        r"column 'b': 1 of 41 cells are no numbers \('tall' in line 42\) .* --kind b=category",
+        r"column 'b': 1 of 41 cells are not numbers \('tall' in line 42\) .* --kind b=category",
     ),
     "the same, kept": (
         text("a,b\n" + NUMBERS + "9,tall\n"), {"as_words": ["b"]}, None,
@@ -190,7 +190,7 @@ READ = {
     "words from far down": (
         text("a,b\n" + "1.0,2\n" * 3000 + "x7,3\n" * 3000 + "1,3\n"), {}, None,
         {"a": ["1"] * 3000 + ["x7"] * 3000 + ["1"], "b": [2] * 3000 + [3] * 3001},
-        r"column 'a' holds words from line 3002 on \('x7'\).* before are words as well",
+        r"column 'a' holds words from line 3002 on \('x7'\).* before it are used as words",
     ),
     "money first": (
         text("price,x\n$5,1\n$7,2\n"), {}, None, {"price": ["$5", "$7"], "x": [1, 2]}, "",
@@ -374,7 +374,7 @@ def test_a_line_of_numbers_that_counts_the_columns_is_a_header(tmp_path, first, 
     (tmp_path / "a.csv").write_text("\n".join([first, *rows]))
     table = read_matrix(tmp_path / "a.csv")
     assert len(table.values) == 6 + (not is_header)
-    assert any("is taken for a header: pass --no-header" in n for n in table.notes) == is_header
+    assert any("is read as a header: pass --no-header" in n for n in table.notes) == is_header
     # A line is no header where others are like it.
     (tmp_path / "a.csv").write_text("\n".join([first, first, *rows]))
     assert len(read_matrix(tmp_path / "a.csv").values) == 8

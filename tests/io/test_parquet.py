@@ -383,7 +383,7 @@ def test_ends_that_describe_very_much(tmp_path):
 @pytest.mark.parametrize("content", [b"PAR1", b"PAR1\x00\x00\x00\x00PARE", b"PAR1" + bytes(8)])
 def test_files_without_an_end(tmp_path, content):
     (tmp_path / "a.parquet").write_bytes(content)
-    refused(tmp_path / "a.parquet", "no readable Parquet file")
+    refused(tmp_path / "a.parquet", "not a readable Parquet file")
 
 
 @pytest.fixture(scope="module")

@@ -119,7 +119,7 @@ def test_columns_of_parquet_can_be_left_out(tmp_path):
     frame = pd.DataFrame({"a": [1.0, 3], "kind": ["x", "y"], "b": [2.0, 4]}, index=["r", "s"])
     frame.to_parquet(tmp_path / "t.parquet")
     check(read_matrix(tmp_path / "t.parquet", drop=["kind"]), SMALL, "rs", "ab")
-    with pytest.raises(InputError, match="leave it out by --drop"):
+    with pytest.raises(InputError, match="leave it out with --drop"):
         read_matrix(tmp_path / "t.parquet")
 
 
@@ -144,17 +144,17 @@ def test_missing_cells_are_nan(mark):
         ("a\n1\n2\n", "only one column was found with the delimiter ',': pass --delimiter, or"),
         ("a,b\n", r"the matrix is empty \(0 x 2\)"),
         ("a,b\n1,2\n3\n", "line 3 has 1 cells where 2 are expected: complete"),
-        ("a,b\n1,2\n3,x\n", r"line 3, column 'b': 'x' is no number: leave the column out"),
-        ("1,2\n3,1_000\n", "line 2, value 2: '1_000' is no number: .* by --drop 1, "),
-        ("g,a,b c,d\nx,1,p,q\n", r"column 'b c': .* columns out by --drop 'b c' --drop d, "),
-        ("g" + ",a b c d e f".replace(" ", ",") + "\nx" + 6 * ",p", "by --drop a .* --drop f, "),
+        ("a,b\n1,2\n3,x\n", r"line 3, column 'b': 'x' is not a number: leave the column out"),
+        ("1,2\n3,1_000\n", "line 2, value 2: '1_000' is not a number: .* with --drop 1, "),
+        ("g,a,b c,d\nx,1,p,q\n", r"column 'b c': .* columns out with --drop 'b c' --drop d, "),
+        ("g" + ",a b c d e f".replace(" ", ",") + "\nx" + 6 * ",p", "with --drop a .* --drop f, "),
         ("a;b\n2;1.5\n2;1,5\n", "pass --decimal ,"),
-        ("a,b,c\n1,2;3,4\n5,6;7,8\n", "pass --delimiter if that is several cells"),
+        ("a,b,c\n1,2;3,4\n5,6;7,8\n", "for several cells, pass --delimiter"),
         ("a,a\n1,2\n3,4\n", "2 columns are named 'a'"),
-        ("g,a,b\nx,1,2\nx,3,4\n", "Column 'g' cannot name the rows: 2 of them are 'x'. Use --ind"),
-        ("1,2\n3," + "9" * 400 + "\n", "too large for a computer"),
+        ("g,a,b\nx,1,2\nx,3,4\n", "Column 'g' cannot name the rows: 2 cells are 'x'. Use --ind"),
+        ("1,2\n3," + "9" * 400 + "\n", "too large for a float"),
         ("1,2\n3,inf\n", "some values are infinite"),
-        ('1,2\n3,"4\n', "line 2 is no text table .*check the file and its quotes"),
+        ('1,2\n3,"4\n', "line 2 cannot be read as a table .*check the file and its quotes"),
     ],
 )
 def test_what_is_wrong_is_said(text, message):
@@ -177,7 +177,9 @@ def test_another_delimiter_is_named_where_it_would_fit(text):
 
 
 def test_columns_that_are_not_there():
-    with pytest.raises(InputError, match=r"--index-col c is no column: columns are a, b; posit"):
+    with pytest.raises(
+        InputError, match=r"--index-col c is not a column: the columns are a, b; posit"
+    ):
         read("a,b\n1,2\n", index_col="c")
     with pytest.raises(InputError, match=r"positions go from 0 to 1"):
         read("1,2\n3,4\n", index_col=5)
@@ -221,13 +223,13 @@ def test_pairs_are_counted():
 @pytest.mark.parametrize(
     ("values", "options", "cell", "said"),
     [
-        ((1, 2, 4), {}, 7, "summed (--aggregate mean, count, last otherwise)"),
-        ((1, 2, 4.5), {}, 2.5, "averaged (--aggregate sum, count, last otherwise)"),
+        ((1, 2, 4), {}, 7, "summed (to change this: --aggregate mean, count, last)"),
+        ((1, 2, 4.5), {}, 2.5, "averaged (to change this: --aggregate sum, count, last)"),
         ((1, 2, 3), {"unlisted": "missing"}, 2, "averaged"),
         ((1, 2, 4.5), {"aggregate": "sum"}, 7.5, "summed"),
         ((1, 2, 4.5), {"aggregate": "count"}, 3, "counted"),
         ((1, 2, 4.5), {"aggregate": "count", "unlisted": "missing"}, 3, "counted"),
-        ((1, 4, 2), {"aggregate": "last"}, 2, "the last is taken"),
+        ((1, 4, 2), {"aggregate": "last"}, 2, "the last is used"),
         ((1, 2, 3), {"aggregate": "mean"}, 2, "averaged"),
     ],
 )
@@ -247,12 +249,12 @@ def test_cells_that_are_listed_again_are_put_together(values, options, cell, sai
     ("text", "options", "message"),
     [
         ("a,b,1\na,b,2\n", {"aggregate": "most"}, "must be one of sum, mean, count, last"),
-        ("a,b,1\na,c,x\n", {}, "line 2: the value 'x' is no number"),
+        ("a,b,1\na,c,x\n", {}, "line 2: value 'x' is not a number"),
         ("a,b,1\na,c\n", {}, "line 2 has 2 cells where at least 3"),
         ("a,b,1\na,c,\n", {}, "some listed values are missing"),
-        ("r,c,v\n", {}, "lists no cell"),
-        ("abc\n", {}, "a long table has a row"),
-        ("r,c,v\na,b,1\n", {"long": ["r", "c", "x"]}, "--long-columns x is no column"),
+        ("r,c,v\n", {}, "has no cells"),
+        ("abc\n", {}, "a long table has columns"),
+        ("r,c,v\na,b,1\n", {"long": ["r", "c", "x"]}, "--long-columns x is not a column"),
         ("a,b,1\n", {"unlisted": "nil"}, "must be one of zero, missing"),
     ],
 )
@@ -331,7 +333,7 @@ def test_long_parquet(tmp_path):
     pl.DataFrame({"v": [2.0, 1.0], "r": ["ann", "bob"], "c": [7, 8]}).write_parquet(path)
     table = read_matrix(path, long=["r", "c", "v"])
     check(table, [[2, 0], [0, 1]], ("ann", "bob"), "78")
-    with pytest.raises(InputError, match="no number"):
+    with pytest.raises(InputError, match="not numeric"):
         read_matrix(path, long=["c", "v", "r"])
 
 
@@ -347,7 +349,7 @@ def test_h5ad_layers(tmp_path):
 def test_other_encodings(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("é,b\n1,2\n3,4\n", encoding="latin-1")
-    with pytest.raises(InputError, match=r"no text in the encoding utf-8-sig .* pass --encoding"):
+    with pytest.raises(InputError, match=r"not text in the encoding utf-8-sig .* pass --encoding"):
         read_matrix(path)
     check(read_matrix(path, encoding="latin-1"), SMALL, None, "éb")
     path.write_text("a,b\n1,2\n3,4\n", encoding="utf-8-sig")
@@ -367,12 +369,12 @@ def test_the_name_must_fit_the_content(tmp_path):
     for name in ("a.npy", "a.npz", "a.parquet", "a.mtx", "a.h5ad"):
         path = tmp_path / name
         path.write_text("1,2\n3,4\n")
-        with pytest.raises(InputError, match=r"is named .* but is none"):
+        with pytest.raises(InputError, match=r"is named .* but is not such a file"):
             read_matrix(path)
     np.save(tmp_path / "b.npy", VALUES)
     (tmp_path / "b.npy").rename(tmp_path / "b.dat")
     check(read_matrix(tmp_path / "b.dat"), VALUES)
     with gzip.open(tmp_path / "c.xlsx", "w") as file:
         file.write(b"")
-    with pytest.raises(InputError, match=r"is named \.xlsx but is none"):
+    with pytest.raises(InputError, match=r"is named \.xlsx but is not such a file"):
         read_matrix(tmp_path / "c.xlsx")

@@ -77,7 +77,7 @@ def test_chunk_that_unfolds_to_far_more_than_it_says(folder, codec):
     (folder / ".zarray").write_text(json.dumps(about))
     (folder / "0.0").write_bytes(numcodecs.get_codec({"id": codec}).encode(bytes(300 << 20)))
     stored = ZarrFolder(folder)
-    with pytest.raises(InputError, match="no readable Zarr"):
+    with pytest.raises(InputError, match="not a readable Zarr"):
         stored[0:4]
     peak = Path(f"/proc/{stored._reader._process._popen.pid}/status").read_text().split("VmHWM:")[1]
     assert int(peak.split()[0]) < 250 << 10
@@ -88,7 +88,7 @@ def test_damaged_chunk_is_named_and_does_no_lasting_harm(folder, chunk):
     whole = (folder / "c/0/0").read_bytes()
     (folder / "c/0/0").write_bytes(chunk)
     stored = ZarrFolder(folder)
-    with pytest.raises(InputError, match=r"a\.zarr is no readable Zarr array .* again"):
+    with pytest.raises(InputError, match=r"a\.zarr is not a readable Zarr array .* again"):
         stored[0:8]
     np.testing.assert_array_equal(stored[8:16], MATRIX[8:16])
     (folder / "c/0/0").write_bytes(whole)
@@ -98,7 +98,7 @@ def test_damaged_chunk_is_named_and_does_no_lasting_harm(folder, chunk):
 @pytest.mark.parametrize("about", [b"", b"null", b"[1]", b"{", b"\xff", b'{"zarr_format": 9}'])
 def test_damaged_description(folder, about):
     (folder / "zarr.json").write_bytes(about)
-    with pytest.raises(InputError, match=r"no readable Zarr array .* again"):
+    with pytest.raises(InputError, match=r"not a readable Zarr array .* again"):
         as_source(folder)
 
 
@@ -126,7 +126,7 @@ def test_worker_that_crashes_or_never_ends(folder, monkeypatch, end):
     monkeypatch.setattr(client, "_PROGRAM", program)
     monkeypatch.setattr(client, "_SECONDS", 2)
     stored = ZarrFolder(folder)
-    with pytest.raises(InputError, match="reader of zarr files fell over it"):
+    with pytest.raises(InputError, match="reader of zarr files crashed"):
         stored[0:8]
     np.testing.assert_array_equal(stored[8:16], MATRIX[8:16])
 
@@ -135,7 +135,7 @@ def test_worker_that_never_answers(folder, monkeypatch):
     monkeypatch.setattr(client, "_PROGRAM", "import time; time.sleep(600)")
     monkeypatch.setattr(client, "_PATIENCE", 0.05)
     began = time.perf_counter()
-    with pytest.raises(InputError, match="fell over it"):
+    with pytest.raises(InputError, match="crashed"):
         ZarrFolder(folder)
     assert time.perf_counter() - began < 30
 

@@ -274,7 +274,7 @@ def test_a_damaged_file_costs_what_is_in_it_and_above(tmp_path, damage):
         case "a model":
             write_values(files[2], {"estimator": "CCOT"}, {}, "1")
     again = Fit(tmp_path)
-    with pytest.warns(UserWarning, match="goes on from the piece before"):
+    with pytest.warns(UserWarning, match="continues from the piece before"):
         np.testing.assert_array_equal(again.run(), ANSWER)
     assert 0 < again.n_steps < N_STEPS - 2
 
@@ -284,7 +284,7 @@ def test_without_a_readable_header_the_fit_begins_anew(tmp_path):
         Fit(tmp_path, 5).run()
     (tmp_path / "checkpoint.json").write_text('{"format": "ccot-che')
     again = Fit(tmp_path)
-    with pytest.warns(UserWarning, match="begins anew"):
+    with pytest.warns(UserWarning, match="starts from the beginning"):
         np.testing.assert_array_equal(again.run(), ANSWER)
     assert again.n_steps == N_STEPS
 
@@ -311,7 +311,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
 def test_on_a_full_disk_the_fit_goes_on_and_says_so(tmp_path, n_bytes):
     with (
         no_room(n_bytes),
-        pytest.warns(UserWarning, match="no room .* no more of it is kept") as warned,
+        pytest.warns(UserWarning, match="no room .* no further pieces are kept") as warned,
     ):
         np.testing.assert_array_equal(Fit(tmp_path / "kept").run(), ANSWER)
     assert len(warned) == 1

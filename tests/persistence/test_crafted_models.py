@@ -315,7 +315,9 @@ def test_attributes_that_a_file_lacks_follow_from_the_coclustering(tmp_path):
 def test_attributes_that_no_fit_sets_are_refused_when_saved(tmp_path):
     model = CCOT(2, 2, n_samplings=4, random_state=0).fit(SIMULATED)
     model.note_ = "mine"
-    with pytest.raises(ModelFileError, match="note_ cannot be saved, since no fit sets it"):
+    with pytest.raises(
+        ModelFileError, match="note_ cannot be saved, because it was not set by fit"
+    ):
         model.save(tmp_path / "m.ccot")
 
 

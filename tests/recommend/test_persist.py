@@ -60,7 +60,7 @@ def test_foreign_coclusterings_stay_in_memory(tmp_path):
 def test_names_must_differ():
     _, ratings, _, _ = make_ratings()
     model = BlockRecommender(TransportCoclustering(2, 3))
-    with pytest.raises(ValueError, match="two items are called 'a'"):
+    with pytest.raises(ValueError, match="two items are named 'a'"):
         model.fit(ratings, item_names=["a"] * 45)
-    with pytest.raises(ValueError, match="60 users and 2 names"):
+    with pytest.raises(ValueError, match="60 users but 2 names"):
         model.fit(ratings, user_names=["a", "b"])

@@ -43,7 +43,7 @@ def test_names_of_clusters(tmp_path):
     path.write_text(json.dumps({**wanted, "view": {"model": 0}}))
     assert read_cluster_names(path) == {**wanted, "view": {"model": 0}}
     path.write_text("{")
-    with pytest.raises(ValueError, match=r"names.json is no JSON file of cluster names"):
+    with pytest.raises(ValueError, match=r"names.json is not a JSON file of cluster names"):
         read_cluster_names(path)
     path.write_text("[]")
     with pytest.raises(ValueError, match="holds no cluster names"):

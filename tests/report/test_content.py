@@ -98,17 +98,17 @@ def test_kernels_have_no_means():
 def test_smooth_curves_are_named():
     smooth = np.random.default_rng(0).normal(size=(80, 40))
     found = describe_model("CCOT", CCOT(n_samplings=8, random_state=0).fit(smooth))["warnings"]
-    assert "The sorted row scalings are smooth: no step is significant" in found[0]
+    assert "The sorted row scalings are smooth: no jump is significant" in found[0]
     forced = CCOT(3, 2, n_samplings=8, random_state=0).fit(smooth)
     found = describe_model("CCOT", forced)["warnings"]
-    assert any("of 2 row steps are not significant" in line for line in found)
-    assert any("1 of 1 column step is not significant" in line for line in found)
+    assert any("of 2 row jumps are not significant" in line for line in found)
+    assert any("1 of 1 column jump is not significant" in line for line in found)
 
 
 def test_nothing_is_named_too():
     noise = np.random.default_rng(0).normal(size=(60, 40))
     model = TransportCoclustering(n_init=2, random_state=0).fit(noise)
-    assert "No blocks describe" in describe_model("blocks", model)["warnings"][-1]
+    assert "No division into blocks" in describe_model("blocks", model)["warnings"][-1]
 
 
 def test_doubtful_members_are_counted():
@@ -125,7 +125,7 @@ def test_doubtful_members_are_counted():
 def test_halves_are_named_where_they_decided():
     data = load_simulated("D2", random_state=0).data[:80, :60]
     model = TransportCoclustering(criterion="reproducibility", n_init=1, random_state=0).fit(data)
-    again = "cluster(s)?: these are found again with half of the data"
+    again = "cluster(s)?: these clusters are found again with half of the data"
     assert all(re.search(again, line) for line in decisions(model)[:2])
     model.reproducibility_ = replace(model.reproducibility_, column=None)
     assert [bool(re.search(again, line)) for line in decisions(model)[:2]] == [True, False]

@@ -280,7 +280,7 @@ def test_the_printed_chain_leaves_jumps_in_a_part_of_the_vector():
         ([[0.0, 1.0], [2.0, 3.0]], {}, r"one vector of values, got an array of shape \(2, 2\)"),
         (3.0, {}, r"one vector of values, got an array of shape \(\)"),
         ([0.0, 1.0], {"method": "wavelets"}, "'wavelets': choose one of multiscale, authors"),
-        ([0.0, 1.0, 2.0], {"n_jumps": 3}, "3 values cannot have 3 jumps: ask for 0 to 2"),
+        ([0.0, 1.0, 2.0], {"n_jumps": 3}, "3 values cannot have 3 jumps: pass 0 to 2"),
         ([0.0, 1.0, 2.0], {"n_jumps": -1}, "cannot have -1 jumps"),
     ],
 )
@@ -292,5 +292,5 @@ def test_bad_input_is_named(values, options, message):
 @pytest.mark.parametrize("values", [[], [1.0]])
 @pytest.mark.parametrize("options", [{"method": "wavelets"}, {"n_jumps": 1}])
 def test_bad_input_is_named_for_short_vectors_too(values, options):
-    with pytest.raises(ValueError, match=r"choose one of|cannot have 1 jumps: ask for 0 to 0"):
+    with pytest.raises(ValueError, match=r"choose one of|cannot have 1 jumps: pass 0 to 0"):
         detect_jumps(values, **options)

@@ -128,7 +128,9 @@ def test_some_sources_can_be_turned(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["parquet", "zarr path", "function"])
 def test_others_say_that_they_cannot(kind, tmp_path):
-    with pytest.raises(ValueError, match=r"more columns \(7\) than rows .* store it transposed"):
+    with pytest.raises(
+        ValueError, match=r"more columns \(7\) than rows .* store and fit the transposed"
+    ):
         as_source(KINDS[kind](MATRIX, tmp_path)).transposed()
 
 
@@ -169,7 +171,7 @@ def test_problems_are_named_with_a_way_out(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file .*absent.npy: check the path"):
         as_source(tmp_path / "absent.npy")
     (tmp_path / "table.csv").write_text("1,2\n")
-    with pytest.raises(ValueError, match=r"table.csv is no .npy.*read_table"):
+    with pytest.raises(ValueError, match=r"table.csv is not a .npy.*read_table"):
         as_source(tmp_path / "table.csv")
     zarr.open_group(str(tmp_path / "group.zarr"), mode="w")
     with pytest.raises(ValueError, match="group of arrays: pass the path of one"):

@@ -92,8 +92,8 @@ def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None)
                 return [first, *Parallel(n_jobs=n_jobs, prefer="processes")(work)]
             except BrokenProcessPool:
                 warnings.warn(
-                    "a worker process was lost, perhaps for lack of memory: all starts are made by "
-                    "threads of this process",
+                    "a worker process died, perhaps for lack of memory: threads of this "
+                    "process do its work",
                     RuntimeWarning,
                     stacklevel=2,
                 )
@@ -122,7 +122,7 @@ class BaseBaseline(BaseCoclustering):
     _larger_is_better: ClassVar[bool] = False
     _non_negative: ClassVar[bool] = False
     _accept_sparse: ClassVar[Any] = "csr"
-    _nan_advice: ClassVar[str] = "use ResidualBayesianCoclustering, which leaves them out"
+    _nan_advice: ClassVar[str] = "use ResidualBayesianCoclustering, which leaves missing values out"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_row_clusters": _COUNT,
@@ -174,7 +174,7 @@ class BaseBaseline(BaseCoclustering):
         best = self._best_start(matrix, seeds.tolist())
         if not best.converged:
             warnings.warn(
-                f"{type(self).__name__}: the kept start stopped at max_iter={self.max_iter}: "
+                f"{type(self).__name__}: the best start stopped at max_iter={self.max_iter}: "
                 "raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -211,7 +211,7 @@ class BaseBaseline(BaseCoclustering):
     def _check_sign(self, values: np.ndarray) -> None:
         """Refuse values that the baseline has no meaning for."""
         if values.size and np.isnan(values).all():
-            raise ValueError("Input X contains NaN only: pass at least one entry to learn from")
+            raise ValueError("Input X contains NaN only: pass a matrix with values")
         if self._non_negative and (values < 0).any():
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: shift the data, "

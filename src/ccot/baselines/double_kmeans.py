@@ -12,8 +12,8 @@ class DoubleKMeans(BaseBaseline):
 
     .. math:: \sum_{ij} (x_{ij} - \mu_{z_i w_j})^2
 
-    by turns: every row to its nearest row of the table, the table to the block means, then columns
-    likewise. A cluster that loses its last member gets the point that fits worst where it is.
+    in turn: every row is assigned to its nearest row of the table, the table to the block means,
+    then the columns likewise. An empty cluster gets the point that fits worst in its own cluster.
 
     Parameters
     ----------
@@ -30,16 +30,15 @@ class DoubleKMeans(BaseBaseline):
     Attributes
     ----------
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
-        Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
+        Cluster of each row and column; the given numbers of clusters; mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Sum of squares within blocks; the same before and after each sweep, never rising.
     n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
+        Sweeps of the best start; whether it reached `tol`; the others as in scikit-learn.
 
     References
     ----------
-    .. [1] Rocci, R. and Vichi, M. (2008). Two-mode multi-partitioning. Computational Statistics
-       & Data Analysis 52(4).
+    .. [1] Rocci and Vichi (2008). Two-mode multi-partitioning. Comput. Stat. Data Anal. 52(4).
 
     Examples
     --------

@@ -18,13 +18,13 @@ class InformationTheoreticCoclustering(BaseBaseline):
     r"""Information-theoretic co-clustering of counts or other non-negative values.
 
     As in [1]_, the matrix, scaled to sum to one, is a joint distribution of row and column.
-    Partitions minimise the mutual information lost by seeing clusters only,
+    Partitions minimise the mutual information lost by replacing rows and columns by clusters,
 
     .. math:: I(X; Y) - I(\hat X; \hat Y) = KL(p \,\|\, q), \qquad
               q(x, y) = p(\hat x, \hat y)\, p(x \mid \hat x)\, p(y \mid \hat y),
 
-    by turns: every row to the cluster with the smallest :math:`KL(p(Y|x) \,\|\, q(Y|\hat x))`,
-    every column likewise. An empty cluster gets the point that loses most where it is.
+    in turn: every row is assigned to the cluster with the smallest :math:`KL(p(Y|x) \,\|\, q(Y|\hat
+    x))`, then every column. An empty cluster gets the point that fits worst in its own cluster.
 
     Parameters
     ----------
@@ -42,16 +42,15 @@ class InformationTheoreticCoclustering(BaseBaseline):
     Attributes
     ----------
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
-        Cluster of each row and column; numbers of clusters, those asked for; mean of each block.
+        Cluster of each row and column; the given numbers of clusters; mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Mutual information lost, in nats; the same before and after each sweep, never rising.
     n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
+        Sweeps of the best start; whether it reached `tol`; the others as in scikit-learn.
 
     References
     ----------
-    .. [1] Dhillon, I. S., Mallela, S. and Modha, D. S. (2003). Information-theoretic
-       co-clustering. KDD.
+    .. [1] Dhillon, Mallela and Modha (2003). Information-theoretic co-clustering. KDD.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class GaussianLatentBlockModel(BaseBaseline):
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Bound or classification log-likelihood; the same before and after each sweep, never falling.
     n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
+        Sweeps of the best start; whether it reached `tol`; the others as in scikit-learn.
 
     References
     ----------

@@ -67,18 +67,17 @@ class ResidualBayesianCoclustering(BaseBaseline):
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         The lower bound; the same before and after each sweep, never falling.
     n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Sweeps of the kept start, whether it ended by `tol`; the others as in scikit-learn.
+        Sweeps of the best start; whether it reached `tol`; the others as in scikit-learn.
 
     Notes
     -----
     The paper has free residuals; the normal priors here shrink those of rows and columns with few
-    entries. The paper estimates the Dirichlet priors; here they are given. Each sweep lets a row
-    jump to a single cluster where that raises the bound, since small steps stay where they began.
+    entries. The paper estimates the Dirichlet priors; here they are given. In each sweep, a row may
+    move to a single cluster if that raises the bound, because small steps change hardly anything.
 
     References
     ----------
-    .. [1] Shan, H. and Banerjee, A. (2010). Residual Bayesian co-clustering for matrix
-       approximation. SDM.
+    .. [1] Shan and Banerjee (2010). Residual Bayesian co-clustering for matrix approximation. SDM.
 
     Examples
     --------

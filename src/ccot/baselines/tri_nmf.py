@@ -48,7 +48,7 @@ class TriNMF(BaseBaseline):
     criterion_, criterion_path_ : float, ndarray of shape (``n_iter_ + 1``,)
         Squared error; the same before and after each iteration. Exact iterations never raise it.
     n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_
-        Iterations of the kept start, whether it ended by `tol`; the others as in scikit-learn.
+        Iterations of the best start; whether it reached `tol`; the others as in scikit-learn.
 
     Notes
     -----
@@ -64,11 +64,9 @@ class TriNMF(BaseBaseline):
 
     References
     ----------
-    .. [1] Ding, C., Li, T., Peng, W. and Park, H. (2006). Orthogonal nonnegative matrix
-       tri-factorizations for clustering. KDD.
-    .. [2] Pompili, F., Gillis, N., Absil, P.-A. and Glineur, F. (2014). Two algorithms for
-       orthogonal nonnegative matrix factorization with application to clustering.
-       Neurocomputing 141.
+    .. [1] Ding et al. (2006). Orthogonal nonnegative matrix tri-factorizations for clustering. KDD.
+    .. [2] Pompili et al. (2014). Two algorithms for orthogonal nonnegative matrix factorization
+       with application to clustering. Neurocomputing 141.
 
     Examples
     --------

@@ -62,7 +62,7 @@ class TwoSidedKMeans(TwoSidedBaseline):
     r"""K-means of the rows, and K-means of the columns, by :class:`sklearn.cluster.KMeans`.
 
     The rows minimise :math:`\sum_i \|x_i - c_{z_i}\|^2` over labels and centres, and so do the
-    columns; neither side knows of the other.
+    columns, independently of each other.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class TwoSidedKMeans(TwoSidedBaseline):
     Attributes
     ----------
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_means_
-        Clusters, their numbers (fewer than asked for if points coincide), mean of each block.
+        Clusters, their numbers (fewer than given if points coincide), mean of each block.
     criterion_, criterion_path_ : float, ndarray of shape (1,)
         Sum of squares within row clusters plus that within column clusters, at the end.
     n_iter_, converged_, rows_, columns_, biclusters_, n_features_in_, feature_names_in_

@@ -233,7 +233,7 @@ def has_room(values: Matrix, backend: Backend) -> bool:
         held += values.col_indices().nbytes + values.crow_indices().nbytes
     elif is_sparse(values):
         held += values.indices.nbytes + values.indptr.nbytes
-    # Both sides of a sparse matrix, or the gaps of a dense one, and as much again to work with.
+    # Both sides of a sparse matrix, or the mask of a dense one, and as much again to work with.
     needed = 4 * held + _POINT_BYTES * sum(values.shape)
     if free is None or needed <= free:
         return True

@@ -75,21 +75,21 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
     for name, kind in asked.items():
         if kind not in KINDS:
             raise ValueError(
-                f"column {name!r}: {kind!r} is no kind; take one of {', '.join(KINDS)}"
+                f"column {name!r}: unknown kind {kind!r}; choose one of {', '.join(KINDS)}"
             )
         if name not in table.columns:
             known = ", ".join(map(repr, list(table.columns)[:20]))
             raise ValueError(f"column_kinds names {name!r}, but the columns are {known}")
     kinds, codes = [], []
     for name, values in table.columns.items():
-        # That dates are dates does not tell whether they name the rows.
+        # A date type does not say whether the dates name the rows.
         known = table.kinds.get(name)
         given = asked.get(name) or (None if known == "date" else known)
         if given is None:
             guess = _of_numbers if values.dtype.kind == "f" else _of_cells
             kind = guess(name, values)
         else:
-            reason = "asked for" if name in asked else "the table says so"
+            reason = "chosen by the user" if name in asked else "by its data type"
             kind = as_kind(name, values, given, table.levels.get(name, ()), reason)
         if kind.kind == "code":
             codes.append(len(kinds))
@@ -110,21 +110,21 @@ def as_kind(
         return ColumnKind(name, kind, reason, levels or _sorted_levels(counts))
     if kind == "ordered":
         order = levels or _order(counts, [*_SCALES, *_CALENDAR])
-        reason = reason if order else f"{reason}, in the order of the alphabet"
+        reason = reason if order else f"{reason}, in alphabetical order"
         return ColumnKind(name, kind, reason, order or _sorted_levels(counts))
     declared = _ISO if values.dtype.kind == "M" else "plain"
     formats = find_formats(counts) if values.dtype.kind == "O" else [declared]
     if not formats:
         odd = next(cell for cell in counts if not find_formats([cell]))
         raise ValueError(
-            f"column {name!r} cannot be of kind {kind!r}: {odd!r} is no number; clean the cell, or "
-            'have the column taken for a "category"'
+            f"column {name!r} cannot be of kind {kind!r}: {odd!r} is not a number; correct it, or "
+            'use the kind "category"'
         )
     return ColumnKind(name, kind, reason, (), formats[0])
 
 
 def _count(values: np.ndarray) -> Counter[str]:
-    """Return how often each cell occurs, gaps left out; numbers as text."""
+    """Count each cell, missing values left out; numbers become text."""
     if values.dtype.kind in "fM":
         distinct, times = np.unique(values[np.isfinite(values)], return_counts=True)
         texts = map(number_text if values.dtype.kind == "f" else str, distinct)
@@ -134,7 +134,7 @@ def _count(values: np.ndarray) -> Counter[str]:
         if cell is not None:
             counts[cell.strip()] += times
     held = Counter({cell: times for cell, times in counts.items() if not is_gap(cell)})
-    # "-" is a gap, but not beside "+".
+    # "-" is a missing value, but not if the other cells are "+".
     return counts if set(held) == {"+"} and "-" in counts else held
 
 
@@ -151,7 +151,7 @@ def _sorted_levels(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnKind:
-    """Return the kind of a column of numbers; "code" where others have to tell."""
+    """Return the kind of a column of numbers; "code" if the other columns have to decide."""
     held = values[np.isfinite(values)]
     distinct = np.unique(held)
     if len(distinct) < 2:
@@ -164,9 +164,9 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
         return ColumnKind(name, "number", "numbers", (), format)
     # Ranks are in no order.
     if len(held) >= _MIN_NAMES and np.ptp(np.diff(held)) == 0:
-        return ColumnKind(name, "identifier", "it counts the rows")
+        return ColumnKind(name, "identifier", "it numbers the rows")
     if _NAMED_CODE.search(name) and format == "plain":
-        return _of_codes(name, _count(held), "codes: its name says so")
+        return _of_codes(name, _count(held), "codes, by the name of the column")
     if len(distinct) <= _CODE_LEVELS and distinct[-1] - distinct[0] < _CODE_RANGE:
         return ColumnKind(name, "code", "a few whole numbers", levels, format)
     mean = float(held.mean())
@@ -196,13 +196,13 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
     if first == "money":
         return ColumnKind(name, "money", "numbers with a currency", (), first)
     if first.startswith(_DATES):
-        doubt = f", though {formats[1]} reads them too" if len(formats) > 1 else ""
+        doubt = f", though {formats[1]} fits as well" if len(formats) > 1 else ""
         reason = f"dates or times ({first}{doubt})"
         return _of_dates(name, read_numbers(values, first), reason, first)
     found = _of_numbers(name, read_numbers(values, first), first)
     if first == "plain":
         return found
-    marks = {"decimal comma": "a comma before decimals", "thousands": "separators of thousands"}
+    marks = {"decimal comma": "a decimal comma", "thousands": "thousands separators"}
     mark = marks.get(first, f"the unit {first.removeprefix('in ')}")
     return replace(found, reason=f"{found.reason}, with {mark}")
 
@@ -215,7 +215,7 @@ def _of_dates(name: str, days: np.ndarray, reason: str, format: str) -> ColumnKi
 
 
 def _are_even(days: np.ndarray) -> bool:
-    """Tell whether dates, in whatever order, are those of a series: days, weekdays, months."""
+    """Return True if dates, in any order, form a series: days, weekdays, months."""
     steps = np.diff(np.sort(days))
     is_usual = np.abs(steps / max(np.median(steps), 1e-300) - 1) <= _EVEN
     return bool(steps.min() > 0 and is_usual.mean() >= _EVEN_SHARE)
@@ -240,12 +240,12 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
         return ColumnKind(name, "yes/no", "yes or no" if is_plain else "two words", levels)
     order = _order(counts)
     if order:
-        return ColumnKind(name, "ordered", f"words of a scale, {order[0]} to {order[-1]}", order)
+        return ColumnKind(name, "ordered", f"ordered words, {order[0]} to {order[-1]}", order)
     spaces = sum(cell.count(" ") * times for cell, times in counts.items()) / n_cells
     if spaces >= _TEXT_SPACES and len(counts) > 0.5 * n_cells:
-        return ColumnKind(name, "text", "sentences, hardly one twice")
+        return ColumnKind(name, "text", "sentences, most of them different")
     if len(counts) == n_cells >= _MIN_NAMES:
-        return ColumnKind(name, "identifier", "words, each one once")
+        return ColumnKind(name, "identifier", "words that are all different")
     if len(counts) > _most_levels(counts):
         return ColumnKind(name, "text", f"{len(counts)} different words in {n_cells} cells")
     return ColumnKind(name, "category", f"{len(counts)} words", levels)
@@ -268,7 +268,7 @@ def _order(counts: Mapping[str, int], scales: Sequence[tuple] = _SCALES) -> tupl
 
 
 def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> list[ColumnKind]:
-    """Return kinds in which codes are categories or numbers, as the other columns say."""
+    """Return kinds in which every code is a category or a number, decided by the other columns."""
     rows = some_rows(table.shape[0], _CODE_ROWS, _CODE_ROWS, np.random.default_rng(0))
     blocks = [_expand(table.columns[kind.name][rows], kind) for kind in kinds]
     settled = list(kinds)
@@ -276,7 +276,7 @@ def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> li
         others = [block for index, block in enumerate(blocks) if index != code and block.size]
         column = read_column(table.columns[kinds[code].name][rows], kinds[code])
         if others and _is_category(column, np.hstack(others)):
-            reason = "a few whole numbers, whose levels differ as names do"
+            reason = "a few whole numbers, which predict other columns better as categories"
             settled[code] = replace(kinds[code], kind="category", reason=reason)
         else:
             settled[code] = replace(kinds[code], kind="number", levels=())
@@ -323,7 +323,7 @@ def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
 
 
 def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return a column of numbers, dates in days, ordered levels by rank; gaps are NaN."""
+    """Return a column of numbers, dates in days, ordered levels by rank; NaN if missing."""
     if kind.kind == "ordered":
         ranks = read_levels(values, kind).astype(np.float64)
         ranks[ranks < 0] = np.nan
@@ -340,11 +340,11 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
 
 
 def read_levels(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return the index of every cell's level; -1 for gaps, -2 for levels never seen."""
+    """Return the index of every cell's level; -1: missing, -2: an unknown level."""
     index = {level: position for position, level in enumerate(kind.levels)}
-    # What is written true and false in one file is a type of its own in another.
+    # Some files have the words true and false, others a boolean type.
     index |= {_TRUTH[level.lower()]: i for level, i in index.items() if level.lower() in _TRUTH}
-    # A file without them has lost the zeros that lead a code.
+    # Other files may have lost the leading zeros of a code.
     index = {level.lstrip("0") or "0": i for level, i in index.items()} | index
     are_plain = "plain" in find_formats(kind.levels) and all(map(is_number, kind.levels))
     are_plain = are_plain and not are_codes(kind.levels)

@@ -167,7 +167,7 @@ def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
     backend = choose_backend(device, "float64")
     asked = family in ("auto", "poisson") and settings.scale in ("auto", "none")
     asked = asked and settings.center == "auto" and backend.device is not None
-    # Some values below zero tell most matrices that would be sent in vain.
+    # Negative values are common, and a few entries show them before the matrix is sent.
     values = X.values() if given else X.data
     asked = asked and not bool((values[:: len(values) // 2**12 + 1] < 0).any())
     if asked and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
@@ -219,8 +219,8 @@ def _begin(
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if settings.center != "auto" and family == "gaussian":
         if too_large and settings.center != "none":
-            raise ValueError('this sparse matrix is too large to centre: take center="none"')
-        return begin(prepare.with_effects(plain, X, settings.center, "asked for"))
+            raise ValueError('X is sparse and too large to subtract means: pass center="none"')
+        return begin(prepare.with_effects(plain, X, settings.center, "chosen by the user"))
     begun = begin(prepare.with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
         # Structure at every scale: additive effects go, as degrees do in the poisson family.
@@ -308,7 +308,7 @@ def _fit_by_cut(selected: Selection, fit: Callable[[int, int], Blocks]) -> tuple
 def _fit_side(
     problem: BlockProblem, starts: list[Start], balanced: bool, run: Run, axis: int, number: int
 ) -> Blocks:
-    """Cut one side against the finest clusters of the other, which tell more, and reassign."""
+    """Cut one side, with the finest clusters of the other as features, and reassign."""
     run.progress(f"cut into {number} {('row', 'column')[axis]} clusters")
     informed = partial(information, problem)
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)
@@ -328,7 +328,7 @@ def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
             return fit_blocks(X, family, settings, run)
     axis = int(np.argmax(X.shape))
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
-    run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are searched for blocks")
+    run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are used to find blocks")
     sample = np.take(X, chosen, axis=axis)
     name, reason = prepare.settle_family(sample, family, settings.scale, settings.center)
     found = search_blocks(sample, name, settings, run)

@@ -15,7 +15,7 @@ from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
 from ccot.runtime.types import Matrix, is_sparse
 
-# Shares of a plan that are less than this tell nothing.
+# Shares of a plan below this are ignored.
 _UNSURE = 1e-9
 
 

@@ -12,10 +12,10 @@ from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, is_device_csr, with_values
 from ccot.runtime.types import Matrix, is_sparse
 
-# Below this share of non-zeros a count is mostly "there or not", and repeats come in bursts.
+# Below this share of non-zeros, counts are mostly presence or absence, and repeats are bursts.
 _SPARSE_DENSITY = 0.25
 _FEW = "few values differ from zero and none is negative"
-# A smallest value that this share of the entries sits on is a floor, not a measurement.
+# A smallest value that at least this share of the entries has is a floor, not a measurement.
 _FLOOR_SHARE = 0.01
 # A matrix with at least this share of yes-or-no columns among others is a table of traits.
 _TRAIT_SHARE = 0.1
@@ -39,7 +39,7 @@ _ROW_SHARE = 0.4
 @stored()
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to values before a family sees them."""
+    """How values are prepared for a family."""
 
     family: str
     logarithm: bool = False  # of 1 + x
@@ -55,7 +55,7 @@ class Preparation:
 
     @property
     def center(self) -> str:
-        """Which means are taken out: none, those of columns, of rows, or both."""
+        """Which means are subtracted: none, those of columns, of rows, or both."""
         if self.row_effect is None:
             return "none" if self.column_effect is None else "columns"
         return "rows" if self.column_effect is None else "both"
@@ -145,21 +145,21 @@ def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparati
         return Preparation(family, floor=_offset(X))
     if scale == "auto" and _is_table_of_traits(X):
         return Preparation(family, column_scale=_spread(X))
-    # Each of a few values far out would be a block of its own.
+    # Otherwise each of a few outliers would be a block of its own.
     return Preparation(family, floor=_offset(X), limits=_limits(X))
 
 
 def _scaled_as_asked(X: Matrix, family: str, scale: str) -> Preparation:
-    """Return the preparation by a scale that was asked for."""
+    """Return the preparation by a given scale."""
     if scale == "log":
         values = X.data if is_sparse(X) else X
         if values.size and np.nanmin(values) < 0:
-            raise ValueError('scale="log" needs values that are not negative')
+            raise ValueError('scale="log" needs non-negative values: use another scale')
         return Preparation(family, logarithm=True)
     if family != "gaussian" or is_sparse(X):
         what = "a sparse matrix" if is_sparse(X) else f"the {family} family"
         raise ValueError(
-            f'scale="{scale}" cannot be had with {what}: pass a dense matrix and '
+            f'scale="{scale}" does not work with {what}: pass a dense matrix and '
             'family="gaussian", or scale="auto"'
         )
     spread = _spread(X)
@@ -170,17 +170,17 @@ def _scaled_as_asked(X: Matrix, family: str, scale: str) -> Preparation:
 
 
 def choose_effects(preparation: Preparation, X: Matrix) -> tuple[str, str]:
-    """Return which effects are taken out where the data may choose, and why."""
+    """Return which means are subtracted if center="auto", and why."""
     share = row_level_share(_dense(preparation.matrix(X)))
     if share >= _ROW_SHARE:
-        return "columns", f"rows differ in level: {share:.0%} of what varies within columns"
-    return "both", "there would be structure at every scale"
+        return "columns", f"rows differ in level: {share:.0%} of the variation within columns"
+    return "both", "otherwise there is structure at every scale"
 
 
 def with_effects(
     preparation: Preparation, X: Matrix, center: str = "both", reason: str = ""
 ) -> Preparation:
-    """Add the removal of row and column effects, the additive twin of the poisson degrees."""
+    """Add the subtraction of row and column means, which correspond to the degrees of counts."""
     if center == "none":
         return with_sentence(preparation, center, reason)
     left = _dense(preparation.matrix(X))
@@ -202,9 +202,9 @@ def with_effects(
 
 _TAKEN_OUT = {
     "none": "row and column levels kept",
-    "columns": "column means taken out, row levels kept",
-    "rows": "row means taken out",
-    "both": "row and column means taken out",
+    "columns": "column means subtracted, row levels kept",
+    "rows": "row means subtracted",
+    "both": "row and column means subtracted",
 }
 
 
@@ -214,14 +214,14 @@ def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Pr
     if preparation.column_scale is not None:
         done = "each column divided by its spread"
     if preparation.family == "poisson":
-        done += "; row and column sums taken out by the poisson family"
+        done += "; the poisson family corrects for row and column sums"
     elif preparation.family == "gaussian":
         done += f"; {_TAKEN_OUT[center]}" + (f" ({reason})" if reason else "")
     return replace(preparation, sentence=done)
 
 
 def are_device_counts(X: Any) -> bool:
-    """Tell whether a matrix on a device can stay there: few values, none of them negative."""
+    """Return True if a matrix on a device can stay there: few values, none of them negative."""
     values = X.values()
     few = int(values.count_nonzero()) < _SPARSE_DENSITY * X.shape[0] * X.shape[1]
     return few and float(values.min()) >= 0 and float(values.max()) > 0
@@ -259,19 +259,19 @@ def choose_family(X: Matrix) -> tuple[str, str]:
 
 
 def settle_family(X: Matrix, asked: str, scale: str, center: str) -> tuple[str, str]:
-    """Return the family that was asked for, or the one that fits, and why."""
+    """Return the given family, or the one that fits the values, and why."""
     if is_device_csr(X):
-        return "poisson", _FEW if asked == "auto" else "asked for"
+        return "poisson", _FEW if asked == "auto" else "chosen by the user"
     if not is_sparse(X) and np.isnan(X).all():
-        raise ValueError("X contains NaN only: there is nothing to co-cluster")
+        raise ValueError("X contains NaN only: pass a matrix with values")
     if asked == "auto":
         if scale not in ("auto", "none") or center != "auto":
-            return "gaussian", "values are scaled or centred as asked"
+            return "gaussian", "scale or center was given"
         name, reason = choose_family(X)
         is_amounts = name == "poisson" and reason.startswith("amounts") and not is_sparse(X)
-        # The poisson family takes the levels of rows out; the gaussian one may keep them.
+        # The poisson family removes the levels of rows; the gaussian one can keep them.
         if is_amounts and (share := row_level_share(X)) >= _ROW_SHARE:
-            return "gaussian", f"rows differ in level ({share:.0%} of what varies within columns)"
+            return "gaussian", f"rows differ in level ({share:.0%} of the variation within columns)"
         return name, reason
     values = X.data if is_sparse(X) else X
     if asked == "poisson" and values.size and values.min() < 0:
@@ -284,7 +284,7 @@ def settle_family(X: Matrix, asked: str, scale: str, center: str) -> tuple[str, 
             "the bernoulli family needs zeros and ones: threshold the values first, or use "
             'family="auto"'
         )
-    return asked, "asked for"
+    return asked, "chosen by the user"
 
 
 def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
@@ -331,7 +331,7 @@ def _offset(X: Matrix) -> float:
 
 
 def _limits(X: np.ndarray) -> tuple[float, float] | None:
-    """Return what values are brought in to, where a few of them are scattered far out."""
+    """Return the limits of values if there are a few scattered outliers."""
     some = _some(X)
     centre = float(np.nanmedian(some))
     reach = _FAR_OUT * 1.4826 * float(np.nanmedian(np.abs(some - centre)))
@@ -354,7 +354,7 @@ def _some(X: np.ndarray) -> np.ndarray:
 
 
 def _is_scattered(counts: np.ndarray) -> bool:
-    """Tell whether counts could be those of a poisson law."""
+    """Return True if counts could come from a Poisson distribution."""
     mean = float(counts.mean())
     return float(counts.max()) <= mean + 5 * mean**0.5 + 3
 

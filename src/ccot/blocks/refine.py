@@ -158,7 +158,7 @@ def _halve(
     for _ in range(_SPLIT_SWEEPS):
         names = bring(backend, 2 * own + half, 2 * n_clusters)
         sizes = mass(names, 2 * n_clusters)
-        # What was left whole stays so.
+        # Clusters that were not split stay whole.
         whole = whole | (sizes[::2] == 0) | (sizes[1::2] == 0)
         natural, cumulant = problem.terms(*profiles.sums(names, 2 * n_clusters))
         terms = {

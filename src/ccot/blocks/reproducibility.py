@@ -27,7 +27,7 @@ from ccot.runtime.types import Matrix, is_sparse
 
 # Times the evidence on rows and on columns is split, and the cells that all splits may have.
 _FEWEST_SPLITS, _MOST_SPLITS, _CELLS = (3, 2), 8, 2**23
-# Halves of fewer columns or rows tell nothing.
+# Smaller halves are not compared.
 _LEAST_COLUMNS, _LEAST_ROWS = 8, 16
 # What finer clusters and a jump of the merge costs weigh beside the agreement, and how sharply
 # numbers that score well are preferred.
@@ -348,7 +348,7 @@ def cut_once(problem: BlockProblem, start: Start, axis: int, numbers: np.ndarray
 
 
 def _without_effects(values: np.ndarray) -> np.ndarray:
-    """Take out the means of rows, then those of columns; missing entries stay missing."""
+    """Subtract the means of rows, then those of columns; missing entries stay missing."""
     seen = np.isfinite(values)
     for axis in (1, 0):
         values = values - np.expand_dims(observed_mean(values, seen, axis), axis)

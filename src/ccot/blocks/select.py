@@ -85,7 +85,7 @@ def _select_side(
     """Choose the number of one side by halves of the other, or by jumps of merge costs alone."""
     costs = mean_costs([start.hierarchy for start in starts], axis)
     scores = jump_scores(costs, limit) or {limit: 0.0}
-    # A number that was given is only looked into where that was asked for.
+    # A given number is checked only on request.
     wanted = criterion == "reproducibility" or (criterion == "auto" and given is None)
     numbers = [*(k for k in scores if k > 1), *([given] if (given or 1) > 1 else [])]
     halves = None
@@ -95,7 +95,7 @@ def _select_side(
         halves = halves if len(halves.numbers) else None
     if given is not None:
         return _Side((given,), scores, halves if given > 1 else None)
-    # Columns describe rows: the partition nearest to all others is too coarse to tell these apart.
+    # Columns describe rows: the partition nearest to all others is too coarse to separate these.
     if axis or halves is None:
         return _Side((max(scores, key=lambda k: scores[k]),), scores, halves)
     halves, cuts = halves.weighed(scores), cut_once(problem, starts[0], axis, halves.numbers)

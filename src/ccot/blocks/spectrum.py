@@ -94,7 +94,7 @@ def _factors(matrix: Array, backend: Backend) -> tuple[Array, Array]:
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:
-    """All singular values where they come anyway, else twice what is kept: noise is their bulk."""
+    """All singular values if they are computed anyway, else twice those kept: most are noise."""
     return min(shape) if min(shape) <= _FULL_SIZE else 2 * MAX_RANK
 
 

@@ -27,7 +27,7 @@ _NARROW_ENTRIES = 2**27
 # Matrices with no more entries are not worth a device; and where points are equal, as words of one
 # text are, K-means follows the last digit of their scores.
 HERE_ENTRIES = 2**22
-# Rounds of K-means, and the points that tell its centres where there are more.
+# Rounds of K-means, and the size of the sample that learns its centres.
 _ROUNDS, _KMEANS_TOL, _SAMPLE = 5, 1e-4, 2**14
 # Weight of the first direction below the noise, relative to the strongest one: faint clusters.
 _FAINT = 0.25

@@ -35,7 +35,7 @@ _TOL = 2e-3
 
 
 def pool_size(source: RowSource) -> int:
-    """Return how many rows are searched for blocks: all where there are few entries."""
+    """Return how many rows are used to find blocks: all where there are few entries."""
     first = source.read(source.parts[0])
     wanted = POOL_ENTRIES * first.shape[0] // max(n_entries(first), 1)
     return min(source.shape[0], max(POOL_ROWS, wanted))
@@ -54,7 +54,7 @@ def fit_block_source(
             "balanced=False"
         )
     chosen = np.sort(run.rng.choice(n_rows, n_pool, replace=False))
-    run.progress(f"{n_pool} of {n_rows} rows are searched for blocks")
+    run.progress(f"{n_pool} of {n_rows} rows are used to find blocks")
     sample = get_executor(source, run).gather(chosen)
     name, reason = settle_family(sample, family, settings.scale, settings.center)
     found = fit.search_blocks(sample, name, settings, run)
@@ -248,7 +248,7 @@ def _move_columns(
     terms = problem.terms_in_nats(*profiles.blocks(own, n_clusters))
     gain = profiles.gain(*terms, log_marginal(own, n_clusters))
     best = gain.argmax(axis=1)
-    # A cluster of columns that all rows together would leave empty stays as the sample had it.
+    # A column cluster that would become empty keeps the columns of the sample.
     labels = best if len(np.unique(best)) == n_clusters else own
     total, exposure = profiles.blocks(labels, n_clusters)
     empty = profiles.full_exposure().sum(axis=1) == 0

@@ -206,7 +206,7 @@ class ScorePlacement(Placement):
     noise: float  # variance of scaled numbers around row clusters
 
     def labels(self, points: Matrix) -> np.ndarray:
-        """Return the clusters of new columns, one a row of ``points``; gaps are NaN."""
+        """Return the clusters of new columns, one a row of ``points``; NaN is missing."""
         values = points if isinstance(points, np.ndarray) else points.toarray()
         observed = np.isfinite(values)
         n_observed = np.maximum(observed.sum(axis=1, keepdims=True), 1)

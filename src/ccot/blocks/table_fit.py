@@ -59,13 +59,13 @@ def fit_table(
     sample = some_rows(held.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
     backend, cells = choose_backend(settings.device, "float64"), preparation.cells(held, sample)
     if len(cells.total) < table.shape[0]:
-        some = f"clusters found in {len(cells.total)} of {table.shape[0]} rows, then all placed"
+        some = f"clusters found in {len(cells.total)} of {table.shape[0]} rows, then all assigned"
         preparation = replace(preparation, sentence=f"{preparation.sentence}; {some}")
     run.progress(preparation.sentence)
     problem = table_problem.make_table_problem(preparation, cells, backend)
     found = search_rows(problem, settings, run)
     if isinstance(sample, slice) and held is table:
-        # The last step is that of unseen rows, unless it would change the sizes asked for.
+        # The last step is the same as for new rows, unless it would change given sizes or numbers.
         placement = table_problem.place_side(found.problem, preparation, found.blocks)
         (rows,) = table_problem.read_through([problem.rows], [placement])
         if settings.balanced or len(np.unique(rows.blocks.labels[0])) < found.blocks.shape[0]:

@@ -1,4 +1,4 @@
-"""The model of a mixed table: one partition of the rows, a law for every cell.
+"""The model of a mixed table: one partition of the rows, a distribution for every cell.
 
 Scaled numbers share one noise variance, each count has a dispersion, levels need none.
 """
@@ -224,11 +224,11 @@ class TablePlacement(Placement):
 
     # Rows of a table are a Table, where those of a matrix are a Matrix.
     def labels(self, points: Table) -> np.ndarray:  # type: ignore[override]
-        """Return the clusters of rows; a row of gaps goes to the largest."""
+        """Return the clusters of rows; a row without values goes to the largest."""
         return self.labels_and_confidence(points)[0]
 
     def labels_and_confidence(self, points: Table) -> tuple[np.ndarray, np.ndarray]:
-        """Return the clusters of rows and how sure they are; 0 for a row of gaps."""
+        """Return the clusters of rows and their confidence; 0 for a row without values."""
         pairs = [self.assign(rows) for rows in table_parts(points, self.preparation)]
         labels, confidence = (np.concatenate(both) for both in zip(*pairs, strict=True))
         return labels, confidence

@@ -1,6 +1,6 @@
 """Tables of mixed columns as cells that families can model.
 
-A cell has a total and an exposure for every row, a gap none: 1 for a scaled number, the mean of a
+A cell has a total and an exposure for every row: 0 if missing, 1 for a scaled number, the mean of a
 count, the share of a level of a category (poisson; its levels together are a multinomial).
 """
 
@@ -27,7 +27,7 @@ _SKEWED, _LESS_SKEWED = 1.0, 0.5
 @stored()
 @dataclass(frozen=True)
 class PreparedColumn:
-    """How one column becomes cells."""
+    """How one column is turned into cells."""
 
     kind: ColumnKind
     family: str  # gaussian, poisson, multinomial, or none if it is left out
@@ -43,12 +43,12 @@ class PreparedColumn:
         return 0 if self.family == "none" else 1 if self.shares is None else len(self.shares)
 
     def numbers(self, values: np.ndarray) -> np.ndarray:
-        """Return the prepared numbers of a column; gaps are NaN."""
+        """Return the prepared numbers of a column; NaN is missing."""
         numbers = _transformed(read_column(values, self.kind), self.transform)
         return (numbers - self.location) / self.scale
 
     def shown(self, table: Table) -> np.ndarray:
-        """Return one number for every cell; gaps, and columns that are left out, are NaN."""
+        """Return one number for every cell; NaN if it is missing or the column is left out."""
         values = table.columns[self.kind.name]
         if self.family == "none":
             return np.full(len(values), np.nan)
@@ -59,15 +59,15 @@ class PreparedColumn:
 
     def describe(self) -> str:
         """Return in words what is done to the column."""
-        kind, gaps = self.kind, f"; {self.n_gaps} gaps" if self.n_gaps else ""
+        kind, gaps = self.kind, f"; {self.n_gaps} missing" if self.n_gaps else ""
         if self.family == "none":
             return f"{kind.name}: {kind.kind} ({kind.reason}), left out"
         if self.family == "multinomial":
             return f"{kind.name}: {kind.kind} of {self.n_cells} levels ({kind.reason}){gaps}"
         if self.family == "poisson":
-            return f"{kind.name}: count of mean {self.scale:.3g} ({kind.reason}){gaps}"
+            return f"{kind.name}: count with mean {self.scale:.3g} ({kind.reason}){gaps}"
         taken = "" if self.transform == "none" else f"{self.transform}, then "
-        done = f"{taken}minus {self.location:.3g}, over {self.scale:.3g}"
+        done = f"{taken}minus {self.location:.3g}, divided by {self.scale:.3g}"
         return f"{kind.name}: {kind.kind} ({kind.reason}), {done}{gaps}"
 
 
@@ -78,7 +78,7 @@ class TablePreparation:
 
     columns: tuple[PreparedColumn, ...]
     sentence: str  # what was done and why
-    center_rows: bool = False  # take out the mean of a row's scaled numbers
+    center_rows: bool = False  # subtract the mean of a row's scaled numbers
 
     def __str__(self) -> str:
         return "\n".join([self.sentence, *(column.describe() for column in self.columns)])
@@ -105,7 +105,7 @@ class TablePreparation:
         return tuple(column.kind.name for column in self.columns if column.family == "none")
 
     def cells(self, table: Table, rows: np.ndarray | slice = slice(None)) -> Profiles:
-        """Return totals and exposures of some rows of a table; a column it lacks is all gaps."""
+        """Return totals and exposures of some rows of a table; an absent column is missing."""
         used = [self.columns[position] for position in self.used]
         n_rows = len(np.arange(table.shape[0])[rows])
         total = np.zeros((n_rows, sum(column.n_cells for column in used)))
@@ -123,7 +123,7 @@ class TablePreparation:
         return Profiles(total, exposure, None)
 
     def unread(self, table: Table) -> Counter[str]:
-        """Return by column how many cells are no gaps, and yet nothing like a fitted one."""
+        """Count by column the cells that are not missing but cannot be read as a fitted one."""
         kinds = [c.kind for c in self.columns if c.n_cells and c.kind.name in table.columns]
         return Counter({k.name: count_unread(table.columns[k.name], k) for k in kinds})
 
@@ -135,7 +135,7 @@ class TablePreparation:
 
 
 def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
-    """Count cells that are no gaps, but hold no known level, or no number in the known format."""
+    """Count cells that are not missing, but not a known level or a number in the known format."""
     by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
     is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
     if values.dtype.kind == "O":
@@ -173,7 +173,7 @@ def prepare_table(
         raise ValueError(
             "no column can be used: "
             + "; ".join(f"{kind.name!r} is {kind.kind} ({kind.reason})" for kind in kinds[:10])
-            + '. Correct a kind by column_kinds={"NAME": "category"} or --kind NAME=category'
+            + '. Give the right kind by column_kinds={"NAME": "category"} or --kind NAME=category'
         )
     return TablePreparation(columns, _say(columns, scale, center, reason), center in _BY_ROW)
 
@@ -194,14 +194,14 @@ def _say(columns: tuple[PreparedColumn, ...], scale: str, center: str, reason: s
         parts.append(_SCALED_BY[scale.replace("auto", "standard")])
         taken = [c.kind.name for c in columns if c.transform != "none"]
         if taken and scale == "auto":
-            parts.append(f"logarithms or roots of skewed ones ({_some(taken)})")
+            parts.append(f"skewed ones as logarithms or roots ({_some(taken)})")
     if any(column.family == "poisson" for column in columns):
-        parts.append("counts over their mean")
+        parts.append("counts relative to their mean")
     if any(column.family == "multinomial" for column in columns):
-        parts.append("categories by level")
+        parts.append("shares of categories")
     if codes := [c.kind.name for c in columns if c.n_cells and c.kind.reason.startswith("codes")]:
-        parts.append(f"codes of digits taken for names ({_some(codes)})")
-    parts.append("row levels taken out" if center in _BY_ROW else "row levels kept")
+        parts.append(f"codes made of digits used as categories ({_some(codes)})")
+    parts.append("row means subtracted" if center in _BY_ROW else "row levels kept")
     if dropped := [f"{c.kind.name} ({c.kind.kind})" for c in columns if c.family == "none"]:
         parts.append(f"left out: {_some(dropped)}")
     why = f"{reason}: " if scale == center == "auto" else ""
@@ -219,7 +219,7 @@ def _prepare(values: np.ndarray, kind: ColumnKind, scale: str, center: str) -> P
         codes = read_levels(values, kind)
         times = np.bincount(codes[codes >= 0], minlength=len(kind.levels))
         shares = times / max(times.sum(), 1)
-        # Levels of a data frame that no row has are as good as never seen.
+        # Levels of a data frame that no row has count as unknown.
         held = tuple(level for level, share in zip(kind.levels, shares, strict=True) if share > 0)
         kind = replace(kind, levels=held)
         n_gaps = int(np.count_nonzero(codes < 0))
@@ -253,7 +253,7 @@ def _transform(observed: np.ndarray, scale: str) -> str:
 def _transformed(numbers: np.ndarray, transform: str) -> np.ndarray:
     if transform == "none":
         return numbers
-    # Unseen rows may go below what the fitted ones had.
+    # New rows may have smaller values than the fitted ones.
     lowest = np.finfo(np.float64).tiny if transform == "log" else 0.0
     numbers = np.where(np.isnan(numbers), np.nan, np.maximum(numbers, lowest))
     return {"log": np.log, "sqrt": np.sqrt, "log1p": np.log1p}[transform](numbers)

@@ -72,7 +72,7 @@ app = typer.Typer(
 def _ccot(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="With --version: those of libraries, and devices.")
+        bool, typer.Option("--verbose", help="With --version: also libraries and devices.")
     ] = False,
 ) -> None:
     if version or verbose:

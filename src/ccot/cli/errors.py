@@ -12,9 +12,9 @@ REFUSED, INTERRUPTED = 2, 130
 
 EXIT_CODES = {
     0: "done",
-    1: "a failure that is not the input's: please report it",
-    REFUSED: "the command, a file or its content was refused; the message says what to do",
-    INTERRUPTED: "stopped by Ctrl-C or a request to end",
+    1: "an internal error: please report it",
+    REFUSED: "an error in the command, a file or its content; the message says what to do",
+    INTERRUPTED: "stopped by Ctrl-C or a termination signal",
 }
 
 
@@ -43,7 +43,7 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             code, message = INTERRUPTED, stop.args[0] if stop.args else "nothing was written"
         except MemoryError:
-            message = "not enough memory: pass a part of the matrix, or a sparse file"
+            message = "not enough memory: fit some of the rows, or pass a sparse file"
         except (ValueError, ImportError, OSError) as error:
             message = one_line(error)
         raise _refused(message, code)

@@ -32,11 +32,11 @@ Suites = StrEnum("Suites", ["speed", "automatic"])
 
 def simulate(
     name: Annotated[
-        Dataset, Argument(metavar="NAME", help="Which of the paper's sets.")
+        Dataset, Argument(metavar="NAME", help="Which of the paper's simulated data sets.")
     ] = Dataset.D2,
-    out: Path | None = option("CSV file to write. [default: NAME.csv, here]"),
-    seed: int = option("Seed of the draw.", default=0, min=0),
-    overlap: Overlap = option("Level of the noise.", default=Overlap.published),
+    out: Path | None = option("CSV file to write. [default: NAME.csv]"),
+    seed: int = option("Seed of the random numbers.", default=0, min=0),
+    overlap: Overlap = option("Noise: published or calibrated.", default=Overlap.published),
     sigma: float | None = option("Standard deviation of the noise, instead of --overlap.", min=0),
     quiet: Quiet = False,
 ) -> None:
@@ -69,11 +69,11 @@ def simulate(
 
 def demo(
     out: Path = option("Folder of the reports.", default=Path("demo-output")),
-    seed: int = option("Seed of matrices and draws.", default=0, min=0),
+    seed: int = option("Seed of the random numbers.", default=0, min=0),
 ) -> None:
-    """Co-cluster seven matrices, say what was found, write a report of each.
+    """Co-cluster seven matrices, print the results, and write a report of each.
 
-    Needs no data and no network. index.html in the folder leads to the reports.
+    Needs no data and no network. Open index.html in the folder to see the reports.
 
     For example:
 
@@ -86,12 +86,12 @@ def demo(
 
 def bench(
     suite: Suites = option(
-        "speed: time, memory and error. automatic: how good the clusters of real matrices are when "
-        "each method finds its own number.",
+        "speed: time, memory and error. automatic: quality of the clusters of real matrices when "
+        "each method chooses their number.",
         default=Suites.speed,
     ),
     profile: Profiles = option(
-        "How much of speed: seconds, ten minutes, or hours and 16 GB of memory.",
+        "Size of the suite speed: seconds, ten minutes, or hours and 16 GB of memory.",
         default=Profiles.standard,
     ),
     data: Path | None = option(
@@ -103,7 +103,7 @@ def bench(
     ),
     quiet: Quiet = False,
 ) -> None:
-    """Measure our estimators and their rivals, in turns.
+    """Measure our estimators and other methods, in turns.
 
     Every fit runs in a process of its own, on one core. Compare times within one run only.
 
@@ -125,7 +125,7 @@ def bench(
         try:
             result = run_suite(chosen, out, only=rivals or (), command=command, progress=step)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"what was measured before is in {out}") from None
+            raise KeyboardInterrupt(f"the measurements made so far are in {out}") from None
     if quiet:
         return
     console = Console()
@@ -148,7 +148,7 @@ def _score_tables(result: dict[str, Any]) -> Iterator[Table]:
 
     kinds = list(dict.fromkeys(case["axis"] for case in result["cases"]))
     title = "NMI / AMI / ARI of row clusters (sets)"
-    table = Table("each finds its own number", *kinds, title=title)
+    table = Table("number of clusters chosen by each method", *kinds, title=title)
     for rival, scores in mean_scores(result):
         table.add_row(rival, *(
             "" if s is None else f"{s['nmi']:.3f} / {s['ami']:.3f} / {s['ari']:.3f} ({s['sets']})"
@@ -205,7 +205,7 @@ app = typer.Typer(
 )
 _OUT = option("Folder of trials, tables and figures. [default: results/paper[-quick]]")
 _SEED = option("Seed of the first matrix.", default=0, min=0)
-_QUICK = option("The same pages in minutes.", "--quick", default=False)
+_QUICK = option("Fewer matrices and draws: the same pages in minutes.", "--quick", default=False)
 
 
 def _command(name: str, text: str) -> None:
@@ -215,9 +215,9 @@ def _command(name: str, text: str) -> None:
             "Matrices of each set and overlap. [default: 100, quick: 10]", min=1
         ),
         samplings: int | None = option("Draws of CCOT. [default: 1000, quick: 100]", min=1),
-        n_init: int | None = option("Starts of each rival. [default: 50, quick: 5]", min=1),
+        n_init: int | None = option("Starts of the other methods. [default: 50, quick: 5]", min=1),
         overlap: list[Overlap] | None = option("One overlap only. [default: both]"),
-        methods: str | None = option("Some methods only, with commas between. [default: all]"),
+        methods: str | None = option("Only these methods, separated by commas. [default: all]"),
         seed: int = _SEED,
         jobs: int = option(
             "Processes, at most one for each core; -1: all cores.", default=-1, **CORES
@@ -248,7 +248,7 @@ _command("figure3", "The same as figure2, under its old name.")
 _command("all", "All tables and figures on one page.")
 
 
-@app.command("movielens", help="Section 4.2: MovieLens-100K, and what its blocks mean.")
+@app.command("movielens", help="Section 4.2: MovieLens-100K and its blocks.")
 def _movielens(
     out: Path | None = _OUT,
     data_home: Path | None = option("Folder of the original files. [default: download them]"),
@@ -283,7 +283,7 @@ def _make(name: str, protocol: Protocol, out: Path, jobs: int) -> None:
             is_script = Path(sys.argv[0]).name == "ccot"
             start = ["ccot"] if is_script else [Path(sys.executable).name, "-m", "ccot"]
             again = shlex.join([*start, *sys.argv[1:]])
-            kept = f"finished trials are kept in {out}; to go on: {again}"
+            kept = f"finished trials are kept in {out}; to continue: {again}"
             raise KeyboardInterrupt(kept) from None
     typer.echo(f"{write_part(name, protocol, trials, out)}")
 
@@ -298,7 +298,7 @@ def _check_methods(methods: str | None) -> tuple[str, ...]:
     unknown = wanted - {method.lower() for method in METHODS}
     if unknown:
         raise typer.BadParameter(
-            f"no method is called {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}",
+            f"unknown method {', '.join(sorted(unknown))}; choose from {', '.join(METHODS)}",
             param_hint="--methods",
         )
     return tuple(method for method in METHODS if method.lower() in wanted)

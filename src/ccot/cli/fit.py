@@ -18,15 +18,15 @@ class FitOptions:
 
     out: Path | None = option("Folder of the results. [default: INPUT-ccot, here]")
     method: Method = option("Which estimator.", default=Method.auto)
-    n_row_clusters: int | None = option("Number of row clusters. [default: found]", min=1)
-    n_column_clusters: int | None = option("Number of column clusters. [default: found]", min=1)
+    n_row_clusters: int | None = option("Number of row clusters. [default: chosen]", min=1)
+    n_column_clusters: int | None = option("Number of column clusters. [default: chosen]", min=1)
     rows: int | None = option("", min=1, hidden=True)
     columns: int | None = option("", min=1, hidden=True)
     seed: int = option("The same seed gives the same result.", default=0, min=0)
     reg: str | None = option("Weight of the entropy, or `cv` to choose it (ccot, ccot-gw).")
     family: Family | None = option("Distribution of the values (transport). [default: auto]")
     kind: list[str] | None = option(
-        "What a column holds: number, count, yes/no, category, ordered, date, share, money, "
+        "Kind of a column: number, count, yes/no, category, ordered, date, share, money, "
         "identifier or text; can be repeated (transport). [default: recognised]",
         metavar="COLUMN=KIND",
     )
@@ -35,11 +35,11 @@ class FitOptions:
         metavar="auto|none|standard|robust|log",
     )
     center: str | None = option(
-        "Which means are subtracted first (transport). [default: auto]",
+        "Which means are subtracted, of rows, columns or both (transport). [default: auto]",
         metavar="auto|none|columns|rows|both",
     )
     annotate: list[str] | None = option(
-        "Column to keep out of the fit and write beside the clusters of rows; can be repeated.",
+        "Column that is not fitted, but written beside the clusters of rows; can be repeated.",
         metavar="COLUMN",
     )
     jobs: int | None = option(
@@ -48,11 +48,13 @@ class FitOptions:
     raw_names: RawNames = False
     report: bool = option("Write report.html.", default=True)
     resume: bool | None = option(
-        "Continue a fit that was interrupted, or start again.", "--resume/--no-resume"
+        "Continue an interrupted fit, or start again.", "--resume/--no-resume"
     )
-    dry_run: bool = option("Read, say what would be done, and stop.", "--dry-run", default=False)
+    dry_run: bool = option(
+        "Read the input, and say what a fit would do.", "--dry-run", default=False
+    )
     quiet: Quiet = False
-    as_json: bool = option("Print run.json instead of words.", "--json", default=False)
+    as_json: bool = option("Print run.json instead of text.", "--json", default=False)
 
 
 @with_options

@@ -33,8 +33,8 @@ MAX_MEMBERS = 1_000_000
 # Parameters of the estimators that an estimate takes into account.
 _ESTIMATED = ("n_samplings", "n_support", "kernel_rank", "exact_refinement", "n_jobs")
 _WHY_TRANSPORT = (
-    "chosen because it takes noisy values of every kind and finds the numbers of clusters "
-    "(--method ccot tests for crisp blocks)"
+    "the default, which works with noisy data of every kind and chooses the numbers of "
+    "clusters (--method ccot tests every boundary between clusters)"
 )
 
 
@@ -47,7 +47,7 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
     table, annotations = _read(source, asked, read, model, progress)
     times = {"read": time.perf_counter() - started}
     out = asked.out or Path(f"{_title(source)}-ccot")
-    reason = _WHY_TRANSPORT if asked.method is Method.auto else "asked for"
+    reason = _WHY_TRANSPORT if asked.method is Method.auto else "given by --method"
     n_missing = inputs.count_missing(table.values)
     gaps = f", {n_missing} value{'s' * (n_missing != 1)} missing" if n_missing else ""
     shown = "standard input" if source == "-" else source
@@ -57,7 +57,7 @@ def fit_file(source: str, asked: FitOptions, read: Reading) -> None:
     if min(table.shape) < 2:
         raise InputError(
             f"the matrix has {table.shape[0]} rows and {table.shape[1]} columns: co-clustering "
-            "needs two of each; check --delimiter, --header and --index-col"
+            "needs at least two of each; check --delimiter, --header and --index-col"
         )
     if asked.dry_run:
         say(f"would write {', '.join(FILES)} to {out}")
@@ -117,7 +117,7 @@ def _estimator(asked: FitOptions) -> Any:
         try:
             given["reg"] = asked.reg if asked.reg == "cv" else float(asked.reg)
         except ValueError:
-            raise typer.BadParameter(f"--reg {asked.reg} is neither a number nor cv") from None
+            raise typer.BadParameter(f"--reg {asked.reg} must be a number or cv") from None
     return CCOT(n_jobs=asked.jobs, **given) if asked.method is Method.ccot else CCOTGW(**given)
 
 
@@ -125,8 +125,8 @@ def _renamed(old: int | None, new: int | None, side: str) -> int | None:
     """Return a number of clusters; its option had another name before."""
     if old is not None:
         typer.echo(
-            f"FutureWarning: --{side}s is called --n-{side}-clusters now; the old name goes with "
-            "the next release",
+            f"FutureWarning: --{side}s is now called --n-{side}-clusters; the next release removes "
+            "the old name",
             err=True,
         )
     return old if new is None else new
@@ -140,7 +140,7 @@ def _read(
     if isinstance(model, CCOTGW):
         read = read.as_whole("--by-row is for --method transport and ccot")
     if annotate:
-        read = read.as_whole("--by-row keeps no other columns: leave it out with --annotate")
+        read = read.as_whole("--by-row does not work with --annotate: pass one of them")
     words = [column for column, kind in kinds.items() if kind not in NUMBER_KINDS]
     named = {"as_words": [*words, *annotate], "known": [*kinds, *annotate]}
     found = inputs.read_input(read, source, progress, kinds, **named)
@@ -167,7 +167,7 @@ def _outlook(model: Any, table: NamedMatrix, method: str) -> str:
     options = model.get_params(deep=False)
     known = {name: options[name] for name in _ESTIMATED if name in options}
     expected = estimate_resources(values.shape, nnz, method, out_of_core=by_row, **known)
-    stays = ", and stays in its file" if by_row else ""
+    stays = ", and is read part by part" if by_row else ""
     return f"the matrix takes {n_bytes / 1e6:.1f} MB{stays}\nthe fit will take {expected}"
 
 
@@ -211,8 +211,8 @@ def _write_page(
     if max(table.shape) > MAX_MEMBERS:
         side = "rows" if table.shape[0] > MAX_MEMBERS else "columns"
         return [
-            f"no report.html: a page holds at most {MAX_MEMBERS} {side}, this matrix has "
-            f"{max(table.shape)}; fit a part of them to see one"
+            f"no report.html: it can show at most {MAX_MEMBERS} {side}, and the matrix has "
+            f"{max(table.shape)}. To get a report, fit some of them"
         ]
     from ccot.report import write_report
     from ccot.report.content import colourable

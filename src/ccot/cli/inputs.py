@@ -78,7 +78,7 @@ def _open(asked: Reading, source: str) -> RowSource | None:
 def _table_parts(source: str, options: ReadOptions) -> TableParts:
     """Open a table that stays in its file."""
     if options.long is not False or options.index_col or source == "-":
-        remedy = "leave it out with --long, --index-col and standard input"
+        remedy = "it does not work with --long, --index-col or standard input"
         raise typer.BadParameter(f"--by-row reads a file and numbers its rows: {remedy}")
     return TableParts(partial(read_parts, Path(source), replace(options, index_col=False)))
 
@@ -129,7 +129,7 @@ def split(
         for name in names:
             if name not in table.columns:
                 known = ", ".join(list(table.columns)[:12]) + ", ..." * (len(table.columns) > 12)
-                raise InputError(f"{option} {name} is no column: columns are {known}")
+                raise InputError(f"{option} {name} is not a column: the columns are {known}")
     kept = {name: column for name, column in table.columns.items() if name not in annotate}
     rest = replace(table, columns=kept, notes=(found.how, *found.notes))
     taken = {name: table.columns[name] for name in annotate}
@@ -154,8 +154,8 @@ def _lists_cells(table: Table) -> list[str]:
         return []
     if not all(_SOME_NAMES <= len(set(one.tolist())) <= n_rows / 2 for one in cells):
         return []
-    return [f"if each line is one cell of a matrix, in row {names[0]!r} and column {names[1]!r}, "
-            "pass --long"]  # fmt: skip
+    return [f"if each line is one cell of a matrix, with its row in {names[0]!r} and its column in "
+            f"{names[1]!r}, pass --long"]  # fmt: skip
 
 
 def names_of(fitted: Any) -> str | None:
@@ -230,8 +230,8 @@ def doubts(model: Any, table: NamedMatrix) -> list[str]:
         return []
     name = repr(table.column_names[largest]) if table.column_names else str(largest + 1)
     scales = isinstance(model, TransportCoclustering)
-    remedy = "pass --scale standard" if scales else "standardise the columns, or leave --method out"
+    remedy = "pass --scale standard" if scales else "standardise the columns, or omit --method"
     return [
-        f"column {name} has {share:.1%} of the variance of all columns, and the others hardly "
-        f"count: if units differ, {remedy}"
+        f"column {name} has {share:.1%} of the variance of all columns, so the others hardly "
+        f"matter: if the units differ, {remedy}"
     ]

@@ -31,7 +31,7 @@ def predict(
     source: Source,
     out: Path | None = option("CSV file to write. [default: standard output]"),
     columns: bool = option(
-        "The input holds new columns, with a value for every row of the fitted matrix.",
+        "Predict new columns: the input has a value for every row of the fitted matrix.",
         "--columns",
         default=False,
     ),
@@ -60,11 +60,10 @@ def predict(
 
     fitted = load_model(model)
     if not hasattr(fitted, "predict"):
-        raise InputError(
-            f"{type(fitted).__name__} cannot place new points: fit ccot, ccot-gw or transport"
-        )
+        name = type(fitted).__name__
+        raise InputError(f"{name} cannot predict new rows: fit ccot, ccot-gw or transport")
     if columns:
-        read = read.as_whole("--by-row reads rows: leave it out with --columns")
+        read = read.as_whole("--by-row does not work with --columns: pass one of them")
     progress = ConsoleProgress(quiet)
     known = getattr(fitted, "row_names_in_" if columns else "feature_names_in_", None)
     known = None if known is None else [str(name) for name in known]
@@ -74,11 +73,11 @@ def predict(
     warn = (lambda line: None) if quiet else partial(typer.echo, err=True)
     said = {name: value for name, value in as_before.told().items() if name not in read.told()}
     again = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in said.items())
-    for note in (*table.notes, *([f"read as the fitted file was: {again}"] if again else [])):
+    for note in (*table.notes, *([f"read as the fitted file: {again}"] if again else [])):
         warn(f"note: {note}")
     table, places, left_out = aligned(fitted, table, known, columns)
     if left_out:
-        unknown = f"{len(left_out)} {'rows' if columns else 'columns'} that the model does not know"
+        unknown = f"{len(left_out)} {'rows' if columns else 'columns'} that are not in the model"
         warn(f"note: {unknown} are left out (the first: {left_out[0]!r})")
     labels, confidence, warned = _predicted(fitted, table, places, columns, progress)
     for message in warned:
@@ -108,7 +107,7 @@ def _predicted(
     values: Any = table.values.T if columns else table.values
     parts = values.parts if isinstance(values, RowSource) else [None]
     found = []
-    with progress.step("placing") as step, warnings.catch_warnings(record=True) as caught:
+    with progress.step("predicting") as step, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         # Names were matched before.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -129,11 +128,11 @@ def _predicted(
 def report(
     models: Annotated[list[Path], _model(help="One model file or several.")],
     data: str | None = option(
-        "The matrix that was fitted, to be shown. [default: block means only]"
+        "The fitted matrix, to show its entries. [default: block means only]"
     ),
     out: Path = option("Page to write.", default=Path("report.html")),
     title: str | None = option("Title of the page."),
-    names: Path | None = option("Names of the clusters: a JSON file that a page saved."),
+    names: Path | None = option("Names of the clusters: a JSON file saved from a report."),
     annotate: Path | None = option(
         "CSV file with a header and one line a row: facts that were not used for fitting, "
         "such as known classes, to be shown beside the matrix."

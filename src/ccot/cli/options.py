@@ -35,7 +35,7 @@ RawNames = Annotated[
     bool,
     Option(
         "--raw-names",
-        help="Write names as they are, also those that a spreadsheet would run as a formula.",
+        help="Write names unchanged, even if a spreadsheet would run them as formulas.",
     ),
 ]
 _about = partial(option, rich_help_panel="Reading the input")
@@ -46,20 +46,20 @@ class Reading:
     """What the user said about the input: every attribute is an option of the command line."""
 
     index_col: str | None = _about(
-        "Column of row names, by name or position from 0; `none`: there is none. [default: found]"
+        "Column of row names: name, position from 0, or `none`. [default: detected]"
     )
     # The call returns no list but the description of an option, which is never changed.
     drop: list[str] | None = _about(  # noqa: RUF009
         "Column to leave out, by name or position from 0; can be repeated."
     )
-    delimiter: str | None = _about("Character between cells; `tab` is a tab. [default: found]")
+    delimiter: str | None = _about("Character between cells; `tab` is a tab. [default: detected]")
     header: bool | None = _about(
-        "Whether the first line names the columns. [default: found]", "--header/--no-header"
+        "Whether the first line names the columns. [default: detected]", "--header/--no-header"
     )
-    decimal: str | None = _about("Decimal point. [default: found]")
+    decimal: str | None = _about("Decimal point. [default: detected]")
     encoding: str = _about("Encoding of a text file.", default="utf-8-sig")
     long: bool = _about(
-        "The table has a line for each cell: row, column, value; or pairs, which are counted.",
+        "The input is a long table of row, column and value, or of pairs, which are counted.",
         "--long",
         default=False,
     )

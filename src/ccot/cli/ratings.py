@@ -76,7 +76,7 @@ def recommend(
     user: str | None = option("Name of a user of the fit."),
     rate: list[str] | None = option("A rating by a new user, `ITEM=RATING`; can be repeated."),
     n: int = option("Number of recommendations.", "--n", "-n", default=10, min=1),
-    by: By = option("Sort by the group's liking or by predicted rating.", default=By.liking),
+    by: By = option("Sort by liking in the group, or by rating.", default=By.liking),
     seen: bool = option("Include items that the user has rated.", "--seen", default=False),
     explain: str | None = option("Explain the predicted rating of this item instead."),
     as_json: bool = option("Write JSON.", "--json", default=False),
@@ -92,7 +92,7 @@ def recommend(
     from ccot.recommend.names import NameIndex
 
     if user is not None and rate:
-        raise ValueError("give --user or --rate, not both")
+        raise ValueError("pass --user or --rate, not both")
     fitted = load_recommender(model)
     users = NameIndex(fitted.user_names_, "user", fitted.user_ids_)
     items = NameIndex(fitted.item_names_, "item", fitted.item_ids_)

@@ -32,7 +32,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def result_folder(out: Path) -> Iterator[Path]:
     """Make a folder to write into, which takes the place of another at the end, all at once."""
     if os.path.lexists(out) and not out.is_dir():
-        raise ValueError(f"{out} is no folder, or a link that leads to none: pass another --out")
+        raise ValueError(f"{out} is not a folder, or is a broken link: pass another --out")
     given, out = out, out.resolve()
     # A mount point, and a folder that the working folder is in: only their files can be replaced.
     fixed = out.is_dir() and (os.path.ismount(out) or Path.cwd().is_relative_to(out))
@@ -50,8 +50,8 @@ def result_folder(out: Path) -> Iterator[Path]:
             if error.errno not in NO_ROOM:
                 raise
             raise OSError(
-                f"there is no room for the results in {given} ({os.strerror(error.errno)}): "
-                "make some, or pass another --out"
+                f"the disk has no room for the results in {given} ({os.strerror(error.errno)}): "
+                "free some space, or pass another --out"
             ) from error
         finally:
             with _uninterrupted():
@@ -163,14 +163,14 @@ def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]
             pass
     if resume is None and kept.exists():
         raise ValueError(
-            f"{kept} is of a fit that was interrupted: pass --resume to go on with it, or "
-            "--no-resume to begin anew"
+            f"{kept} is from an interrupted fit: pass --resume to continue it, or "
+            "--no-resume to start again"
         )
     if resume is False:
         remove_checkpoint(kept)
     if resume:
-        say(f"going on with {kept}" if kept.exists() else f"there is no {kept}: beginning anew")
-    before = f", and what was in {out} before is as it was" if out.exists() else ""
+        say(f"continuing with {kept}" if kept.exists() else f"no {kept}: starting a new fit")
+    before = f", and {out} was not changed" if out.exists() else ""
     try:
         yield kept
     except KeyboardInterrupt:
@@ -185,7 +185,7 @@ def checkpoint_beside(out: Path, resume: bool | None, say: Callable[[str], None]
 def _way_on(kept: Path) -> str:
     if not kept.exists():
         return ""
-    return f"; what was finished of the fit is in {kept}, and --resume goes on with it"
+    return f"; the finished part of the fit is in {kept}: pass --resume to continue it"
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def download(
         with suppress(OSError):
             if _md5(path) == md5:
                 return path
-        warnings.warn(f"{path} is damaged: it is downloaded again", UserWarning, stacklevel=2)
+        warnings.warn(f"{path} is damaged and will be downloaded again", UserWarning, stacklevel=2)
     path.parent.mkdir(parents=True, exist_ok=True)
     # What has arrived is kept here, and only the rest is asked for next time.
     part = path.with_name(f"{path.name}.part")
@@ -39,10 +39,10 @@ def download(
                 os.replace(part, path)
                 return path
             part.unlink()
-            reason = f"the checksum of what arrived is {found}, not {md5}"
+            reason = f"the checksum of the download is {found}, not {md5}"
     raise OSError(
         f"could not download {url} in {n_tries} tries, the last time because {reason}. Try again "
-        f"later (what has arrived is kept), or put the file at {path} yourself"
+        f"later (the part downloaded so far is kept), or put the file at {path} yourself"
     )
 
 
@@ -70,8 +70,8 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> str:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             raise OSError(
                 error.errno,
-                f"there is no room for {part} ({error.strerror}): make some, or choose another "
-                "folder; what has arrived is kept",
+                f"the disk has no room for {part} ({error.strerror}): free some space, or choose "
+                "another folder; the part downloaded so far is kept",
             ) from error
         return f"the connection failed ({error})"
     if length is not None and arrived < have + int(length):

@@ -56,7 +56,7 @@ def fetch_movielens_100k(data_home: str | os.PathLike[str] | None = None) -> Bun
     except (ValueError, IndexError) as error:
         raise ValueError(
             f"the files of MovieLens-100K in {home} are damaged ({error}): put the original ones "
-            "there, or remove them to have them downloaded"
+            "there, or remove them to download them again"
         ) from error
 
 

@@ -63,7 +63,7 @@ def load_southern_women() -> Bunch:
 
 
 def load_titles() -> Bunch:
-    """Return which of 65 words are in 150 titles of papers of this field and its neighbours.
+    """Return which of 65 words are in 150 titles of papers about clustering and related fields.
 
     Returns
     -------

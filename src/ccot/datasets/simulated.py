@@ -75,7 +75,7 @@ def make_latent_blocks(
     row_shares = _check_proportions(row_proportions, means.shape[0], "row_proportions")
     column_shares = _check_proportions(column_proportions, means.shape[1], "column_proportions")
     if isinstance(sigma, bool) or not isinstance(sigma, Real) or not 0 <= sigma < np.inf:
-        raise ValueError(f"sigma must be a finite number that is not negative, not {sigma!r}")
+        raise ValueError(f"sigma must be finite and not negative, not {sigma!r}")
     sigma = float(sigma)
     rng = as_generator(random_state, rng)
 
@@ -122,10 +122,10 @@ def load_simulated(
     name : {"D1", "D2", "D3", "D4"}
         Which set.
     random_state, rng : int, Generator, RandomState or None
-        Where randomness comes from, by either name. An integer always gives the same matrix.
+        Seed, by either name; an integer always gives the same matrix.
     overlap : {"published", "calibrated"}, default="published"
-        How noisy. At the published noise K-means makes no error. At the calibrated one, block
-        models with the numbers given make errors of about the size that the paper reports.
+        Noise level. With the published noise, K-means makes no error. With the calibrated noise,
+        block models with given numbers of clusters make errors as large as those in the paper.
     sigma : float, optional
         Standard deviation of the noise; overrides `overlap`.
 
@@ -146,7 +146,7 @@ def load_simulated(
     ((300, 200), (2, 4), 0.02)
     """
     if name not in _RECIPES:
-        raise ValueError(f"no simulated set is called {name!r}; there are {', '.join(_RECIPES)}")
+        raise ValueError(f"unknown simulated set {name!r}: choose one of {', '.join(_RECIPES)}")
     recipe = dict(_RECIPES[name])
     n_rows, n_columns = recipe.pop("shape")
     noise = recipe.pop("sigma")

@@ -94,7 +94,7 @@ class Portrait:
     def sentence(self) -> str:
         """One line: the first traits with their amounts, or the members where there are none."""
         if not self.traits:
-            return self.listed if self.members else "close to the average in everything"
+            return self.listed if self.members else "close to the average in every column"
         return ", ".join(
             f"{trait.phrase} {trait.in_both_units}".strip() for trait in self.traits[:4]
         )

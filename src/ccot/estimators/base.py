@@ -37,11 +37,11 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     _accept_sparse: ClassVar[Any] = ("csr", "csc")
     _allow_nan: bool = False
     _nan_advice: ClassVar[str] = (
-        "take TransportCoclustering (--method transport), whose gaussian family leaves them out"
+        "use TransportCoclustering (--method transport), which leaves missing values out"
     )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn whether sparse matrices and missing values are welcome."""
+        """Tell scikit-learn whether sparse matrices and missing values are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.sparse = bool(self._accept_sparse)
@@ -82,7 +82,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         Parameters
         ----------
         path : path-like
-            The file, by custom ``*.ccot``; replaced if it is there, and only by a complete one.
+            The file, usually ``*.ccot``. An existing file is replaced when the new one is complete.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
             if not is_frame(X) or not (words := table_from_frame(X).words()):
                 raise
             problem = (
-                f"columns {words[:8]} hold no numbers: drop them, or use TransportCoclustering"
+                f"columns {words[:8]} are not numeric: drop them, or use TransportCoclustering"
             )
             raise ValueError(problem) from error
         self._check_numbers(*checked.shape)
@@ -131,7 +131,7 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         advice = f", or {self._nan_advice}" if name == "NaN" and not is_sparse(X) else ""
         raise ValueError(
             f"Input X contains {name} ({int(bad.sum())} entries that are NaN or inf, the first one "
-            f"in row {row}, column {column}): drop these rows or columns, or fill the entries in "
+            f"in row {row}, column {column}): drop these rows or columns, or impute the entries "
             f"(for example with sklearn.impute.SimpleImputer){advice}"
         )
 
@@ -153,8 +153,8 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
                 # An estimator that takes None finds the number.
                 finds = None in self._parameter_constraints[name]
                 raise ValueError(
-                    f"{name}={asked} is more than the {size} {what} {where}: ask for at most "
-                    f"{size}{', or pass None to have the number found' if finds else ''}"
+                    f"{name}={asked} is more than the {size} {what} {where}: pass at most "
+                    f"{size}{', or None to let it be chosen' if finds else ''}"
                 )
 
 
@@ -185,7 +185,7 @@ class InductiveCoclustering(BaseCoclustering):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, or whatever ``fit`` reads row by row
+        X : array-like, sparse matrix, or anything that ``fit`` reads row by row
             New rows, with the columns of the fitted matrix.
 
         Returns
@@ -222,7 +222,7 @@ class InductiveCoclustering(BaseCoclustering):
         expected = self._coclustering.column.placement.width
         if checked.shape[1] != expected:
             raise ValueError(
-                f"X has {checked.shape[1]} values for each new column, but the fitted ones have "
+                f"X has {checked.shape[1]} values for each new column, but the fitted columns have "
                 f"{expected}: pass one new column per row of X"
             )
         return self._coclustering.column.placement.labels(self._in_unit(checked))
@@ -333,7 +333,7 @@ class BaseStepCoclustering(InductiveCoclustering):
             votes = (f"{number}: {max(n, 0.01):.0%}" for number, n in side.number_votes.items())
             lines.append(f"    number of {name} clusters over the draws: {', '.join(votes)}")
         if asked is None and side.n_clusters == 1 and np.ptp(side.log_scaling) > 0:
-            lines.append(f"    the sorted {name} scalings are smooth: no step is significant")
+            lines.append(f"    the sorted {name} scalings are smooth: no jump is significant")
         return lines
 
 
@@ -357,8 +357,7 @@ def check_shape(n_rows: int, n_columns: int) -> None:
     """Refuse what has a single row or column."""
     if min(n_rows, n_columns) < 2:
         raise ValueError(
-            f"X has {n_rows} rows and {n_columns} columns: a co-clustering needs at least two of "
-            "each"
+            f"X has {n_rows} rows and {n_columns} columns: co-clustering needs at least two of each"
         )
 
 
@@ -379,8 +378,8 @@ def _floats(check: Callable[..., Any], *given: Any, **options: Any) -> Any:
         return check(*given, **options)
     except OverflowError as error:
         raise ValueError(
-            "X contains a whole number of more than 308 digits, which no float can hold: drop its "
-            "row or column; digits that name something belong into a data frame, as text"
+            "X contains a whole number that is too large for a float: drop its row or column. "
+            "If its digits are a code, pass a data frame with this column as text"
         ) from error
 
 

@@ -33,41 +33,40 @@ class CCOT(BaseStepCoclustering):
               - \frac{1}{\lambda} E(\gamma), \qquad M_{ij} = \|x_i - y_j\|^2,
 
     is solved by a coupling :math:`\mathrm{diag}(\alpha)\, e^{-\lambda M}\, \mathrm{diag}(\beta)`.
-    Sorted, the scalings :math:`\alpha` and :math:`\beta` show steps; rows on one step form a
-    cluster, and so do columns. Rows and columns can be compared only where the matrix is square, so
-    squares are drawn from it and vote: of its rows, or of its columns where there are more of them.
+    The sorted scalings :math:`\alpha` and :math:`\beta` have steps; the rows on one step form a
+    cluster, and so do the columns. Rows and columns can be compared only if the matrix is square.
+    So random square submatrices (*draws*) are clustered, and the labels are decided by vote.
 
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
-        Numbers of clusters, made by the strongest jumps; None: found from the data.
+        Numbers of clusters, divided at the strongest jumps; None: chosen from the data.
     reg, scale_cost : float or "cv", default=0.2; "median" or None, default="median"
         Weight of the entropy, the paper's :math:`1 / \lambda`, in units of the median cost (None:
-        as costs are). Small values tell more clusters apart and take more iterations. ``"cv"``
-        chooses from 1, .5, .2, .1 and .05 by the information that two halves of the data share.
+        of the costs). Smaller values separate more clusters and need more iterations. ``"cv"``
+        chooses from 1, .5, .2, .1 and .05 by the mutual information of partitions of two halves.
     n_samplings : int or "auto", default="auto"
-        Number of draws. ``"auto"`` draws everyone about 16 times, then doubles the draws until the
-        vote no longer changes, up to 128 times. Of matrices with more than 65,536 rows (fewer,
-        where they are wide), a random pool of that many is drawn from; see the notes.
+        Number of draws. ``"auto"`` draws each row about 16 times, then doubles the number of draws
+        until the vote no longer changes, up to 128 times. If there are more than 65,536 rows (fewer
+        for wide matrices), draws come from a random pool of that many rows; see the notes.
     sampling : {"cover", "uniform", "replacement"}, default="cover"
-        ``"cover"`` draws everyone equally often and needs the fewest draws, ``"uniform"`` makes
+        ``"cover"`` draws every row equally often and needs the fewest draws. ``"uniform"`` makes
         independent draws without replacement. ``"replacement"`` is the default of the paper's
-        ``datasample``: a row that is in a draw k times has k times the mass there and k votes; the
-        detector ``"multiscale"`` looks at it once, since equal values would pass for a step. Of a
-        square matrix the first draw is the matrix as it is, later ones pair its rows and columns in
-        another order.
+        ``datasample``: a row that is in a draw k times has k times the mass and k votes (the
+        detector ``"multiscale"`` uses it once, because equal values look like a step). Of a square
+        matrix, the first draw is the matrix itself; later ones pair rows and columns differently.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_iter, tol : int, default=1000; float, default=1e-6
-        Limit on the Sinkhorn iterations of each draw; error of the marginals that stops them.
+        Maximum number of Sinkhorn iterations of a draw; error of the marginals at which they stop.
     n_jobs : int or None, default=None
-        Threads, or workers of joblib's active backend; None is one, -1 all. Labels do not change.
+        Number of threads, or of workers of joblib's active backend; None: one, -1: all.
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the draws.
     checkpoint : path-like or None, default=None
-        Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which an interrupted fit continues: :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 
@@ -77,13 +76,13 @@ class CCOT(BaseStepCoclustering):
         Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
         Share of a row's (column's) draws that found the final number and put it into its cluster;
-        outside the pool, of draws that found the number, times the probability of the row's step.
+        outside the pool, share of draws with that number times the probability of the step.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
         Share of draws that found each number of clusters.
     row_log_scaling_, column_log_scaling_ : ndarray of float
-        Log scalings in the draw with the clearest steps; in closed form for rows not in it.
+        Log scalings in the draw with the clearest steps; computed in closed form for other rows.
     row_jumps_, column_jumps_, row_jump_strength_, column_jump_strength_ : ndarray
-        How many of the sorted scalings lie before each jump, and how strong it is.
+        Number of sorted scalings before each jump, and the strength of the jump.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_
@@ -91,7 +90,7 @@ class CCOT(BaseStepCoclustering):
     n_samplings_, n_iter_ : int
         Number of draws made, and iterations of the slowest one.
     reg_, reg_path_ : float, RegPath
-        The regularisation used and, with ``reg="cv"`` only, what cross-validation saw.
+        The regularisation used and, with ``reg="cv"`` only, the scores of cross-validation.
 
     See Also
     --------
@@ -99,13 +98,13 @@ class CCOT(BaseStepCoclustering):
 
     Notes
     -----
-    Each draw reduces a row to one number. Noise reaches that number through the row's norm, so
-    steps vanish long before clusters do; and two clusters whose scalings happen to coincide
-    cannot be told apart. One draw costs :math:`O(k^3)` for a square of size k.
+    Each draw reduces a row to one number, which contains the noise of the row. So steps disappear
+    at noise levels at which other methods still find the clusters, and two clusters with the same
+    scaling cannot be separated. One draw costs :math:`O(k^3)` for a square of size k.
 
-    Rows outside the pool are placed in closed form, as ``predict`` does it. Time is then linear in
-    the rows, which are read twice, and memory does not depend on their number: long answers
-    (labels as int32, confidence and scalings as float32) are memory-mapped temporary files.
+    Rows outside the pool are assigned in closed form, as in ``predict``. Time is then linear in the
+    number of rows, which are read twice, and memory does not depend on it: long results (labels as
+    int32, confidence and scalings as float32) are memory-mapped temporary files.
 
     References
     ----------
@@ -148,9 +147,9 @@ class CCOT(BaseStepCoclustering):
         Parameters
         ----------
         X : array-like, sparse matrix, or a matrix that is read row by row
-            Finite numbers, at least two rows and two columns. Read row by row, and never held as a
-            whole, are memory-mapped arrays, Dask and Zarr arrays, paths of ``.npy``, Parquet and
-            Zarr, and :class:`ccot.sources.FunctionSource`.
+            Finite numbers, at least two rows and two columns. Memory-mapped arrays, Dask and Zarr
+            arrays, paths of ``.npy``, Parquet and Zarr, and :class:`ccot.sources.FunctionSource`
+            are read row by row and need not fit into memory.
         y : ignored
 
         Returns
@@ -175,11 +174,11 @@ class CCOT(BaseStepCoclustering):
         return fit_large(as_source(rows) if in_memory else rows, settings, run)
 
     def partial_fit(self, X: Any, y: Any = None) -> "CCOT":
-        """Take in rows that keep arriving.
+        """Add rows that arrive later.
 
-        The first call is :meth:`fit`. Later ones place the new rows on the steps that were found,
-        and add them to the fitted attributes: labels of earlier rows and numbers of clusters stay
-        as they are, block means count the new rows in. Labels are copied: send rows in batches.
+        The first call is :meth:`fit`. Later calls assign new rows to the fitted clusters and add
+        them to the attributes. Earlier labels and numbers of clusters do not change; block means
+        include the new rows. Every call copies the labels, so pass rows in batches.
 
         Parameters
         ----------
@@ -214,8 +213,8 @@ class CCOT(BaseStepCoclustering):
             self.row_names_in_ = np.concatenate([known, new])
         if share_outside > _OUTSIDE_SHARE:
             warnings.warn(
-                f"{share_outside:.0%} of the new rows lie between or beyond the steps that "
-                "were found, as if they were of a new kind: fit again on old and new rows",
+                f"{share_outside:.0%} of the new rows are far from all clusters: they may "
+                "form a new one, so fit again on old and new rows",
                 UserWarning,
                 stacklevel=2,
             )

@@ -35,41 +35,41 @@ class CCOTGW(BaseStepCoclustering):
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
-        Numbers of clusters, made by the strongest jumps; None: found from the data.
+        Numbers of clusters, divided at the strongest jumps; None: chosen from the data.
     reg : float or "cv", default=1.0
-        Weight of the entropy. ``"cv"`` chooses from 10, 1, .1 and .01 by the information that
-        partitions of two halves of the data share.
+        Weight of the entropy. ``"cv"`` chooses from 10, 1, .1 and .01 by the mutual information of
+        partitions of two halves of the data.
     weights : tuple of two floats, default=(0.5, 0.5)
         Weights of rows and columns in the barycentre; they sum to one.
     kernel : str or callable, default="rbf"
         Similarity. ``"rbf"`` is the Gaussian kernel whose bandwidth is the mean of all pairwise
         distances; other names are those of :func:`sklearn.metrics.pairwise.pairwise_kernels`; a
-        callable takes two rows. For similarities that are already there see :meth:`fit_kernels`.
+        callable takes two rows. For precomputed similarities see :meth:`fit_kernels`.
     loss, n_support : {"square", "kl"}, default="square"; int or None, default=None
-        How similarities are compared; points of the barycentre, None: as many as rows. Time and
-        memory are proportional to it.
+        How similarities are compared; number of points of the barycentre (None: as many as rows),
+        to which time and memory are proportional.
     kernel_rank : int, "auto" or None, default="auto"
-        Rank of the similarities. None: those of all pairs, in memory of :math:`n^2 + d^2`. An
-        integer: that many landmarks among rows and columns stand for the others (Nyström's method),
-        and time and memory are linear in both. ``"auto"``: 256 where ``n_support`` is given and
-        there are more than 4096 rows or columns.
+        Rank of the similarities. None: similarities of all pairs, with memory :math:`n^2 + d^2`. An
+        integer: Nyström's method with that many landmarks among rows and columns, with time and
+        memory linear in both. ``"auto"``: 256 if ``n_support`` is given and there are more than
+        4096 rows or columns, otherwise None.
     exact_refinement : bool, default=True
         Refine couplings by exact transport before they update the barycentre, as the authors do.
-        Left out with landmarks: it would take more than linear time.
+        Not done with landmarks, because it takes more than linear time.
     detector : {"multiscale", "authors", "paper"}, default="multiscale"
         How jumps are found, see :func:`ccot.detect_jumps`.
     max_updates, max_gromov_iter, max_iter : int, default=10, 100 and 100
-        Limits on the updates of the barycentre, the linearisations of each alignment, and the
+        Maximum numbers of updates of the barycentre, of linearisations of each alignment, and of
         Sinkhorn iterations of each linearisation.
     tol, sinkhorn_tol : float, default=1e-4 and 1e-6
         Relative gain below which updates and linearisations stop; error of the marginals at which
-        Sinkhorn does.
+        Sinkhorn iterations stop.
     device : str or None, default=None
         None computes with NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the halves of ``reg="cv"`` and of the landmarks; nothing else is random.
     checkpoint : path-like or None, default=None
-        Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which an interrupted fit continues: :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 
@@ -78,19 +78,19 @@ class CCOTGW(BaseStepCoclustering):
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
         Cluster of each row and column, numbered from the lowest step; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        Posterior probability of the own step, were the log scalings on each step normal.
+        Posterior probability of the step, if the log scalings on each step are normal.
     row_cluster_votes_, column_cluster_votes_ : dict of int to float
-        The number found, with share 1: there is one run, and no vote.
+        The number found, with share 1, because there is only one run.
     row_log_scaling_, column_log_scaling_ : ndarray of float
         Logarithms of the scalings.
     row_jumps_, column_jumps_, row_jump_strength_, column_jump_strength_ : ndarray
-        How many of the sorted scalings lie before each jump, and how strong it is.
+        Number of sorted scalings before each jump, and the strength of the jump.
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
         Mean of the matrix over each block; absent after :meth:`fit_kernels`.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_, n_iter_
         As in scikit-learn; iterations are updates of the barycentre.
     reg_, reg_path_ : float, RegPath
-        The regularisation used and, with ``reg="cv"`` only, what cross-validation saw.
+        The regularisation used and, with ``reg="cv"`` only, the scores of cross-validation.
 
     See Also
     --------
@@ -99,9 +99,9 @@ class CCOTGW(BaseStepCoclustering):
     Notes
     -----
     With ``reg=1`` the logarithm of a row's scaling is, to first order, a linear function of its
-    mean similarity to all rows. Clusters of equal mean similarity coincide. Time grows with
-    :math:`n^2 d + d^2 n`, memory with :math:`n^2 + d^2`; with ``n_support`` and landmarks with
-    :math:`n d` and :math:`n + d`. What does not fit into memory is refused from the start.
+    mean similarity to all rows. Clusters of equal mean similarity are not separated. Time grows
+    with :math:`n^2 d + d^2 n`, memory with :math:`n^2 + d^2`; with ``n_support`` and landmarks with
+    :math:`n d` and :math:`n + d`. A fit that does not fit into memory raises an error at once.
 
     References
     ----------
@@ -202,8 +202,8 @@ class CCOTGW(BaseStepCoclustering):
             )
         if self.n_support is not None and self.n_support > n_rows:
             raise ValueError(
-                f"n_support={self.n_support} is more than the {n_rows} rows: ask for at most "
-                f"{n_rows}, or pass None for as many"
+                f"n_support={self.n_support} is more than the {n_rows} rows: pass at most "
+                f"{n_rows}, or None for as many as rows"
             )
         # A third round without any gain is part of what the authors' program does.
         rounds = 3 if self.exact_refinement else 2
@@ -216,9 +216,7 @@ class CCOTGW(BaseStepCoclustering):
 def _check_kernel(name: str, kernel: Any) -> np.ndarray:
     checked = check_array(kernel, dtype=np.float64, ensure_min_samples=2, input_name=name)
     if checked.shape[0] != checked.shape[1]:
-        raise ValueError(
-            f"{name} has shape {checked.shape}: similarities of all pairs form a square matrix"
-        )
+        raise ValueError(f"{name} has shape {checked.shape}: pass a square matrix of similarities")
     if not np.allclose(checked, checked.T):
-        raise ValueError(f"{name} is not symmetric: pass (K + K.T) / 2 if that is meant")
+        raise ValueError(f"{name} is not symmetric: pass (K + K.T) / 2, for example")
     return checked

@@ -1,4 +1,4 @@
-"""What estimators say about their clusters: in words, as a frame, and in notebooks."""
+"""Descriptions of fitted clusters: in words, as a data frame, and in notebooks."""
 
 from collections.abc import Sequence
 from html import escape
@@ -43,7 +43,7 @@ class DescribedClusters:
     _waits_for_names = False  # where names come after the fit nothing is described before
 
     def summary(self) -> str:
-        """Return in a few lines what was found and how sure it is."""
+        """Return a summary of the clusters and their confidence in a few lines."""
         check_is_fitted(self)
         row, column = self._partition("row"), self._partition("column")
         lines = [
@@ -72,7 +72,7 @@ class DescribedClusters:
             doubtful = (confidence[side.labels >= 0] < _SURE).sum()
             line += f"; confidence below {_SURE}: {doubtful or 'none'}"
         portraits = (self._made_portraits() or ((), ()))[0 if name == "row" else 1]
-        # Numbers of columns would tell nothing.
+        # Columns without names are not listed.
         named = name == "row" or hasattr(self, "feature_names_in_")
         if not (named and 1 < len(portraits) <= MANY):
             return [line]
@@ -81,7 +81,7 @@ class DescribedClusters:
 
     @property
     def labels_(self) -> np.ndarray:
-        """Cluster of each row, by the name that scikit-learn's clusterers have for it."""
+        """Cluster of each row: the same as ``row_labels_``, by scikit-learn's name."""
         check_is_fitted(self)
         return self.row_labels_
 
@@ -115,23 +115,23 @@ class DescribedClusters:
         return make_frame(columns, library)
 
     def describe_clusters(self, X: Any = None, *, columns: Any = None) -> Any:
-        """Return what sets each cluster apart, signed and in units that people read.
+        """Return what distinguishes each cluster, in the units of the columns.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_columns), optional
-            The fitted matrix, or another view of the same rows and columns. By default what was
-            kept of the fit; a matrix of many rows that was read row by row leaves nothing.
+            The fitted matrix, or another matrix of the same rows and columns. By default the fitted
+            one, which is not kept if it has many rows that were read row by row.
         columns : sequence of ccot.describe.Column, optional
-            What the columns of ``X`` are; by default kinds are read off the values.
+            Kinds of the columns of ``X``; by default they are recognised from the values.
 
         Returns
         -------
         pandas.DataFrame, or list of dict where pandas is not installed
-            One line a cluster and column, the most telling first: ``side``, ``cluster``, ``name``
-            (suggested), ``size``, ``column``, ``direction`` ("high", "low", or "average" for a
-            cluster that is like everything else), ``amount``, ``mean`` and ``overall`` (of dates,
-            dates), ``share`` of members for which it holds. Clusters of columns are told by rows.
+            One line for each cluster and column, the most distinctive first: ``side``, ``cluster``,
+            ``name`` (suggested), ``size``, ``column``, ``direction`` ("high", "low", or "average"
+            if nothing distinguishes the cluster), ``amount``, ``mean`` and ``overall`` (or dates),
+            and ``share`` of members for which it holds. Column clusters are described by rows.
         """
         lines = [
             line
@@ -146,7 +146,7 @@ class DescribedClusters:
 
     @property
     def cluster_names_(self) -> list[str]:
-        """Suggested names of the row clusters, made of what sets them apart."""
+        """Suggested names of the row clusters, made of what distinguishes them."""
         return [portrait.name for portrait in self._portraits()[0]]
 
     @property
@@ -162,8 +162,8 @@ class DescribedClusters:
             found = self._describe_matrix(matrix, columns, row_names(X))
         elif (found := self._made_portraits()) is None:
             raise ValueError(
-                "nothing was kept that describes the clusters of this fit, or the matrix has been "
-                "changed since: pass the matrix, describe_clusters(X)"
+                "the fitted matrix was not kept, or it has changed since: pass it, as in "
+                "describe_clusters(X)"
             )
         return with_names(found[0]), with_names(found[1])
 

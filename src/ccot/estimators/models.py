@@ -34,14 +34,14 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> Path:
     known = known_estimators()
     if known.get(name) is not type(estimator):
         raise ModelFileError(
-            f"{name} is not an estimator of ccot: a model file holds one of {', '.join(known)}"
+            f"{name} is not an estimator of ccot: only these can be saved: {', '.join(known)}"
         )
     check_is_fitted(estimator)
     given = {key: _plain(name, key, value) for key, value in estimator.get_params().items()}
     estimator._made_portraits()
     fitted = {key: value for key, value in vars(estimator).items() if key not in given}
     if odd := sorted(fitted.keys() - FITTED.keys()):
-        raise ModelFileError(f"{odd[0]} cannot be saved, since no fit sets it: delete it")
+        raise ModelFileError(f"{odd[0]} cannot be saved, because it was not set by fit: delete it")
     values = {"estimator": name, "given": given, "fitted": fitted}
     return write_values(path, values, stored_types(), __version__)
 
@@ -84,8 +84,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         ):
             kind = known[name]
         case _:
-            raise ModelFileError(f"{path} holds no estimator that this ccot knows")
-    # What writes or prints is for whoever fits again to say.
+            raise ModelFileError(f"{path} holds no estimator of this ccot: update ccot")
+    # Folders and progress are not saved: they are parameters of the next fit.
     given |= {key: value for key, value in _HARMLESS.items() if key in given}
     try:
         check_fitted(fitted, Path(path).stat().st_size)
@@ -98,7 +98,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         raise
     except Exception as error:  # parts that contradict each other raise whatever comes of it
         reason = " ".join(str(error).split())[:200]
-        raise ModelFileError(f"{path} is damaged ({reason}): fit and save once more") from error
+        raise ModelFileError(f"{path} is damaged ({reason}): fit and save again") from error
     return estimator
 
 
@@ -126,6 +126,6 @@ def _plain(estimator: str, name: str, value: Any) -> Any:
     if callable(value):
         raise ModelFileError(
             f"{estimator} with {name}={value!r} cannot be saved, since a model file holds no "
-            f"code: use one of the named choices of {name}, or keep the model in memory"
+            f"code: use one of the named choices of {name}, or do not save the model"
         )
     return value

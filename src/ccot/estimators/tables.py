@@ -30,7 +30,7 @@ from ccot.runtime.device_csr import to_scipy
 from ccot.runtime.types import Matrix
 from ccot.sources import TableParts, as_source, is_source
 
-# With more columns than this, a frame of numbers is a matrix whatever kinds they look like.
+# A frame of numbers with more columns than this is a matrix; kinds are not recognised.
 _MOST_COLUMNS = 100
 _FRAMES_TO_BE = {"collect": "collect", "map_partitions": "compute", "column_names": "to_pandas"}
 # Two levels of which the second says that a row has what the column is called by.
@@ -131,23 +131,23 @@ def named_columns(X: Any, names: Any = None) -> Table:
 
 
 def match_columns(table: Table, preparation: TablePreparation) -> Table:
-    """Return new rows of a table; warn of columns and cells that count as gaps."""
+    """Return new rows of a table; warn of columns and cells that count as missing."""
     used = [preparation.names[position] for position in preparation.used]
     missing = [name for name in used if name not in table.columns]
     if len(missing) == len(used):
-        raise ValueError(f"none of the fitted columns is there: they are {', '.join(used[:10])}")
+        raise ValueError(f"X has none of the fitted columns: {', '.join(used[:10])}")
     if missing:
-        problem = f"{len(missing)} of the {len(used)} fitted columns are missing and count as gaps"
+        problem = f"{len(missing)} of {len(used)} fitted columns are not in X and count as missing"
         warnings.warn(f"{problem}: {', '.join(missing[:10])}", stacklevel=4)
     warn_unread(preparation.unread(table))
     return table
 
 
 def warn_unread(unread: Mapping[str, int]) -> None:
-    """Warn of cells that count as gaps because nothing like them was fitted, by column."""
+    """Warn of cells that count as missing because they cannot be read as fitted ones, by column."""
     if shown := [f"{count} of {name!r}" for name, count in unread.items() if count]:
-        problem = "hold a category that no fitted row has, or are not written as fitted ones"
-        warnings.warn(f"cells that {problem} count as gaps: {', '.join(shown[:10])}", stacklevel=5)
+        problem = "unknown categories or formats count as missing values"
+        warnings.warn(f"{problem}: {', '.join(shown[:10])}", stacklevel=5)
 
 
 def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
@@ -253,8 +253,8 @@ class TableInput(InductiveCoclustering):
         if parts.shape[0] == parts.sample.shape[0]:
             return checked
         if not isinstance(checked, TableData):
-            remedy = "write the table as .npy or Parquet to have it read row by row"
-            raise ValueError(f"all columns are numbers of one unit: {remedy}")
+            remedy = "store the table as .npy or Parquet, which can be read row by row"
+            raise ValueError(f"all columns are numbers in the same unit: {remedy}")
         self.__dict__.pop("row_names_in_", None)  # of the sample
         return replace(checked, parts=parts)
 
@@ -280,7 +280,7 @@ class TableInput(InductiveCoclustering):
         check_shape(n_rows, n_columns)
         numbers = [name for name in table.columns if name not in table.words()]
         if wrong := [name for name in numbers if np.isinf(table.columns[name]).any()]:
-            raise ValueError(f"column {wrong[0]!r} contains infinity: replace it, or leave a gap")
+            raise ValueError(f"column {wrong[0]!r} contains infinity: replace it, e.g. by NaN")
         preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
         self._check_numbers(n_rows, len(preparation.used))
         self.n_features_in_ = n_columns

@@ -36,69 +36,66 @@ from ccot.sources import RowSource
 def _takes_dense(estimator: Any) -> bool:
     # Checks of scikit-learn take whatever has predict_proba for sparse rows for a classifier.
     if hasattr(estimator, "_sparse_rows"):
-        raise AttributeError("the fit was to a sparse matrix: transform(X) returns the same")
+        raise AttributeError("the fitted matrix was sparse: transform(X) returns the same")
     return True
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TableInput):
-    r"""Co-clustering by transport onto blocks: robust to noise, and finds its own numbers.
+    r"""Co-clustering by transport onto blocks, for noisy data; chooses the numbers of clusters.
 
-    Transport and jumps are the two ideas of the paper [1]_. Here they are used in a way that also
-    works with noise. The start has too many clusters, from leading singular vectors. Rows and
-    columns are assigned in turn to a small table of blocks by semi-relaxed entropic transport,
-    which also estimates the parameters and marginals of the blocks. Then clusters are merged one
-    by one, each time the pair that loses the least information. :doc:`/blocks` explains the
-    method, :doc:`/numbers` how the numbers of clusters are found.
+    The method uses the two ideas of the paper [1]_, optimal transport and jumps, in a way that also
+    works with noisy data. It starts with too many clusters, found by K-means on leading singular
+    vectors. Rows and columns are assigned in turn to a small table of blocks by semi-relaxed
+    entropic transport. Then clusters are merged one by one, each time the pair that loses the least
+    information. :doc:`/blocks` explains the method, :doc:`/numbers` how the numbers are chosen.
 
     Parameters
     ----------
     n_row_clusters, n_column_clusters : int or None, default=None
-        Numbers of clusters; None: found from the data.
+        Numbers of clusters; None: chosen from the data.
     family : {"auto", "gaussian", "poisson", "bernoulli"}, default="auto"
-        Distribution of the entries of a block. ``"gaussian"``: real values, squared loss; NaN is
-        missing and left out. ``"poisson"``: counts and amounts, corrected for the degrees of rows
-        and columns (the information-theoretic loss); sparse counts are replaced by
-        ``log(1 + x)``. ``"bernoulli"``: zeros and ones. ``"auto"`` chooses by the values
-        (``family_reason_`` says why). A table of mixed columns has a distribution for every column.
+        Distribution of the entries of a block. ``"gaussian"``: real values, squared loss; missing
+        values (NaN) are left out. ``"poisson"``: counts and amounts, corrected for the sums of rows
+        and columns (information-theoretic loss); sparse counts are replaced by ``log(1 + x)``.
+        ``"bernoulli"``: zeros and ones. ``"auto"`` chooses by the values; ``family_reason_`` says
+        why. In a table of mixed columns, every column has its own distribution.
     scale : {"auto", "none", "standard", "robust", "log"}, default="auto"
-        What is done to the scale of columns. ``"auto"`` divides each column of numbers by its
-        standard deviation where columns differ in unit or kind (skewed ones by way of a logarithm
-        or root), and leaves numbers that share a unit as they are. ``"standard"`` and ``"robust"``
-        always divide, by standard deviation or interquartile range, ``"log"`` takes logarithms.
+        How columns are scaled. ``"auto"``: if columns differ in unit or kind, each column of
+        numbers is divided by its standard deviation, skewed ones after a logarithm or root;
+        otherwise numbers stay as they are. ``"standard"`` and ``"robust"`` always divide, by
+        standard deviation or interquartile range. ``"log"`` takes logarithms.
     center : {"auto", "none", "columns", "rows", "both"}, default="auto"
-        Which means are subtracted. ``"auto"`` keeps the level of rows where columns differ in unit
-        or kind and where it is most of what varies, and takes out both means of other real values
-        where there would be structure at every scale.
+        Which means are subtracted. ``"auto"``: if columns have the same unit and the gaussian
+        family finds structure at every scale, column means, and row means unless the level of rows
+        is at least 40 % of the variation within columns; see :doc:`/tables`.
     column_kinds : dict of str to str or None, default=None
-        Kinds of columns that are not to be recognised but taken as given, by name: ``"number"``,
+        Kinds of columns, by name, which are then not recognised automatically: ``"number"``,
         ``"count"``, ``"yes/no"``, ``"category"``, ``"ordered"``, ``"date"``, ``"share"``,
         ``"money"``, and ``"identifier"``, ``"text"`` or ``"constant"`` to leave one out.
     criterion : {"auto", "reproducibility", "jump", "icl"}, default="auto"
-        How the numbers are found. ``"auto"``: by the integrated completed likelihood (ICL) where it
-        stops early, otherwise by ``"reproducibility"``: rows are clustered by random halves of the
-        columns and vice versa, and the numbers are those found again, at a jump of the merge
-        costs (given numbers are looked into as well). ``"jump"``: as ``"auto"``, but by the jump
-        alone, which is faster. ``"icl"``: by ICL alone.
+        How the numbers are chosen. ``"auto"``: by the integrated completed likelihood (ICL) if its
+        maximum is at a small number, otherwise by ``"reproducibility"``: rows are clustered by
+        random halves of the columns and vice versa, and the numbers are those found again with half
+        of the data, at a jump of the merge costs (given numbers are checked, too). ``"jump"``: as
+        ``"auto"``, but by the jump alone, which is faster. ``"icl"``: by ICL alone.
     balanced, heteroscedastic : bool, default=False
-        Make clusters of equal size; give every column its own noise variance (gaussian only).
+        Clusters of equal size; a separate noise variance for every column (gaussian only).
     n_init : int or None, default=None
         Number of starts; None takes 24 on tiny matrices and down to 3 on large ones.
     max_iter, tol : int, default=200; float, default=1e-6
-        Limit on the sweeps of the final fit; share of points that may still move when they stop.
+        Maximum number of sweeps of the final fit; share of changed labels at which they stop.
     max_passes : int or None, default=4
-        Sweeps over all rows of a source after a sample was searched for blocks: at most so many,
-        fewer once no more than 0.2 % of the labels change. None: until no more than ``tol`` do,
-        ``max_iter`` at most.
+        Maximum number of sweeps over all rows, if blocks are found in a sample; they stop early
+        when at most 0.2 % of the labels change. None: ``max_iter`` sweeps, or until ``tol``.
     device : str or None, default=None
-        None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. What
-        does not fit is left to NumPy, with a warning; of rows from a source, the sample goes there.
-        A CSR matrix that is on a device already, of PyTorch or CuPy, is used where it is.
+        None: NumPy; otherwise a device of PyTorch, ``"cuda"`` for a GPU, in double precision. If
+        its memory is too small, NumPy is used, with a warning. Of rows that are read part by part,
+        only the sample uses it. A CSR matrix of PyTorch or CuPy on a device is used there.
     random_state, n_jobs : int, Generator, RandomState or None; int or None; default=None
-        Seed of the starts and halves; threads that share starts, cuts, halves and parts of the
-        rows, as joblib counts, with the same labels.
+        Seed of the starts and halves; number of threads (-1: all), with the same labels.
     checkpoint : path-like or None, default=None
-        Folder of finished pieces, from which a stopped fit goes on; see :doc:`/checkpoints`.
+        Folder of finished pieces, from which an interrupted fit continues: :doc:`/checkpoints`.
     verbose : int or callable, default=0
         Print progress if positive; a callable gets ``(message)`` or ``(stage, done, total)``.
 
@@ -107,13 +104,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_ : ndarray of int, int
         Cluster of each row and column; numbers of clusters.
     row_confidence_, column_confidence_ : ndarray of float
-        How far the soft assignment to the own cluster exceeds chance, 0 to 1; 0 where there is
-        nothing to go by. Where ``reproducibility_`` was looked into, times the share of halves in
-        which the row (column) stays with its cluster.
+        Confidence of each label, 0 to 1: the posterior probability of the cluster, corrected for
+        chance, times the share of half-data fits in which the row (column) stays in its cluster, if
+        ``reproducibility_`` was estimated. 0 for empty rows and columns.
     reproducibility_ : BothSides
-        ``row`` and ``column``: how well halves of the data agree on every number of clusters, mean
-        and spread; how much of each cluster is found again; how often each row (column) stays with
-        its own. None where the number was given or settled by ICL (see ``criterion``). Rows of a
+        ``row`` and ``column``: agreement of halves of the data for every number of clusters (mean
+        and spread); how much of each cluster is found again; how often each row (column) stays in
+        its cluster. None if ICL decided or halves were not compared (see ``criterion``). Rows of a
         mixed table are clustered by halves of the rows.
     candidates_ : tuple of Candidate
         Numbers of clusters with scores: the chosen ones, then the next best.
@@ -127,15 +124,15 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     preparation_ : Preparation or TablePreparation
         What was done to the values: a sentence, and numbers for every column.
     column_signs_ : ndarray of shape (n_columns,)
-        Which way a column of a mixed table goes in its cluster, 1 or -1 (0: left out, label -1).
+        Direction of a column of a mixed table in its cluster, 1 or -1 (0: left out, label -1).
     block_means_ : ndarray of shape (n_row_clusters, n_column_clusters)
-        Mean of the matrix over each block; of a mixed table in units of the noise, signed.
+        Mean of each block; of a mixed table in standard deviations of the noise.
     rows_, columns_, biclusters_, n_features_in_, feature_names_in_, n_iter_
         As in scikit-learn; iterations are sweeps of the final fit.
 
     See Also
     --------
-    CCOT, CCOTGW : The algorithms of the paper, for matrices with crisp blocks.
+    CCOT, CCOTGW : The algorithms of the paper, for matrices with well-separated blocks.
 
     Notes
     -----
@@ -194,10 +191,10 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Parameters
         ----------
         X : array-like, sparse matrix, data frame, AnnData, or a source of rows
-            At least two rows and two columns. NaN is missing (gaussian family only). A data frame
-            of pandas or polars, or a :class:`ccot.io.Table`, may hold words, dates and gaps beside
-            numbers; see :doc:`/tables`. A Dask or Zarr array, a memory-mapped ``.npy``, the path of
-            one, of a Parquet or a text file, or a :class:`ccot.sources.RowSource` is read by rows.
+            At least two rows and two columns. NaN is a missing value (gaussian family only). A data
+            frame of pandas or polars, or a :class:`ccot.io.Table`, may hold numbers, words and
+            dates; see :doc:`/tables`. A Dask or Zarr array, a memory-mapped ``.npy``, the path of a
+            ``.npy``, Parquet or text file, and a :class:`ccot.sources.RowSource` are read by rows.
         y : ignored
 
         Returns
@@ -230,7 +227,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
 
     @available_if(_takes_dense)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return how probable each row cluster is for new rows, by the fitted blocks.
+        """Return the probability of each row cluster for new rows.
 
         Parameters
         ----------
@@ -239,13 +236,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Returns
         -------
         ndarray of shape (n_new, n_row_clusters)
-            Rows sum to 1, ``predict`` takes the largest; a row of gaps has the clusters' sizes.
-            After a fit to a sparse matrix use :meth:`transform`, which returns the same.
+            Rows sum to 1. A row without any value has the shares of the cluster sizes. After a fit
+            to a sparse matrix, use :meth:`transform`, which does the same.
         """
         return self.transform(X)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the row clusters for new rows, for the next step.
+        """Return the probabilities of the row clusters for new rows, as features for a pipeline.
 
         Parameters
         ----------
@@ -254,12 +251,12 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Returns
         -------
         ndarray of shape (n_new, n_row_clusters)
-            A data frame if ``set_output`` asked for one.
+            A data frame after ``set_output(transform="pandas")`` or ``"polars"``.
         """
         return self._say("shares", X)
 
     def predict_confidence(self, X: Any) -> np.ndarray:
-        """Return how sure the clusters of new rows are, as ``row_confidence_`` is for fitted ones.
+        """Return the confidence of the clusters of new rows.
 
         Parameters
         ----------
@@ -268,7 +265,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Returns
         -------
         ndarray of shape (n_new,)
-            Between 0 and 1; 0 for rows that hold nothing to go by.
+            From 0 to 1; 0 for rows without any value.
         """
         return self._say("confidence", X)
 
@@ -294,13 +291,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
 
     @property
     def prepared_block_means_(self) -> np.ndarray:
-        """Block means of the prepared values; counts are over what their margins make expected."""
+        """Block means of the prepared values; counts are divided by those expected from totals."""
         blocks = self._fitted.blocks
         return blocks.total / np.where(blocks.exposure > 0, blocks.exposure, np.nan)
 
     @property
     def column_signs_(self) -> np.ndarray:
-        """Which way each column goes within its cluster: 1 or -1, 0 for columns left out."""
+        """Direction of each column within its cluster: 1 or -1; 0 for columns left out."""
         return getattr(self._fitted, "column_signs", np.ones(len(self.column_labels_)))
 
     def cut(self, n_row_clusters: int, n_column_clusters: int) -> Bunch:
@@ -339,13 +336,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_new, n_columns)
-            New rows; each is judged in the cluster it would be predicted.
+            New rows; each in its predicted cluster.
         y : ignored
 
         Returns
         -------
         float
-            Mean over rows, to compare fits of one family; of a mixed table the gain over no blocks.
+            Mean over rows, to compare fits of one family; of a mixed table, gain over one block.
         """
         return float(np.mean(self._placement.log_likelihood(self._check_new_rows(X))))
 
@@ -391,7 +388,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             columns = zip(self.column_signs_, self.preparation_.columns, strict=True)
             if high := [c.kind.name for sign, c in columns if sign < 0 and c.shares is None]:
                 lines.append(
-                    f"  high where others of their cluster are low: {', '.join(high[:10])}"
+                    f"  high where the rest of their cluster is low: {', '.join(high[:10])}"
                 )
         if (halves := getattr(self._fitted.reproducibility, name)) is not None:
             lines.append(f"    {_in_words(name, halves, side, asked is None)}")
@@ -417,14 +414,14 @@ def _in_words(name: str, halves: Reproducibility, side: Side, found: bool) -> st
 
 
 def _better_alone(found: TableCoclustering) -> str | None:
-    """Say that a single row cluster describes a table better than those asked for, if it does."""
+    """Return a warning if a single row cluster describes a table better than the given number."""
     asked, *others = found.candidates
     if not any(one.n_row_clusters == 1 and one.score > asked.score for one in others):
         return None
-    return f"one row cluster describes the table better than the {asked.n_row_clusters} asked for"
+    return f"one row cluster describes the table better than the {asked.n_row_clusters} given"
 
 
 def _not_found_again(name: str, halves: Reproducibility) -> str:
     found = f"the {count(halves.n_clusters, f'{name} cluster')} are not found again"
-    agree = f"those of two halves agree at {max(halves.agreement, 0.0):.2f} of 1"
-    return f"{found} with half of the data: {agree}, hardly more than in noise"
+    agree = f"two halves agree with a score of {max(halves.agreement, 0.0):.2f} (1: the same)"
+    return f"{found} with half of the data: {agree}, hardly more than on random noise"

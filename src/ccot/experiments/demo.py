@@ -61,8 +61,8 @@ def _compare(model: Estimator, matrix: np.ndarray, known: str, values: Sequence)
     better = "better" if theirs > ours + 0.005 else "no better"
     return [
         f"{known} in each row cluster: {_classes_by_cluster(model, classes, names.tolist())}",
-        f"adjusted Rand index with the {known}: {ours:.2f}; K-means, told that there are "
-        f"{len(names)}, is {better}: {theirs:.2f}",
+        f"adjusted Rand index with the {known}: {ours:.2f}; K-means with {len(names)} "
+        f"clusters is {better}: {theirs:.2f}",
     ]
 
 

@@ -176,7 +176,7 @@ def run_task(
 def make_estimator(task: Task, true_numbers: tuple[int, int], makers: Makers = MAKERS) -> Any:
     """Return the estimator of a task; rivals are given the true numbers, the others find them."""
     if task.method not in makers:
-        raise ValueError(f"no method is called {task.method!r}; there are {', '.join(makers)}")
+        raise ValueError(f"unknown method {task.method!r}; choose from {', '.join(makers)}")
     make = partial(makers[task.method], random_state=task.seed)
     if base_of(task.method) in RIVALS:
         return make(*true_numbers, n_init=task.n_init)

@@ -127,7 +127,7 @@ def _read(folder: Path) -> dict[Task, Trial]:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(
             f"the trials in {folder} cannot be read ({reason}): put {TRIALS}, {TIMINGS} and "
-            f"{JOURNAL} back from a copy, or remove them to begin anew"
+            f"{JOURNAL} back from a copy, or remove them to start again"
         ) from error
     return {trial.task: trial for trial in trials}
 

@@ -31,7 +31,7 @@ from ccot.io.matrix import (
 # of places, in the matrix that comes of it and in its text; and a name, however short it is.
 _SPARSE_BYTES, _ENTRY_BYTES, _NAME_BYTES = 24, 32, 220
 _PASSED = (InputError, MemoryError, ImportError)
-_REMEDY = "save the matrix alone, by numpy.save or scipy.sparse.save_npz"
+_REMEDY = "save only the matrix, with numpy.save or scipy.sparse.save_npz"
 # How many bytes tell the length of a header of NumPy, and who reads it.
 _HEADERS = {
     (1, 0): (2, np.lib.format.read_array_header_1_0),
@@ -48,7 +48,7 @@ def damage_explained(path: Path, kind: str, passed: Any = _PASSED) -> Iterator[N
         raise
     except Exception as error:  # readers of damaged files raise whatever they stumble over
         reason = " ".join(str(error).split())[:120] or type(error).__name__
-        damaged = f"{path} is no readable {kind} file ({reason})"
+        damaged = f"{path} is not a readable {kind} file ({reason})"
         raise InputError(f"{damaged}: write or download it again") from error
 
 
@@ -71,7 +71,7 @@ def unpacked_size(archive: zipfile.ZipFile, path: Path, limit: Any = unfolding_l
     """Return the bytes of what an archive holds, or refuse one that cannot hold so much."""
     members = archive.infolist()
     if sum(member.compress_size for member in members) > path.stat().st_size:
-        raise InputError(f"{path} announces more than it holds: download it again")
+        raise InputError(f"{path} is incomplete: download it again")
     size = sum(member.file_size for member in members)
     check_unfolded(size, path, limit)
     return size
@@ -96,9 +96,9 @@ def read_header(stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np
         raise ValueError("an array's header is longer than the file")
     shape, fortran, dtype = reader(io.BytesIO(digits + stream.read(length)))
     if any(axis < 0 for axis in shape):
-        raise ValueError(f"an array of shape {shape} cannot be")
+        raise ValueError(f"an array cannot have the shape {shape}")
     if math.prod(shape) * dtype.itemsize > left:
-        raise ValueError("an array is shorter than it says")
+        raise ValueError("an array is shorter than its header says")
     return shape, fortran, dtype
 
 
@@ -120,7 +120,7 @@ def read_npz(path: Path) -> NamedMatrix:
             found = sp.load_npz(path)
             check_unfolded(8 * sum(found.shape), path)
             what = f"a sparse matrix of format {found.format}"
-            check_held(_SPARSE_BYTES * found.data.size, size, what, "save it in the format csr")
+            check_held(_SPARSE_BYTES * found.data.size, size, what, "save it in CSR format")
             return named_matrix(found, None, None, "SciPy sparse matrix")
         if len(names) != 1:
             shown = ", ".join(names)[:60]
@@ -150,7 +150,7 @@ def read_matrix_market(path: Path) -> NamedMatrix:
         for (rows,) in answers:
             values.put(rows)
         return named_matrix(values.whole(), None, None, "Matrix Market")
-    entries = f"{n_entries} entries", "add up those that are listed more than once"
+    entries = f"{n_entries} entries", "add up entries that are listed more than once"
     check_held(_ENTRY_BYTES * n_entries, text_size, *entries)
     kind = np.int32 if max(shape) < 2**31 else np.int64
     parts = [FilledArray(np.empty(n_entries, one)) for one in (kind, kind, np.float64)]
@@ -210,17 +210,17 @@ class ZarrFolder:
         size = _folder_size(path)
         about = self._reader.open(path, 0)
         if about["group"]:
-            raise ValueError(f"{path} is a group of arrays: pass the path of one of them")
+            raise ValueError(f"{path} is a group of arrays: pass the path of one array")
         self.shape, self.chunks = tuple(about["shape"]), tuple(about["chunks"])
         self.dtype = np.dtype(about["dtype"])
         if 0 in self.chunks and 0 not in self.shape:
-            raise InputError(f"{path} has chunks that hold nothing: write it again")
+            raise InputError(f"{path} has empty chunks: write it again")
         self._chunk_bytes = self.dtype.itemsize * math.prod(self.chunks)
         # What is not there is filled in: a chunk may be far larger than all that is stored, and so
         # may labels of rows and columns, and the list of parts of some 2**20 cells.
         listed = 8 * sum(self.shape) + math.prod(self.shape) // 2**13
         if (most := max(self._chunk_bytes, listed)) > unfolding_limit(size):
-            unfolds = f"chunks or rows that would unfold to {most:.3g}, which may be a trap"
+            unfolds = f"chunks or rows that need {most:.3g} unpacked, so it may be malicious"
             remedy = "if you trust it, pass zarr.open_array(PATH)"
             raise InputError(f"{path} has {size} bytes and {unfolds}: {remedy}")
 
@@ -231,7 +231,7 @@ class ZarrFolder:
         answers = self._reader.read(self.path, n_bytes, first=rows.start, last=rows.stop)
         found = [array for _, arrays in answers for array in arrays]
         if len(found) != 1 or found[0].shape != shape or found[0].dtype != self.dtype:
-            raise InputError(f"{self.path} holds other rows than it says: write it again")
+            raise InputError(f"{self.path} holds other rows than its metadata say: write it again")
         return found[0]
 
 
@@ -239,5 +239,5 @@ def _folder_size(folder: Path) -> int:
     """Return the bytes of all files in a folder; refuse pipes and devices among them."""
     files = [path for path in folder.rglob("*") if not path.is_dir()]
     if odd := next((path for path in files if not path.is_file()), None):
-        raise InputError(f"{odd} is no regular file: remove it")
+        raise InputError(f"{odd} is not a regular file: remove it")
     return sum(path.stat().st_size for path in files)

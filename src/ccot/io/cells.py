@@ -1,4 +1,4 @@
-"""How cells of a table are written: numbers, shares, money, dates, and the words for a gap."""
+"""How cells of a table are written: numbers, shares, money, dates, words for missing values."""
 
 import re
 import tomllib

@@ -135,7 +135,7 @@ class Cells:
             if self.n_characters - self._row_began > MOST_CELLS:
                 n_cells += line.count(self._delimiter)
                 if n_cells > MOST_CELLS:
-                    remedy = "store the table transposed, as .npy, or as a list of cells"
+                    remedy = "store the table transposed, as .npy, or as a long table"
                     n_line = self.line + 1
                     raise InputError(f"line {n_line} has more than {MOST_CELLS} cells: {remedy}")
             yield line
@@ -149,7 +149,7 @@ class Cells:
         except csv.Error as error:
             if not self._complete:  # a quoted cell goes on beyond the sample
                 return
-            problem = f"line {self.line} is no text table ({error})"
+            problem = f"line {self.line} cannot be read as a table ({error})"
             raise InputError(f"{problem}: check the file and its quotes") from error
 
     @property
@@ -187,14 +187,14 @@ def find_layout(sample: Sequence[list[str]], options: ReadOptions) -> Layout:
     width = len(rest[0]) if rest else len(first)
     if width < 2:
         if options.source:
-            remedy = "; ".join(options.notes) or "pass a table of two at least"
+            remedy = "; ".join(options.notes) or "pass a table with at least two columns"
             raise InputError(f"{options.source} has only one column: {remedy}")
         other = guess_delimiter([row[0] for row in sample if row])
         fitting = f" {other!r}" if other in sample[-1][0] else ""
         if first[0].startswith("#"):
             fitting += ", remove the lines of '#' above the table"
         found = f"only one column was found with the delimiter {options.delimiter or ','!r}"
-        raise InputError(f"{found}: pass --delimiter{fitting}, or --long for lists of cells")
+        raise InputError(f"{found}: pass --delimiter{fitting}, or --long for a long table")
     has_header = options.header
     if has_header is None:
         _check_title(sample, decimal)
@@ -264,8 +264,8 @@ def _check_title(sample: Sequence[list[str]], decimal: str) -> None:
     filled = [[cell for cell in row if cell.strip()] for row in sample[:2]]
     alone = len(sample[0]) > 2 and len(filled[0]) == 1 < len(filled[-1])
     if alone and not is_number(filled[0][0], decimal):
-        remedy = "remove lines above the table, or pass --no-header if it is a row"
-        raise InputError(f"the first line holds {filled[0][0][:40]!r} alone: {remedy}")
+        remedy = "remove lines above the table, or pass --no-header if it is a row of data"
+        raise InputError(f"the first line holds only {filled[0][0][:40]!r}: {remedy}")
 
 
 def _check_header(header: Header, dropped: Collection[int]) -> None:
@@ -274,8 +274,8 @@ def _check_header(header: Header, dropped: Collection[int]) -> None:
     unnamed = [place for place in blank if place not in dropped]
     if len(unnamed) > 1:
         drop = " ".join(f"--drop {place}" for place in unnamed[:FEW])
-        remedy = f"name the columns, leave them out by {drop}, or pass --no-header"
-        problem = f"the first line leaves {len(unnamed)} columns without a name"
+        remedy = f"name the columns, leave them out with {drop}, or pass --no-header"
+        problem = f"the first line has no name for {len(unnamed)} columns"
         raise InputError(f"{problem}: remove lines above the table, {remedy}")
 
 
@@ -293,7 +293,7 @@ def _heads(
     if any(first[place].strip() in below[place] for place in words):
         return False, ()
     above = [cell.strip() for place, cell in enumerate(first) if place not in words]
-    shown = f"the first line ({shorten(', '.join(first), 44, placeholder=' ...')}) is taken for"
+    shown = f"the first line ({shorten(', '.join(first), 44, placeholder=' ...')}) is read as"
     as_row = (f"{shown} a row: pass --header if it names the columns",)
     if not words and not _numbers_columns(above, rest):
         years = _are_years(above) and not any(_are_years([*map(str.strip, row)]) for row in rest)
@@ -351,9 +351,9 @@ def find_column(asked: Column, header: Sequence[str] | None, width: int, option:
         return list(header).index(str(asked))
     place = int(asked) if str(asked).isdecimal() else -1
     if not 0 <= place < width:
-        known = f"columns are {', '.join(header)[:80]}" if header else "there is no header"
+        known = f"the columns are {', '.join(header)[:80]}" if header else "there is no header"
         places = f"positions go from 0 to {width - 1}"
-        raise InputError(f"{option} {asked} is no column: {known}; {places}")
+        raise InputError(f"{option} {asked} is not a column: {known}; {places}")
     return place
 
 
@@ -364,14 +364,14 @@ def long_places(options: ReadOptions, header: Header, width: int, advice: str) -
     places = [find_column(column, header, width, "--long-columns") for column in wanted]
     if len(places) not in (2, 3):
         remedy = f"{advice}--long-columns row,column,value"
-        raise InputError(f"a long table has a row, a column and a value{remedy}")
+        raise InputError(f"a long table has columns for row, column and value{remedy}")
     return places
 
 
 def check_drop(drop: Sequence[Column], what: str) -> None:
     """Refuse to leave out columns of what has none to leave out."""
     if drop:
-        raise InputError(f"{what} has no columns to leave out: leave out --drop")
+        raise InputError(f"{what} has no columns to leave out: omit --drop")
 
 
 def is_number(cell: str, decimal: str = ".") -> bool:

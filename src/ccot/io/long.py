@@ -13,7 +13,7 @@ from ccot.io.matrix import Found, InputError, check_held, check_memory, named_ma
 Cell = tuple[str, str, float]
 Places = tuple[np.ndarray, np.ndarray]
 UNLISTED = ("zero", "missing")
-AGGREGATES = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is taken"}
+AGGREGATES = {"sum": "summed", "mean": "averaged", "count": "counted", "last": "the last is used"}
 # Bytes that a cell takes until it is in a sparse matrix, and a name until it is in a tuple.
 _CELL_BYTES, _NAME_BYTES = 28, 180
 _CELLS_BETWEEN_CHECKS = 2**14
@@ -38,7 +38,7 @@ def collect_long(
         if len(values) % _CELLS_BETWEEN_CHECKS == 0:
             _check_cells(len(values), len(row_names) + len(column_names), size())
     if not values:
-        raise InputError("the input lists no cell: pass lines of row, column and value")
+        raise InputError("the input has no cells: pass lines of row, column and value")
     shape = len(row_names), len(column_names)
     places = np.frombuffer(rows, np.int32), np.frombuffer(columns, np.int32)
     found = np.frombuffer(values, np.float64)
@@ -79,8 +79,8 @@ def _combined(
     if not n_again:
         return places, found, ()
     others = ", ".join(name for name in AGGREGATES if name != how)
-    note = f"{n_again} lines repeat a cell that is listed before: {AGGREGATES[how]}"
-    note += "" if asked else f" (--aggregate {others} otherwise)"
+    note = f"{n_again} lines repeat a cell of an earlier line: {AGGREGATES[how]}"
+    note += "" if asked else f" (to change this: --aggregate {others})"
     if by_scipy:
         return places, found, (note,)
     order = np.argsort(np.ravel_multi_index(places, shape), kind="stable")
@@ -97,5 +97,5 @@ def _combined(
 
 def _check_cells(n_cells: int, n_names: int, size: int, more_bytes: int = 0) -> None:
     n_bytes = _CELL_BYTES * n_cells + _NAME_BYTES * n_names + more_bytes
-    remedy = "add up cells that are listed often, leave rows and columns of one cell out"
-    check_held(n_bytes, size, f"a list of {n_cells} cells with {n_names} names", remedy)
+    remedy = "add up repeated cells, and leave out rows and columns with a single cell"
+    check_held(n_bytes, size, f"a long table of {n_cells} cells with {n_names} names", remedy)

@@ -28,11 +28,11 @@ class NamedMatrix:
     Attributes
     ----------
     values : ndarray or CSR array of shape (n_rows, n_columns), or RowSource
-        Float64; NaN is missing. The command line leaves large ones where they are.
+        Float64; NaN is a missing value. The command line does not load large matrices.
     row_names, column_names : tuple of str, or None where the file has none
-    how : str, how the file was understood, in words
-    notes : tuple of str, what was doubtful, and the option that settles it
-    is_listed : bool, whether the file lists cells: of one measure, whatever values columns have
+    how : str, how the file was read, in words
+    notes : tuple of str, doubtful points, and the options that change them
+    is_listed : bool, whether the file was a long table, whose values all have one unit
     """
 
     values: Any
@@ -50,13 +50,13 @@ class NamedMatrix:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as it was read: columns by name, nothing interpreted yet.
+    """A table as it was read: columns by name, whose kinds are not recognised yet.
 
     Attributes
     ----------
     columns : dict of str to ndarray
-        One-dimensional arrays of one length: float64 with NaN for gaps, objects that are str or
-        None, or datetime64.
+        One-dimensional arrays of equal length: float64 with NaN for missing values, objects that
+        are str or None, or datetime64.
     row_names : list of str or None
     notes : tuple of str, sentences about how it was read
     kinds : dict of str to str, kinds that are known already, as from dtypes of a data frame
@@ -100,7 +100,7 @@ def check_memory(n_bytes: int, what: str) -> None:
     available = total_bytes()
     if available is not None and n_bytes > available:
         machine = f"the {available / 1e9:.3g} GB of this machine"
-        remedy = "pass a part of it, or a sparse file"
+        remedy = "pass some of the rows, or a sparse file"
         raise InputError(f"{what} would take {n_bytes / 1e9:.3g} GB, more than {machine}: {remedy}")
 
 
@@ -119,8 +119,8 @@ def check_unfolded(n_bytes: int, path: Path, limit: Callable[[int], int] = unfol
     size = path.stat().st_size
     if n_bytes > limit(size):
         remedy = "write it again without compression, or without empty rows and columns"
-        unfolds = f"{path} has {size} bytes and would unfold to {n_bytes:.3g}"
-        raise InputError(f"{unfolds}, which may be a trap: if you trust it, {remedy}")
+        unfolds = f"{path} has {size} bytes, but needs {n_bytes:.3g} unpacked"
+        raise InputError(f"{unfolds}, so it may be malicious: if you trust it, {remedy}")
     check_memory(n_bytes, str(path))
 
 
@@ -133,7 +133,7 @@ def check_held(n_bytes: int, size: int, what: str, remedy: str) -> None:
     """Refuse what would take memory out of proportion to what was read of the file."""
     if n_bytes > held_limit(size):
         taken = f"{n_bytes:.3g} bytes of memory, more than {_HELD} times the input"
-        raise InputError(f"{what} would take {taken}, which may be a trap: {remedy}")
+        raise InputError(f"{what} would take {taken}, so the file may be malicious: {remedy}")
 
 
 class BoundedTexts:
@@ -154,8 +154,8 @@ class BoundedTexts:
 def check_regular(path: Path) -> None:
     """Refuse pipes and devices: they have no size, and may never end."""
     if path.exists() and not path.is_file():
-        remedy = "pass a file, or - and the data on the standard input"
-        raise InputError(f"{path} is no regular file: {remedy}")
+        remedy = "pass a file, or - and the data on standard input"
+        raise InputError(f"{path} is not a regular file: {remedy}")
 
 
 def sorting_bytes(rows: np.ndarray) -> int:
@@ -176,9 +176,9 @@ def _float64(values: Any) -> Any:
     if not sp.issparse(values):
         values = np.asarray(values)
     if values.ndim != 2:
-        raise InputError(f"an array of {values.ndim} dimensions is no matrix: pass rows x columns")
+        raise InputError(f"{values.ndim} dimensions are not a matrix: pass rows x columns")
     if (kind := values.dtype).kind not in "biuf":
-        raise InputError(f"values of type {kind} are no numbers: convert them to float64 first")
+        raise InputError(f"values of type {kind} are not numbers: convert them to float64 first")
     if not sp.issparse(values):
         return np.ascontiguousarray(values, dtype=np.float64)
     check_sparse(values)
@@ -198,9 +198,7 @@ def check_values(values: np.ndarray, name: str | None = None) -> None:
     if any(np.isinf(one.reduce(values, axis=None)) for one in (np.fmax, np.fmin)):
         remedy = "replace them, or leave the cells empty where they are unknown"
         where = "" if name is None else f" of column {name[:40]!r}"
-        raise InputError(
-            f"some values{where} are infinite or too large for a computer's numbers: {remedy}"
-        )
+        raise InputError(f"some values{where} are infinite or too large for a float: {remedy}")
 
 
 def column_title(names: Sequence[str], place: int) -> str:
@@ -214,7 +212,7 @@ def unique_names(names: Names, what: str) -> tuple[str, ...] | None:
         return None
     names = tuple(map(str, names))
     if repeated := most_repeated(names):
-        remedy = "rename them, or leave one out by its position from 0 (--drop 3)"
+        remedy = "rename them, or leave one out by its position from 0, as in --drop 3"
         if what == "rows":
             remedy = "name another --index-col, or pass --index-col none to number them"
         raise InputError(f"{repeated.times} {what} are named {repeated.name[:40]!r}: {remedy}")

@@ -129,9 +129,9 @@ class GrowingColumn:
         for place in np.flatnonzero(~stray):
             known[place] = parse(words[place], self._decimal)
         line, word = self.first_word
-        share = f"{n_stray} of {n_stray + n_numbers} cells are no numbers"
-        remedy = f"pass --kind {shlex.quote(self.name[:40])}=category to take them as words"
-        gaps_are = f"({word[:40]!r} in line {line}) and count as gaps; {remedy}"
+        share = f"{n_stray} of {n_stray + n_numbers} cells are not numbers"
+        remedy = f"pass --kind {shlex.quote(self.name[:40])}=category to use them as words"
+        gaps_are = f"({word[:40]!r} in line {line}) and count as missing values; {remedy}"
         return known[codes], [f"column {self.name[:40]!r}: {share} {gaps_are}"] * (n_stray > 0)
 
     def check_cells(self) -> None:
@@ -139,11 +139,11 @@ class GrowingColumn:
         line, word = self.first_word
         where = f"line {line}, column {self.name[:40]!r}: {word[:40]!r}"
         if self.words and all(map(_SEVERAL_CELLS.fullmatch, self.words)):
-            raise InputError(f"{where} is no number: pass --delimiter if that is several cells")
+            raise InputError(f"{where} is not a number: for several cells, pass --delimiter")
         written = (_DECIMAL_COMMA.fullmatch, _DECIMAL_POINT.fullmatch)
         if all(any(map(matches, self.words)) for matches in written):
-            remedy = "pass --decimal , for decimal commas, or write all numbers alike"
-            raise InputError(f"{where} stands among numbers with a decimal point: {remedy}")
+            remedy = "write all numbers in the same way (or pass --decimal ,)"
+            raise InputError(f"{where}: decimal commas and decimal points: {remedy}")
 
 
 def gather(
@@ -158,7 +158,7 @@ def gather(
             column.extend(texts, lines)
         n_bytes = sum(column.n_bytes for column in columns)
         what = f"a table of {len(columns)} columns of short words"
-        check_held(n_bytes, size(), what, "leave some columns out by --drop")
+        check_held(n_bytes, size(), what, "leave some columns out with --drop")
 
 
 def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout) -> Found:
@@ -180,7 +180,7 @@ def finish(columns: list[GrowingColumn], names: list[str] | None, layout: Layout
         elif column.is_rewritten and not is_code(column.first_word[1]):
             line, word = column.first_word
             holds = f"column {column.name[:40]!r} holds words from line {line} on ({word[:40]!r})"
-            notes.append(f"{holds}; the numbers before are words as well")
+            notes.append(f"{holds}; the numbers before it are used as words, too")
     return settle(values, names, layout, notes)
 
 
@@ -207,16 +207,16 @@ def settle(
 def _as_column(again: Repeated, n_rows: int, layout: Layout, holds_words: bool) -> list[str]:
     """Return what to say where a first column repeats itself, and so names no rows; or refuse."""
     title = layout.title(layout.index or 0)[:40]
-    what = f"olumn {title!r} cannot name the rows: {again.times} of them are {again.name[:40]!r}"
+    what = f"olumn {title!r} cannot name the rows: {again.times} cells are {again.name[:40]!r}"
     if layout.options.index_col is not None:
-        raise InputError(f"C{what}. Use --index-col NAME, or leave it out to number the rows.")
+        raise InputError(f"C{what}. Use --index-col NAME, or omit it to number the rows.")
     # Names of a matrix that are nearly unique are names with a mistake, no categories.
     if not layout.options.tables or (not holds_words and 2 * again.n_distinct > n_rows):
         number = f"number the rows (and {drop_options([title])} to leave the column out)"
         raise InputError(f"C{what}. Use --index-col NAME, or --index-col none to {number}.")
     if 2 * again.n_distinct <= n_rows:
         return []
-    return [f"c{what}; it is taken as a column, and rows are numbered"]
+    return [f"c{what}; it is used as a column, and rows are numbered"]
 
 
 def drop_options(names: Iterable[str]) -> str:
@@ -237,10 +237,10 @@ def _refuse_words(columns: Sequence[GrowingColumn], layout: Layout) -> None:
     where = f"line {line}, {where}: {word[:40]!r}"
     if DECIMAL_COMMA.fullmatch(word):
         raise InputError(f"{where}: pass --decimal , for decimal commas")
-    drop = f"column{'s' * (len(columns) > 1)} out by {drop_options(one.name for one in columns)}"
-    other = "or empty the cell if unknown (--method transport takes words)"
-    remedy = f"leave the {drop}, name one of row names by --index-col, {other}"
-    raise InputError(f"{where} is no number: {remedy}")
+    drop = f"column{'s' * (len(columns) > 1)} out with {drop_options(one.name for one in columns)}"
+    other = "or empty the cell if unknown (--method transport works with words)"
+    remedy = f"leave the {drop}, name the column of row names with --index-col, {other}"
+    raise InputError(f"{where} is not a number: {remedy}")
 
 
 def refuse_table(table: Table) -> None:
@@ -250,7 +250,7 @@ def refuse_table(table: Table) -> None:
         cells = (str(cell) for cell in table.columns[name] if cell is not None)
         shown.append(f"{name[:40]!r}: {next((c for c in cells if not is_number(c)), '')[:40]!r}")
     problem = f"{len(words)} of {len(table.columns)} columns hold words ({', '.join(shown)})"
-    remedy = f"--method transport takes them; leave them out by {drop_options(words)}"
+    remedy = f"use --method transport, or leave them out with {drop_options(words)}"
     raise InputError(f"{problem}: {remedy}")
 
 
@@ -275,7 +275,7 @@ def as_table(found: Found) -> Table:
     if isinstance(found, Table):
         return found
     if not isinstance(found.values, np.ndarray):
-        raise InputError("the input is a sparse matrix, or left in its file: it is no table")
+        raise InputError("a matrix that is sparse or read part by part is not a table")
     names = found.column_names or ("",) * found.shape[1]
     titles = [column_title(names, place) for place in range(len(names))]
     columns = dict(zip(titles, found.values.T, strict=True))

@@ -50,7 +50,7 @@ class ArrowTable:
         self.n_rows: int = about["n_rows"]
         self.group_rows: list[int] = about["group_rows"]
         if min([self.n_rows, *self.group_rows]) < 0 or sum(self.group_rows) != self.n_rows:
-            damaged = "no readable Parquet file (its numbers of rows contradict each other)"
+            damaged = "not a readable Parquet file (its numbers of rows contradict each other)"
             raise InputError(f"{path} is {damaged}: write or download it again")
         self.types = dict(zip(self.names, about["types"], strict=True))
         # Number, text, date and other, in Feather also category and ordered.
@@ -63,7 +63,7 @@ class ArrowTable:
         layout = self.layout(options)
         columns = list(layout.column_names or ())
         if wrong := [name for name in columns if self.kinds[name] != "number"]:
-            remedy = "leave it out by --drop or --index-col, or pass ccot.io.read_table(path)"
+            remedy = "leave it out with --drop or --index-col, or use ccot.io.read_table(path)"
             raise InputError(f"{self.typed(wrong[0])}, not a number: {remedy}")
         return columns, None if layout.index is None else self.names[layout.index]
 
@@ -119,7 +119,7 @@ class ArrowTable:
         check_unfolded(n_bytes, self.path)
         held = self.n_rows * (8 * n_columns + _NAME_BYTES)
         size, what = max(n_bytes, self.path.stat().st_size), f"a table of {self.n_rows} row names"
-        check_held(held, size, what, "leave the names out by --drop")
+        check_held(held, size, what, "leave the names out with --drop")
         return list(unique_names(self.words(self.checked(index), n_bytes, held), "rows") or ())
 
     def ask(self, n_bytes: int, **question: Any) -> Iterator[Answer]:
@@ -129,7 +129,7 @@ class ArrowTable:
     def checked(self, name: str) -> str:
         """Return the name of a column, or refuse it if it holds neither text nor numbers."""
         if self.kinds[name] == "other":
-            remedy = "leave it out by --drop, or name another --index-col"
+            remedy = "leave it out with --drop, or name another --index-col"
             raise InputError(f"{self.typed(name)}, neither text nor numbers: {remedy}")
         return name
 
@@ -184,7 +184,7 @@ def _read_long(table: ArrowTable, options: ReadOptions) -> Found:
     named = [header[place] for place in places[:2]]
     value = header[places[2]] if len(places) == 3 else None
     if value is not None and table.kinds[value] != "number":
-        raise InputError(f"column {value!r} is no number: pass --long-columns row,column,value")
+        raise InputError(f"column {value!r} is not numeric: pass --long-columns row,column,value")
     n_bytes = _LONG_BYTES * table.n_rows
     check_unfolded(n_bytes, table.path)
     size = max(table.path.stat().st_size, n_bytes)
@@ -199,8 +199,8 @@ def _as_table(table: ArrowTable, options: ReadOptions) -> Found:
     layout = table.layout(options)
     kept = layout.column_names or ()
     if others := [name for name in kept if table.kinds[name] == "other"]:
-        remedy = f"leave {len(others)} out by {drop_options(others)}"
-        raise InputError(f"{table.typed(others[0])}, which is no cell of a table: {remedy}")
+        remedy = f"leave {len(others)} out with {drop_options(others)}"
+        raise InputError(f"{table.typed(others[0])}, which a table cannot hold: {remedy}")
     numbers = [name for name in kept if table.kinds[name] == "number"]
     columns = dict(zip(numbers, table.read(numbers).T, strict=True))
     values = {name: columns[name] if name in columns else table.cells(name) for name in kept}

@@ -53,36 +53,35 @@ def read_matrix(
 ) -> NamedMatrix:
     r"""Read a matrix from a file of any known format.
 
-    The format is told by the content: text (CSV, TSV, also gzipped), Parquet, Feather, Excel
-    (``.xlsx``), JSON records, SQLite, ``.npy``, ``.npz`` (SciPy sparse, or one array), Matrix
-    Market, ``.h5ad``.
+    The content tells the format: text (CSV, TSV, also gzipped), Parquet, Feather, ``.xlsx``, JSON
+    records, SQLite, ``.npy``, ``.npz`` (SciPy sparse, or one array), Matrix Market, ``.h5ad``.
 
     Parameters
     ----------
     source : path-like, or "-" for the standard input
     index_col : str, int, False or None, default=None
-        Column of row names, by name or position from 0; False: there is none; None: find out.
+        Column of row names, by name or position from 0; False: none; None: detected.
     drop : sequence of str or int, optional, columns to leave out, by name or position from 0
     delimiter, decimal : str or None, default=None
-        Between the cells, and within the numbers, of a text table; None: find out.
+        Character between cells, and decimal point, of a text table; None: detected.
     header : bool or None, default=None
-        Whether a text table begins with the names of its columns; None: find out.
+        Whether a text table begins with the names of its columns; None: detected.
     encoding : str, default="utf-8-sig", of a text table
     long : bool or sequence of str or int, default=False
-        The table lists cells: row, column and value are its first three columns, or those named.
-        With two columns, pairs are counted.
+        The input is a long table, whose first three columns, or those named, are row, column and
+        value. With two columns, pairs are counted.
     unlisted : {"zero", "missing"}, default="zero", cells that a long table does not list
     aggregate : {"sum", "mean", "count", "last"}, optional
-        What is done with cells that a long table lists more than once. None: whole numbers, none of
-        them negative, are summed where unlisted cells are zero, and others averaged.
+        What to do with cells that a long table lists more than once. None: non-negative whole
+        numbers are summed if unlisted cells are zero; other values are averaged.
     layer, sheet, table : str, optional
         Layer of an ``.h5ad`` file; sheet of an Excel file (the first one if none is named); table
         of an SQLite database, if there are several.
-    progress : callable, optional, told the share of a text file that is read
+    progress : callable, optional, called with the share of a text file that was read
 
     Returns
     -------
-    NamedMatrix, how the file was understood, and notes on what was doubtful
+    NamedMatrix, with a description of how the file was read, and notes on doubtful points
 
     Raises
     ------
@@ -128,25 +127,25 @@ def read_table(
 ) -> Table:
     r"""Read a table whose columns may hold numbers, words or dates.
 
-    A column is read as numbers if all its cells are plain numbers or gaps, and as text otherwise;
-    what the text means is left to the estimator.
+    A column is read as numbers if all its cells are plain numbers or missing, and as text
+    otherwise. The estimator recognises the kinds of columns of text.
 
     Parameters
     ----------
     source, index_col, drop, delimiter, header, decimal, encoding, sheet, table, progress
-        As in :func:`read_matrix`. A first column whose words repeat themselves names no rows.
+        As in :func:`read_matrix`. Words that occur twice are not used as row names.
     as_words : collection of str
-        Columns that are kept as text although nearly all of their cells are numbers. In others, a
-        few words among many numbers become gaps, and a note says so.
+        Columns to keep as text although nearly all of their cells are numbers. In other columns, a
+        few words among many numbers become missing values, and a note says so.
 
     Returns
     -------
-    Table, whose first note says how the file was understood
+    Table, whose first note says how the file was read
 
     Raises
     ------
     InputError
-        If the input is no table; the message says where and what to do.
+        If the input is not a table; the message says where and what to do.
 
     Examples
     --------
@@ -160,7 +159,7 @@ def read_table(
     >>> table.columns["mass"], table.columns["price"]
     (array([3750.,   nan, 3800.]), array(['$5', '$7', '$6'], dtype=object))
     >>> table.notes[1]
-    "column 'sex' cannot name the rows: 2 of them are 'male'; it is taken as a column, and ..."
+    "column 'sex' cannot name the rows: 2 cells are 'male'; it is used as a column, and ..."
     """
     options = ReadOptions(
         delimiter, header, index_col, decimal, drop, encoding, sheet=sheet, table=table,
@@ -191,7 +190,7 @@ def read_any(
 
 def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found:
     if path.is_dir():
-        raise InputError(f"{path} is a folder: pass a file in it")
+        raise InputError(f"{path} is a folder: pass one of its files")
     if not path.exists():
         raise InputError(f"there is no file {path}: check the path")
     check_regular(path)
@@ -210,7 +209,7 @@ def _read_file(path: Path, name: str, options: ReadOptions, tell: Tell) -> Found
         return read_arrow(path, options, kind.capitalize())
     check_drop(options.drop, f"a {kind} file")
     if options.long is not False:
-        raise InputError(f"a {kind} file is a matrix, no long table: leave out --long")
+        raise InputError(f"a {kind} file holds a matrix, not a long table: omit --long")
     if kind == "h5ad":
         return read_h5ad(path, options.layer)
     return {"npy": read_npy, "npz": read_npz, "mtx": read_matrix_market}[kind](path)
@@ -277,16 +276,16 @@ def _decoded(name: str, encoding: str) -> Iterator[None]:
     except (UnicodeError, EOFError, OSError, LookupError, zlib.error) as error:
         reason = " ".join(str(error).split())[:100]
         remedy = "pass --encoding (latin-1, utf-16), or a file of a known format"
-        problem = f"{name} is no text in the encoding {encoding} ({reason})"
+        problem = f"{name} is not text in the encoding {encoding} ({reason})"
         raise InputError(f"{problem}: {remedy}") from error
 
 
 def _check_name(path: Path, kind: str | None) -> None:
     suffix = path.suffix.lower()
     if suffix in (".xls", ".ods"):
-        raise InputError(f"{path} is a spreadsheet of another kind: save it as .xlsx or CSV")
+        raise InputError(f"{path} is a spreadsheet in another format: save it as .xlsx or CSV")
     if _NAMES.get(suffix, kind) != kind:
-        problem = f"{path} is named {suffix} but is none (truncated, or another format)"
+        problem = f"{path} is named {suffix} but is not such a file (truncated, or another format)"
         raise InputError(f"{problem}: write or download it again")
 
 

@@ -53,10 +53,10 @@ def sheet_rows(path: Path, options: ReadOptions) -> tuple[Iterator[list[str]], i
     reader, n_bytes = IsolatedReader("excel", "Excel file"), (held_limit(size) - held_limit(0)) // 2
     names = reader.open(path, n_bytes)["sheets"]
     if not names:
-        raise InputError(f"{path} has no sheet of cells: save the table as CSV")
+        raise InputError(f"{path} has no worksheet: save the table as CSV")
     chosen = names[0] if options.sheet is None else options.sheet
     if chosen not in names:
-        raise InputError(f"--sheet {chosen} is no sheet: sheets are {_listed(names)}")
+        raise InputError(f"there is no sheet {chosen}: the sheets are {_listed(names)}")
     notes = ()
     if options.sheet is None and len(names) > 1:
         notes = (f"sheet {chosen!r} is read, not {_listed(names, chosen)}: pass --sheet NAME",)
@@ -77,12 +77,12 @@ def json_rows(
             keys.update(dict.fromkeys(record))
             nested.update((key, None) for key, v in record.items() if isinstance(v, _NESTED))
     if wrong := [key for key in nested if key not in drop]:
-        remedy = f"write one flat record a row, or leave them out by {drop_options(wrong)}"
+        remedy = f"write one flat record for each row, or leave them out with {drop_options(wrong)}"
         if n_records == 1:
             remedy = "write a list of records, [{...}, {...}], in pandas to_json(orient='records')"
         raise InputError(f"{name}: {_listed(wrong)} hold lists or objects: {remedy}")
     what = f"a table of {n_records} records and {len(keys)} keys"
-    check_held(8 * n_records * len(keys), size, what, "give the records the same keys")
+    check_held(8 * n_records * len(keys), size, what, "use the same keys in all records")
     yield list(keys)
     with open_text() as text:
         for record in _records(text, name):
@@ -101,7 +101,7 @@ def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:
             if more:  # blanks alone
                 continue
             if ends_at == "]" or not number:
-                raise InputError(f"{name} ends before its records do: write it again")
+                raise InputError(f"{name} ends in the middle of its records: write it again")
             return
         mark = buffer[place]
         if mark == "[" and not number and not ends_at:
@@ -111,7 +111,7 @@ def _records(text: IO[str], name: str) -> Iterator[dict[str, Any]]:
         elif mark != "," or ends_at != "]" or not number:
             number += 1
             if ends_at == "\n":
-                raise InputError(f"{name} goes on after its list of records: write it again")
+                raise InputError(f"{name} has text after its list of records: write it again")
             record, place = _decoded(decoder, buffer, place, f"{name}, record {number}")
             yield record
             continue
@@ -128,17 +128,17 @@ def _decoded(
             json.dumps(record, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", str(error))[:80]
-        raise InputError(f"{where} is no JSON ({reason}): write the file again") from error
+        raise InputError(f"{where} is not JSON ({reason}): write the file again") from error
     if not isinstance(record, dict):
-        remedy = "write a list of records, [{...}, {...}], or one a line"
-        raise InputError(f"{where} is no object: {remedy}")
+        remedy = "write a list of records, [{...}, {...}], or one record on each line"
+        raise InputError(f"{where} is not an object: {remedy}")
     return record, end
 
 
 def _record(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return record
 
 
@@ -162,7 +162,7 @@ def sqlite_rows(path: Path, options: ReadOptions) -> Iterator[list[str]]:
         for row in rows:
             for name, value, is_kept in zip(names, row, kept, strict=True):
                 if is_kept and isinstance(value, bytes):
-                    remedy = f"leave it out by {drop_options([name])}"
+                    remedy = f"leave it out with {drop_options([name])}"
                     raise InputError(f"column {name[:40]!r} holds binary data: {remedy}")
             yield list(map(cell_text, row))
 
@@ -175,7 +175,7 @@ def _chosen_table(base: sqlite3.Connection, path: Path, asked: str | None) -> st
     if asked is None and len(names) == 1:
         return names[0]
     if asked is None or asked not in names:
-        wrong = "" if asked is None else f"--table {asked} is no table: "
+        wrong = "" if asked is None else f"there is no table {asked}: "
         raise InputError(f"{wrong}{path} holds {_listed(names) or 'none'}: pass --table NAME")
     return asked
 

@@ -124,7 +124,7 @@ def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
         if len(values) + len(names) > checked:
             n_bytes = 8 * len(values) + _NAME_BYTES * len(names)
             what = f"a table of {len(names)} short row names and few values"
-            remedy = "leave the names, or empty columns, out by --drop"
+            remedy = "leave out the names, or empty columns, with --drop"
             check_held(n_bytes, cells.n_characters, what, remedy)
             checked = len(values) + len(names) + _CELLS_BETWEEN_CHECKS
     matrix = np.frombuffer(values, dtype=np.float64).reshape(-1, len(layout.kept))
@@ -135,7 +135,7 @@ def _read_wide(cells: Cells | RowCells, layout: Layout) -> Found:
         how, notes = layout.describe(), layout.options.notes
         return named_matrix(matrix, row_names, layout.column_names, how, notes)
     what = f"a table of {matrix.shape[1]} columns with words"
-    remedy = "leave words out by --drop, or store the table transposed"
+    remedy = "leave out columns of words with --drop, or store the table transposed"
     check_held(_COLUMN_BYTES * matrix.shape[1], cells.n_characters, what, remedy)
     numbers = zip(layout.titles, matrix.T, strict=True)
     columns = [GrowingColumn(title, decimal, column, tables) for title, column in numbers]
@@ -199,5 +199,5 @@ def _value(cell: str, decimal: str, line: int) -> float:
         if DECIMAL_COMMA.fullmatch(cell.strip()):
             remedy = "pass --decimal , for decimal commas"
         elif len(cell) > 40 or any(mark in cell for mark in "\t;|,"):
-            remedy = "pass --delimiter if that is several cells"
-        raise InputError(f"line {line}: the value {cell[:40]!r} is no number: {remedy}") from None
+            remedy = "pass --delimiter if these are several cells"
+        raise InputError(f"line {line}: value {cell[:40]!r} is not a number: {remedy}") from None

@@ -40,7 +40,7 @@ def write_atomically(
     except BaseException as error:
         name.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in NO_ROOM:
-            full = f"{path} was not written, there is no room ({error.strerror})"
+            full = f"{path} was not written: the disk has no room ({error.strerror})"
             raise OSError(error.errno, full) from error
         raise
     sync_folder(path.parent)

@@ -128,7 +128,7 @@ class CheckpointFolder(Checkpoint):
             try:
                 self._read.extend(self._files.read_next(self._height))
             except (ModelFileError, OSError) as error:
-                warn(error, "the fit goes on from the piece before it")
+                warn(error, "the fit continues from the piece before it")
                 self._files.drop_unread()
         return bool(self._read) and self._read[0].name == "/".join([*self._inside, name])
 
@@ -166,7 +166,7 @@ class CheckpointFolder(Checkpoint):
             self._files.write(self._waiting, self._first_state)
         except OSError as error:
             self._full, self._waiting = True, []
-            warn(error, "the fit goes on, and no more of it is kept")
+            warn(error, "the fit continues, but no further pieces are kept")
             return
         self._waiting, self._written = [], time.monotonic()
         self.pause = max(SECONDS, (self._written - begun) / SHARE)
@@ -189,8 +189,8 @@ def open_checkpoint(
     given = estimator.get_params(deep=False)
     code = [name for name, value in given.items() if callable(value) and name != "verbose"]
     if code:
-        remedy = "use one of its named choices, or leave checkpoint=None"
-        raise ValueError(f"{code[0]} is a function, and a checkpoint holds no code: {remedy}")
+        remedy = "use one of its named choices, or pass checkpoint=None"
+        raise ValueError(f"{code[0]} is a function, which a checkpoint cannot store: {remedy}")
     digests = [one.digest() if hasattr(one, "digest") else digest(one) for one in data]
     about = {
         "estimator": type(estimator).__name__,

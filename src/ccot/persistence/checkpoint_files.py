@@ -83,16 +83,16 @@ class PieceFiles:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            return warn(f"{path} cannot be read ({error})", "the fit begins anew")
+            return warn(f"{path} cannot be read ({error})", "the fit starts from the beginning")
         whole = {"about", "finished", "generator"}
         if isinstance(header, dict) and _KIND.items() <= header.items() and whole <= header.keys():
             return header
-        raise ValueError(f"{path} is not of a checkpoint of this version: pass another folder")
+        raise ValueError(f"{path} is from another version of ccot: pass another folder")
 
     def _is_another(self, header: Mapping[str, Any]) -> bool:
         others = _differences(header["about"], self._about)
         if others and not header["finished"]:
-            remedy = "fit as then to go on with it, pass another checkpoint, or remove this one"
+            remedy = "use these again to continue it, pass another checkpoint, or remove this one"
             raise ValueError(f"{self.folder} holds an unfinished fit with {others}: {remedy}")
         return bool(others)
 
@@ -103,7 +103,7 @@ class PieceFiles:
         file, *later = self._files[self._n_read :]
         pieces = read_values(file, self._types)
         if not isinstance(pieces, list) or not all(isinstance(one, Piece) for one in pieces):
-            raise ModelFileError(f"{file} holds something else than pieces")
+            raise ModelFileError(f"{file} is not a file of a checkpoint")
         limit = _lowest(later[0]) if later else inf
         pieces = [piece for piece in pieces if piece.height < limit]
         if [piece.height for piece in pieces] != [height + n for n in range(len(pieces))]:
@@ -175,7 +175,7 @@ def _lowest(file: Path) -> int:
 def claimed(folder: Path) -> Iterator[None]:
     """Claim a folder, and remove it if nothing is left in it."""
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file: a checkpoint is a folder")
+        raise ValueError(f"{folder} is a file: pass a folder")
     with locked_folder(folder):
         try:
             yield

@@ -109,7 +109,7 @@ class _Writer:
         if is_dataclass(value) and not isinstance(value, type):
             content = {f.name: self.encode(getattr(value, f.name)) for f in fields(value)}
             return {"type": self._name(value), "fields": content}
-        reason = "a model file holds numbers, text and arrays, never code"
+        reason = "a model file can hold numbers, text and arrays, but no code"
         raise ModelFileError(f"{value!r} cannot be saved: {reason}")
 
     def _name(self, value: Any) -> str:
@@ -307,4 +307,4 @@ def _damage_explained(path: Path, file: BinaryIO) -> Iterator[None]:
 
 
 def _damaged(path: Path, why: str) -> ModelFileError:
-    return ModelFileError(f"{path} is damaged ({why}): copy it again, or fit and save once more")
+    return ModelFileError(f"{path} is damaged ({why}): copy it again, or fit and save again")

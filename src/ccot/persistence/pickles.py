@@ -22,6 +22,6 @@ class VersionedPickle:
         made_by = state.pop(_KEY, "an earlier version")
         if made_by != __version__:
             problem = f"this {type(self).__name__} was pickled by ccot {made_by}, and this is"
-            remedy = "load it there and write it by save(), whose files later versions read"
+            remedy = "load it there and call save(), whose files later versions can read"
             raise pickle.UnpicklingError(f"{problem} {__version__}: {remedy}")
         super().__setstate__(state)  # type: ignore[misc]

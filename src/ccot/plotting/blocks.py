@@ -43,17 +43,17 @@ def plot_blocks(
 ) -> Axes:
     """Show a matrix with its rows and columns ordered by cluster.
 
-    Within a cluster, rows and columns follow their scalings or, of a
-    :class:`~ccot.TransportCoclustering`, go from the surest to the least sure. Numbers in brackets
-    are sizes of clusters. Labels are written as far as they fit, those of large clusters first.
+    Within a cluster, rows and columns are ordered by their scalings or, for
+    :class:`~ccot.TransportCoclustering`, by confidence, the highest first. Numbers in brackets are
+    sizes of clusters. Labels that do not fit are left out, those of small clusters first.
 
     Parameters
     ----------
     estimator : CCOT, CCOTGW or TransportCoclustering, fitted
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        What it was fitted to. NaN stays blank; words are shown by the number of their category.
+        The fitted matrix. Missing values stay blank; words are shown as category numbers.
     before : bool, default=False
-        Show the matrix in the order it came in instead, with nothing beside it.
+        Show the matrix in its original order instead.
     ax : matplotlib.axes.Axes, default: a new figure
     cmap, colorbar : str, default="viridis"; bool, default=True
         Colour map of the entries, which spans the central 99 %, and whether to add its bar.
@@ -62,14 +62,13 @@ def plot_blocks(
     names : bool, default=False
         Call clusters by their suggested names, and write the names of rows and columns.
     row_colors, column_colors : sequence, or mapping or data frame of several, optional
-        What is known besides: categories or numbers, or colours as ``"#rrggbb"``. Shown beside the
-        rows and columns, with a legend.
+        Annotations: categories, numbers, or colours as ``"#rrggbb"``, with a legend.
     dendrograms : bool, default=False
-        Draw which clusters would be merged first, and order the clusters by it
+        Draw the hierarchy of the clusters, and order the clusters by it
         (:class:`~ccot.TransportCoclustering` only).
     scale : {"auto", "none", "columns"}, default="auto"
-        Show entries as they are, or in standard deviations from the mean of their column, which
-        ``"auto"`` does where columns were taken to differ in unit or kind.
+        Show entries as they are (``"none"``), or in standard deviations from the mean of their
+        column, as ``"auto"`` does if the columns differ in unit or kind.
 
     Returns
     -------
@@ -91,7 +90,7 @@ def plot_blocks(
     if matrix.shape != shape:
         raise ValueError(
             f"X has shape {matrix.shape}, but the estimator was fitted to a matrix of shape "
-            f"{shape}: pass the matrix that was fitted"
+            f"{shape}: pass the fitted matrix"
         )
     called = _names(estimator, X) if names else ([], [])
     known = row_colors, column_colors

@@ -31,19 +31,19 @@ def plot_dots(
     cmap: str = "RdBu_r",
     names: bool = True,
 ) -> Axes:
-    """Show the columns that set each row cluster apart, and how the other clusters stand in them.
+    """Show the columns that distinguish each row cluster, with their means in all clusters.
 
-    The colour of a dot is the mean of the cluster in standard deviations from that of all rows. Its
-    area is a share of the members: of numbers those on the same side of the overall mean as the
-    cluster, of categories, ones and amounts those that have it.
+    The colour of a dot is the mean of the cluster, in standard deviations from the mean of all
+    rows. Its area is a share of the members: for numbers, of those on the same side of the overall
+    mean as the cluster; for categories, ones and amounts, of those that have it.
 
     Parameters
     ----------
     estimator : CCOT, CCOTGW or TransportCoclustering, fitted
     X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
-        What it was fitted to.
+        The fitted matrix.
     n_columns : int, default=3
-        Columns for each cluster, the most telling ones.
+        Number of columns for each cluster, the most distinctive first.
     ax : matplotlib.axes.Axes, default: a new figure
     cmap : str, default="RdBu_r"
     names : bool, default=True
@@ -60,7 +60,7 @@ def plot_dots(
     >>> zoo = datasets.load_zoo()
     >>> model = TransportCoclustering(4, 4, random_state=0).fit(zoo.data)
     >>> plotting.plot_dots(model, zoo.data, ax=plotting.new_figure()[1]).get_title()
-    'what sets 4 clusters apart'
+    'what distinguishes 4 clusters'
     """
     check_is_fitted(estimator)
     sums = _statistics(estimator, X)
@@ -87,7 +87,7 @@ def plot_dots(
     panel.set(xlim=(-0.6, len(columns) - 0.4), ylim=(len(groups) - 0.4, -0.6))
     name_places(panel.xaxis, np.arange(len(columns)), titles)
     name_places(panel.yaxis, np.arange(len(groups)), labels, sums.sizes)
-    panel.set_title(f"what sets {shared.count(len(groups), 'cluster')} apart")
+    panel.set_title(f"what distinguishes {shared.count(len(groups), 'cluster')}")
     shared.without_frame(panel)
     bar = panel.figure.colorbar(dots, ax=panel, aspect=20)
     bar.set_label("mean, in standard deviations", fontsize="small")

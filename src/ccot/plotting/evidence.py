@@ -70,10 +70,10 @@ def plot_block_means(
 
 
 def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
-    """Show how sure the cluster of every row and column is.
+    """Show the confidence of every row and column.
 
-    Members of a cluster go from the surest to the least sure: a full bar is a cluster without
-    doubt, a falling edge are members in doubt. The title tells how many draws found that number.
+    Members of a cluster are ordered by confidence, the highest first. A full bar is a certain
+    cluster; a falling edge shows uncertain members. The title says how many draws found the number.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def _draw_confidence(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
 def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show the sorted log scalings of rows and of columns, with the jumps between steps.
 
-    Every point is a row (column), in the colour of its cluster. A dashed line is a jump, with the
-    bound on the probability that smooth data would show it anywhere; a dotted one is there because
-    so many clusters were asked for. Where two colours share a step, draws did not agree.
+    Every point is a row (column), in the colour of its cluster. A dashed line is a jump, with an
+    upper bound on the probability of a false alarm; a dotted line is a jump that is not
+    significant, but needed for the given number. If a step has two colours, draws did not agree.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def plot_scalings(estimator: BaseCoclustering, ax: Panels | None = None) -> np.n
     >>> plotting.plot_scalings(model, plotting.new_figure(1, 2)[1])[1].get_title()
     'columns: 4 steps'
     """
-    others = "plot_merge_costs shows how numbers were found, plot_confidence how sure they are"
+    others = "use plot_merge_costs or plot_confidence"
     name = type(estimator).__name__
     _require(estimator, "row_log_scaling_", f"{name} has no scalings to show: {others}")
     return draw_sides(_draw_scaling, estimator, ax, 3.6, "log scaling")
@@ -165,7 +165,7 @@ def _draw_scaling(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
     ax.locator_params("x", integer=True)
     if len(jumps) == 0 and getattr(estimator, f"n_{side}_clusters") is None:
         share = getattr(estimator, f"{side}_cluster_votes_").get(1, 0.0)
-        text = "no step is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
+        text = "no jump is significant" + (f" in {share:.0%} of the draws" if share < 0.9 else "")
         ax.text(0.04, 0.92, text, transform=ax.transAxes, color=INK, fontsize="small", va="top")
 
 
@@ -187,11 +187,11 @@ def _name_jump(ax: Axes, place: float, strength: float) -> None:
 def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show what merging clusters costs, and where the merges stopped.
 
-    A point at k is the information lost by merging k clusters into k - 1 in the best start, filled
-    where the chosen number (dashed line) refuses the merge. The dotted line falls like 1 / (k - 1)
-    from the first merge granted, about as costs do without structure: what is above it on the left
-    is the jump. Jumps are looked for in the mean over all starts, and the likelihood may have
-    settled the number instead: ``candidates_`` tells by which criterion.
+    A point at k is the information lost by merging k clusters into k - 1 in the best start; it is
+    filled if the merge was not made. The dashed line is the chosen number. The dotted line falls
+    like 1 / (k - 1), which is expected without a jump: points far above it, on the left, are the
+    jump. Jumps are found in the mean over all starts, or the likelihood decided: ``candidates_``
+    says by which criterion.
 
     Parameters
     ----------
@@ -210,8 +210,9 @@ def plot_merge_costs(estimator: BaseCoclustering, ax: Panels | None = None) -> n
     >>> plotting.plot_merge_costs(model, plotting.new_figure(1, 2)[1])[1].get_title()
     'columns: 4 clusters'
     """
-    others = "TransportCoclustering does, and plot_scalings shows the steps of the others"
-    _require(estimator, "row_merge_costs_", f"{type(estimator).__name__} merges nothing: {others}")
+    others = "it works for TransportCoclustering; for CCOT and CCOTGW use plot_scalings"
+    name = type(estimator).__name__
+    _require(estimator, "row_merge_costs_", f"{name} has no merge costs: {others}")
     return draw_sides(_draw_merge_costs, estimator, ax, 3.6, "information lost")
 
 
@@ -236,8 +237,8 @@ def _draw_merge_costs(ax: Axes, estimator: BaseCoclustering, side: str) -> None:
 def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) -> np.ndarray:
     """Show how well every number of clusters is found again with half of the data.
 
-    The line is the agreement of two halves of the data, adjusted for chance, the bars its spread
-    over the splits, the dashed line the fitted number; numbers that do as well are shaded.
+    The line is the agreement of two halves of the data, adjusted for chance, with its spread over
+    random splits. The dashed line is the fitted number. Numbers that are as good are shaded.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ def plot_reproducibility(estimator: BaseCoclustering, ax: Panels | None = None) 
     both = getattr(estimator, "reproducibility_", None)
     if both is None or (both.row is None and both.column is None):
         raise ValueError(
-            "reproducibility was not looked into: fit TransportCoclustering with "
+            "this fit did not estimate reproducibility: use TransportCoclustering with "
             'criterion="reproducibility"'
         )
     return draw_sides(_draw_reproducibility, estimator, ax, 3.6, "agreement of halves")
@@ -270,7 +271,7 @@ def _draw_reproducibility(ax: Axes, estimator: Any, side: str) -> None:
     curve = getattr(estimator.reproducibility_, side)
     ax.set(xlabel=f"{side} clusters", ylim=(-0.05, 1.05))
     if curve is None:
-        ax.set_title(f"{side}s: not looked into")
+        ax.set_title(f"{side}s: not estimated")
         return
     low, high = curve.plausible
     ax.axvspan(low - 0.5, high + 0.5, color=FAINT, alpha=0.2, linewidth=0)
@@ -287,7 +288,7 @@ def _mark_number(ax: Axes, side: str, number: int, place: float) -> None:
 def plot_reg_path(estimator: BaseCoclustering, ax: Axes | None = None) -> Axes:
     """Show how ``reg="cv"`` chose the regularisation.
 
-    Points are comparisons of two halves of the data, the line is their mean, the ring the choice.
+    A point compares two halves of the data, the line is the mean, the ring the chosen value.
 
     Parameters
     ----------

@@ -27,9 +27,7 @@ def merge_tree(estimator: Any, axis: int) -> list[Merge]:
     """Return the merges of the fitted clusters of one side, the pair that loses least first."""
     found: Any = getattr(estimator, "_coclustering", None)
     if not hasattr(found, "hierarchy"):
-        raise ValueError(
-            f"{type(estimator).__name__} merges nothing: dendrograms are of TransportCoclustering"
-        )
+        raise ValueError(f"{type(estimator).__name__} has no hierarchy: use TransportCoclustering")
     # Blocks of a mixed table hold scores.
     family: Any = FAMILIES.get(found.family, FAMILIES["gaussian"])
     return merge_side(family, found.blocks, axis)

@@ -65,7 +65,7 @@ class RequireToken:
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, self._expected):
                 bearer = {"WWW-Authenticate": "Bearer"}
-                return await _refuse(401, "a token is needed", scope, receive, send, headers=bearer)
+                return await _refuse(401, "pass a token", scope, receive, send, headers=bearer)
         await self._app(scope, receive, send)
 
 

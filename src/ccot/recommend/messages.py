@@ -110,7 +110,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         (404, "No such user or item"),
         (408, "The body did not arrive in time"),
         (413, "The body is too large"),
-        (422, "The body is not what is asked for"),
+        (422, "The body does not have the required form"),
     )
 }
 

@@ -22,10 +22,10 @@ def as_names(names: Sequence[Any] | None, size: int, what: str) -> tuple[str, ..
     """Return names as text; the numbers where there are none."""
     given = tuple(str(name) for name in (range(size) if names is None else names))
     if len(given) != size:
-        raise ValueError(f"there are {size} {what}s and {len(given)} names for them")
+        raise ValueError(f"there are {size} {what}s but {len(given)} names")
     if len(set(given)) < size:
         twice = Counter(given).most_common(1)[0][0]
-        raise ValueError(f"two {what}s are called {twice!r}: names must differ")
+        raise ValueError(f"two {what}s are named {twice!r}: names must differ")
     return given
 
 
@@ -46,7 +46,7 @@ class NameIndex:
             return self._numbers[name]
         near = self.similar(name)
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise UnknownNameError(f"no {self._what} is called {name!r}{hint}")
+        raise UnknownNameError(f"there is no {self._what} {name!r}{hint}")
 
     def similar(self, name: str) -> list[str]:
         """Return up to three names that look like this one."""

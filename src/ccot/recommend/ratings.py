@@ -58,7 +58,7 @@ class RatingSide:
             raise ValueError(f"ratings lie between {low:g} and {high:g}")
         order = np.argsort(numbers, kind="stable")
         if (np.diff(numbers[order]) == 0).any():
-            raise ValueError(f"one {self.name} is rated more than once: keep one of the ratings")
+            raise ValueError(f"one {self.name} has several ratings: keep one of them")
         return numbers[order], ratings[order]
 
 
@@ -75,7 +75,7 @@ def as_ratings(X: Any) -> sp.csr_array:
         users, items = np.nonzero(~np.isnan(dense))
         ratings = sp.csr_array((dense[users, items], (users, items)), shape=dense.shape)
     if ratings.nnz == 0:
-        raise ValueError("there are no ratings: X has no entry that is not missing")
+        raise ValueError("X has no ratings: all its entries are missing")
     return ratings
 
 

@@ -35,38 +35,38 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
 
     .. math:: \mu + b_u + c_i + e_{z(u) w(i)},
 
-    the mean of all ratings, offsets of user and item (regularised least squares), and the mean of
-    what the offsets leave in the block of their clusters, shrunk towards 0. With nothing shrunk
-    this is the model of [1]_. Recommended are the items that most of the user's group liked.
+    the mean of all ratings, the offsets of user and item (regularised least squares), and the mean
+    residual of the block of their clusters, shrunk towards 0. Without shrinkage this is the model
+    of [1]_. The items that most of the user's group liked are recommended.
 
     Parameters
     ----------
     coclustering : estimator or None, default=None
         Fitted or not; None: :class:`~ccot.TransportCoclustering` with 30 starts.
     view : {"zeros", "likes", "nan"}, default="zeros"
-        How the co-clustering sees ratings, or saw them if it is fitted: with 0 where there is none
-        (as in the paper); as 1 for liked items and 0 elsewhere; with NaN where there is none. Zeros
-        tell most about who has rated little; likes predict a little better.
+        Input of the co-clustering: ratings, with 0 for missing ones (as in the paper); 1 for liked
+        items and 0 elsewhere; or ratings, with NaN for missing ones. Zeros are best for users with
+        few ratings; likes predict a little better.
     like : float or None, default=None
-        Ratings from this one up mean that the item was liked; None: from their median up.
+        Smallest rating that means that the item was liked; None: the median.
     user_shrinkage, item_shrinkage : float, default=5, 3
-        Offsets are sums over the number of ratings plus this.
+        Offsets are sums divided by the number of ratings plus this.
     block_shrinkage, liking_shrinkage : float, default=30, 10
         The same for effects of blocks, and for the share of a group who liked an item, which is
         shrunk towards that of all users.
     random_state, verbose
-        As in the co-clustering that is made where none is given.
+        Of the co-clustering, if none is given.
 
     Attributes
     ----------
     coclustering_ : estimator
         The fitted one.
     user_labels_, item_labels_ : ndarray of int
-        Clusters; -1 for users and items in which the co-clustering sees nothing.
+        Clusters; -1 for users and items without ratings in this view.
     block_means_ : ndarray of shape (n_user_clusters, n_item_clusters)
         Mean rating of each block; NaN where there is none.
     mean_, user_offsets_, item_offsets_ : float, ndarray, ndarray
-        Mean of all ratings, and what users and items add to it.
+        Mean of all ratings, and the offsets of users and items.
     like_ : float
         Smallest rating that means liking.
     rating_range_ : tuple of float
@@ -74,11 +74,11 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
     ratings_, user_names_, item_names_ : csr_array, tuple of str, tuple of str
         The ratings, and the names of rows and columns.
     user_ids_, item_ids_ : tuple of str
-        What rows and columns are called besides; their names where nothing else was given.
+        Identifiers of rows and columns; by default their names.
 
     References
     ----------
-    .. [1] George, T. and Merugu, S. (2005). A scalable collaborative filtering framework based on
+    .. [1] George and Merugu (2005). A scalable collaborative filtering framework based on
        co-clustering. ICDM.
 
     Examples
@@ -131,13 +131,13 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_users, n_items)
-            Ratings. Missing are NaN in an array, and what is not stored in a sparse matrix.
+            Ratings. Missing ratings are NaN in an array, and entries not stored in a sparse matrix.
         y : None
             Ignored.
         user_names, item_names : sequence, optional
-            What the command line and the service call them; their numbers if not given.
+            Names for the command line and the service; by default their numbers.
         user_ids, item_ids : sequence, optional
-            Identifiers by which they are found, too.
+            Identifiers, by which they can also be found.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Returns
         -------
         float or ndarray
-            Ratings within the scale of the fitted ones. Unknown users and items get means.
+            Ratings within the range of the fitted ones. Users and items without ratings get means.
         """
         check_is_fitted(self)
         user_label, user_offset = self._place_and_offset(user, 0)
@@ -197,12 +197,12 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         user : int or User
             Number of a row of the fitted matrix, or a new user.
         n : int, default=10
-            How many; fewer come back where there are not so many.
+            How many; fewer are returned if there are fewer items.
         exclude_seen : bool, default=True
-            Leave out what the user has rated.
+            Leave out items that the user has rated.
         by : {"liking", "rating"}, default="liking"
             By the share of the user's group who liked the item, or by predicted rating, which
-            brings up what few people know.
+            favours items with few ratings.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         if by not in ("liking", "rating"):
             raise ValueError(f'by={by!r} is not known: use "liking" or "rating"')
         if not isinstance(n, Integral) or n < 1:
-            raise ValueError(f"n={n!r}: ask for at least one item")
+            raise ValueError(f"n={n!r} must be at least 1")
         label, _ = self._place_and_offset(user, 0)
         ratings = self.predict(user, np.arange(self.ratings_.shape[1]))
         liking = self._liking[label]
@@ -227,14 +227,14 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         ]
 
     def explain(self, user: int | User, item: int | Item, *, n_neighbours: int = 5) -> Explanation:
-        """Return where a predicted rating comes from.
+        """Return how a predicted rating is made up.
 
         Parameters
         ----------
         user, item : int, User or Item
             Numbers of a row and a column of the fitted matrix, or a new user or item.
         n_neighbours : int, default=5
-            At most so many members of the user's group who rated the item are named.
+            Maximum number of named members of the user's group who rated the item.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         )
 
     def new_user(self, items: Any, ratings: Any) -> User:
-        """Return a user who was not in the fit, placed without fitting anything again.
+        """Return a new user with a cluster, without fitting again.
 
         Parameters
         ----------
@@ -267,12 +267,12 @@ class BlockRecommender(VersionedPickle, BaseEstimator):
         Returns
         -------
         User
-            To be passed to :meth:`predict`, :meth:`recommend` and :meth:`explain`.
+            For :meth:`predict`, :meth:`recommend` and :meth:`explain`.
         """
         return User(*self._place_new(items, ratings, 0))
 
     def new_item(self, users: Any, ratings: Any) -> Item:
-        """Return an item that was not in the fit, placed without fitting anything again.
+        """Return a new item with a cluster, without fitting again.
 
         Parameters
         ----------

@@ -94,7 +94,7 @@ def load_app(service: Service) -> Any:
     path = service.token_file
     token = Path(path).read_text(encoding="utf-8").strip() if path else None
     if token is not None and not (token and token.isascii() and token.isprintable()):
-        raise ValueError(f"{path} must hold a token of printable ASCII characters")
+        raise ValueError(f"{path} must contain a token of printable ASCII characters")
     return make_app(load_recommender(service.model), hosts=service.hosts.split(","), token=token)
 
 

@@ -167,7 +167,7 @@ async def _name_faults(request: Request, error: RequestValidationError) -> messa
     """Name the first faults; what was sent is not sent back."""
     sent = error.body if isinstance(error.body, dict) else None
     if sent is not None and not sent.keys() & {"user", "ratings"}:
-        faults = ["give `user`, or `ratings` of someone new"]
+        faults = ["pass `user`, or `ratings` of a new user"]
     else:
         # A body with a user asks about one: what it lacks of other questions tells nothing.
         other = "Visitor" if sent is not None and "user" in sent else "User"

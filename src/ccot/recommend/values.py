@@ -113,7 +113,7 @@ class Explanation:
             f"item {self.item_offset:+.2f}, block {self.block_effect:+.2f}"
         ]
         if UNASSIGNED in self.block:
-            lines.append("no block: too little is known of the user or the item")
+            lines.append("no block: too few ratings of the user or of the item")
         else:
             lines.append(
                 f"block of user cluster {self.block[0]} and item cluster {self.block[1]}: "

@@ -264,7 +264,7 @@ def colourable(columns: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         try:
             _pack(name, list(values))
         except ValueError as error:
-            notes.append(f"{error}: it is not on the page")
+            notes.append(f"{error}: the page does not show it")
             del shown[name]
     return shown, notes
 
@@ -296,7 +296,7 @@ def read_cluster_names(given: Any) -> dict[str, Any]:
         try:
             given = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as bad:
-            raise ValueError(f"{path} is no JSON file of cluster names: {bad}") from bad
+            raise ValueError(f"{path} is not a JSON file of cluster names: {bad}") from bad
         if not isinstance(given, dict):
             form = "{'row': ..., 'column': ...}"
             raise ValueError(f"{path} holds no cluster names: expected {form}")

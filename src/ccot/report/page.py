@@ -51,32 +51,32 @@ def write_report(
 ) -> Path:
     """Write one self-contained, interactive HTML page of a fitted estimator, or of several.
 
-    The page needs no network and no other file. It shows the matrix in the order of the clusters
-    and as given, block means, cluster sizes, members with their confidence, what sets each
-    cluster apart, and how the numbers of clusters came about.
+    The page needs no network and no other file. It shows the matrix ordered by cluster and as
+    given, block means, cluster sizes, members with their confidence, what distinguishes each
+    cluster, and how the numbers of clusters were chosen.
 
     Parameters
     ----------
     path : path-like
         The file, replaced only when the new page is complete; its folder is made if needed.
     models : estimator, BlockRecommender, or mapping of str to estimator
-        Fitted to the same matrix. Several are compared. A recommender has its ratings with it.
+        Fitted to the same matrix; several are compared. A recommender includes its ratings.
     matrix : ndarray, sparse matrix, data frame, Table or RowSource, optional
         The data; without it there is no picture of the matrix.
     row_names, column_names : sequence of str, optional
-        Names; by default those of a data frame, or that a fit has seen, or "row 0" and so on.
+        Names; by default those of the data frame or of the fit, or "row 0" and so on.
     title : str, optional
         Heading of the page.
     notes : sequence of str, optional
-        Warnings to show beside those that the models give cause for.
+        More warnings to show, besides those about the models.
     columns : sequence of ccot.describe.Column, optional
-        What the columns are, numbers, amounts, ones, or levels of a category; by default found.
+        Kinds of the columns (numbers, amounts, ones, categories); by default recognised.
     annotations, column_annotations : data frame or mapping of str to sequence, optional
         Facts that were not used for fitting, such as known classes, to compare with the clusters.
     cluster_names : mapping or path-like, optional
         ``{"row": {"0": name, ...}, "column": {...}}``, or a JSON file of it as the page saves.
     raw_names : bool, default=False
-        Leave names as they are in CSV downloads, also those that a spreadsheet would run.
+        Write names unchanged in CSV downloads, even if a spreadsheet would run them as formulas.
 
     Returns
     -------

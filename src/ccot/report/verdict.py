@@ -1,4 +1,4 @@
-"""In words: how the numbers of clusters came about, and what should make a reader doubt them."""
+"""In words: how the numbers of clusters were chosen, and warnings about them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ _DOUBTFUL = 0.5
 _NEAR_ICL, _NEAR_JUMP, _NEAR_REPRODUCIBLE = 3.0, 0.9, 0.05
 _RULES = {
     "jump": "the cost of merging clusters jumps there",
-    "reproducibility": "these are found again with half of the data",
+    "reproducibility": "these clusters are found again with half of the data",
     "icl": "the integrated completed likelihood (ICL) is highest there",
 }
 
@@ -34,14 +34,14 @@ def decisions(model: Any) -> list[str]:
 
 
 def warnings_of(model: Any) -> list[str]:
-    """Return what should make a reader doubt the numbers or the members."""
+    """Return warnings about the numbers of clusters or their members."""
     found = []
     for side in SIDES:
         found += [*_doubts_about_steps(model, side), *_doubts_about_members(model, side)]
     if any(_is_smooth(model, side) for side in SIDES):
         found.append(
-            "Smooth scalings need not mean that there are no clusters: TransportCoclustering does "
-            "not depend on steps."
+            "Smooth scalings do not prove that there are no clusters: TransportCoclustering does "
+            "not depend on jumps."
         )
     return [*found, *_doubts_about_blocks(model)]
 
@@ -82,17 +82,17 @@ def _doubts_about_steps(model: Any, side: str) -> Iterator[str]:
         return
     if _is_smooth(model, side):
         yield (
-            f"The sorted {side} scalings are smooth: no step is significant, so all {side}s are "
-            "left in one cluster."
+            f"The sorted {side} scalings are smooth: no jump is significant, so all {side}s are "
+            "in one cluster."
         )
         return
     number = getattr(model, f"n_{side}_clusters_")
     weak = int((np.asarray(getattr(model, f"{side}_jump_strength_")) < SIGNIFICANT).sum())
     if weak:
-        steps = f"{count(number - 1, f'{side} step')} {'is' if weak == 1 else 'are'}"
+        steps = f"{count(number - 1, f'{side} jump')} {'is' if weak == 1 else 'are'}"
         yield (
-            f"{weak} of {steps} not significant: smooth curves are cut there because "
-            f"{count(number, 'cluster')} were asked for."
+            f"{weak} of {steps} not significant: they divide smooth curves because "
+            f"{count(number, 'cluster')} were given."
         )
     share = getattr(model, f"{side}_cluster_votes_").get(number, 1.0)
     if getattr(model, f"n_{side}_clusters") is None and share < _DOUBTFUL:
@@ -110,14 +110,14 @@ def _doubts_about_members(model: Any, side: str) -> Iterator[str]:
     if doubtful >= max(0.05 * len(confidence), 1):
         yield (
             f"The confidence of {count(doubtful, side)} of {len(confidence)} is below "
-            f"{_DOUBTFUL:g}: look there before relying on the clusters."
+            f"{_DOUBTFUL:g}: check them before you rely on the clusters."
         )
 
 
 def _doubts_about_blocks(model: Any) -> Iterator[str]:
     candidates = getattr(model, "candidates_", ())
     if candidates and model.n_row_clusters_ == model.n_column_clusters_ == 1:
-        yield "No blocks describe the matrix better than a single one does."
+        yield "No division into blocks describes the matrix better than a single block."
         return
     if len(candidates) < 2 or (model.n_row_clusters, model.n_column_clusters) != (None, None):
         return

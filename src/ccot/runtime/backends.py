@@ -57,7 +57,7 @@ class Backend:
         asked = object()
         _AT_WORK.add(asked)
         try:
-            # Those who ask at once share the threads: more of them only wait for each other.
+            # Calls at the same time share the threads: more threads would only wait for each other.
             n_helpers = min(-(-self.n_jobs // len(_AT_WORK)), len(items)) - 1
             # A future for every item would take as long as the work on some.
             threads = _threads(self.n_jobs - 1, os.getpid())
@@ -170,7 +170,7 @@ def make_csr(starts: Any, columns: Any, values: Any, shape: Any) -> Any:
     """Return a CSR tensor of its parts."""
     torch: Any = importlib.import_module("torch")
     with warnings.catch_warnings():
-        # PyTorch tells everyone that its sparse matrices are young.
+        # PyTorch warns that its sparse matrices are experimental.
         warnings.simplefilter("ignore", UserWarning)
         return torch.sparse_csr_tensor(starts, columns, values, size=tuple(shape))
 

@@ -18,7 +18,7 @@ def as_generator(random_state: RandomState, rng: Any = None) -> np.random.Genera
     """Return a generator for a seed, a generator, a legacy RandomState or None; SPEC 7's rng."""
     if rng is not None:
         if random_state is not None:
-            raise TypeError("random_state and rng are two names of one thing: pass one of them")
+            raise TypeError("random_state and rng are the same parameter: pass one of them")
         return np.random.default_rng(rng)
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31, size=4))
@@ -50,7 +50,7 @@ def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) 
 
 
 class Checkpoint:
-    """Makes every piece of a fit when it is asked for; this one keeps nothing."""
+    """Computes every piece of a fit when it is needed; this one stores nothing."""
 
     # Seconds between two writes: longer pieces are split.
     patience = inf

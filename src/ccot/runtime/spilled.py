@@ -24,8 +24,8 @@ class SpilledArray:
             # A full disk may show only now.
             self._file.flush()
         except OSError as error:
-            full = f"the labels do not fit into {gettempdir()} ({error.strerror})"
-            raise OSError(f"{full}: set TMPDIR to a folder with more room") from error
+            full = f"the disk has no room for the labels in {gettempdir()} ({error.strerror})"
+            raise OSError(f"{full}: set TMPDIR to another folder") from error
 
     def close(self) -> np.ndarray:
         """Return all values; nothing can be added afterwards."""

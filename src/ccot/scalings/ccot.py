@@ -138,8 +138,8 @@ def _solve_anywhere(solver: DrawSolver, draws: np.ndarray, n_jobs: int | None) -
     try:
         return solver.partitions(draws)
     except BrokenProcessPool:
-        lost = "a worker process was lost, perhaps for lack of memory"
-        message = f"{lost}: its draws are solved by threads of this process"
+        lost = "a worker process died, perhaps for lack of memory"
+        message = f"{lost}: threads of this process do its draws"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
     with parallel_config("threading", n_jobs=effective_n_jobs(n_jobs)):
         return solver.partitions(draws)

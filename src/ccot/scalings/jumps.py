@@ -287,7 +287,7 @@ def _check_request(n_values: int, method: str, n_jumps: int | None) -> None:
         raise ValueError(f"unknown detector {method!r}: choose one of {', '.join(DETECTORS)}")
     most = max(n_values - 1, 0)
     if n_jumps is not None and not 0 <= n_jumps <= most:
-        raise ValueError(f"{n_values} values cannot have {n_jumps} jumps: ask for 0 to {most}")
+        raise ValueError(f"{n_values} values cannot have {n_jumps} jumps: pass 0 to {most}")
 
 
 def _check_sorted(sorted_values: ArrayLike) -> np.ndarray:

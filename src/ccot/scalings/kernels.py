@@ -17,7 +17,7 @@ from ccot.transport.low_rank import LowRankKernel
 from ccot.transport.sinkhorn import extend_scaling
 
 KernelSpec = str | Callable[..., Any]
-_BY_LOGARITHMS = 'loss="kl" compares similarities by their logarithms'
+_BY_LOGARITHMS = 'loss="kl" takes logarithms of similarities'
 
 # Eigenvalues of the landmark similarities below this times the largest are rounding errors.
 _WEAKEST = 1e-10
@@ -189,7 +189,7 @@ class LowRankSimilarities:
         if self.landmarks.kernel != "rbf":
             remedy = 'use that, loss="square" or kernel_rank=None'
             raise ValueError(
-                f'{_BY_LOGARITHMS}, which landmarks give for kernel="rbf" only: {remedy}'
+                f'{_BY_LOGARITHMS}, which with landmarks works for kernel="rbf" only: {remedy}'
             )
 
     def operator(self, backend: Backend, loss: str) -> LowRankKernel:

@@ -43,7 +43,7 @@ def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclus
     voted = fit_ccot(executor.gather(pool), settings, run, prepare)
     if whole:
         return voted
-    run.progress(f"{n_pool} of {n_rows} rows voted, the others are placed")
+    run.progress(f"{n_pool} of {n_rows} rows voted, the other rows were assigned")
     with one_blas_thread():
         row, means = _place_all_rows(executor, voted, pool, run.checkpoint)
     # The placement of columns gets row numbers of the whole matrix, not of the pool.

@@ -38,7 +38,7 @@ class Counts:
         """Say in one line what is clustered."""
         if self.are_counts:
             return f"ccot: counts of {self.where}"
-        return f"ccot: values of {self.where} as they are (they are no counts)"
+        return f"ccot: values of {self.where} unchanged (they are not counts)"
 
     def of_genes(self, wanted: pd.Index, *, fill: bool = False) -> "Counts":
         """Return the columns of genes by name; those that are missing are zero, or an error."""
@@ -49,7 +49,7 @@ class Counts:
         if len(missing) and not fill:
             raise InputError(
                 f"{len(missing)} of {len(wanted)} genes are not in {self.where} (the first: "
-                f'{missing[0]!r}): pass missing="zero" to take them for zero'
+                f'{missing[0]!r}): pass missing="zero" to count them as zero'
             )
         if len(missing) == len(wanted):
             raise InputError(f"none of the {len(wanted)} genes is in {self.where}: check the names")
@@ -69,7 +69,7 @@ def find_counts(adata: Any, layer: str | None = None) -> Counts:
     for names, what in ((adata.obs_names, "obs"), (adata.var_names, "var")):
         if not names.is_unique:
             raise InputError(
-                f"some names in {what} are there twice: call adata.{what}_names_make_unique()"
+                f"some names in {what} occur twice: call adata.{what}_names_make_unique()"
             )
     where = _name(adata, layer)
     values = _values(adata, where)
@@ -101,7 +101,7 @@ def _name(adata: Any, layer: str | None) -> str:
 def _values(adata: Any, where: str) -> Any:
     if where == "raw":
         if adata.raw is None:
-            raise InputError("there is no raw: name a layer, or leave layer=None")
+            raise InputError("adata has no raw: name a layer, or pass layer=None")
         return adata.raw.X
     # A name that is not there is from_anndata's to explain.
     return adata.X if where == "X" else adata.layers.get(where.removeprefix("layers/"))

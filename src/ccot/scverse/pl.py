@@ -25,10 +25,10 @@ def blocks(adata: Any, key: str = "ccot", layer: str | None = None, **options: A
     Parameters
     ----------
     adata, key : anndata.AnnData; str, default="ccot"
-        As :func:`ccot.scverse.tl.cocluster` left it, with this ``key_added``.
+        After :func:`ccot.scverse.tl.cocluster` with this ``key_added``.
     layer : str, optional
-        By default what was clustered. Counts are shown as logarithms, cells scaled to the same sum.
-        Of more than 10,000 cells, as many are shown.
+        By default the clustered one. Counts are shown as logarithms, cells scaled to equal sums.
+        At most 10,000 cells are shown.
     **options
         Of :func:`ccot.plotting.plot_blocks`: ``ax``, ``cmap``, ``colorbar``.
 
@@ -62,7 +62,8 @@ def dotplot(
     adata, key, n_genes, markers
         As in :func:`top_genes`.
     layer : str, optional
-        By default what was clustered. Counts are shown as logarithms, cells scaled to the same sum.
+        By default the clustered one. Counts are shown as logarithms, with cells scaled to equal
+        sums.
     **options
         Of ``scanpy.pl.dotplot``.
 
@@ -88,12 +89,12 @@ def dotplot(
 def top_genes(
     adata: Any, key: str = "ccot", n_genes: int = 4, markers: str | None = None
 ) -> dict[str, list[str]]:
-    """Return the first genes of each cluster, as scanpy's plots take them.
+    """Return the first genes of each cluster, in the form that scanpy's plots use.
 
     Parameters
     ----------
     adata, key : anndata.AnnData; str, default="ccot"
-        As :func:`ccot.scverse.tl.marker_genes` left it; clusters of cells.
+        After :func:`ccot.scverse.tl.marker_genes`; key of the clusters of cells.
     n_genes : int, default=4
         Genes of each cluster.
     markers : str, optional

@@ -33,23 +33,22 @@ def cocluster(
 ) -> Any:
     """Co-cluster cells and genes with :class:`ccot.TransportCoclustering`.
 
-    The counts are taken as they are: nothing has to be normalised or selected before.
+    Pass raw counts: you need not normalise them or select genes.
 
     Parameters
     ----------
     adata : anndata.AnnData
         Cells x genes, in memory or backed; a backed matrix is read row by row.
     layer, key_added : str, optional; str, default="ccot"
-        Name of a layer, or ``"X"`` or ``"raw"``, by default ``layers["counts"]`` or else, of
-        ``raw`` (the genes that ``adata`` has) and ``X``, the first with counts, with no negative
-        values, or ``X``; one line says which. Name of what is added.
+        Name of a layer, or ``"X"`` or ``"raw"``. By default ``layers["counts"]``, or else the first
+        of ``raw`` (the genes of ``adata``) and ``X`` that holds counts, or else the first without
+        negative values, or else ``X``; a printed line says which. Name of the additions.
     copy, return_model : bool, default=False
-        Return a copy with the additions and leave ``adata`` as it is, or return the fitted
-        estimator, for :func:`predict`.
+        Return a copy with the additions instead; return the estimator, for :func:`predict`.
     random_state, rng : int, Generator, RandomState or None, default=0
         Seed of the starts, by either name.
     quiet : bool, default=False
-        Do not print where the counts are from.
+        Do not print which counts are used.
     **parameters
         Of :class:`ccot.TransportCoclustering`; rows are cells, columns are genes.
 
@@ -59,11 +58,11 @@ def cocluster(
         None, unless ``copy`` or ``return_model``. With a key "ccot", added are
 
         ``obs["ccot"]``, ``var["ccot_genes"]``
-            Clusters, categorical; with ``_confidence`` (0 to 1) and, where the model has looked
-            into it, ``_reproducibility`` added to the names.
+            Clusters, categorical; also columns with ``_confidence`` (0 to 1) and, if it was
+            estimated, ``_reproducibility`` added to the names.
         ``uns["ccot"]``, ``uns["ccot_colors"]``, ``uns["ccot_genes_colors"]``
-            Facts of the model (family, numbers, block means, parameters, source of the counts),
-            and the colours of the clusters.
+            About the model (family, numbers, block means, parameters, source of the counts), and
+            the colours of the clusters.
 
     Examples
     --------
@@ -78,7 +77,7 @@ def cocluster(
     (['0', '1', '2'], 'poisson')
     """
     if copy and return_model:
-        raise ValueError("copy and return_model exclude each other: a call returns one of them")
+        raise ValueError("copy=True and return_model=True exclude each other: pass one of them")
     seed = random_state if rng is None else as_generator(random_state or None, rng)
     model = TransportCoclustering(random_state=seed, **parameters)
     counts = find_counts(adata, layer).of_genes(adata.var_names)
@@ -101,18 +100,18 @@ def predict(
     missing: str = "error",
     quiet: bool = False,
 ) -> Any:
-    """Place new cells in the clusters of a fitted model; genes are matched by name.
+    """Predict the clusters of new cells; genes are matched by name.
 
     Parameters
     ----------
     model : estimator
         Fitted to named genes: by :func:`cocluster` with ``return_model=True``, or to a data frame.
     adata_new : anndata.AnnData
-        New cells. Genes that the model does not know are left out.
+        New cells. Genes that are not in the model are left out.
     layer, key_added, copy, quiet
-        As in :func:`cocluster`; all genes of ``raw`` are looked through.
+        As in :func:`cocluster`; all genes of ``raw`` are used.
     missing : {"error", "zero"}, default="error"
-        What becomes of genes of the model that the new cells lack.
+        What to do about genes of the model that the new cells do not have.
 
     Returns
     -------
@@ -139,7 +138,7 @@ def predict(
         raise ValueError(f'missing={missing!r} must be "error" or "zero"')
     if not hasattr(model, "feature_names_in_"):
         raise ValueError(
-            "the model does not know the names of its genes: take that of cocluster with "
+            "the model has no names of genes: use the model of cocluster with "
             "return_model=True, or fit it to a data frame"
         )
     wanted = pd.Index(model.feature_names_in_)
@@ -165,10 +164,10 @@ def marker_genes(
     *,
     n_genes: int | None = None,
 ) -> pd.DataFrame:
-    """Rank the genes that set each cluster of cells apart from all other cells.
+    """Rank the genes that distinguish each cluster of cells from all other cells.
 
-    Cells are scaled to a sum of 10,000 counts and logarithms of 1 + x taken, as scanpy's recipe
-    does; values that are no counts are taken for such logarithms. Scores are Welch's t.
+    Counts are scaled to a sum of 10,000 for each cell and replaced by log(1 + x), as in scanpy's
+    tutorials. Values that are not counts are used unchanged. Scores are Welch's t.
 
     Parameters
     ----------
@@ -177,7 +176,7 @@ def marker_genes(
     key : str, default="ccot"
         Categorical column of ``obs``: that of :func:`cocluster`, or any other.
     layer, key_added : str, optional
-        As in :func:`cocluster`, by default what was clustered and ``key + "_markers"``.
+        As in :func:`cocluster`; by default the clustered one, and ``key + "_markers"``.
     n_genes : int, optional
         Genes to keep for each cluster; all by default.
 
@@ -209,7 +208,9 @@ def marker_genes(
     """
     groups = adata.obs[key].astype("category").cat.remove_unused_categories()
     if len(groups.cat.categories) < 2:
-        raise ValueError(f"obs[{key!r}] has one cluster: there is nothing to set it apart from")
+        raise ValueError(
+            f"obs[{key!r}] has one cluster: there is no other cluster to compare it with"
+        )
     found = compare_groups(clustered_counts(adata, key, layer), groups)
     gene_clusters = adata.var.get(f"{key}_genes")
     stored = found.as_stored(key, n_genes)

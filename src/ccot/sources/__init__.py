@@ -58,7 +58,7 @@ def _make_source(X: Any) -> RowSource:
             raise InputError(f"the matrix in {X} is empty: pass data")
         return source
     if isinstance(X, TableParts):
-        raise InputError("only a TransportCoclustering of a table takes it: leave out --by-row")
+        raise InputError("only TransportCoclustering reads tables row by row: omit --by-row")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X holds values of type {X.dtype} where numbers are expected")
     if isinstance(X, np.memmap):
@@ -84,7 +84,7 @@ def _open_path(path: Path) -> RowSource:
     if path.is_dir():
         return _make_source(ZarrFolder(path))
     remedy = "pass ccot.io.read_table(path), or read_matrix(path).values"
-    raise ValueError(f"{path} is no .npy, .parquet or .zarr: {remedy}")
+    raise ValueError(f"{path} is not a .npy, .parquet or .zarr file: {remedy}")
 
 
 def _is_dask(X: Any) -> bool:

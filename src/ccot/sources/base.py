@@ -37,7 +37,7 @@ class RowSource(ABC):
     parts: tuple[slice, ...]
     column_names: Sequence[str] | None = None
     allow_nan: bool = False
-    # Files whose dates and sizes tell this matrix from others too.
+    # Files whose dates and sizes also identify this matrix.
     _files: Sequence[Path] = ()
 
     @abstractmethod
@@ -86,7 +86,7 @@ class RowSource(ABC):
     def transposed(self) -> "RowSource":
         """Return the source of the columns, where they can be read as well as the rows."""
         wide = f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]})"
-        raise ValueError(f"{wide} and is read row by row: store it transposed, and fit that")
+        raise ValueError(f"{wide} and is read row by row: store and fit the transposed matrix")
 
 
 def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[slice, np.ndarray]]:
@@ -137,7 +137,7 @@ def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) ->
         if sparse:
             first = int(np.searchsorted(found.indptr, first, side="right")) - 1
         name = "NaN" if np.isnan(values[bad]).any() else "infinity"
-        remedy = "drop such rows, or fill the entries in, before the fit"
+        remedy = "drop such rows, or impute the entries, before the fit"
         raise ValueError(f"Input X contains {name} in row {number(first)}: {remedy}")
     return found
 

@@ -107,7 +107,7 @@ class DaskExecutor:
         ]
 
     def _taken(self, futures: list[Any]) -> Iterator[Any]:
-        """Yield answers in order; each is let go of when taken: neither side keeps them all."""
+        """Yield answers in order; each is released when it was used, so that memory stays small."""
         for _ in counted(range(len(futures)), "parts read", self.progress):
             yield futures.pop(0).result()
 

@@ -1,4 +1,4 @@
-"""Rows of files and of what others keep: ``.npy``, Parquet, Zarr, AnnData, Dask."""
+"""Rows of files and of other libraries' arrays: ``.npy``, Parquet, Zarr, AnnData, Dask."""
 
 import math
 import mmap
@@ -117,7 +117,7 @@ class BackedSource(RowSource):
         if getattr(stored, "format", "csr") == "csr":
             return cls(stored)
         problem = "the matrix is stored by columns (CSC) and is read as a whole"
-        warnings.warn(f"{problem}: write it as CSR to have it read row by row", stacklevel=2)
+        warnings.warn(f"{problem}: store it as CSR to read it row by row", stacklevel=2)
         return ArraySource(stored.to_memory())
 
     def _read(self, part: slice) -> Matrix:
@@ -129,7 +129,7 @@ class DaskSource(RowSource):
 
     def __init__(self, array: Any) -> None:
         if any(math.isnan(size) for size in array.shape):
-            raise ValueError("the Dask array does not know its shape: X.compute_chunk_sizes()")
+            raise ValueError("the Dask array has an unknown shape: call X.compute_chunk_sizes()")
         # The columns of a row must be together; that is one more task a block, not more.
         self.shape = two_axes(array.shape)
         self.array = array if array.numblocks[1] == 1 else array.rechunk({1: -1})

@@ -14,7 +14,7 @@ _FEW_ROWS, _SAMPLE_ROWS = 50_000, 20_000
 
 
 class TableParts:
-    """A table that stays where it is, but for a sample of the rows (all of few).
+    """A table that stays in its file; only a sample of the rows is held (all, if there are few).
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ def _take_part(all_rivals: dict[str, Rival], only: Sequence[str]) -> list[Rival]
     unknown = [name for name in only if name not in all_rivals]
     if unknown:
         raise ValueError(
-            f"no rival is called {', '.join(unknown)}; there are {', '.join(all_rivals)}"
+            f"unknown method {', '.join(unknown)}; choose from {', '.join(all_rivals)}"
         )
     return [rival for name, rival in all_rivals.items() if not only or name in only]
 

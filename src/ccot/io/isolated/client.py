@@ -91,7 +91,7 @@ class IsolatedReader:
         if "refused" in message:
             raise InputError(f"{path}: {message['refused']}")
         if "damaged" in message:
-            damaged = f"{path} is no readable {self.what} ({message['damaged']})"
+            damaged = f"{path} is not a readable {self.what} ({message['damaged']})"
             raise InputError(f"{damaged}: write or download it again")
 
 
@@ -105,7 +105,7 @@ class FilledArray:
         """Add rows."""
         end = self._n_filled + len(block)
         if end > len(self._values):
-            raise InputError("the file holds more than it announces: download it again")
+            raise InputError("the file holds more rows than its metadata say: download it again")
         self._values[self._n_filled : end] = block
         self._n_filled = end
 
@@ -116,8 +116,8 @@ class FilledArray:
     def whole(self) -> np.ndarray:
         """Return the array, if all of it was put."""
         if self._n_filled != (n_rows := len(self._values)):
-            rows = f"{n_rows} rows and holds {self._n_filled}"
-            raise InputError(f"the file announces {rows}: download it again")
+            rows = f"{n_rows} rows but has {self._n_filled}"
+            raise InputError(f"the file should have {rows}: download it again")
         return self._values
 
 
@@ -125,7 +125,7 @@ class _Process:
     """The worker."""
 
     def __init__(self, kind: str) -> None:
-        self._fell = {"damaged": f"the reader of {kind} files fell over it"}
+        self._fell = {"damaged": f"the reader of {kind} files crashed"}
         paths = os.pathsep.join(place for place in sys.path if place)
         folders = map(str, (_PACKAGE, _PACKAGE / "io"))
         # A session of its own: an interruption is for the one who asks.
@@ -166,7 +166,7 @@ class _Process:
             room = _BESIDE + 2 * n_bytes
             described = [(np.dtype(kind), shape) for kind, shape in message.pop("arrays")]
             if sum(kind.itemsize * math.prod(shape) for kind, shape in described) > room:
-                raise ValueError("more than was asked for")
+                raise ValueError("the answer is too long")
             arrays = [np.empty(shape, kind) for kind, shape in described]
             for array in arrays:
                 if array.size and stdout.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:

@@ -32,7 +32,7 @@ class _Book:
         rows: list[list[str]] = []
         for number, values in enumerate(found.iter_rows(values_only=True)):
             if number == _SHEET_ROWS:
-                raise ValueError("it has rows beyond the last one of a sheet")
+                raise ValueError("it has more rows than a sheet can have")
             row = list(map(cell_text, values))
             while row and not row[-1]:
                 row.pop()

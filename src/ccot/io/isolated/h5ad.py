@@ -21,14 +21,14 @@ class _Annotated:
         if isinstance(values, h5py.Group):
             kind = values.attrs.get("encoding-type", values.attrs.get("h5sparse_format"))
             if kind not in _FORMATS:
-                problem = f"{values.name} is no matrix ({str(kind)[:40]})"
-                raise Refusal(f"{problem}: pass a layer that is one")
+                problem = f"{values.name} is not a matrix ({str(kind)[:40]})"
+                raise Refusal(f"{problem}: name a layer that is a matrix")
             shape = values.attrs.get("shape", values.attrs.get("h5sparse_shape"))
             self.about = {"format": _FORMATS[kind], "shape": [int(length) for length in shape]}
             self._parts = {name: _inside(values, name) for name in _PARTS}
         for part in self._parts.values():
             if part.dtype.kind not in "biuf":
-                raise Refusal(f"values of type {part.dtype} are no numbers: convert them first")
+                raise Refusal(f"values of type {part.dtype} are not numbers: convert them first")
         self._axes = {axis: _index(file, axis) for axis in ("obs", "var")}
         stored = [*self._parts.values(), *(part for axis in self._axes.values() for part in axis)]
         self.about |= {
@@ -73,7 +73,7 @@ def _inside(group: Any, *names: str) -> Any:
 
 
 def _elsewhere(name: str) -> Refusal:
-    return Refusal(f"it refers for {name} to another place: copy the data into one file")
+    return Refusal(f"its {name} is a link to another file or place: copy the data into one file")
 
 
 def _index(file: Any, axis: str) -> list[Any]:

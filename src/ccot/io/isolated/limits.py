@@ -58,9 +58,9 @@ class LimitedStream(io.RawIOBase):
 
     def __init__(self, stream: Any, limit: int, error: type[Exception], name: str) -> None:
         self._stream, self._left = stream, limit
-        large = f"{limit / 1e6:.3g} MB, which is very much more than its size and may be a trap"
+        large = f"{limit / 1e6:.3g} MB, far more than its size, so it may be malicious"
         remedy = "if you trust it, unpack it first"
-        self._refusal = error(f"{name} unfolds to more than {large}: {remedy}")
+        self._refusal = error(f"{name} unpacks to more than {large}: {remedy}")
 
     def counted(self) -> "LimitedStream":
         """Return itself; all was unpacked once, so that a trap is told before anything is kept."""

@@ -53,7 +53,7 @@ class _Text(LimitedStream):
         """Read into a buffer, and return how much."""
         n_bytes = super().readinto(buffer)
         if b"\0" in bytes(buffer[:n_bytes]):
-            raise ValueError("it holds bytes that are no text")
+            raise ValueError("it holds bytes that are not text")
         return n_bytes
 
 

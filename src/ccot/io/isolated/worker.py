@@ -49,7 +49,7 @@ def main(kind: str, parent: str) -> None:
         except Refusal as refusal:
             _send(out, {"refused": str(refusal)})
         except MemoryError:
-            _send(out, {"damaged": "it unfolds to far more than it says, which may be a trap"})
+            _send(out, {"damaged": "it unpacks to far more than it says, so it may be malicious"})
         except Exception as error:  # a damaged file raises whatever its reader comes across
             _send(out, {"damaged": " ".join(str(error).split())[:120] or type(error).__name__})
 

@@ -63,7 +63,7 @@ function trackPart(track, text, ...tables) {
 }
 
 function categoryTable(side, track) {
-  if (!track.categories.length) return trackPart(track, "No value is known.");
+  if (!track.categories.length) return trackPart(track, "All values are missing.");
   const counts = crossTable(track, partitions[side]);
   const known = counts.map((line) => line.slice(0, -1));
   const heads = track.categories.map((name, code) => element("th", { scope: "col" },
@@ -78,7 +78,7 @@ function categoryTable(side, track) {
   const agreement = adjustedRand(known.filter((line) => line.some(Boolean)));
   return trackPart(track,
     `Agreement with the ${side} clusters: ${(Math.round(100 * agreement) / 100 + 0).toFixed(2)} by the adjusted Rand `
-      + "index, 1 for the same partition and about 0 for an unrelated one.",
+      + "index, which is 1 for the same partition and about 0 for an unrelated one.",
     element("table", { className: "rows cross" },
       element("thead", {}, element("tr", {}, element("td"), ...heads)), element("tbody", {}, ...lines)));
 }

@@ -3,22 +3,22 @@
 const MANY_BLOCKS = 12;
 
 const OTHER_UNIT = {
-  prepared: "Below it the mean of the prepared values, as the fit saw them.",
-  value: "Below it, of clusters of one column, the mean of its values as given.",
-  rated: "Below it the share of the entries that hold a rating.",
+  prepared: "Below it, the mean of the prepared values, which the fit used.",
+  value: "Below it, for clusters of a single column, the mean in its unit.",
+  rated: "Below it, the share of the entries with a rating.",
 };
 
 function showBlocks(means, other, partitions, onBlock) {
   const { row, column } = partitions;
   if (!means) {
-    byId("blocks-about").textContent = "Means of these blocks need the matrix, which the page was made without.";
+    byId("blocks-about").textContent = "The page was made without the matrix, so it has no means of these blocks.";
     fill("block-table");
     return;
   }
   const about = unit() === "standard"
-    ? "Mean over each block, in standard deviations above or below the mean of each column, because columns differ in their units."
-    : report.matrix?.missing ? "Mean rating of each block, over what was rated." : "Mean of the matrix over each block.";
-  byId("blocks-about").textContent = [about, OTHER_UNIT[other?.mode], "Press one to see its entries."].filter(Boolean).join(" ");
+    ? "Mean over each block, in standard deviations above or below the mean of each column, because columns have different units."
+    : report.matrix?.missing ? "Mean rating of each block, missing ratings left out." : "Mean of the matrix over each block.";
+  byId("blocks-about").textContent = [about, OTHER_UNIT[other?.mode], "Click a block to see its entries."].filter(Boolean).join(" ");
   const limits = blockLimits(means);
   const scale = scaleFor(currentTheme(), limits.signed);
   const head = (side, k) => {
@@ -64,13 +64,13 @@ function showCards(side, partition, names) {
   const other = otherSide(side);
   const { portraits } = partition;
   byId("clusters-about").textContent = !portraits
-    ? "What sets these clusters apart is not known without the matrix; it may be for the fitted ones."
+    ? "Without the matrix, only the fitted clusters can be described."
     : partition.number < 2
-      ? `All ${side}s are in one cluster: no way of parting them was supported well enough, so there is nothing to `
-        + `tell it from. To look further, move the slider, ask for a number of clusters, or prepare the ${side}s differently.`
-      : `Under each cluster the ${other}s that set it apart, high (▲) or low (▼), the most telling first: `
+      ? `All ${side}s are in one cluster: no division was supported by the data, so there is nothing to `
+        + `compare. To look further, move the slider, give a number of clusters, or prepare the data differently.`
+      : `Under each cluster are the ${other}s that distinguish it most, high (▲) or low (▼): `
         + "standard deviations (sd) or times (×) from the mean of all, or percent with the difference in points; "
-        + "then the share of members for which it holds. Names are suggestions: write your own.";
+        + "then the share of members for which this holds. Names are suggestions that you can change.";
   byId("confidence-about").hidden = !partition.confidence;
   byId("back-about").hidden = !partition.back;
   const largest = Math.max(...partition.sizes);

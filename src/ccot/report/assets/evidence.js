@@ -25,9 +25,9 @@ function scalingChart(side, { scaling, labels, n_clusters: number }, palette) {
     );
   });
   const caption = scaling.jumps.length
-    ? "Each point is a " + side + ". A dashed line is a jump that parts two clusters"
-      + (scaling.significant === null ? "." : ", with the bound on the probability that a smooth curve shows one; dotted: not significant.")
-    : `No step is significant: the curve is smooth, and all ${side}s stay in one cluster.`;
+    ? "Each point is a " + side + ". A dashed line is a jump between two clusters"
+      + (scaling.significant === null ? "." : ", with an upper bound on the probability of a false alarm. A dotted line is not significant.")
+    : `No jump is significant: the curve is smooth, and all ${side}s are in one cluster.`;
   return { chart, caption };
 }
 
@@ -59,9 +59,9 @@ function mergeChart(side, { costs, n_clusters: chosen }, number) {
   if (number !== chosen) chart.mark(number + 0.5, "now");
   return {
     chart,
-    caption: "Information lost by merging two clusters, from coarse (left) to fine. Merges left of "
-      + "the dashed line are refused: that is the chosen cut. The dotted curve is the decay to "
-      + "expect without structure. A solid line is the cut on the slider.",
+    caption: "Information lost by merging two clusters, from few clusters (left) to many. The dashed "
+      + "line is the chosen cut: merges left of it are not made. The dotted curve is the decay "
+      + "expected without a jump. A solid line is the cut on the slider.",
   };
 }
 
@@ -82,8 +82,8 @@ function halvesChart(side, { halves, n_clusters: chosen }) {
   }));
   return {
     chart,
-    caption: `How far clusters found by two halves of the data agree (1: the same, 0: as by chance), mean and `
-      + `standard deviation over random halves; filled: chosen. `
+    caption: `Agreement of clusters found in two halves of the data (1: the same, 0: as by chance), mean and `
+      + `standard deviation over random halves. Filled: the chosen number. `
       + (plausible[0] < plausible[1] ? `Shaded: ${plausible[0]} to ${plausible[1]} clusters would do as well.` : ""),
   };
 }
@@ -100,7 +100,7 @@ function pathChart({ reg, scores, best }) {
   reg.forEach((value, i) => chart.circle(logs[i], means[i], `reg ${value}: ${shown(means[i])}`, {
     fill: value === best ? "var(--accent)" : "var(--page)", stroke: "var(--accent)",
   }));
-  return { chart, caption: "How well halves of the data reproduce each other's partitions; filled: chosen." };
+  return { chart, caption: "How well halves of the data reproduce each other's partitions. Filled: the chosen value." };
 }
 
 function showEvidence(model, numbers, palette) {
@@ -125,9 +125,9 @@ const plain = (score) => score.toLocaleString("en", { minimumFractionDigits: 2, 
 
 // As in verdict.py, which warns of those that are near.
 const RUNNERS = {
-  icl: "The larger the score the better; less than 3 behind is nearly as good.",
-  jump: "The larger the score the better; above nine tenths of the first is nearly as good.",
-  reproducibility: "The larger the score the better; less than 0.05 behind is nearly as good.",
+  icl: "Larger scores are better; a score less than 3 below the best is nearly as good.",
+  jump: "Larger scores are better; a score above 90 % of the best is nearly as good.",
+  reproducibility: "Larger scores are better; a score less than 0.05 below the best is nearly as good.",
 };
 const CRITERIA = { icl: "ICL", jump: "jump of merge costs", reproducibility: "halves of the data" };
 

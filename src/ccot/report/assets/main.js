@@ -81,8 +81,8 @@ function showCut() {
   const atFitted = partitions.row.fitted && partitions.column.fitted;
   const what = atFitted
     ? `The fitted clusters, ${fitted.row} × ${fitted.column}.`
-    : "A cut of the hierarchy; its members have no confidence.";
-  const steps = model().sides.row.scaling ? " Weakest steps are joined first." : "";
+    : "A cut of the hierarchy, without confidence of members.";
+  const steps = model().sides.row.scaling ? " The weakest jumps are merged first." : "";
   byId("cut-hint").textContent = parts.some(Boolean)
     ? `${what} Information kept: ${parts.filter(Boolean).join(", ")}.`
     : what + steps;
@@ -154,14 +154,14 @@ function showLegend({ limits, scale, averaged }) {
   byId("legend-high").textContent = shown(limits.high, 3);
   const { matrix, shape } = report;
   byId("legend-title").textContent = state.mode === "prepared"
-    ? `${legendTitle()} Done to them: ${model().prepared.how}.` : legendTitle();
+    ? `${legendTitle()} Preparation: ${model().prepared.how}.` : legendTitle();
   const notes = [describeAverages(averaged)];
   if (report.levels) notes.push(state.mode === "prepared"
-    ? "Words have no prepared number." : "Words are shown by the number of their level, dates by days since 1970.");
-  if (matrix.missing && state.mode !== "rated") notes.push("Means are over what was rated.");
-  if (!matrix.exact) notes.push("Values are kept to four digits.");
+    ? "Words have no prepared value." : "Words are shown as numbers of their categories, dates as days since 1970.");
+  if (matrix.missing && state.mode !== "rated") notes.push("Means leave missing ratings out.");
+  if (!matrix.exact) notes.push("Values are rounded to four digits.");
   if (matrix.shape[0] < shape[0] || matrix.shape[1] < shape[1]) {
-    notes.push(`The picture holds ${matrix.shape[0].toLocaleString("en")} rows and `
+    notes.push(`The picture shows ${matrix.shape[0].toLocaleString("en")} rows and `
       + `${matrix.shape[1].toLocaleString("en")} columns, taken evenly from every cluster.`);
   }
   byId("legend-note").textContent = notes.join(" ");

@@ -2,15 +2,15 @@
 
 const MODES = {
   value: ["Value", "Values as given."],
-  prepared: ["Prepared value", "Prepared values, as the fit saw them."],
-  rated: ["Rated", "Share of the entries that hold a rating, in percent."],
+  prepared: ["Prepared value", "Prepared values, which the fit used."],
+  rated: ["Rated", "Share of the entries with a rating, in percent."],
   standard: ["Standard deviations", "Standard deviations above (+) or below (−) the mean of the column."],
   deviation: ["Deviation", "Difference from the mean of the column."],
-  lift: ["Lift", "Lift: value over what the totals of its row and column let one expect; 1 is as expected."],
+  lift: ["Lift", "Lift: value divided by the value expected from the totals of its row and column."],
   information: ["Information", ""],
 };
 const INFORMATION = {
-  amounts: "What each block adds to the mutual information of rows and columns, in thousandths of a bit.",
+  amounts: "Contribution of each block to the mutual information of rows and columns, in thousandths of a bit.",
   numbers: "Share of the variance of the standardised columns that each block explains, in percent.",
 };
 
