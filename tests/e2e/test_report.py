@@ -418,10 +418,10 @@ def test_part_of_a_matrix(visit, tmp_path, monkeypatch):
     )
     data, model = crisp()
     page = visit(write_report(tmp_path / "page.html", model, matrix=data))
-    held = re.search(r"holds (\d+) rows and (\d+) columns", page.inner_text("#legend-note"))
-    assert held is not None
-    assert view(page) == [0, int(held[1]), 0, int(held[2])]
-    assert int(held[1]) < 60
+    shown = re.search(r"shows (\d+) rows and (\d+) columns", page.inner_text("#legend-note"))
+    assert shown is not None
+    assert view(page) == [0, int(shown[1]), 0, int(shown[2])]
+    assert int(shown[1]) < 60
     point_at(page, 0.6, 0.7)
     check_entry(page, data)
     _, members = download(page)

@@ -181,7 +181,7 @@ def test_reg_cannot_be_chosen_on_a_few_rows():
 
 
 def test_no_draw_can_have_more_clusters_than_its_side(blocks):
-    with pytest.raises(ValueError, match="=61 is more than the 60 rows in each square draw: ask"):
+    with pytest.raises(ValueError, match="=61 is more than the 60 rows in each square draw: pass"):
         CCOT(n_row_clusters=61).fit(blocks.data)
     assert CCOT(n_row_clusters=60, n_samplings=1).fit(blocks.data).n_row_clusters_ == 60
 
