@@ -71,6 +71,7 @@ def test_tables_are_described_in_their_own_units(scale):
         check_described(model, table * scale)
         np.testing.assert_allclose(model.block_means_, plain.block_means_, rtol=1e-6)
         with warnings.catch_warnings():
+            # Scikit-learn expects the frame of the fit; an array is meant here.
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             predicted = model.predict(table * scale)
         np.testing.assert_array_equal(predicted, model.row_labels_)

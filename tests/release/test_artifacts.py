@@ -87,6 +87,7 @@ def test_container_asks_for_health_where_the_service_answers(monkeypatch):
     assert asked == [f"http://127.0.0.1:{instruction('EXPOSE')}/health"]
 
 
+# The test client of Starlette warns of httpx; random ratings have no clusters to find again.
 @pytest.mark.filterwarnings("ignore:Using `httpx`", "ignore:.*are not found again")
 def test_service_writes_nothing(tmp_path):
     """So that the file system of the container may be read-only."""

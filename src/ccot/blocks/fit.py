@@ -165,12 +165,12 @@ def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
     if not (given or is_sparse(X)) or device is None:
         return X
     backend = choose_backend(device, "float64")
-    asked = family in ("auto", "poisson") and settings.scale in ("auto", "none")
-    asked = asked and settings.center == "auto" and backend.device is not None
+    as_counts = family in ("auto", "poisson") and settings.scale in ("auto", "none")
+    as_counts = as_counts and settings.center == "auto"
+    is_large = backend.device is not None and n_entries(X) > HERE_ENTRIES
     # Negative values are common, and a few entries show them before the matrix is sent.
-    values = X.values() if given else X.data
-    asked = asked and not bool((values[:: len(values) // 2**12 + 1] < 0).any())
-    if asked and n_entries(X) > HERE_ENTRIES and has_room(X, backend):
+    some = (X.values() if given else X.data)[:: n_entries(X) // 2**12 + 1]
+    if as_counts and is_large and not bool((some < 0).any()) and has_room(X, backend):
         there = X.to(device) if given else backend.send(sp.csr_array(X))
         there = with_values(there, there.values().to(backend.xp.float64))
         if prepare.are_device_counts(there):
