@@ -120,17 +120,33 @@ def test_noise_is_what_the_leading_values_leave():
     assert noise_level(np.zeros((9, 8)), np.ones(3)) == 0
 
 
-def test_many_rows_are_made_orthogonal_in_parts(monkeypatch):
+@pytest.mark.parametrize("least", [1, 1e-3, 1e-6])
+def test_many_rows_are_made_orthogonal_by_products(monkeypatch, least):
     rng = np.random.default_rng(0)
-    matrix = rng.normal(size=(203, 6))
+    matrix = rng.normal(size=(203, 6)) * np.geomspace(1, least, 6)
     whole = spectra._factors(matrix, NUMPY)
-    monkeypatch.setattr(spectra, "_QR_ROWS", 20)
-    basis, triangle = spectra._factors(matrix, NUMPY)
+    monkeypatch.setattr(spectra, "_MANY_ROWS", 20)
+    # Parts of 25 rows.
+    in_parts = replace(NUMPY, chunk_bytes=300)
+    basis, triangle = spectra._factors(matrix, in_parts)
     np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=1e-13)
     np.testing.assert_allclose(basis @ triangle, matrix, atol=1e-13)
     np.testing.assert_allclose(np.abs(triangle), np.abs(whole[1]), atol=1e-12)
     assert not np.array_equal(basis, whole[0])
-    for one, other in zip(
-        spectra._factors(matrix, replace(NUMPY, n_jobs=3)), (basis, triangle), strict=True
-    ):
+    again = spectra._factors(matrix, replace(in_parts, n_jobs=3))
+    for one, other in zip(again, (basis, triangle), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_that_hardly_differ_are_not_made_orthogonal_by_products(monkeypatch, dtype):
+    rng = np.random.default_rng(1)
+    matrix = rng.normal(size=(203, 6)).astype(dtype)
+    matrix[:, 5] = matrix[:, 4] * (1 + np.finfo(dtype).eps)
+    whole = spectra._factors(matrix, NUMPY)
+    monkeypatch.setattr(spectra, "_MANY_ROWS", 20)
+    for columns in (matrix, np.zeros_like(matrix)):
+        with pytest.raises(np.linalg.LinAlgError):
+            spectra._factors_by_products(columns, NUMPY)
+    for one, other in zip(spectra._factors(matrix, NUMPY), whole, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -15,7 +15,14 @@ import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
 from ccot.runtime import device_csr, host_csr
-from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
+from ccot.runtime.backends import (
+    NUMPY,
+    Backend,
+    fall_back,
+    is_device_csr,
+    namespace,
+    with_values,
+)
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Plans, and totals, that stay in a cache.
@@ -46,12 +53,12 @@ class Profiles:
     def sums(self, brought: Array, n_clusters: int) -> Terms:
         """Return the same where the points are, of an assignment that was brought there."""
         add_up = partial(stack, n_clusters=n_clusters)
-        if brought.ndim == 2:
-            add_up = partial(self.backend.sum_by_rows, add_up, width=n_clusters)
+        add_up = partial(self.backend.sum_by_rows, add_up, width=n_clusters)
         total = add_up(self.total, brought)
         if self.pooled is None:
             return total, add_up(self.exposure, brought)
-        return total, _pool(self.exposure, brought, n_clusters)[:, None] * self.pooled
+        pooled = _pool(self.exposure, brought, n_clusters, self.backend)
+        return total, pooled[:, None] * self.pooled
 
     def gain(self, natural: Array, cumulant: Array, marginal: Array | float = 0.0) -> Array:
         """Return the log-likelihood of every point under every cluster's parameters and share."""
@@ -125,7 +132,7 @@ class AxisView:
             seen = _collapse(self.observed, partner, n_partners, self.backend)
             return Profiles(total, seen, None, self.backend)
         shares = bring(self.backend, partner, n_partners)
-        pooled = _pool(self.partner_exposure, shares, n_partners)
+        pooled = _pool(self.partner_exposure, shares, n_partners, self.backend)
         return Profiles(total, self.exposure, pooled, self.backend, partner)
 
     def _total(self, partner: Array, n_partners: int) -> Array:
@@ -269,14 +276,18 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
     return moved, change[moved]
 
 
-def mass(brought: Array, n_clusters: int) -> Array:
+def mass(brought: Array, n_clusters: int, backend: Backend = NUMPY) -> Array:
     """Return how many points, or what shares of them, every cluster has."""
-    return brought.sum(axis=0) if brought.ndim == 2 else np.bincount(brought, minlength=n_clusters)
+    if brought.ndim == 2:
+        return backend.sum_by_rows(lambda part: part.sum(axis=0), brought, width=n_clusters)
+    return np.bincount(brought, minlength=n_clusters)
 
 
-def _pool(vector: Array, assignment: Array, n_clusters: int) -> Array:
+def _pool(vector: Array, assignment: Array, n_clusters: int, backend: Backend) -> Array:
     if assignment.ndim == 2:
-        return vector @ assignment
+        # NumPy's operator for products holds the interpreter while it makes so short a result.
+        add_up = partial(namespace(vector).tensordot, axes=1)
+        return backend.sum_by_rows(add_up, vector, assignment, width=n_clusters)
     return np.bincount(assignment, weights=vector, minlength=n_clusters)
 
 

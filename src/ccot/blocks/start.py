@@ -66,7 +66,7 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
     """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
     axis_view, backend = problem.axes[0], problem.backend
-    if is_device_csr(axis_view.values):
+    if problem.family == "poisson":
         # Exposures are degrees over the root of their sum, so their sum is that root.
         sums = [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
     else:

@@ -6,14 +6,13 @@ balanced, they are equal and Sinkhorn scalings share points out. At temperature 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ccot.blocks.axes import Profiles, bring, mass
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks
-from ccot.runtime.backends import Backend, namespace, to_numpy
+from ccot.runtime.backends import NUMPY, Backend, namespace, to_numpy
 from ccot.runtime.types import Array
 from ccot.transport.sinkhorn import sinkhorn
 
@@ -58,9 +57,9 @@ def settle(
     return sweep(problem, blocks, temperatures=(1,), max_iter=max_iter, tol=tol, **options)
 
 
-def log_marginal(brought: Array, n_clusters: int) -> Array:
+def log_marginal(brought: Array, n_clusters: int, backend: Backend = NUMPY) -> Array:
     """Return the logarithm of each cluster's share of the points; finite where it has none."""
-    held, xp = mass(brought, n_clusters), namespace(brought)
+    held, xp = mass(brought, n_clusters, backend), namespace(brought)
     return xp.log(xp.clip(held / held.sum(), 1e-300, None))
 
 
@@ -68,12 +67,19 @@ def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
     xp = namespace(gain)
     # Gains may be large beside their differences: shares are made to sum to one at the end.
-    # NumPy is slow to look for the largest of a few.
-    best = reduce(np.maximum, gain.T)[:, None] if xp is np else xp.max(gain, axis=1, keepdims=True)
+    best = _largest(gain) if xp is np else xp.max(gain, axis=1, keepdims=True)
     plan = gain - best
     plan = xp.exp(plan if temperature == 1 else plan / temperature)
     plan /= xp.sum(plan, axis=1, keepdims=True)
     return plan
+
+
+def _largest(gain: np.ndarray) -> np.ndarray:
+    """Return the largest value of every row, as a column, by halves: few of them are slow."""
+    while gain.shape[1] > 1:
+        half = -(-gain.shape[1] // 2)
+        gain = np.maximum(gain[:, :half], gain[:, -half:])
+    return gain
 
 
 def balanced_plan(gain: Array, temperature: float = 1.0) -> Array:
@@ -133,7 +139,7 @@ def _transport(
     """One half sweep: estimate the blocks anew, then move the points of one side."""
     # Tables of blocks stay where the points are: a device is not waited for.
     own = bring(profiles.backend, own, n_clusters)
-    marginal = np.zeros(n_clusters) if balanced else log_marginal(own, n_clusters)
+    marginal = 0.0 if balanced else log_marginal(own, n_clusters, profiles.backend)
     terms = problem.terms_in_nats(*profiles.sums(own, n_clusters))
     if balanced:
         plan = balanced_plan(profiles.gain(*terms, marginal), temperature or 1.0)

@@ -1,12 +1,15 @@
-"""Sparse matrices in memory: CSR of SciPy, and what is done to parts of its rows by threads."""
+"""Sparse matrices in memory: CSR of SciPy, and what is done to parts of its rows by threads.
+
+What is added up in place by SciPy's own kernels needs no copies of parts, and does not hold the
+interpreter, as clearing new memory and making a matrix of every part would.
+"""
 
 from collections.abc import Callable
-from copy import copy
-from functools import lru_cache, partial, reduce
-from typing import Any
+from functools import reduce
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse import _sparsetools as sparsetools
 
 from ccot.runtime.backends import Backend
 from ccot.runtime.types import Matrix, is_sparse
@@ -21,9 +24,12 @@ _LEAST_SORTING = 4
 
 def multiply(matrix: sp.csr_array, dense: np.ndarray, backend: Backend) -> np.ndarray:
     """Return the product with a narrow dense matrix."""
+    given = np.ascontiguousarray(dense, dtype=matrix.dtype).ravel()
 
     def fill(part: slice, out: np.ndarray) -> None:
-        out[:] = rows_of(matrix, part) @ dense
+        sparsetools.csr_matvecs(
+            len(out), matrix.shape[1], out.shape[1], *_entries(matrix, part), given, out.ravel()
+        )
 
     return _filled(matrix, dense.shape[1], fill, backend)
 
@@ -35,28 +41,43 @@ def collapse(
     # Names as long as the indices are not looked through for shorter ones.
     names = labels.astype(matrix.indices.dtype, copy=False)
 
-    def rename(part: slice, out: np.ndarray) -> None:
+    def fill(part: slice, out: np.ndarray) -> None:
         """Give the columns of some rows the names of their clusters: equal ones are summed."""
-        rows_of(matrix, part, names, n_clusters).toarray(out=out)
+        starts, columns, values = _entries(matrix, part)
+        sparsetools.csr_todense(len(out), n_clusters, starts, names.take(columns), values, out)
 
-    return _filled(matrix, n_clusters, rename, backend)
+    return _filled(matrix, n_clusters, fill, backend)
 
 
 def multiply_transposed(matrix: sp.csr_array, dense: np.ndarray, backend: Backend) -> np.ndarray:
     """Return the product of the transposed matrix and a narrow dense one."""
     if matrix.nnz <= 2 * _ENTRIES:
         return matrix.T @ dense
-    parts = summed_parts(matrix)
-    turned = partial(rows_of, matrix, kind=sp.csc_array)
-    sums = backend.map(lambda part: turned(part) @ dense[part], parts)
-    return backend.by_rows(lambda *some: reduce(np.add, some), *sums)
+    width = dense[0].size
+
+    def add_up(part: slice) -> np.ndarray:
+        given, out = dense[part].ravel(), np.empty((matrix.shape[1], width), dense.dtype)
+        out.fill(0)
+        sparsetools.csc_matvecs(
+            len(out), len(dense[part]), width, *_entries(matrix, part), given, out.ravel()
+        )
+        return out
+
+    sums = backend.map(add_up, summed_parts(matrix))
+    total = backend.by_rows(lambda *some: reduce(np.add, some), *sums)
+    return total.reshape(-1, *dense.shape[1:])
 
 
 def row_sums(matrix: sp.csr_array, backend: Backend) -> np.ndarray:
     """Return the sum of every row."""
-    parts = row_parts(matrix, CACHE_ENTRIES)
-    sums = backend.map(lambda part: rows_of(matrix, part).sum(axis=1, dtype=np.float64), parts)
-    return np.concatenate(sums)
+    sums, ones = np.zeros(matrix.shape[0]), np.ones(matrix.shape[1])
+
+    def add_up(part: slice) -> None:
+        out = sums[part]
+        sparsetools.csr_matvec(len(out), len(ones), *_entries(matrix, part), ones, out)
+
+    backend.map(add_up, row_parts(matrix, CACHE_ENTRIES))
+    return sums
 
 
 def scaled(
@@ -66,10 +87,12 @@ def scaled(
     data = np.empty(matrix.nnz, row_scale.dtype)
 
     def scale(part: slice) -> None:
-        rows = rows_of(matrix, part)
+        starts, columns, values = _entries(matrix, part)
         out = data[matrix.indptr[part.start] : matrix.indptr[part.stop]]
-        np.multiply(column_scale.take(rows.indices), rows.data, out=out)
-        out *= np.repeat(row_scale[part], np.diff(rows.indptr))
+        np.multiply(column_scale.take(columns), values, out=out)
+        sparsetools.csr_scale_rows(
+            len(starts) - 1, matrix.shape[1], starts, columns, out, row_scale[part]
+        )
 
     backend.map(scale, row_parts(matrix, CACHE_ENTRIES))
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
@@ -88,8 +111,10 @@ def transposed(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
     data, indices = np.empty_like(matrix.data), np.empty_like(matrix.indices)
 
     def place(index: int) -> None:
-        part, count = parts[index], counts[index]
-        there = np.repeat(shifts[index] - part.indptr[:-1], count) + np.arange(part.nnz)
+        part = parts[index]
+        columns = np.empty(part.nnz, part.indptr.dtype)
+        sparsetools.expandptr(len(shifts[index]), part.indptr, columns)
+        there = (shifts[index] - part.indptr[:-1]).take(columns) + np.arange(part.nnz)
         data[there] = part.data
         indices[there] = part.indices + rows[index].start
 
@@ -117,35 +142,32 @@ def summed_parts(matrix: Matrix) -> list[slice]:
     return row_parts(matrix, max(_ENTRIES, size // _MOST_PARTS))
 
 
-def rows_of(
-    matrix: sp.csr_array,
-    part: slice,
-    names: np.ndarray | None = None,
-    n_names: int = 0,
-    kind: Any = sp.csr_array,
-) -> Any:
-    """Return some rows that share their entries, columns perhaps renamed; as CSC transposed."""
+def rows_of(matrix: sp.csr_array, part: slice) -> sp.csr_array:
+    """Return some rows, which share their entries with the matrix."""
+    rows = sp.csr_array((part.stop - part.start, matrix.shape[1]), dtype=matrix.dtype)
+    # Given to SciPy as a whole they would be copied.
+    rows.indptr, rows.indices, rows.data = _entries(matrix, part)
+    return rows
+
+
+def _entries(matrix: sp.csr_array, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where some rows start among their entries, and the entries' columns and values."""
     starts = matrix.indptr[part.start : part.stop + 1]
     held = slice(starts[0], starts[-1])
-    indices = matrix.indices[held] if names is None else names.take(matrix.indices[held])
-    shape = len(starts) - 1, n_names or matrix.shape[1]
-    rows = copy(_empty(kind, shape if kind is sp.csr_array else shape[::-1], matrix.dtype))
-    rows.data, rows.indices, rows.indptr = matrix.data[held], indices, starts - starts[0]
-    return rows
+    return starts - starts[0], matrix.indices[held], matrix.data[held]
 
 
 def _filled(
     matrix: sp.csr_array, width: int, fill: Callable[..., None], backend: Backend
 ) -> np.ndarray:
-    """Return so many columns for the rows of a matrix, of which threads fill parts."""
+    """Return so many columns for the rows of a matrix, to parts of which threads add."""
     total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
+
+    def fill_part(part: slice) -> None:
+        total[part].fill(0)
+        fill(part, total[part])
+
     # Every part holds the interpreter for a moment: many threads want few of them.
     size = np.clip(matrix.nnz // (2 * backend.n_jobs), CACHE_ENTRIES, _ENTRIES)
-    backend.map(lambda part: fill(part, total[part]), row_parts(matrix, int(size)))
+    backend.map(fill_part, row_parts(matrix, int(size)))
     return total
-
-
-@lru_cache(maxsize=64)
-def _empty(kind: Any, shape: tuple[int, int], dtype: np.dtype) -> Any:
-    """Return an empty sparse array; to make one takes fifty times as long as to copy it."""
-    return kind(shape, dtype=dtype)
