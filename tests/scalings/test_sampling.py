@@ -148,5 +148,9 @@ def test_strips_and_pools_by_hand():
     assert cuts == [(0, 3), (3, 6), (6, 8), (8, 10), (10, 12)]
     sizes = pool_size((600, 300)), pool_size((10**8, 100)), pool_size((10**8, 100), n_samplings=5)
     assert sizes == (600, 65536, 500)
+    assert pool_size((10**8, 3000)) == 4 * 3000
+    large = pool_size((10**8, 600))
+    assert (large, type(large)) == (2**25 // 600, int)
+    assert pool_size((65536, 100), n_samplings=5) == 65536
     draws = draw_indices(6, 3, "cover", np.random.default_rng(0))
     assert sorted(np.concatenate([next(draws), next(draws)]).tolist()) == [0, 1, 2, 3, 4, 5]

@@ -1,14 +1,19 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from ccot.scalings.steps import (
+    StepCoclustering,
     StepLaw,
     StepPlacement,
+    Steps,
     join,
     label_steps,
     read_steps,
 )
+from ccot.transport.sinkhorn import Status
 
 
 class AsTheyAre(StepPlacement):
@@ -57,6 +62,27 @@ def test_batches_are_joined_in_order():
     assert joined.weakest.shape == (5,)
 
 
+@dataclass(frozen=True)
+class Solved:
+    """Steps, and how they were come by."""
+
+    steps: Steps
+    status: Status
+
+
+def test_parts_of_batches_and_their_statuses_are_joined_too():
+    steps = make_steps(np.random.default_rng(0).normal(size=(2, 9)), [[1], [2]])
+    good, bad = Solved(steps, Status.CONVERGED), Solved(steps, Status.MAX_ITER)
+    for batches, status in (
+        ([good], Status.CONVERGED),
+        ([good, good], Status.CONVERGED),
+        ([good, bad, good], Status.MAX_ITER),
+    ):
+        joined = join(batches)
+        assert joined.status is status
+        np.testing.assert_array_equal(joined.steps.labels, np.tile(steps.labels, (len(batches), 1)))
+
+
 def test_a_slice_of_steps_is_that_of_some_vectors():
     values = np.random.default_rng(0).normal(size=(4, 9))
     some = make_steps(values, [[1], [2], [3, 4], []])[1:3]
@@ -80,6 +106,44 @@ def test_placing_the_values_themselves_gives_their_labels():
     np.testing.assert_array_equal(side.labels, labels)
     np.testing.assert_array_equal(side.placement.labels(values), labels)
     np.testing.assert_array_equal(side.placement.labels(np.array([-99.0, 99.0])), [0, 3])
+
+
+def test_a_side_keeps_what_it_was_read_from():
+    values = np.array([5.0, 0.1, 0.0, 5.1, 0.2, 5.2, 0.15, 5.15, 9.0])
+    side = read_steps(values, "multiscale", 3, AsTheyAre(width=1))
+    assert side.n_clusters == 3
+    assert side.number_votes == {3: 1.0}
+    np.testing.assert_array_equal(side.log_scaling, values)
+    np.testing.assert_array_equal(side.jumps, [4, 8])
+    assert (side.jump_strength.shape, side.jump_strength.dtype) == ((2,), np.float64)
+    np.testing.assert_array_equal(side.confidence, step_posterior(values, side.labels))
+    np.testing.assert_allclose(side.placement.thresholds, [2.6, 7.1])
+
+
+def test_gaps_up_to_the_resolution_are_no_jumps():
+    values = np.r_[np.linspace(0, 1, 30), np.linspace(21, 22, 30)]
+    found = [
+        read_steps(values, "multiscale", None, AsTheyAre(width=1), resolution=resolution).n_clusters
+        for resolution in (None, 19.0, 20.5)
+    ]
+    assert found == [2, 2, 1]
+
+
+def test_equal_values_are_cut_in_their_order():
+    side = read_steps(np.zeros(100), "multiscale", 3, AsTheyAre(width=1))
+    np.testing.assert_array_equal(side.labels, np.repeat([0, 1, 2], [98, 1, 1]))
+
+
+def test_the_transposed_coclustering_swaps_both_sides():
+    row, column = (
+        read_steps(np.arange(float(n)), "multiscale", 2, AsTheyAre(width=1)) for n in (4, 6)
+    )
+    made = {"n_iter": 7, "n_draws": 1, "share_converged": 1.0, "status": Status.CONVERGED}
+    means = np.array([[1.0, 2.0], [3.0, 4.0]])
+    found = StepCoclustering(row=row, column=column, block_means=means, **made).transposed()
+    assert (found.row, found.column, found.n_iter) == (column, row, 7)
+    np.testing.assert_array_equal(found.block_means, means.T)
+    assert StepCoclustering(row=row, column=column, **made).transposed().block_means is None
 
 
 def test_one_cluster_has_no_thresholds():

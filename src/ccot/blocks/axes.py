@@ -15,14 +15,7 @@ import scipy.sparse as sp
 
 from ccot.blocks.families import Terms
 from ccot.runtime import device_csr, host_csr
-from ccot.runtime.backends import (
-    NUMPY,
-    Backend,
-    fall_back,
-    is_device_csr,
-    namespace,
-    with_values,
-)
+from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
 from ccot.runtime.types import Array, Matrix, is_sparse
 
 # Plans, and totals, that stay in a cache.
@@ -57,7 +50,7 @@ class Profiles:
         total = add_up(self.total, brought)
         if self.pooled is None:
             return total, add_up(self.exposure, brought)
-        pooled = _pool(self.exposure, brought, n_clusters, self.backend)
+        pooled = mass(brought, n_clusters, self.backend, self.exposure)
         return total, pooled[:, None] * self.pooled
 
     def gain(self, natural: Array, cumulant: Array, marginal: Array | float = 0.0) -> Array:
@@ -132,7 +125,7 @@ class AxisView:
             seen = _collapse(self.observed, partner, n_partners, self.backend)
             return Profiles(total, seen, None, self.backend)
         shares = bring(self.backend, partner, n_partners)
-        pooled = _pool(self.partner_exposure, shares, n_partners, self.backend)
+        pooled = mass(shares, n_partners, self.backend, self.partner_exposure)
         return Profiles(total, self.exposure, pooled, self.backend, partner)
 
     def _total(self, partner: Array, n_partners: int) -> Array:
@@ -276,19 +269,17 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
     return moved, change[moved]
 
 
-def mass(brought: Array, n_clusters: int, backend: Backend = NUMPY) -> Array:
-    """Return how many points, or what shares of them, every cluster has."""
-    if brought.ndim == 2:
+def mass(
+    brought: Array, n_clusters: int, backend: Backend = NUMPY, weights: Array | None = None
+) -> Array:
+    """Return how many points, what shares of them, or what sums of weights, every cluster has."""
+    if brought.ndim == 1:
+        return np.bincount(brought, weights, n_clusters)
+    if weights is None:
         return backend.sum_by_rows(lambda part: part.sum(axis=0), brought, width=n_clusters)
-    return np.bincount(brought, minlength=n_clusters)
-
-
-def _pool(vector: Array, assignment: Array, n_clusters: int, backend: Backend) -> Array:
-    if assignment.ndim == 2:
-        # NumPy's operator for products holds the interpreter while it makes so short a result.
-        add_up = partial(namespace(vector).tensordot, axes=1)
-        return backend.sum_by_rows(add_up, vector, assignment, width=n_clusters)
-    return np.bincount(assignment, weights=vector, minlength=n_clusters)
+    # NumPy's operator for products holds the interpreter while it makes so short a result.
+    add_up = partial(backend.xp.tensordot, axes=1)
+    return backend.sum_by_rows(add_up, weights, brought, width=n_clusters)
 
 
 def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:

@@ -6,6 +6,7 @@ balanced, they are equal and Sinkhorn scalings share points out. At temperature 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -67,19 +68,12 @@ def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
     """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
     xp = namespace(gain)
     # Gains may be large beside their differences: shares are made to sum to one at the end.
-    best = _largest(gain) if xp is np else xp.max(gain, axis=1, keepdims=True)
+    # NumPy is slow to look for the largest of a few.
+    best = reduce(np.maximum, gain.T)[:, None] if xp is np else xp.max(gain, axis=1, keepdims=True)
     plan = gain - best
     plan = xp.exp(plan if temperature == 1 else plan / temperature)
     plan /= xp.sum(plan, axis=1, keepdims=True)
     return plan
-
-
-def _largest(gain: np.ndarray) -> np.ndarray:
-    """Return the largest value of every row, as a column, by halves: few of them are slow."""
-    while gain.shape[1] > 1:
-        half = -(-gain.shape[1] // 2)
-        gain = np.maximum(gain[:, :half], gain[:, -half:])
-    return gain
 
 
 def balanced_plan(gain: Array, temperature: float = 1.0) -> Array:

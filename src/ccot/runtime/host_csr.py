@@ -70,14 +70,9 @@ def multiply_transposed(matrix: sp.csr_array, dense: np.ndarray, backend: Backen
 
 def row_sums(matrix: sp.csr_array, backend: Backend) -> np.ndarray:
     """Return the sum of every row."""
-    sums, ones = np.zeros(matrix.shape[0]), np.ones(matrix.shape[1])
-
-    def add_up(part: slice) -> None:
-        out = sums[part]
-        sparsetools.csr_matvec(len(out), len(ones), *_entries(matrix, part), ones, out)
-
-    backend.map(add_up, row_parts(matrix, CACHE_ENTRIES))
-    return sums
+    parts = row_parts(matrix, CACHE_ENTRIES)
+    sums = backend.map(lambda part: rows_of(matrix, part).sum(axis=1, dtype=np.float64), parts)
+    return np.concatenate(sums)
 
 
 def scaled(
