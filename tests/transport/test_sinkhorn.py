@@ -205,6 +205,29 @@ def test_status_of_a_batch_is_that_of_its_hardest_problem():
     assert answer.n_iter[0] == 20 > answer.n_iter[1]
 
 
+def test_products_of_wide_factors_are_solved_at_once_beside_harder_problems():
+    # One iteration in logarithms is enough for the first, whose factors are beyond any float.
+    wide = 2000 * np.add.outer(np.linspace(-1, 1, 6), np.linspace(-1, 1, 6) ** 2)
+    log_kernel = np.stack([wide, -make_costs(6, 6) / 0.001])
+    answer, alone = sinkhorn(log_kernel, max_iter=50), sinkhorn(wide)
+    assert (answer.n_iter.tolist(), int(alone.n_iter)) == ([1, 50], 1)
+    np.testing.assert_allclose(answer.log_row[0], alone.log_row, rtol=1e-12)
+    np.testing.assert_allclose(answer.error[0], alone.error, atol=1e-12)
+
+
+def test_nothing_left_to_do_is_within_a_tolerance_of_zero():
+    answer = sinkhorn(np.zeros((4, 4)), tol=0.0)
+    assert (answer.status, int(answer.n_iter), float(answer.error)) == (Status.CONVERGED, 1, 0.0)
+
+
+def test_scalings_of_factors_that_are_zero_are_finite():
+    kernel = _Kernel(np.zeros((2, 2)), overwrite=False, reach=math.inf)
+    with np.errstate(divide="ignore"):
+        found = kernel.log_scaling(np.array([0.0, np.e]), np.array([2.0, 2.0]))
+    assert np.isfinite(found).all()
+    assert (found[0] < -1e29, found[1]) == (True, 3.0)
+
+
 def test_error_is_the_larger_of_both_marginals():
     log_kernel = -make_costs(10, 14) / 0.05
     before, after = (sinkhorn(log_kernel, max_iter=n, tol=1e-15) for n in (4, 5))
