@@ -14,7 +14,7 @@ from ccot.blocks.criteria import evidence
 from ccot.blocks.problem import make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.refine import match_counts
 from ccot.blocks.spectrum import leading_vectors, thin_svd
-from ccot.blocks.start import embed
+from ccot.blocks.start import embed, segment
 from ccot.blocks.sweep import assign, sweep
 from ccot.metrics import error_rate
 from ccot.runtime.backends import Backend, choose_backend
@@ -154,16 +154,72 @@ def test_scores_of_the_start_are_numpys(family, make, shape, torch, monkeypatch)
         np.testing.assert_allclose(given, expected, atol=1e-8 * np.abs(expected).max())
 
 
-def test_large_sparse_matrices_are_searched_in_single_precision(torch, monkeypatch):
-    monkeypatch.setattr(start, "_NARROW_ENTRIES", 100)
-    monkeypatch.setattr(start, "HERE_ENTRIES", 0)
+@pytest.mark.parametrize(("more", "dtype"), [(1, np.float32), (0, np.float64)], ids=str)
+def test_large_sparse_matrices_are_searched_in_single_precision(more, dtype, torch, monkeypatch):
     X = sp.random_array((90, 60), density=0.3, random_state=np.random.default_rng(0), format="csr")
+    monkeypatch.setattr(start, "_NARROW_ENTRIES", X.nnz - more)
+    monkeypatch.setattr(start, "HERE_ENTRIES", 0)
     one, other = (embed(p, np.random.default_rng(0)) for p in both(X, "poisson", torch))
     for given, expected in zip(other, one, strict=True):
-        assert given.dtype == np.float32
+        assert given.dtype == expected.dtype == dtype
         # Directions within the noise are no more exact than its distances.
         products = expected @ expected.T
         np.testing.assert_allclose(given @ given.T, products, atol=1e-3)
+
+
+@pytest.mark.parametrize(("more", "device"), [(1, "cpu"), (0, None)], ids=str)
+@each_make
+def test_small_matrices_are_decomposed_in_memory(more, device, make, torch, monkeypatch):
+    X, places = make(1.0 + np.arange(48.0).reshape(8, 6)), []
+
+    def watched(matrix, rank, rng, backend, *rest):
+        places.append(backend.device)
+        return leading_vectors(matrix, rank, rng, backend, *rest)
+
+    monkeypatch.setattr(start, "leading_vectors", watched)
+    monkeypatch.setattr(start, "HERE_ENTRIES", 48 - more)
+    embed(make_problem(X, "poisson", backend=torch), np.random.default_rng(0))
+    assert places == [device]
+
+
+def test_counts_that_came_on_a_device_have_scores_there(torch):
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.5, (90, 60)).astype(float))
+    here, there = make_problem(X, "poisson"), make_problem(torch.send(X), "poisson", backend=torch)
+    one, other = (embed(problem, np.random.default_rng(0)) for problem in (here, there))
+    for given, expected in zip(other, one, strict=True):
+        assert on_device(given)
+        given = np.asarray(given)
+        given = given * np.sign((given * expected).sum(axis=0))
+        np.testing.assert_allclose(given, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("sample", [300, 120], ids=["all", "some"])
+def test_points_are_segmented_as_by_numpy(sample, seed, torch, monkeypatch):
+    monkeypatch.setattr(start, "_SAMPLE", sample)
+    scores = np.random.default_rng(0).normal((3.0, -1.0), size=(300, 2))
+    expected = segment(scores, seed)
+    assert len(np.unique(expected)) == 35
+    np.testing.assert_array_equal(segment(torch.send(scores), seed), expected)
+
+
+def test_points_far_from_zero_are_segmented_as_by_numpy(torch):
+    scores = np.random.default_rng(0).normal((1e8, -1e8), size=(300, 2))
+    np.testing.assert_array_equal(segment(torch.send(scores), 7), segment(scores, 7))
+
+
+def test_segments_that_hardly_move_are_left_as_by_numpy(torch, monkeypatch):
+    monkeypatch.setattr(start, "_ROUNDS", 200)
+    scores = 100 * np.random.default_rng(5).normal(size=(1500, 1))
+    found = segment(torch.send(scores), 7)
+    np.testing.assert_array_equal(found, segment(scores, 7))
+    monkeypatch.setattr(start, "_KMEANS_TOL", 0)
+    assert (segment(torch.send(scores), 7) != found).any()
+
+
+def test_equal_points_on_a_device_are_one_segment(torch):
+    twice = np.repeat([[0.0, 1.0], [5.0, 5.0]], 15, axis=0)
+    assert error_rate(np.repeat([0, 1], 15), segment(torch.send(twice), 0)) == 0
 
 
 @pytest.mark.parametrize("shape", [(30, 8), (8, 30), (10, 9), (9, 10), (3, 1), (1, 3)], ids=str)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from ccot.blocks import spectrum as spectra
 from ccot.blocks.spectrum import leading_vectors, low_rank, noise_level, rank_to_look_at, shrink
+from ccot.runtime import host_csr
 from ccot.runtime.backends import NUMPY
 
 SHAPES = [(200, 100), (100, 200), (150, 150)]
@@ -56,6 +57,16 @@ def test_shrinkage_follows_its_formula():
     np.testing.assert_array_equal(shrink(values, (size, size), 0.0), values)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_noise_that_is_rounding_leaves_singular_values_as_they_are(unit):
+    """Of 10,000 rows: the share of the largest one is 100 times the level over it."""
+    values = unit * np.array([1.0, 5e-13])
+    rounding, noise = 5e-16 * unit, 1e-14 * unit
+    np.testing.assert_array_equal(shrink(values, (10_000, 2), rounding), values)
+    np.testing.assert_allclose(shrink(values, (10_000, 2), noise), [unit, 0])
+    np.testing.assert_array_equal(shrink(np.zeros(2), (3, 2), 0.0), np.zeros(2))
+
+
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_leading_vectors_rebuild_matrices_of_low_rank(make):
     rng = np.random.default_rng(3)
@@ -70,6 +81,30 @@ def test_leading_vectors_rebuild_matrices_of_low_rank(make):
 def test_rank_is_at_most_that_of_the_shape():
     left, values, right = leading_vectors(np.ones((3, 8)), 20, np.random.default_rng(0))
     assert (left.shape, values.shape, right.shape) == ((3, 3), (3,), (8, 3))
+
+
+def test_small_dense_matrices_are_decomposed_in_full(monkeypatch):
+    monkeypatch.setattr(spectra, "_FULL_SIZE", 40)
+    X = np.random.default_rng(0).normal(size=(60, 40))
+    rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
+    left, values, right = leading_vectors(X, 3, rng)
+    whole = np.linalg.svd(X, full_matrices=False)
+    np.testing.assert_array_equal(left, whole[0][:, :3])
+    np.testing.assert_array_equal(values, whole[1][:3])
+    np.testing.assert_array_equal(right, whole[2][:3].T)
+    assert rng.integers(2**31) == untouched.integers(2**31)
+
+
+@pytest.mark.parametrize("shape", [(60, 40), (40, 60)], ids=str)
+def test_vectors_are_the_same_on_several_threads(shape, monkeypatch):
+    # Products of more than a few entries are shared out.
+    monkeypatch.setattr(host_csr, "_ENTRIES", 200)
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.5, shape).astype(float))
+    found = leading_vectors(X, 5, np.random.default_rng(0))
+    threads = replace(NUMPY, n_jobs=3)
+    again = leading_vectors(X, 5, np.random.default_rng(0), threads)
+    for one, other in zip(found, again, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("shape", [(60, 40), (40, 60)], ids=str)
@@ -125,7 +160,9 @@ def test_many_rows_are_made_orthogonal_by_products(monkeypatch, least):
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(203, 6)) * np.geomspace(1, least, 6)
     whole = spectra._factors(matrix, NUMPY)
-    monkeypatch.setattr(spectra, "_MANY_ROWS", 20)
+    for one, other in zip(whole, np.linalg.qr(matrix), strict=True):
+        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(spectra, "_MANY_ROWS", 203)
     # Parts of 25 rows.
     in_parts = replace(NUMPY, chunk_bytes=300)
     basis, triangle = spectra._factors(matrix, in_parts)

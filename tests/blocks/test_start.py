@@ -5,9 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import start
-from ccot.blocks.problem import make_problem
+from ccot.blocks.problem import make_blocks, make_problem
 from ccot.blocks.spectrum import noise_level, shrink
 from ccot.blocks.start import draw_seed, embed, over_segment, segment
+from ccot.blocks.sweep import sweep
 from ccot.metrics import error_rate
 from ccot.runtime.run import Checkpoint, Run
 
@@ -39,26 +40,33 @@ def test_scores_of_counts_are_directions_of_the_matrix_scaled_by_degrees(planted
         np.testing.assert_allclose(one @ one.T, other @ other.T, atol=tolerance)
 
 
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_counts_that_are_all_zero_have_no_directions(make):
+    problem = make_problem(make(np.zeros((6, 5))), "poisson")
+    for side, size in zip(embed(problem, np.random.default_rng(0)), (6, 5), strict=True):
+        np.testing.assert_array_equal(side, np.zeros((size, 5)))
+
+
 @pytest.mark.parametrize("height", [0.0, 1.0], ids=["noise", "blocks"])
 @pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_scores_of_real_values_are_weighed_by_what_is_signal(height, missing, weighted):
+@pytest.mark.parametrize("precision", [None, (0.5, 2.0), (4.0, 4.0)], ids=str)
+def test_scores_of_real_values_are_weighed_by_what_is_signal(height, missing, precision):
     rng = np.random.default_rng(0)
     rows, columns = rng.integers(0, 2, 40), rng.integers(0, 3, 30)
     X = height * 4.0 * np.outer(rows, columns == 1) + rng.normal(size=(40, 30)) + 0.5
     X /= 1000
-    precision = rng.uniform(0.5, 2.0, 30) if weighted else np.ones(30)
+    weights = np.ones(30) if precision is None else rng.uniform(*precision, 30)
     if missing:
         X[rng.uniform(size=X.shape) < 0.2] = np.nan
-    seen = np.where(np.isnan(X), 0.0, precision)
+    seen = np.where(np.isnan(X), 0.0, weights)
     mean = np.nansum(X * seen) / seen.sum()
-    values = np.where(np.isnan(X), mean, X) * np.sqrt(precision)
+    values = np.where(np.isnan(X), mean, X) * np.sqrt(weights)
     left, singular, right = np.linalg.svd(values, full_matrices=False)
     shrunk = shrink(singular, values.shape, noise_level(values, singular))
     rank = min(np.count_nonzero(shrunk) + 1, 20)
     weight = np.maximum(shrunk, shrunk[0] / 4 * singular / singular[0])[:rank]
     expected = left[:, :rank] * weight, right[:rank].T * weight
-    problem = make_problem(X, "gaussian", precision if weighted else None)
+    problem = make_problem(X, "gaussian", None if precision is None else weights)
     assert_same_up_to_signs(embed(problem, np.random.default_rng(0)), expected)
 
 
@@ -102,17 +110,28 @@ def test_equal_scores_are_one_segment():
     assert error_rate(np.repeat([0, 1], 15), segment(twice, 0)) == 0
 
 
+def test_every_segmentation_has_a_seed_of_its_own():
+    rng = np.random.default_rng(0)
+    assert len({draw_seed(np.eye(2), rng) for _ in range(70)}) == 70
+
+
 def test_some_of_many_points_tell_the_centres(monkeypatch):
-    """All points go to the nearest centre, on a device too."""
+    """All points go to the nearest centre."""
     monkeypatch.setattr(start, "_SAMPLE", 60)
-    torch = pytest.importorskip("torch")
     rng, groups = np.random.default_rng(0), np.repeat(np.arange(3), 80)
     scores = rng.normal(size=(240, 2)) + 100 * np.eye(3)[groups, :2]
     found = segment(scores, 7)
     assert len(np.unique(found)) == 31
     mixed = [len(set(groups[found == k])) for k in np.unique(found)]
     assert max(mixed) == 1
-    np.testing.assert_array_equal(segment(torch.from_numpy(scores), 7), found)
+    # No point of the sample is taken twice: each has a cluster of its own if there are enough.
+    monkeypatch.setattr(start, "_SAMPLE", 16)
+    assert len(np.unique(segment(scores[:60], 7))) == 16
+
+
+def test_warnings_of_overflow_are_not_hidden():
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        segment(1e200 * np.random.default_rng(0).normal(size=(30, 2)), 0)
 
 
 def test_pieces_of_the_start_are_named(planted, family):
@@ -143,3 +162,28 @@ def test_starts_are_swept(planted, family):
     assert found[0].shape[0] > 2
     assert all(blocks.n_sweeps > 0 for blocks in found)
     assert told[-1] == ("starts", 2, 2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_start_is_what_a_few_sweeps_make_of_the_segments(make):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 2, 200), rng.integers(0, 3, 150)
+    X = make(rng.poisson(2.0 + 3 * np.outer(rows, columns == 1)).astype(float))
+    problem, rng = make_problem(X, "poisson"), np.random.default_rng(0)
+    labels = [segment(side, draw_seed(side, rng)) for side in embed(problem, rng)]
+    segments = make_blocks(problem, *labels)
+    expected = sweep(problem, segments, max_iter=start._SWEEPS, tol=start._TOL)
+    found = over_segment(problem, 1, Run(np.random.default_rng(0)))[0]
+    # Fewer than until nothing moves.
+    assert found.n_sweeps == expected.n_sweeps < sweep(problem, segments).n_sweeps
+    for given, own in zip(found.labels, expected.labels, strict=True):
+        np.testing.assert_array_equal(given, own)
+    fewer = over_segment(problem, 1, Run(np.random.default_rng(0)), max_iter=1)[0]
+    assert fewer.n_sweeps == 1
+
+
+def test_rows_of_a_single_column_are_segmented():
+    problem = make_problem(np.arange(40.0)[:, None], "gaussian")
+    found = over_segment(problem, 1, Run(np.random.default_rng(0)))[0]
+    assert found.shape[0] > 2
+    assert found.shape[1] == 1

@@ -44,7 +44,7 @@ def leading_vectors(
     forth = partial(multiply, matrix, backend=backend)
     back = partial(multiply_transposed, matrix, backend=backend)
     if transposed is not None:
-        back = partial(multiply, transposed, backend=backend)
+        back = partial(multiply, transposed)
     if matrix.shape[0] >= matrix.shape[1]:
         return _search(forth, back, start, rank, backend)
     right, values, left = _search(back, forth, start, rank, backend)
@@ -114,7 +114,7 @@ def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.nda
     """Shrink singular values optimally for squared loss (Gavish and Donoho, 2017)."""
     long, short = max(shape), min(shape)
     # Noise that is rounding leaves the singular values as they are; its square may not be finite.
-    if noise * np.sqrt(long) <= _ROUNDING * np.max(singular, initial=0.0):
+    if noise * np.sqrt(long) <= _ROUNDING * singular.max():
         return singular
     beta = short / long
     scaled = singular / (noise * np.sqrt(long))

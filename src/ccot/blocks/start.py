@@ -167,20 +167,16 @@ def _segment_on_device(scores: Array, sample: Array, n_clusters: int, seed: int)
     chosen = np.random.RandomState(seed).choice(n_points, n_clusters, replace=False, p=share)
     middle = xp.mean(sample, axis=0)
     sample = sample - middle
-    centres, before = sample[chosen.tolist()], None
+    centres = sample[chosen.tolist()]
     little = _KMEANS_TOL * float(xp.mean(xp.var(sample, axis=0)))
 
     def nearest(points: Array) -> Array:
         return xp.argmin(xp.sum(centres**2, axis=1) - 2 * (points @ centres.T), axis=1)
 
     for _ in range(_ROUNDS):
-        labels = nearest(sample)
-        if before is not None and bool((labels == before).all()):
-            break
-        members = (labels[:, None] == xp.arange(n_clusters, device=scores.device)).to(scores.dtype)
+        members = device_csr.shares(nearest(sample), n_clusters, scores.dtype)
         sizes = xp.clip(xp.sum(members, axis=0), 1.0, None)[:, None]
-        last, before = centres, labels
-        centres = members.T @ sample / sizes
+        last, centres = centres, members.T @ sample / sizes
         if float(xp.sum((centres - last) ** 2)) <= little:
             break
     return nearest(scores - middle)
