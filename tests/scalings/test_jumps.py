@@ -235,6 +235,7 @@ def test_the_authors_compare_short_vectors_with_the_two_gaps_that_follow():
     assert jumps_after(1, 1, 1, 1, 1, 5, 1, 9, 1, 1, 1) == [8]
     assert jumps_after(1, 1, 1, 1, 1, 5, 9, 1, 1, 1, 1) == [7]
     assert jumps_after(1, 1, 1, 1, 1, 5, 5, 1, 1, 1, 1) == [7]
+    assert jumps_after(1, 1, 1, 5, 1, 1, 9, 1, 1, 1, 1) == [4, 7]
 
 
 @pytest.mark.parametrize("sizes", [[16] * 4, [64] * 4, [64] * 2, [5, 95], [95, 5], [30, 41]])

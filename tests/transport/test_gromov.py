@@ -276,6 +276,9 @@ def test_products_give_what_written_couplings_give(loss, reg, n_support, monkeyp
         assert one.shift == 0
         np.testing.assert_allclose(one.log_row, other.log_row, atol=1e-11)
         np.testing.assert_allclose(one.coupling.dense(), other.coupling, rtol=1e-10)
+        # The last linearisation began with the coupling before.
+        potential = one.potential.dense() if isinstance(one.potential, LowRank) else one.potential
+        np.testing.assert_allclose(potential, other.potential, rtol=1e-9)
         # The shift of the cost is in the scaling of the support or beside it.
         np.testing.assert_allclose(one.log_column, other.log_column + other.shift / reg, atol=1e-11)
 
@@ -299,6 +302,16 @@ def test_products_give_way_where_their_rank_grows(loss, monkeypatch):
     np.testing.assert_allclose(mixed.objective, written.objective, rtol=1e-11)
     for one, other in zip(mixed.alignments, written.alignments, strict=True):
         np.testing.assert_allclose(one.log_row, other.log_row, atol=1e-10)
+
+
+@pytest.mark.parametrize("product", [True, False], ids=["product", "written"])
+def test_the_potential_is_the_coupling_times_the_support(product):
+    rng = np.random.default_rng(0)
+    factor, left, right = (rng.uniform(size=(size, 3)) for size in (7, 5, 7))
+    support, coupling = LowRank(factor, factor), LowRank(left, right)
+    found = gromov._potential(coupling if product else coupling.dense(), support)
+    found = found.dense() if product else found
+    np.testing.assert_allclose(found, coupling.dense() @ support.dense())
 
 
 @each_loss
