@@ -1,5 +1,6 @@
 import sys
 import threading
+import time
 import warnings
 from dataclasses import replace
 
@@ -45,6 +46,26 @@ def test_errors_of_threads_are_raised(bad):
 
     with pytest.raises(IndexError, match="out of range"):
         choose_backend(None, n_jobs=2).map(work, range(50))
+
+
+def test_after_an_error_nobody_begins_another_item():
+    backend, begun = choose_backend(None, n_jobs=2), []
+    failed = threading.Event()
+
+    def work(item):
+        begun.append(item)
+        if item:
+            assert failed.wait(20)
+            time.sleep(0.1)  # the error is on its way
+        else:
+            failed.set()
+            raise KeyError(item)
+
+    with pytest.raises(KeyError):
+        backend.map(work, range(1000))
+    assert len(begun) <= 2
+    # The threads are as useful as before.
+    assert backend.map(abs, range(-50, 0)) == list(range(50, 0, -1))
 
 
 def test_threads_that_are_busy_elsewhere_are_not_waited_for():

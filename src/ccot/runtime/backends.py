@@ -4,14 +4,15 @@ import importlib
 import os
 import sys
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from math import ceil
 from operator import add
-from threading import Lock
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -48,25 +49,35 @@ class Backend:
         if min(self.n_jobs, len(items)) < 2:
             return [work(item) for item in items]
         results: list[Any] = [None] * len(items)
-        left = iter(range(len(items)))
+        left, ended = iter(range(len(items))), SimpleQueue()
 
         def take_turns() -> None:
-            for index in left:
-                results[index] = work(items[index])
+            n_done = 0
+            try:
+                for index in left:
+                    results[index] = work(items[index])
+                    n_done += 1
+                ended.put(n_done)
+            except BaseException as error:
+                deque(left, maxlen=0)  # nobody begins another item
+                ended.put(error)
 
         asked = object()
         _AT_WORK.add(asked)
         try:
             # Calls at the same time share the threads: more threads would only wait for each other.
             n_helpers = min(-(-self.n_jobs // len(_AT_WORK)), len(items)) - 1
-            # A future for every item would take as long as the work on some.
             threads = _threads(self.n_jobs - 1, os.getpid())
-            helpers = [threads.submit(take_turns) for _ in range(n_helpers)]
+            for _ in range(n_helpers):
+                threads.put(take_turns)
             take_turns()
-            for helper in helpers:
-                # Whoever still waits for a thread has nothing left to do.
-                if not helper.cancel():
-                    helper.result()
+            # Threads that have not begun by now are not waited for: they find nothing left to do.
+            n_left = len(items)
+            while n_left:
+                answer = ended.get()
+                if isinstance(answer, BaseException):
+                    raise answer
+                n_left -= answer
         finally:
             _AT_WORK.discard(asked)
         return results
@@ -181,9 +192,18 @@ def with_values(matrix: Any, values: Any) -> Any:
 
 
 @cache
-def _threads(n_threads: int, process: int) -> ThreadPoolExecutor:
-    """Return threads to share: starting them takes as long as a small product."""
-    return ThreadPoolExecutor(n_threads)
+def _threads(n_threads: int, process: int) -> SimpleQueue[Callable[[], None]]:
+    """Return the queue of threads that do whatever is put there."""
+    # An executor needs ten times as long to hand out work, and parts of work are short.
+    queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def do_work() -> None:
+        while True:
+            queue.get()()
+
+    for _ in range(n_threads):
+        Thread(target=do_work, daemon=True).start()
+    return queue
 
 
 def choose_backend(
