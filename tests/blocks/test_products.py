@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ccot import TransportCoclustering
 from ccot.blocks import problem as problem_module
@@ -34,6 +34,22 @@ def test_products_are_the_same_on_every_number_of_threads(matrix):
         np.testing.assert_array_equal(multiply(matrix, short, threads), multiply(matrix, short))
         given = multiply_transposed(matrix, long, threads)
         np.testing.assert_array_equal(given, multiply_transposed(matrix, long))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_arrays_are_the_same_on_every_number_of_threads(order):
+    rng = np.random.default_rng(2)
+    array = np.asarray(rng.normal(size=(90, 40)), order=order)
+    short, long = rng.normal(size=(40, 5)), rng.normal(size=(90, 5))
+    one = replace(NUMPY, chunk_bytes=2**10)
+    np.testing.assert_allclose(multiply(array, short, one), array @ short)
+    np.testing.assert_allclose(multiply_transposed(array, long, one), array.T @ long)
+    for n_jobs in (2, 5):
+        several = replace(one, n_jobs=n_jobs)
+        for product, dense in ((multiply, short), (multiply_transposed, long)):
+            np.testing.assert_array_equal(
+                product(array, dense, several), product(array, dense, one)
+            )
 
 
 def test_sums_of_squares_and_scaled_entries_are_the_same_on_every_number_of_threads(matrix):
@@ -108,7 +124,9 @@ def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown):
     assert view._updated(last, shares["hard"](after % 3, 3), 3) is None
 
 
-def test_labels_are_the_same_on_every_number_of_threads(matrix):
+@pytest.mark.parametrize("dense", [False, True])
+def test_labels_are_the_same_on_every_number_of_threads(matrix, dense):
+    matrix = matrix.toarray() if dense else matrix
     one, *others = (
         TransportCoclustering(random_state=0, n_init=3, n_jobs=n_jobs).fit(matrix)
         for n_jobs in (1, 2, 3)
@@ -125,3 +143,16 @@ def test_threads_leave_the_warnings_and_blas_as_they_were(matrix):
     before = list(warnings.filters), [one["num_threads"] for one in threadpool_info()]
     TransportCoclustering(random_state=0, n_init=6, n_jobs=3).fit(matrix)
     assert (warnings.filters, [one["num_threads"] for one in threadpool_info()]) == before
+
+
+def test_a_fit_of_an_array_keeps_products_on_its_own_threads(matrix, monkeypatch):
+    def n_threads():
+        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+    seen = set()
+    progress = property(lambda model: lambda *_: seen.update(n_threads()))
+    monkeypatch.setattr(TransportCoclustering, "_progress", progress)
+    with threadpool_limits(2, user_api="blas"):
+        TransportCoclustering(random_state=0, n_init=3).fit(matrix.toarray())
+        assert n_threads() == {2}
+    assert seen == {1}

@@ -191,7 +191,7 @@ class AxisView:
             rows = bring(backend, own, shape[0]) * own_scale[:, None]
             held: Any = self.values
             squares = with_values(held, held.values() ** 2) if is_device_csr(held) else held**2
-            return backend.fetch(rows.T @ multiply(squares, columns))
+            return backend.fetch(rows.T @ multiply(squares, columns, backend))
 
         def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):
@@ -300,10 +300,7 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
         return multiply(matrix, bring(backend, assignment, n_clusters), backend)
     if isinstance(matrix, np.ndarray):
         shares = assignment if assignment.ndim == 2 else np.eye(n_clusters)[assignment]
-        if matrix.flags.c_contiguous:
-            return matrix @ shares
-        # A view of what is kept by the other side: multiplied as it lies, no slower than a copy.
-        return np.ascontiguousarray((shares.T @ matrix.T).T)
+        return multiply(matrix, shares, backend)
     if assignment.ndim == 2:
         return multiply(matrix, assignment, backend)
     return host_csr.collapse(matrix, assignment, n_clusters, backend)
@@ -330,14 +327,18 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
         return device_csr.multiply(matrix, dense, dense.shape[1])
     if is_sparse(matrix) and matrix.format == "csr" and backend.n_jobs > 1:
         return host_csr.multiply(matrix, dense, backend)
-    return matrix @ dense
+    if is_sparse(matrix) or backend.device is not None:
+        return matrix @ dense
+    # Columns of an array, as the other side keeps them, are multiplied as they lie.
+    by_columns = not matrix.flags.c_contiguous
+    return backend.by_rows(lambda p: (dense.T @ p.T).T if by_columns else p @ dense, matrix)
 
 
 def multiply_transposed(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.ndarray:
     """Return the product of a transposed matrix and a dense one."""
     if is_sparse(matrix):
         return host_csr.multiply_transposed(matrix, dense, backend)
-    return matrix.T @ dense
+    return multiply(matrix.T, dense, backend)
 
 
 def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,6 @@
 """Co-clustering by transport onto blocks: the whole method on one screen."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -37,7 +36,6 @@ from ccot.runtime.backends import (
     Backend,
     choose_backend,
     is_device_csr,
-    one_blas_thread,
     with_values,
 )
 from ccot.runtime.device_csr import to_scipy
@@ -323,9 +321,7 @@ def _fit_side(
 def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
     """Co-cluster a matrix, by a sample of its longer side where that is enough."""
     if not is_lopsided(X, settings):
-        # Sparse products are shared among threads in parts, each of which keeps to its own.
-        with one_blas_thread() if is_sparse(X) else nullcontext():
-            return fit_blocks(X, family, settings, run)
+        return fit_blocks(X, family, settings, run)
     axis = int(np.argmax(X.shape))
     chosen = np.sort(run.rng.choice(X.shape[axis], SAMPLE, replace=False))
     run.progress(f"{SAMPLE} of {X.shape[axis]} {('rows', 'columns')[axis]} are used to find blocks")

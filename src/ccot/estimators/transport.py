@@ -27,7 +27,7 @@ from ccot.coclustering import Side
 from ccot.estimators.base import is_read_by_row
 from ccot.estimators.described import count
 from ccot.estimators.tables import TableData, TableInput, warn_unread
-from ccot.runtime.backends import is_device_csr
+from ccot.runtime.backends import is_device_csr, one_blas_thread
 from ccot.runtime.run import Run
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
@@ -274,7 +274,11 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         return self.n_row_clusters_
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
-        settings = self._given(BlockSettings)
+        # Threads of BLAS that wait for each other make a fit on a busy machine ten times as long.
+        with one_blas_thread():
+            return self._fit_rows(rows, self._given(BlockSettings), run)
+
+    def _fit_rows(self, rows: Any, settings: BlockSettings, run: Run) -> BlockCoclustering:
         if isinstance(rows, TableData):
             found = fit_table(rows.parts or rows.table, rows.preparation, settings, run)
             if rows.parts is not None:
