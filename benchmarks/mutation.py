@@ -77,7 +77,7 @@ GROUPS = {
     "families": (["blocks/families.py"], ["blocks/test_families.py", "blocks/test_problem.py"]),
     "hierarchy": (["blocks/hierarchy.py"], ["blocks/test_hierarchy.py", "blocks/test_scale.py"]),
     "criteria": (["blocks/criteria.py"], ["blocks/test_criteria.py", "blocks/test_scale.py"]),
-    "select": (["blocks/select.py"], ["blocks/test_select.py"]),
+    "select": (["blocks/select.py"], ["blocks/test_select.py", "blocks/test_device.py"]),
     "spectrum": (
         ["blocks/spectrum.py"],
         ["blocks/test_spectrum.py", "blocks/test_device.py"],

@@ -11,8 +11,10 @@ import scipy.sparse as sp
 
 from ccot.blocks import spectrum, start
 from ccot.blocks.criteria import evidence
+from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.problem import make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.refine import match_counts
+from ccot.blocks.select import trust_icl
 from ccot.blocks.spectrum import leading_vectors, thin_svd
 from ccot.blocks.start import embed, segment
 from ccot.blocks.sweep import assign, sweep
@@ -191,6 +193,18 @@ def test_counts_that_came_on_a_device_have_scores_there(torch):
         given = np.asarray(given)
         given = given * np.sign((given * expected).sum(axis=0))
         np.testing.assert_allclose(given, expected, atol=1e-8)
+
+
+def test_equal_counts_on_a_device_are_no_reason_to_trust_icl(torch):
+    """Whether points of few fine clusters are equal is not looked into there."""
+    rows, columns = np.arange(40) % 4, np.arange(30) % 15
+    X = sp.csr_array(np.random.default_rng(0).poisson(30.0, (4, 15))[rows][:, columns] * 1.0)
+    here, there = make_problem(X, "poisson"), make_problem(torch.send(X), "poisson", backend=torch)
+    for problem, expected in ((here, True), (there, False)):
+        fine = make_blocks(problem, rows, columns)
+        limit, trusted = trust_icl(problem, [Start(fine, build_hierarchy(problem, fine))])
+        assert limit[0] == 4
+        assert trusted[0] is expected
 
 
 @pytest.mark.parametrize("seed", range(5))

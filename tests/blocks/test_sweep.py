@@ -18,6 +18,7 @@ from ccot.blocks.sweep import (
     sweep,
 )
 from ccot.metrics import error_rate
+from ccot.transport.sinkhorn import sinkhorn
 
 
 @pytest.mark.parametrize("temperatures", [(0.0,), (1.0,), (4.0, 1.0, 0.0)], ids=str)
@@ -117,12 +118,13 @@ def test_confidence_is_the_share_above_chance(planted, family):
     assert sure[5] < 0.01
 
 
-def test_no_cluster_loses_all_its_points_at_the_end():
+@pytest.mark.parametrize("cluster", [0, 1])
+def test_no_cluster_loses_all_its_points_at_the_end(cluster):
     """A row of noise that is a cluster of its own had rather go to the others."""
     X = np.random.default_rng(0).normal(size=(20, 4))
     X[0] = X[1:].mean(axis=0)
     problem = make_problem(X, "gaussian")
-    alone = np.array([0] + [1] * 19)
+    alone = np.array([cluster] + [1 - cluster] * 19)
     blocks = make_blocks(problem, alone, np.zeros(4, int))
     labels, sure = assign(problem, blocks, 0)
     np.testing.assert_array_equal(labels, alone)
@@ -226,6 +228,15 @@ def test_the_surest_points_choose_first():
 def test_balanced_plans_have_a_temperature():
     gain = np.random.default_rng(0).normal(size=(20, 3))
     np.testing.assert_allclose(balanced_plan(gain, 2.0), balanced_plan(gain / 2))
+
+
+def test_balanced_plans_are_left_as_they_are_after_a_hundred_iterations():
+    """Where points are this sure, clusters would have the same mass after some hundreds."""
+    gain = 100 * np.random.default_rng(0).normal(size=(20, 3))
+    plan = balanced_plan(gain)
+    expected = soft_plan(gain + sinkhorn(gain, max_iter=100).log_column)
+    np.testing.assert_array_equal(plan, expected)
+    assert np.ptp(plan.sum(axis=0)) > 0.5
 
 
 def test_excess_is_the_share_beyond_chance():

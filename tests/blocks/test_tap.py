@@ -176,10 +176,11 @@ def test_hard_plans_have_no_reaction():
     assert found.noise == pytest.approx(problem.noise(blocks.total, blocks.exposure))
 
 
-def test_where_clusters_are_clear_nothing_changes(planted, family):
+@pytest.mark.parametrize("limits", [{}, {"tol": 0.5}, {"max_iter": 2}], ids=str)
+def test_where_clusters_are_clear_nothing_changes(planted, family, limits):
     problem = make_problem(planted[0], family)
-    blocks = make_blocks(problem, *planted[1:])
-    settled, relaxed = (move(problem, blocks) for move in (settle, soft_sweep))
+    blocks = make_blocks(problem, np.arange(40) % 2, np.arange(30) % 3)
+    settled, relaxed = (move(problem, blocks, **limits) for move in (settle, soft_sweep))
     for one, other in zip(settled.plans, relaxed.plans, strict=True):
         np.testing.assert_array_equal(one, other)
     assert relaxed.n_sweeps == settled.n_sweeps

@@ -133,12 +133,11 @@ def _transport(
     """One half sweep: estimate the blocks anew, then move the points of one side."""
     # Tables of blocks stay where the points are: a device is not waited for.
     own = bring(profiles.backend, own, n_clusters)
-    marginal = 0.0 if balanced else log_marginal(own, n_clusters, profiles.backend)
     terms = problem.terms_in_nats(*profiles.sums(own, n_clusters))
     if balanced:
-        plan = balanced_plan(profiles.gain(*terms, marginal), temperature or 1.0)
+        plan = balanced_plan(profiles.gain(*terms), temperature or 1.0)
         return plan if temperature else profiles.backend.send(share_out(to_numpy(plan)))
-    xp = profiles.backend.xp
+    xp, marginal = profiles.backend.xp, log_marginal(own, n_clusters, profiles.backend)
 
     def move(part: Profiles) -> Array:
         gain = part.gain(*terms, marginal)
