@@ -88,6 +88,7 @@ GROUPS = {
         ["blocks/axes.py", "blocks/problem.py"],
         [
             "blocks/test_problem.py",
+            "blocks/test_products.py",
             "blocks/test_hierarchy.py",
             "blocks/test_start.py",
             "blocks/test_device.py",

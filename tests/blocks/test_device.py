@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from ccot.blocks import spectrum, start
+from ccot.blocks.axes import has_room
 from ccot.blocks.criteria import evidence
 from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.problem import make_blocks, make_problem, pearson_dispersion
@@ -20,6 +21,7 @@ from ccot.blocks.start import embed, segment
 from ccot.blocks.sweep import assign, sweep
 from ccot.metrics import error_rate
 from ccot.runtime.backends import Backend, choose_backend
+from ccot.runtime.device_csr import to_scipy
 from tests.blocks.matrices import MEANS, draw
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -207,6 +209,18 @@ def test_equal_counts_on_a_device_are_no_reason_to_trust_icl(torch):
         assert trusted[0] is expected
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+def test_counts_that_came_on_a_device_are_the_problem_of_those_in_memory(unit, torch):
+    X = unit * sp.csr_array(np.random.default_rng(0).poisson(0.5, (90, 60)).astype(float))
+    here, there = make_problem(X, "poisson"), make_problem(torch.send(X), "poisson", backend=torch)
+    for name in ("shape", "family", "overall", "n_observed", "dispersion", "unit"):
+        assert getattr(there, name) == getattr(here, name)
+    for one, other in zip(here.axes, there.axes, strict=True):
+        np.testing.assert_allclose(other.exposure, one.exposure, rtol=1e-12)
+        np.testing.assert_allclose(other.partner_exposure, one.partner_exposure, rtol=1e-12)
+        np.testing.assert_array_equal(to_scipy(other.values).toarray(), one.values.toarray())
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("sample", [300, 120], ids=["all", "some"])
 def test_points_are_segmented_as_by_numpy(sample, seed, torch, monkeypatch):
@@ -309,3 +323,13 @@ def test_a_matrix_that_does_not_fit_is_left_to_numpy(make, torch, monkeypatch):
     assert problem.backend.device is None
     monkeypatch.setattr(Backend, "free_bytes", lambda backend: needed)
     assert make_problem(make(X), "poisson", backend=torch).backend is torch
+
+
+def test_counts_that_came_on_a_device_need_room_for_more_of_them(torch, monkeypatch):
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.5, (40, 30)).astype(float))
+    needed = 4 * sum(part.nbytes for part in (X.data, X.indices, X.indptr)) + 2048 * (40 + 30)
+    monkeypatch.setattr(Backend, "free_bytes", lambda backend: needed - 1)
+    with pytest.warns(RuntimeWarning, match="computing with NumPy"):
+        assert not has_room(torch.send(X), torch)
+    monkeypatch.setattr(Backend, "free_bytes", lambda backend: needed)
+    assert has_room(torch.send(X), torch)

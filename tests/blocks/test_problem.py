@@ -107,11 +107,23 @@ def test_factored_exposures_equal_full_ones(planted, family):
     table = profiles.blocks(rows, 2)
     for one, other in zip(table, full.blocks(rows, 2), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-    some = np.array([3, 5, 11])
+    some, marginal = np.array([3, 5, 11]), np.log([0.9, 0.1])
     np.testing.assert_allclose(
         profiles.take(some).gain(*table), full.take(some).gain(*table), rtol=1e-10
     )
-    np.testing.assert_allclose(profiles.gain(*table), full.gain(*table), rtol=1e-10)
+    np.testing.assert_allclose(
+        profiles.gain(*table, marginal), full.gain(*table, marginal), rtol=1e-10
+    )
+
+
+def test_gains_of_the_own_cluster_are_those_among_all(planted, family):
+    X, rows, columns = planted
+    problem = make_problem(X, family)
+    profiles = problem.axes[0].profiles(columns, 3)
+    terms = problem.terms(*profiles.blocks(rows, 2))
+    for one in (profiles, Profiles(profiles.total, profiles.full_exposure(), None)):
+        expected = one.gain(*terms)[np.arange(40), rows]
+        np.testing.assert_allclose(one.own_gain(rows, *terms), expected, rtol=1e-10)
 
 
 def test_labels_are_numbered_without_gaps_in_their_order(planted, family):
@@ -309,6 +321,24 @@ def test_degrees_are_double_whatever_the_precision_of_the_values(make):
     X = np.random.default_rng(0).poisson(3.0, size=(12, 9)).astype(np.float32)
     axis_view = make_problem(make(X), "poisson").axes[0]
     assert axis_view.exposure.dtype == axis_view.partner_exposure.dtype == np.float64
+    # In single precision one more than the largest is the largest again.
+    largest = make(np.array([[2.0**24], [1.0], [1.0]], dtype=np.float32))
+    np.testing.assert_array_equal(problems.degrees(largest)[1], [2.0**24 + 2])
+
+
+def test_values_without_weights_are_not_copied(planted, family):
+    X = planted[0]
+    sparse = sp.csr_array(X)
+    assert np.shares_memory(make_problem(X, family).axes[0].values, X)
+    assert np.shares_memory(make_problem(sparse, family).axes[0].values.data, sparse.data)
+
+
+def test_last_points_of_the_largest_clusters_are_set_apart():
+    labels = np.array([0, 1, 1, 0, 1])
+    np.testing.assert_array_equal(problems.set_apart(labels, 3), [0, 1, 1, 0, 2])
+    np.testing.assert_array_equal(problems.set_apart(labels, 4), [0, 1, 1, 3, 2])
+    for enough in (1, 2):
+        np.testing.assert_array_equal(problems.set_apart(labels, enough), [0, 1, 1, 0, 1])
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])

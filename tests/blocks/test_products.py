@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ccot import TransportCoclustering
+from ccot.blocks import axes
 from ccot.blocks import problem as problem_module
 from ccot.blocks.axes import degrees, multiply, multiply_transposed
 from ccot.blocks.problem import make_blocks, make_problem
@@ -34,6 +35,18 @@ def test_products_are_the_same_on_every_number_of_threads(matrix):
         np.testing.assert_array_equal(multiply(matrix, short, threads), multiply(matrix, short))
         given = multiply_transposed(matrix, long, threads)
         np.testing.assert_array_equal(given, multiply_transposed(matrix, long))
+        for other in (matrix.toarray().T, matrix.tocsc().T, matrix.T):
+            np.testing.assert_allclose(multiply(other, long, threads), given)
+
+
+def test_sums_over_long_plans_are_the_same_on_every_number_of_threads(matrix, monkeypatch):
+    monkeypatch.setattr(axes, "_CACHE_BYTES", 0)
+    view = make_problem(matrix, "poisson").axes[1]
+    plan = np.random.default_rng(5).dirichlet(np.ones(4), 90)
+    expected = view.profiles(plan, 4).total
+    np.testing.assert_allclose(expected, matrix.toarray().T @ plan)
+    threads = replace(view, backend=replace(NUMPY, n_jobs=3))
+    np.testing.assert_array_equal(threads.profiles(plan, 4).total, expected)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -76,7 +89,9 @@ def test_both_views_and_degrees_are_the_same_on_every_number_of_threads(matrix):
     np.testing.assert_allclose(sums[1], matrix.toarray().sum(axis=0))
     for n_jobs in (1, 2, 5):
         threads = replace(NUMPY, n_jobs=n_jobs)
-        columns = make_problem(matrix, "poisson", backend=threads).axes[1].values
+        views = make_problem(matrix, "poisson", backend=threads).axes
+        assert all(view.backend is threads for view in views)
+        columns = views[1].values
         for name in ("data", "indices", "indptr"):
             np.testing.assert_array_equal(getattr(columns, name), getattr(expected, name))
         for own, first in zip(degrees(matrix, threads), sums, strict=True):
@@ -95,6 +110,11 @@ def test_blocks_of_many_entries_are_summed_from_what_was_seen_last(matrix, monke
     np.testing.assert_allclose(found.exposure, expected.exposure, rtol=1e-12)
     without = replace(problem, axes=(replace(problem.axes[0], values=None), problem.axes[1]))
     np.testing.assert_array_equal(make_blocks(without, rows, columns, 0, seen).total, found.total)
+    # What has not moved is taken over as it was; all shares of the plan have.
+    marked = None, replace(seen[1], total=seen[1].total + 1.0)
+    others = make_blocks(problem, rows, columns, 0, marked)
+    more = 0 if soft else np.bincount(columns, minlength=4)
+    np.testing.assert_allclose(others.total, found.total + more, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +140,11 @@ def test_profiles_are_brought_up_to_date(matrix, kinds, axis, grown):
     np.testing.assert_allclose(updated, view._total(partner, 4 + grown), atol=1e-12)
     threads = replace(view, backend=replace(NUMPY, n_jobs=3))
     np.testing.assert_array_equal(threads._updated(last, partner, 4 + grown), updated)
+    np.testing.assert_array_equal(view.profiles(partner, 4 + grown, last).total, updated)
+    # What has not moved is taken over as it was.
+    marked = replace(last, total=last.total + 1.0)
+    found = view.profiles(partner, 4 + grown, marked).total - updated
+    np.testing.assert_allclose(found, np.outer(np.ones(len(view)), [1.0] * 4 + [0.0] * grown))
     assert view._updated(last, shares["hard"](after[::-1] * 0, 4 + grown), 4 + grown) is None
     assert view._updated(last, shares["hard"](after % 3, 3), 3) is None
 

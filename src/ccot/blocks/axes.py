@@ -137,10 +137,10 @@ class AxisView:
 
     def _updated(self, last: Profiles, partner: Array, n_partners: int) -> Array | None:
         """Return the totals of the last profiles with what has moved; None if that is much."""
-        values, other, n_before = self.values, self.transposed_values, last.total.shape[1]
-        if not is_sparse(values) or not is_sparse(other) or last.partner is None:
+        other, n_before = self.transposed_values, last.total.shape[1]
+        if not is_sparse(other) or last.partner is None:
             return None
-        if values.nnz <= host_csr.CACHE_ENTRIES or n_before > n_partners:
+        if other.nnz <= host_csr.CACHE_ENTRIES or n_before > n_partners:
             return None
         moved, change = _moves(last.partner, partner, n_partners)
         starts = other.indptr
@@ -148,7 +148,7 @@ class AxisView:
         # An entry that moves costs several times as much as one that is summed: it is searched for,
         # and its sums as well where they do not fit into a cache.
         worth = 12 if partner.ndim == 2 else 8 if last.total.nbytes <= _MOST_BYTES else 1
-        if n_moved * (n_partners + 40) > values.nnz * worth:
+        if n_moved * (n_partners + 40) > other.nnz * worth:
             return None
         total = last.total
         if n_partners > n_before:
@@ -181,10 +181,9 @@ class AxisView:
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
         backend, xp = self.backend, self.backend.xp
-        # One over exposures; 0 for those of points that hold nothing.
+        # Points without exposure hold nothing: any number but zero may divide it.
         own_scale, partner_scale = (
-            xp.where(side > 0, 1 / xp.where(side > 0, side, 1.0), 0.0)
-            for side in (self.exposure, self.partner_exposure)
+            1 / xp.where(side > 0, side, 1.0) for side in (self.exposure, self.partner_exposure)
         )
         if backend.device is not None:
             columns = bring(backend, partner, shape[1]) * partner_scale[:, None]
@@ -297,7 +296,7 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
     if is_device_csr(matrix) and assignment.ndim == 1:
         return device_csr.multiply(matrix, assignment, n_clusters)
     if backend.device is not None:
-        return multiply(matrix, bring(backend, assignment, n_clusters), backend)
+        return multiply(matrix, bring(backend, assignment, n_clusters))
     if isinstance(matrix, np.ndarray):
         shares = assignment if assignment.ndim == 2 else np.eye(n_clusters)[assignment]
         return multiply(matrix, shares, backend)
@@ -351,6 +350,5 @@ def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.nd
 
 def n_entries(matrix: Matrix) -> int:
     """Return how many entries a matrix stores."""
-    if is_device_csr(matrix):
-        return matrix.values().shape[0]
-    return matrix.nnz if is_sparse(matrix) else matrix.size
+    # Of SciPy's sparse matrices the size is the number of stored entries.
+    return matrix.values().shape[0] if is_device_csr(matrix) else matrix.size
