@@ -63,6 +63,19 @@ def test_equal_points_are_set_apart_where_a_number_is_asked_for(family, value):
     assert match_counts(problem, blocks, (4, 5)).shape == (4, 5)
 
 
+@pytest.mark.parametrize("few", [[0, 1], [2, 6], [5]], ids=str)
+@pytest.mark.parametrize("high", [0, 1])
+def test_few_points_are_split_from_many_equal_ones(family, few, high):
+    X = np.full((7, 4), 9.0)
+    X[:, :2] = 1.0
+    X[few] = X[few, ::-1]
+    X = X if high else X[:, ::-1]
+    problem = make_problem((X > 5) * 1.0 if family == "bernoulli" else X, family)
+    blocks = make_blocks(problem, np.zeros(7, int), np.arange(4) // 2)
+    expected = np.isin(np.arange(7), few)
+    assert error_rate(expected, match_counts(problem, blocks, (2, None)).labels[0]) == 0
+
+
 def test_the_best_split_is_taken(planted, family):
     X, rows, columns = planted
     problem = make_problem(X, family)
