@@ -83,7 +83,10 @@ GROUPS = {
         ["blocks/test_spectrum.py", "blocks/test_device.py"],
     ),
     "placement": (["blocks/placement.py"], ["blocks/test_placement.py", "blocks/test_scale.py"]),
-    "preparation": (["blocks/preparation.py"], ["blocks/test_preparation.py"]),
+    "preparation": (
+        ["blocks/preparation.py"],
+        ["blocks/test_preparation.py", "blocks/test_units.py"],
+    ),
     "problem": (
         ["blocks/axes.py", "blocks/problem.py"],
         [

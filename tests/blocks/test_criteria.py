@@ -103,6 +103,34 @@ def test_saturated_cuts_are_left_out_unless_asked_for(family):
     assert len(best_cuts(problem, fine, hierarchy, (4, None))) == 4
 
 
+def test_a_single_block_may_always_be_cut():
+    """Of three entries, and of one."""
+    three = np.array([[1.0, 2.0], [3.0, np.nan]])
+    for X, labels in ((three, np.arange(2)), (np.ones((1, 1)), np.zeros(1, int))):
+        problem = make_problem(X, "gaussian")
+        fine = make_blocks(problem, labels, labels)
+        found = best_cuts(problem, fine, build_hierarchy(problem, fine))
+        assert [c.numbers for c in found] == [(1, 1)]
+
+
+def test_a_side_of_one_cluster_has_one_cut(planted, family):
+    problem = make_problem(planted[0], family)
+    fine = make_blocks(problem, np.zeros(40, int), np.arange(30) % 5)
+    found = best_cuts(problem, fine, build_hierarchy(problem, fine))
+    assert sorted(c.numbers for c in found) == [(1, m) for m in range(1, 6)]
+
+
+def test_of_equal_scores_the_cut_of_fewer_column_clusters_comes_first():
+    """A matrix without values, cut into equally many clusters on both sides."""
+    problem = make_problem(np.zeros((64, 64)), "bernoulli")
+    labels = np.arange(64) % 8
+    fine = make_blocks(problem, labels, labels)
+    found = best_cuts(problem, fine, build_hierarchy(problem, fine))
+    ranks = [(-c.score, *c.numbers[::-1]) for c in found]
+    assert len({c.score for c in found}) < len(found)
+    assert ranks == sorted(ranks)
+
+
 def test_planted_numbers_have_the_best_icl(planted, family):
     X, rows, columns = planted
     problem = make_problem(X, family)

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import softmax
 from scipy.stats import bernoulli, norm, poisson
 
 from ccot.blocks.placement import place_side
@@ -171,6 +172,23 @@ def test_points_go_where_soft_blocks_gain_most(planted, axis):
     axis_view = placement.axis_view(transposed)
     np.testing.assert_allclose(placement.gains(placement.profiles(axis_view)), slow, rtol=1e-9)
     np.testing.assert_array_equal(placement.partner, partner)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_shares_are_probabilities_and_confidence_is_what_exceeds_chance(axis):
+    # All points of noise are in doubt.
+    X = np.random.default_rng(0).normal(size=(40, 30))
+    points = X.T.copy() if axis else X.copy()
+    points[3] = np.nan
+    problem = make_problem(X, "gaussian")
+    blocks = make_blocks(problem, np.arange(40) % 5 // 3, np.arange(30) % 4 // 2)
+    placement = place_side(problem, Preparation("gaussian"), blocks, axis)
+    shares = softmax(placement.gains(placement.profiles(placement.axis_view(points))), axis=1)
+    np.testing.assert_allclose(placement.shares(points), shares, rtol=1e-9, atol=1e-12)
+    n_clusters = blocks.shape[axis]
+    sure = (shares.max(axis=1) - 1 / n_clusters) / (1 - 1 / n_clusters)
+    sure[3] = 0
+    np.testing.assert_allclose(placement.confidence(points), sure, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("doubt", "is_hard"), [(0.0, True), (1e-12, True), (1e-3, False)])

@@ -8,12 +8,19 @@ from ccot.blocks.preparation import (
     Preparation,
     _is_scattered,
     _variance_slope,
+    are_device_counts,
+    choose_effects,
     choose_family,
     choose_preparation,
     density,
+    is_mostly_zero,
+    settle_family,
     with_effects,
+    with_sentence,
 )
 from ccot.blocks.spectrum import low_rank
+from ccot.runtime.backends import choose_backend
+from ccot.runtime.device_csr import to_scipy
 
 RNG = np.random.default_rng(0)
 COUNTS = RNG.poisson(RNG.choice([2.0, 20.0], size=(60, 1)) * np.ones(40)).astype(float)
@@ -61,6 +68,21 @@ def test_the_slope_is_that_of_binned_variances(means, scale, monkeypatch):
     assert _variance_slope(X) == pytest.approx(slow_slope(X), rel=1e-9)
 
 
+def test_a_slope_counts_where_it_is_more_than_three_standard_errors():
+    found = []
+    for power in np.linspace(0.0, 1.0, 21):
+        mean = np.linspace(5, 9, 60)[:, None]
+        X = mean + 0.1 * mean**power * REAL
+        log_mean = np.log([np.mean(part) for part in np.split(np.sort(low_rank(X), axis=None), 10)])
+        # Of ten bins of 240 entries.
+        error = np.sqrt(2 / 240) / np.sqrt(np.sum((log_mean - log_mean.mean()) ** 2))
+        slope = slow_slope(X)
+        expected = slope if abs(slope) > 3 * error else 0.0
+        assert _variance_slope(X) == pytest.approx(expected, rel=1e-9)
+        found.append(expected != 0)
+    assert 0 < np.mean(found) < 1
+
+
 def test_a_slope_within_its_error_is_none():
     X = np.linspace(5, 9, 60)[:, None] + 0.1 * REAL
     assert slow_slope(X) != 0
@@ -82,6 +104,239 @@ def test_density_counts_what_is_not_zero():
     assert density(X) == pytest.approx(2 / 6)
     assert density(stored) == pytest.approx(1 / 6)
     assert density(np.ones((1, 1))) == 1
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_matrices_are_mostly_zero_below_a_quarter(make):
+    X = np.zeros((2, 20))
+    X[:, :5] = 1
+    assert not is_mostly_zero(make(X))
+    X[0, 0] = 0
+    assert is_mostly_zero(make(X))
+    # Zeros that are stored count as zeros.
+    stored = sp.csr_array(np.ones((2, 20)))
+    assert not is_mostly_zero(stored)
+    stored.data[9:] = 0
+    assert is_mostly_zero(stored)
+
+
+def sent(X):
+    return choose_backend("cpu", "float64").send(sp.csr_array(X))
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+@pytest.mark.parametrize(
+    ("values", "are_counts"),
+    [
+        ([1.0] * 9, True),
+        ([1.0] * 10, False),
+        ([1.0] * 9 + [0.0] * 9, True),
+        ([0.5] * 5, True),
+        ([1.0] * 8 + [-1.0], False),
+        ([0.0] * 9, False),
+    ],
+)
+def test_counts_on_a_device_are_few_and_not_negative(values, are_counts):
+    """Of forty entries less than ten may differ from zero; others that are stored do not count."""
+    place = np.arange(len(values))
+    X = sp.csr_array((values, (place // 5, place % 5)), shape=(8, 5))
+    assert X.nnz == len(values)
+    assert are_device_counts(sent(X)) == are_counts
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+def test_counts_on_a_device_are_prepared_there():
+    X = sp.csr_array(RNG.poisson(0.1, size=(40, 30)).astype(float))
+    few = "few values differ from zero and none is negative"
+    assert settle_family(sent(X), "auto", "auto", "auto") == ("poisson", few)
+    assert settle_family(sent(X), "poisson", "none", "auto") == ("poisson", "chosen by the user")
+    logarithm = choose_preparation(sent(X), "poisson")
+    assert logarithm == Preparation("poisson", logarithm=True)
+    assert choose_preparation(sent(X), "poisson", "none") == Preparation("poisson")
+    expected = X.toarray()
+    np.testing.assert_allclose(
+        to_scipy(logarithm.matrix(sent(X))).toarray(), np.log1p(expected), rtol=1e-15
+    )
+    given = sent(X)
+    assert Preparation("poisson").matrix(given) is given
+
+
+def test_a_family_that_is_given_is_taken():
+    for family in ("gaussian", "poisson", "bernoulli"):
+        X = (REAL > 0).astype(float)
+        assert settle_family(X, family, "auto", "auto") == (family, "chosen by the user")
+        assert settle_family(sp.csr_array(X), family, "log", "rows")[0] == family
+    assert settle_family(REAL, "gaussian", "auto", "auto")[0] == "gaussian"
+    assert settle_family(abs(REAL), "poisson", "auto", "auto")[0] == "poisson"
+    assert settle_family(sp.csr_array((5, 4)), "poisson", "auto", "auto")[0] == "poisson"
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_a_family_that_values_do_not_fit_is_refused(make):
+    with pytest.raises(ValueError, match="the poisson family needs counts or amounts"):
+        settle_family(make(REAL), "poisson", "auto", "auto")
+    with pytest.raises(ValueError, match="the bernoulli family needs zeros and ones"):
+        settle_family(make(COUNTS), "bernoulli", "auto", "auto")
+
+
+@pytest.mark.parametrize("family", ["auto", "gaussian"])
+def test_a_matrix_without_any_value_is_refused(family):
+    with pytest.raises(ValueError, match="X contains NaN only"):
+        settle_family(np.full((5, 4), np.nan), family, "auto", "auto")
+    X = np.where(np.eye(5) > 0, 1.0, np.nan)
+    assert settle_family(X, family, "auto", "auto")[0] == "gaussian"
+    assert settle_family(sp.csr_array((5, 4)), family, "auto", "auto")[0] in ("poisson", family)
+
+
+@pytest.mark.parametrize(
+    ("X", "family", "reason"),
+    [
+        (COUNTS, "poisson", "counts whose variance grows"),
+        (1.37 * COUNTS, "gaussian", "rows differ in level (8"),
+        (sp.csr_array(1.37 * COUNTS), "poisson", "amounts whose variance grows"),
+        (1.37 * COUNTS.T, "poisson", "amounts whose variance grows"),
+        (REAL + 4 * np.arange(60)[:, None], "gaussian", "some values are negative"),
+        (sp.csr_array(REAL), "gaussian", "some values are negative"),
+    ],
+    ids=["counts", "amounts", "sparse", "columns", "real", "sparse real"],
+)
+def test_amounts_of_rows_that_differ_in_level_are_real_values(X, family, reason):
+    for scale in ("auto", "none"):
+        found = settle_family(X, "auto", scale, "auto")
+        assert found[0] == family
+        assert found[1].startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("scale", "center"),
+    [("standard", "auto"), ("log", "auto"), ("auto", "none"), ("none", "rows"), ("robust", "both")],
+)
+def test_a_scale_or_a_center_is_for_real_values(scale, center):
+    found = settle_family(COUNTS, "auto", scale, center)
+    assert found == ("gaussian", "scale or center was given")
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_logarithms_are_taken_as_asked(family, make):
+    preparation = choose_preparation(make(0.3 * COUNTS), family, "log")
+    assert preparation == Preparation(family, logarithm=True)
+    assert choose_preparation(sp.csr_array((5, 4)), family, "log").logarithm
+    X = COUNTS.copy()
+    X[3, 4] = -0.5
+    with pytest.raises(ValueError, match="needs non-negative values"):
+        choose_preparation(make(X), family, "log")
+
+
+def test_logarithms_leave_out_what_is_missing():
+    X = np.where(REAL > 1, np.nan, COUNTS)
+    preparation = choose_preparation(X, "gaussian", "log")
+    np.testing.assert_allclose(preparation.matrix(X), np.log1p(X))
+    with pytest.raises(ValueError, match="needs non-negative values"):
+        choose_preparation(X - 20, "gaussian", "log")
+
+
+def test_columns_are_divided_by_the_spread_asked_for():
+    X = REAL * np.arange(1, 41)
+    X[::7, 3] = np.nan
+    X[:, 4] = 5.0
+    X[1:50, 5] = 2.0
+    for scale in ("standard", "robust"):
+        preparation = choose_preparation(X, "gaussian", scale)
+        expected = np.nanstd(X, axis=0)
+        expected[4] = 1
+        if scale == "robust":
+            low, high = np.nanquantile(X, (0.25, 0.75), axis=0)
+            # A column of which most values are equal is divided by its standard deviation.
+            assert (np.flatnonzero(high == low) == [4, 5]).all()
+            expected = np.where(high > low, (high - low) / 1.349, expected)
+        np.testing.assert_allclose(preparation.matrix(X), X / expected, rtol=1e-12)
+        assert preparation.family == "gaussian"
+        assert preparation.limits is None
+
+
+@pytest.mark.parametrize("scale", ["standard", "robust"])
+def test_scales_of_columns_are_refused_where_there_are_none(scale):
+    for X, family, what in (
+        (COUNTS, "poisson", "the poisson family"),
+        ((REAL > 0) * 1.0, "bernoulli", "the bernoulli family"),
+        (sp.csr_array(REAL), "gaussian", "a sparse matrix"),
+    ):
+        with pytest.raises(ValueError, match=f'^scale="{scale}" does not work with {what}: pass'):
+            choose_preparation(X, family, scale)
+
+
+def test_values_keep_their_scale_where_asked():
+    few = RNG.poisson(0.1, size=(40, 30)).astype(float)
+    assert choose_preparation(few, "poisson", "none") == Preparation("poisson")
+    traits = np.hstack([(REAL[:, :10] > 0).astype(float), 1000 * REAL[:, 10:]])
+    assert choose_preparation(traits, "gaussian", "none").column_scale is None
+    assert choose_preparation(with_outliers(), "gaussian", "none").limits is not None
+
+
+@pytest.mark.parametrize(
+    ("center", "by_row", "by_column", "done"),
+    [
+        ("none", False, False, "row and column levels kept"),
+        ("rows", True, False, "row means subtracted"),
+        ("columns", False, True, "column means subtracted, row levels kept"),
+        ("both", True, True, "row and column means subtracted"),
+    ],
+)
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_the_means_asked_for_are_subtracted(center, by_row, by_column, done, share):
+    X = REAL + RNG.normal(size=(60, 1)) + RNG.normal(size=40)
+    X[RNG.uniform(size=X.shape) < share] = np.nan
+    preparation = with_effects(Preparation("gaussian"), X, center, "so")
+    assert preparation.center == center
+    assert (preparation.row_effect is not None) == by_row
+    assert (preparation.column_effect is not None) == by_column
+    values = preparation.matrix(X)
+    assert np.allclose(np.nanmean(values, axis=1), 0, atol=1e-6) == by_row
+    assert np.allclose(np.nanmean(values, axis=0), 0, atol=1e-6) == by_column
+    assert str(preparation) == f"values as they are; {done} (so)"
+    assert str(with_effects(Preparation("gaussian"), X, center)) == f"values as they are; {done}"
+
+
+@pytest.mark.parametrize(
+    ("preparation", "sentence"),
+    [
+        (Preparation("bernoulli"), "values as they are"),
+        (
+            Preparation("poisson"),
+            "values as they are; the poisson family corrects for row and column sums",
+        ),
+        (
+            Preparation("poisson", logarithm=True),
+            "values as log(1 + x); the poisson family corrects for row and column sums",
+        ),
+        (
+            Preparation("gaussian", logarithm=True),
+            "values as log(1 + x); row and column means subtracted",
+        ),
+        (
+            Preparation("gaussian", column_scale=np.ones(3)),
+            "each column divided by its spread; row and column means subtracted",
+        ),
+    ],
+)
+def test_what_is_done_to_values_is_said(preparation, sentence):
+    assert str(with_sentence(preparation, "both")) == sentence
+    reason = " (so)" if preparation.family == "gaussian" else ""
+    assert str(with_sentence(preparation, "both", "so")) == sentence + reason
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_levels_of_rows_are_kept_where_they_are_most_of_what_varies(make):
+    X = np.abs(REAL + 3 * RNG.normal(size=(60, 1)))
+    preparation = Preparation("gaussian", logarithm=True)
+    left = np.log1p(X) - np.log1p(X).mean(axis=0)
+    share = np.mean(left.mean(axis=1) ** 2) / np.mean(left**2)
+    assert 0.4 < share < 1
+    kept = f"rows differ in level: {share:.0%} of the variation within columns"
+    assert choose_effects(preparation, make(X)) == ("columns", kept)
+    otherwise = "otherwise there is structure at every scale"
+    assert choose_effects(preparation, make(np.abs(REAL))) == ("both", otherwise)
 
 
 def test_sparse_counts_enter_as_logarithms():

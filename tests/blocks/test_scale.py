@@ -8,7 +8,7 @@ from ccot.blocks.hierarchy import share_kept
 from ccot.blocks.placement import place_side
 from ccot.blocks.preparation import Preparation
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
-from ccot.blocks.refine import _leading_half
+from ccot.blocks.refine import _halve, _leading_half
 from tests.blocks.matrices import draw
 
 # So small that everything that is summed lies far below one; a power of two costs no digit.
@@ -62,9 +62,11 @@ def test_the_prior_of_means_does_not_depend_on_the_unit_of_weights(weighted):
     assert priors[1] == pytest.approx(priors[0], rel=1e-12)
 
 
-def test_splits_do_not_depend_on_the_unit_of_weights(weighted):
+@pytest.mark.parametrize("split", [_leading_half, _halve])
+def test_splits_do_not_depend_on_the_unit_of_weights(weighted, split):
     problems, rows, columns = weighted
-    one, other = (_leading_half(p, p.axes[0].profiles(columns, 3), 0 * rows, 1) for p in problems)
+    one, other = (split(p, p.axes[0].profiles(columns, 3), 0 * rows, 1) for p in problems)
+    assert 0 < one.mean() < 1
     np.testing.assert_array_equal(one, other)
 
 

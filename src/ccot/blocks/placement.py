@@ -70,8 +70,7 @@ class BlockPlacement(Placement):
         prepare = self.preparation.rows if self.axis == 0 else self.preparation.columns
         values = prepare(sp.csr_array(points) if is_sparse(points) else points)
         if self.family == "poisson":
-            degree = np.asarray(values.sum(axis=1), dtype=np.float64).ravel()
-            return AxisView(values, degree / self.scale, self.partner_exposure)
+            return AxisView(values, values.sum(axis=1) / self.scale, self.partner_exposure)
         exposure, weights = np.ones(values.shape[0]), self.partner_exposure
         if is_sparse(values) or (observed := np.isfinite(values)).all():
             return AxisView(scale_columns(values, weights), exposure, weights)

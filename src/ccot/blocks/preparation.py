@@ -406,7 +406,7 @@ def differ_in_unit(X: np.ndarray) -> bool:
 
 def _overlap(X: np.ndarray) -> float:
     """Return the mean overlap of the ranges of two columns, as a share of the wider one."""
-    held = np.isfinite(X).sum(axis=0) > 1
+    held = np.any(np.isfinite(X), axis=0)
     held[held] = np.nanmax(X[:, held], axis=0) > np.nanmin(X[:, held], axis=0)
     columns = np.flatnonzero(held)
     if len(columns) < 2:
@@ -414,8 +414,9 @@ def _overlap(X: np.ndarray) -> float:
     columns = np.random.default_rng(0).permutation(columns)[:_UNIT_COLUMNS]
     low, high = np.nanquantile(X[:, columns], _RANGE, axis=0)
     # Columns of which hardly any value differs.
-    low = np.where(high > low, low, np.nanmin(X[:, columns], axis=0))
-    high = np.where(high > low, high, np.nanmax(X[:, columns], axis=0))
+    is_point = high <= low
+    low = np.where(is_point, np.nanmin(X[:, columns], axis=0), low)
+    high = np.where(is_point, np.nanmax(X[:, columns], axis=0), high)
     shared = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
     share = np.clip(shared, 0, None) / np.maximum((high - low)[:, None], high - low)
     return float(share[np.triu_indices(len(columns), 1)].mean())

@@ -174,7 +174,7 @@ def _halve(
 
 
 def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clusters: int) -> Array:
-    """Tell, by 0 and 1, which points are beyond their cluster's median in its leading direction."""
+    """Tell, by 0 and 1, which points are beyond their cluster's middle in its leading direction."""
     xp, send, fetch = profiles.backend.xp, profiles.backend.send, profiles.backend.fetch
     order = xp.argsort(own, stable=True)
     brought = bring(profiles.backend, own, n_clusters)
@@ -196,7 +196,16 @@ def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clust
     leading = np.linalg.eigh(fetch(xp.stack(products)))[1][:, :, -1]
     scores = xp.sum(residual * send(leading)[own], axis=1)
     known = fetch(scores)
-    medians = np.array([np.median(known[part]) for part in parts])
+    limits = np.array([_middle(known[part]) for part in parts])
     half = xp.empty_like(own)
-    half[order] = xp.astype(scores > send(medians)[own], own.dtype)
+    half[order] = xp.astype(scores > send(limits)[own], own.dtype)
     return half
+
+
+def _middle(scores: np.ndarray) -> float:
+    """Return the median; where most scores equal the highest one, the next that is lower."""
+    median = np.median(scores)
+    if median < scores.max():
+        return median
+    lower = scores[scores < median]
+    return lower.max() if len(lower) else median
