@@ -349,6 +349,18 @@ def test_rows_that_are_all_in_the_sample_are_fitted_as_in_memory():
     assert there.icl == here.icl
 
 
+def test_no_more_row_clusters_than_the_sample_has_rows(monkeypatch):
+    X = draw("bernoulli", np.arange(24) % 2, np.arange(18) % 3, np.random.default_rng(0))
+    monkeypatch.setattr(stream, "POOL_ROWS", 20)
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 1)
+    settings = BlockSettings(20, 3, n_init=1, max_passes=1)
+    found = stream.fit_block_source(in_parts(X, 7), "bernoulli", settings, seeded())
+    assert 1 <= found.row.n_clusters <= 20
+    settings = replace(settings, n_row_clusters=21)
+    with pytest.raises(ValueError, match="n_row_clusters=21 is more than the 20 rows"):
+        stream.fit_block_source(in_parts(X, 7), "bernoulli", settings, seeded())
+
+
 @pytest.mark.parametrize("settings", [{}, {"scale": "standard"}, {"center": "none"}], ids=str)
 def test_the_sample_chooses_the_family_and_says_why(monkeypatch, settings):
     X = draw("poisson", np.arange(50) % 2, np.arange(30) % 3, np.random.default_rng(0))
