@@ -113,7 +113,10 @@ GROUPS = {
         ["blocks/refine.py"],
         ["blocks/test_refine.py", "blocks/test_device.py", "blocks/test_scale.py"],
     ),
-    "fit": (["blocks/fit.py"], ["blocks/test_fit_pieces.py"]),
+    "fit": (
+        ["blocks/fit.py"],
+        ["blocks/test_fit_pieces.py", "blocks/test_sampled.py", "blocks/test_device.py"],
+    ),
     "streaming": (["blocks/streaming.py"], ["blocks/test_streaming_pieces.py"]),
 }
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ccot.blocks import spectrum, start
+from ccot.blocks import fit, spectrum, start
 from ccot.blocks.axes import has_room
 from ccot.blocks.criteria import evidence
+from ccot.blocks.fit import BlockSettings, counts_on_device
 from ccot.blocks.hierarchy import Start, build_hierarchy
 from ccot.blocks.problem import make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.refine import match_counts
@@ -20,9 +21,9 @@ from ccot.blocks.spectrum import leading_vectors, thin_svd
 from ccot.blocks.start import embed, segment
 from ccot.blocks.sweep import assign, sweep
 from ccot.metrics import error_rate
-from ccot.runtime.backends import Backend, choose_backend
+from ccot.runtime.backends import Backend, choose_backend, is_device_csr
 from ccot.runtime.device_csr import to_scipy
-from tests.blocks.matrices import MEANS, draw
+from tests.blocks.matrices import MEANS, draw, seeded
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -333,3 +334,94 @@ def test_counts_that_came_on_a_device_need_room_for_more_of_them(torch, monkeypa
         assert not has_room(torch.send(X), torch)
     monkeypatch.setattr(Backend, "free_bytes", lambda backend: needed)
     assert has_room(torch.send(X), torch)
+
+
+@pytest.fixture
+def few_counts(monkeypatch):
+    """Amounts that are large enough for a device; one of those that are stored is zero."""
+    X = sp.csr_array(np.random.default_rng(0).poisson(0.2, (40, 30)).astype(float))
+    X.data[:2] = 0, 0.5
+    monkeypatch.setattr(fit, "HERE_ENTRIES", X.nnz - 1)
+    return X
+
+
+@pytest.mark.parametrize("family", ["auto", "poisson"])
+@pytest.mark.parametrize("scale", ["auto", "none"])
+def test_large_sparse_counts_are_brought_to_the_device(few_counts, family, scale, torch):
+    narrow = torch.send(few_counts.astype(np.float32))
+    for X in (few_counts, few_counts.tocsc(), few_counts.astype(np.float32), narrow):
+        there = counts_on_device(X, family, BlockSettings(scale=scale, device="cpu"))
+        assert is_device_csr(there)
+        assert there.dtype == torch.xp.float64
+        np.testing.assert_array_equal(there.to_dense(), few_counts.toarray())
+    # What is on a device stays there, whether or not one is named.
+    there = counts_on_device(narrow, family, BlockSettings(scale=scale))
+    assert is_device_csr(there)
+    assert there.dtype == torch.xp.float64
+
+
+def assert_left_in_memory(X, family, settings, torch):
+    """What came from memory is as it was; what came on a device comes back."""
+    assert counts_on_device(X, family, settings) is X
+    back = counts_on_device(torch.send(X), family, settings)
+    assert sp.issparse(back)
+    np.testing.assert_array_equal(back.toarray(), X.toarray())
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [("gaussian", {}), ("bernoulli", {}), ("auto", {"scale": "log"}), ("auto", {"center": "rows"}),
+     ("poisson", {"scale": "log"}), ("poisson", {"center": "none"})],
+)  # fmt: skip
+def test_what_is_not_fitted_as_counts_is_left_in_memory(few_counts, family, settings, torch):
+    assert_left_in_memory(few_counts, family, BlockSettings(device="cpu", **settings), torch)
+
+
+def test_small_matrices_and_such_as_are_no_counts_are_left_in_memory(
+    few_counts, torch, monkeypatch
+):
+    settings = BlockSettings(device="cpu")
+    # Too many values for sparse counts, and none at all.
+    assert_left_in_memory(sp.csr_array(few_counts.toarray() + 1), "auto", settings, torch)
+    assert_left_in_memory(0 * few_counts, "auto", settings, torch)
+    # Negative values are seen before anything is sent.
+    monkeypatch.setattr(fit.prepare, "are_device_counts", None)
+    few_counts.data[-1] = -1
+    assert_left_in_memory(few_counts, "auto", settings, torch)
+    few_counts.data[-1] = 1
+    monkeypatch.setattr(fit, "HERE_ENTRIES", few_counts.nnz)
+    assert_left_in_memory(few_counts, "auto", settings, torch)
+
+
+def test_counts_that_a_device_has_no_room_for_are_left_in_memory(few_counts, torch, monkeypatch):
+    monkeypatch.setattr(Backend, "free_bytes", lambda backend: 1)
+    with pytest.warns(RuntimeWarning, match="computing with NumPy instead"):
+        assert_left_in_memory(few_counts, "auto", BlockSettings(device="cpu"), torch)
+
+
+def test_without_a_device_everything_is_left_in_memory(few_counts):
+    dense = few_counts.toarray()
+    assert counts_on_device(dense, "poisson", BlockSettings(device="cpu")) is dense
+    assert counts_on_device(few_counts, "poisson", BlockSettings()) is few_counts
+    with pytest.warns(RuntimeWarning, match="device='nowhere' cannot be used"):
+        there = counts_on_device(few_counts, "poisson", BlockSettings(device="nowhere"))
+    assert there is few_counts
+
+
+def test_some_entries_of_many_tell_that_none_is_negative(few_counts):
+    X = sp.vstack(25 * [few_counts], format="csr")
+    assert 2**12 < X.nnz < 2**13
+    assert is_device_csr(counts_on_device(X, "auto", BlockSettings(device="cpu")))
+
+
+def test_counts_that_came_on_a_device_are_fitted_there(torch):
+    rows, columns = np.arange(40) % 2, np.arange(30) % 3
+    means = np.array([[0.6, 0.05, 0.1], [0.05, 0.5, 0.1]])[rows][:, columns]
+    X = sp.csr_array(np.random.default_rng(0).poisson(means).astype(float))
+    here, there = (
+        fit.search_blocks(values, "poisson", BlockSettings(2, 3, n_init=1), seeded())
+        for values in (X, torch.send(X))
+    )
+    assert (here.problem.backend.device, there.problem.backend.device) == (None, "cpu")
+    for given, expected in zip(there.views[0].labels, here.views[0].labels, strict=True):
+        np.testing.assert_array_equal(given, expected)

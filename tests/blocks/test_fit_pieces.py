@@ -11,15 +11,16 @@ from ccot.blocks import fit
 from ccot.blocks.criteria import best_cuts, bic, evidence, icl, is_saturated
 from ccot.blocks.fit import BlockSettings
 from ccot.blocks.hierarchy import Start, build_hierarchy
-from ccot.blocks.preparation import Preparation, choose_preparation
+from ccot.blocks.preparation import Preparation, choose_preparation, settle_family
 from ccot.blocks.problem import information, make_blocks, make_problem, pearson_dispersion
 from ccot.blocks.refine import same_partitions
-from ccot.blocks.reproducibility import Halves
+from ccot.blocks.reproducibility import Halves, describe
 from ccot.blocks.select import Selection
 from ccot.blocks.spectrum import low_rank
 from ccot.blocks.sweep import assign, settle, sweep
 from ccot.blocks.tap import soft_sweep
 from ccot.metrics import error_rate
+from ccot.runtime.backends import NUMPY
 from ccot.runtime.run import Checkpoint, Run
 from tests.blocks.matrices import draw, seeded, solve_blocks
 
@@ -82,6 +83,13 @@ def test_only_real_values_have_precisions_and_only_if_wanted(family, heterosceda
     X = draw(family, np.arange(8) % 2, np.arange(6) % 3, np.random.default_rng(0))
     given = fit.prepare_problem(X, Preparation(family), heteroscedastic).axes[0].partner_exposure
     np.testing.assert_array_equal(given, make_problem(X, family).axes[0].partner_exposure)
+
+
+def test_logarithms_of_many_entries_are_those_of_few():
+    X = sp.csr_array(1.0 + np.arange(2.0**18).reshape(512, 512))
+    for backend in (NUMPY, replace(NUMPY, n_jobs=2)):
+        problem = fit.prepare_problem(X, Preparation("poisson", logarithm=True), False, backend)
+        np.testing.assert_array_equal(problem.axes[0].values.data, np.log1p(X.data))
 
 
 @pytest.fixture
@@ -148,6 +156,12 @@ def test_a_fit_is_made_on_the_device(small, family):
     assert begin(small[0], family, n_init=1)[1].backend.device is None
 
 
+def test_a_fit_has_the_threads_it_is_given(small, family):
+    run = Run(np.random.default_rng(0), n_jobs=2)
+    problem = fit._begin(small[0], family, BlockSettings(n_init=1), run)[1]
+    assert problem.backend.n_jobs == 2
+
+
 def test_weights_are_those_asked_for():
     rng = np.random.default_rng(0)
     X = draw("gaussian", np.arange(24) % 2, np.arange(18) % 3, rng) + rng.normal(size=(24, 18))
@@ -208,6 +222,22 @@ def test_means_are_taken_out_as_asked(center, taken):
     assert np.allclose(values.mean(axis=1), 0) == ("r" in taken)
     assert np.allclose(values.mean(axis=0), 0) == ("c" in taken)
     assert preparation.sentence.endswith("(chosen by the user)")
+
+
+@pytest.mark.parametrize(("cells", "is_large"), [(432, False), (431, True)])
+def test_means_are_not_taken_out_of_sparse_matrices_that_are_too_large(
+    cells, is_large, monkeypatch
+):
+    monkeypatch.setattr(fit, "_LARGEST_WRITTEN", cells)
+    X = np.random.default_rng(0).normal(size=(24, 18))
+    assert begin(X, "gaussian", n_init=1, center="both")[0].row_effect is not None
+    assert begin(sp.csr_array(X), "gaussian", n_init=1, center="none")[0].row_effect is None
+    if is_large:
+        with pytest.raises(ValueError, match='pass center="none"'):
+            begin(sp.csr_array(X), "gaussian", n_init=1, center="both")
+    else:
+        made = begin(sp.csr_array(X), "gaussian", n_init=1, center="both")[1].axes[0].values
+        np.testing.assert_allclose(made.mean(axis=0), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +305,65 @@ def test_what_is_found_is_put_together(small, family):
     assert answer.bic == bic(problem, answer.blocks)
 
 
+@pytest.mark.parametrize("balanced", [False, True])
+def test_a_fit_ends_with_the_blocks_of_its_search(family, balanced):
+    """Three rows of the one kind, nine of the other; one column and eight."""
+    X = draw(family, np.arange(12) // 9, np.arange(9) // 8, np.random.default_rng(0))
+    X, settings = sp.csr_array(X), BlockSettings(2, 2, n_init=1, balanced=balanced)
+    _, expected = solve_blocks(X, family, settings, seeded())
+    answer = fit.fit_blocks(X, family, settings, seeded())
+    assert answer.family == family
+    assert answer.icl == expected.icl
+    for side, other in ((answer.row, expected.row), (answer.column, expected.column)):
+        np.testing.assert_array_equal(side.labels, other.labels)
+        np.testing.assert_array_equal(side.confidence, other.confidence)
+    for (k, m), mean in np.ndenumerate(answer.block_means):
+        block = X.toarray()[np.ix_(answer.row.labels == k, answer.column.labels == m)]
+        assert mean == pytest.approx(block.mean())
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": "standard"}, {"center": "none"}], ids=str)
+def test_a_fit_chooses_the_family_and_says_why(settings):
+    X = draw("poisson", np.arange(24) % 2, np.arange(18) % 3, np.random.default_rng(0))
+    settings, told = BlockSettings(2, 3, n_init=1, **settings), []
+    name, reason = settle_family(X, "auto", settings.scale, settings.center)
+    found = fit.fit_blocks(X, "auto", settings, seeded(lambda message, *_: told.append(message)))
+    assert (found.family, found.family_reason) == (name, reason)
+    assert told[0] == f"family {name}: {reason}"
+
+
+def assert_same_fields(one, other):
+    for name in vars(other):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_clusters_are_compared_with_the_halves_that_a_search_ends_with():
+    X = draw("gaussian", np.arange(24) % 2, np.arange(18) % 3, np.random.default_rng(1))
+    kept, rng = Kept(), np.random.default_rng(2)
+    settings, run = BlockSettings(criterion="reproducibility", n_init=1), Run(rng, checkpoint=kept)
+    found = fit.search_blocks(X, "gaussian", settings, run)
+    ((_, selected),) = kept.named("numbers")
+    assert found.halves is selected.halves
+    # Halves that agree little, and take points in and out of clusters.
+    halves = tuple(replace(half, labels=rng.permuted(half.labels, axis=2)) for half in found.halves)
+    blocks, sure = (
+        make_blocks(found.problem, *found.views[0].labels),
+        (rng.random(24), rng.random(18)),
+    )
+    answer = fit.collect(replace(found, halves=halves), blocks, sure)
+    again = answer.reproducibility.row, answer.reproducibility.column
+    for axis, side in enumerate((answer.row, answer.column)):
+        nodes, _ = found.hierarchy.nodes(axis)
+        expected = describe(halves[axis], blocks.labels[axis], found.finest.labels[axis], nodes)
+        assert_same_fields(again[axis], expected)
+        np.testing.assert_array_equal(side.confidence, sure[axis] * expected.points)
+    # One side alone.
+    answer = fit.collect(replace(found, halves=(None, halves[1])), blocks, sure)
+    assert answer.reproducibility.row is None
+    assert_same_fields(answer.reproducibility.column, again[1])
+    np.testing.assert_array_equal(answer.row.confidence, sure[0])
+
+
 def test_sparse_matrices_are_taken_by_rows(small, family):
     kinds = np.asarray, sp.csc_array, sp.csr_matrix
     dense, *sparse = (
@@ -303,20 +392,22 @@ def test_the_criterion_settles_what_has_no_end():
         assert told[-1] == f"{rows.shape[0]} x {columns.shape[1]} clusters"
         assert (rows is columns) == (criterion == "icl")
     assert rows.shape[0] != columns.shape[0]
+    assert f"cut into {rows.shape[0]} row clusters" in told
     assert f"cut into {columns.shape[1]} column clusters" in told
 
 
 def test_of_several_numbers_the_fit_nearest_to_the_halves_is_taken():
-    """Halves find three clusters; two and five were fitted as well."""
+    """Halves find three clusters; others were fitted as well."""
     rng = np.random.default_rng(0)
     rows, columns = np.arange(60) % 3, np.arange(40) % 2
     X = 5 * rng.normal(size=(3, 2))[rows][:, columns] + rng.normal(size=(60, 40))
     _, problem, starts = begin(X, "gaussian", n_init=2)
     cut = partial(fit._fit_side, problem, starts, False, Run())
     halves = Halves(np.array([3]), np.ones((1, 1)), np.stack([[rows], [rows]]))
-    views = fit._fit_by_cut(Selection(((2, 5, 3), (2,)), (), (halves, None)), cut)
-    assert views[0].shape[0] == 3
-    assert error_rate(rows, views[0].labels[0]) == 0
+    for numbers in ((2, 5, 3), (2, 3)):
+        views = fit._fit_by_cut(Selection((numbers, (2,)), (), (halves, None)), cut)
+        assert views[0].shape[0] == 3
+        assert error_rate(rows, views[0].labels[0]) == 0
     first = fit._fit_by_cut(Selection(((2, 5, 3), (2,)), ()), cut)
     assert first[0].shape[0] == 2
 
@@ -439,8 +530,13 @@ class Settled(Checkpoint):
         return blocks
 
 
+@pytest.mark.parametrize(
+    ("entries", "n_refined"), [(1, 1), (2 * 120 - 1, 1), (2 * 120, 2), (5 * 120, 4)]
+)
 @pytest.mark.parametrize(("criterion", "best"), [("icl", (2, 1)), ("jump", (3, 2))])
-def test_the_best_of_each_shape_is_refined_and_at_most_four_of_them(criterion, best):
+def test_the_best_of_each_shape_is_refined_and_at_most_four_of_them(
+    criterion, best, entries, n_refined, monkeypatch
+):
     """Three kinds of rows and two of columns under noise, where ICL takes fewer."""
     rng = np.random.default_rng(16)
     rows, columns = np.arange(12) % 3, np.arange(10) % 2
@@ -461,16 +557,38 @@ def test_the_best_of_each_shape_is_refined_and_at_most_four_of_them(criterion, b
     # A start of a single block has a single cut.
     start = make_blocks(problem, *flat)
     starts = len(settled) * [Start(start, build_hierarchy(problem, start))]
-    kept = Settled(settled)
+    kept, told = Settled(settled), []
     settings = BlockSettings(criterion=criterion)
-    found, _ = fit._fit_by_icl(problem, starts, settings, Run(checkpoint=kept))
+    # Few candidates, if they have many entries together.
+    monkeypatch.setattr(fit, "_REFINED_ENTRIES", entries)
+    run = Run(progress=lambda *news: told.append(news), checkpoint=kept)
+    found, _ = fit._fit_by_icl(problem, starts, settings, run)
     score = partial(icl if criterion == "icl" else evidence, problem)
     leaders = [settled[place] for place in (0, 3, 4, 5, 6)]
     leaders.sort(key=score, reverse=True)
-    assert [id(blocks) for blocks in kept.refined] == [id(blocks) for blocks in leaders[:4]]
+    assert [id(blocks) for blocks in kept.refined] == [id(one) for one in leaders[:n_refined]]
     assert found is leaders[0]
     assert found.shape == best
     assert is_saturated(problem, settled[-1].shape)
+    # Equal cuts are one.
+    counted = [news[1:] for news in told if news[0] == "cuts settled"]
+    assert counted == [(done, 1) for done in range(len(settled) + 1)]
+
+
+def test_of_cuts_of_one_side_alone_the_best_two_are_settled():
+    """Rows of four kinds, and columns of one."""
+    rng = np.random.default_rng(3)
+    X = 3 * rng.normal(size=(4, 1))[np.arange(24) % 4] + rng.normal(size=(24, 14))
+    _, problem, starts = begin(X, "gaussian", n_init=1, center="none")
+    cuts = best_cuts(problem, starts[0].fine, starts[0].hierarchy)
+    numbers = [cut.numbers for cut in cuts[:6]]
+    assert numbers == [(4, 1), (5, 1), (6, 1), (4, 2), (7, 1), (5, 2)]
+    kept = Kept()
+    fit._fit_by_icl(problem, starts, BlockSettings(), Run(checkpoint=kept))
+    expected = [soft_sweep(problem, starts[0].cut(numbers[place])) for place in (0, 1, 3, 5)]
+    for (_, given), blocks in zip(kept.named("cut"), expected, strict=True):
+        np.testing.assert_array_equal(given.labels[0], blocks.labels[0])
+        np.testing.assert_array_equal(given.labels[1], blocks.labels[1])
 
 
 @pytest.mark.parametrize("criterion", ["jump", "icl"])

@@ -9,12 +9,18 @@ from sklearn.utils import gen_batches
 
 from ccot.blocks import streaming as stream
 from ccot.blocks.criteria import bic, icl
-from ccot.blocks.fit import BlockSettings, Search
+from ccot.blocks.fit import BlockSettings, Search, fit_blocks
 from ccot.blocks.hierarchy import build_hierarchy
 from ccot.blocks.placement import place_side
-from ccot.blocks.preparation import Preparation, choose_preparation, with_effects
+from ccot.blocks.preparation import (
+    Preparation,
+    choose_preparation,
+    settle_family,
+    with_effects,
+)
 from ccot.blocks.problem import BlockProblem, Blocks, make_blocks, make_problem
 from ccot.blocks.sweep import excess_share, log_marginal, soft_plan
+from ccot.persistence.registry import upgraded
 from ccot.runtime.run import Run
 from ccot.sources import FunctionSource
 from ccot.sources.base import sum_in_tree
@@ -318,6 +324,53 @@ def test_degrees_are_double_whatever_the_precision_of_the_rows():
     rows = read_parts([placement], [X.astype(np.float32)])
     assert rows.degree.dtype == np.float64
     np.testing.assert_allclose(rows.degree, X.sum(axis=1), rtol=1e-6)
+
+
+def test_sums_that_an_earlier_version_wrote_get_their_names():
+    total, missing, raw = (np.zeros((2, 3)), np.ones((4, 3))), (np.ones((2, 3)), 0.0), np.eye(3)
+    fields = {"labels": (np.arange(2), np.arange(4)), "sums": (*total, *missing, 1.5, raw)}
+    named = upgraded(stream.Rows, fields)
+    assert named["labels"] is fields["labels"]
+    sums = named["sums"]
+    for given, expected in zip((*sums.total, *sums.missing), (*total, *missing), strict=True):
+        assert given is expected
+    assert sums.squares == 1.5
+    assert sums.raw is raw
+    assert upgraded(stream.Rows, named) == named
+
+
+def test_rows_that_are_all_in_the_sample_are_fitted_as_in_memory():
+    X = draw("bernoulli", np.arange(24) % 2, np.arange(18) % 3, np.random.default_rng(0))
+    settings = BlockSettings(2, 3, n_init=1)
+    here = fit_blocks(X, "bernoulli", settings, seeded())
+    there = stream.fit_block_source(in_parts(X, 7), "bernoulli", settings, seeded())
+    np.testing.assert_array_equal(there.row.labels, here.row.labels)
+    np.testing.assert_array_equal(there.column.labels, here.column.labels)
+    assert there.icl == here.icl
+
+
+def test_no_more_row_clusters_than_the_sample_has_rows(monkeypatch):
+    X = draw("bernoulli", np.arange(24) % 2, np.arange(18) % 3, np.random.default_rng(0))
+    monkeypatch.setattr(stream, "POOL_ROWS", 20)
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 1)
+    settings = BlockSettings(20, 3, n_init=1, max_passes=1)
+    found = stream.fit_block_source(in_parts(X, 7), "bernoulli", settings, seeded())
+    assert 1 <= found.row.n_clusters <= 20
+    settings = replace(settings, n_row_clusters=21)
+    with pytest.raises(ValueError, match="n_row_clusters=21 is more than the 20 rows"):
+        stream.fit_block_source(in_parts(X, 7), "bernoulli", settings, seeded())
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": "standard"}, {"center": "none"}], ids=str)
+def test_the_sample_chooses_the_family_and_says_why(monkeypatch, settings):
+    X = draw("poisson", np.arange(50) % 2, np.arange(30) % 3, np.random.default_rng(0))
+    monkeypatch.setattr(stream, "POOL_ROWS", 40)
+    monkeypatch.setattr(stream, "POOL_ENTRIES", 1)
+    sample = X[np.sort(np.random.default_rng(0).choice(50, 40, replace=False))]
+    settings = BlockSettings(2, 3, n_init=1, max_passes=1, **settings)
+    expected = settle_family(sample, "auto", settings.scale, settings.center)
+    found = stream.fit_block_source(in_parts(X, 20), "auto", settings, seeded())
+    assert (found.family, found.family_reason) == expected
 
 
 @pytest.mark.parametrize(

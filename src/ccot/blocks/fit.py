@@ -192,7 +192,7 @@ def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> 
     else:
         views = _fit_by_cut(selected, partial(_fit_side, problem, starts, settings.balanced, run))
         numbers = views[0].shape[0], views[1].shape[1]
-        best = next((found for found in candidates if found.numbers == numbers), candidates[0])
+        best = next(found for found in candidates if found.numbers == numbers)
     run.progress(f"{numbers[0]} x {numbers[1]} clusters")
     fine, hierarchy, candidates = starts[0].fine, starts[0].hierarchy, led_by(best, candidates)
     return Search(preparation, problem, views, fine, hierarchy, candidates, selected.halves)
@@ -335,7 +335,10 @@ def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
 def is_lopsided(X: Matrix, settings: BlockSettings) -> bool:
     """Tell whether a sample of the longer side is enough to find the blocks."""
     lopsided = max(X.shape) > MANY_POINTS and min(X.shape) <= FEW_VALUES
-    return isinstance(X, np.ndarray) and lopsided and not settings.balanced
+    given = settings.given[int(np.argmax(X.shape))]
+    # No more clusters can be found than the sample has points.
+    enough = not settings.balanced and (given is None or given <= SAMPLE)
+    return isinstance(X, np.ndarray) and lopsided and enough
 
 
 def _bring_all(

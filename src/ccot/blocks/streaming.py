@@ -53,6 +53,12 @@ def fit_block_source(
             "clusters of equal size need all rows at once: read X into memory, or leave "
             "balanced=False"
         )
+    given = settings.n_row_clusters
+    if given is not None and given > n_pool:
+        raise ValueError(
+            f"n_row_clusters={given} is more than the {n_pool} rows that are used to find blocks: "
+            f"pass at most {n_pool}, or read X into memory"
+        )
     chosen = np.sort(run.rng.choice(n_rows, n_pool, replace=False))
     run.progress(f"{n_pool} of {n_rows} rows are used to find blocks")
     sample = get_executor(source, run).gather(chosen)
