@@ -128,6 +128,10 @@ def test_n_jumps_is_obeyed_where_nothing_is_significant():
     assert len(detect_jumps(np.zeros(50), n_jumps=4)) == 4
 
 
+def test_equal_values_have_no_jump_at_any_level():
+    assert len(detect_jumps(np.zeros(9), level=1.0)) == 0
+
+
 def test_strength_is_the_evidence():
     values = make_steps([40, 40, 40], heights=[0, 1, 50])
     positions, strength = detect_jumps(values, return_strength=True)
@@ -283,6 +287,8 @@ def test_the_printed_chain_leaves_jumps_in_a_part_of_the_vector():
         ([0.0, 1.0], {"method": "wavelets"}, "'wavelets': choose one of multiscale, authors"),
         ([0.0, 1.0, 2.0], {"n_jumps": 3}, "3 values cannot have 3 jumps: pass 0 to 2"),
         ([0.0, 1.0, 2.0], {"n_jumps": -1}, "cannot have -1 jumps"),
+        ([0.0, 1.0, 2.0], {"level": 0}, "level is 0: pass a probability, more than 0"),
+        ([0.0, 1.0, 2.0], {"level": 1.5}, "level is 1.5: pass a probability"),
     ],
 )
 def test_bad_input_is_named(values, options, message):
@@ -291,7 +297,8 @@ def test_bad_input_is_named(values, options, message):
 
 
 @pytest.mark.parametrize("values", [[], [1.0]])
-@pytest.mark.parametrize("options", [{"method": "wavelets"}, {"n_jumps": 1}])
+@pytest.mark.parametrize("options", [{"method": "wavelets"}, {"n_jumps": 1}, {"level": 2}])
 def test_bad_input_is_named_for_short_vectors_too(values, options):
-    with pytest.raises(ValueError, match=r"choose one of|cannot have 1 jumps: pass 0 to 0"):
+    problem = r"choose one of|cannot have 1 jumps: pass 0 to 0|pass a probability"
+    with pytest.raises(ValueError, match=problem):
         detect_jumps(values, **options)
