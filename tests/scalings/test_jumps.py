@@ -1,3 +1,4 @@
+import array_api_compat.torch
 import numpy as np
 import pytest
 
@@ -113,6 +114,14 @@ def test_the_widest_gaps_are_taken_where_nothing_speaks_for_any():
     np.testing.assert_array_equal(detect_jumps([0.0, 1.0], n_jumps=1), [1])
 
 
+def test_after_the_strongest_come_the_widest_gaps_and_of_equal_ones_the_last():
+    values = np.cumsum(np.tile([1.0, 2.0, 3.0], 40))
+    values[60:] += 1000
+    positions, strength = detect_jumps(values, n_jumps=4, return_strength=True)
+    np.testing.assert_array_equal(positions, [60, 113, 116, 119])
+    np.testing.assert_array_equal(strength > 0, [True, False, False, False])
+
+
 def test_the_strongest_jump_need_not_be_the_widest():
     rng = np.random.default_rng(0)
     parts = [rng.normal(0, 1e-6, 30), rng.normal(1, 1e-6, 30), rng.normal(9, 0.3, 40)]
@@ -189,6 +198,15 @@ def test_batch_gives_what_its_vectors_give(method, n_jumps):
         np.testing.assert_allclose(together.strength[index], alone.strength)
 
 
+@pytest.mark.parametrize("n_jumps", [None, 5])
+def test_torch_finds_the_same_jumps(n_jumps):
+    vectors = np.stack([make_steps([70, 60], seed=1), make_steps([20, 90, 20], seed=2)])
+    given = find_jumps(array_api_compat.torch.asarray(vectors), n_jumps=n_jumps)
+    expected = find_jumps(vectors, n_jumps=n_jumps)
+    np.testing.assert_array_equal(given.mask.numpy(), expected.mask)
+    np.testing.assert_allclose(given.strength.numpy(), expected.strength, rtol=1e-9)
+
+
 @pytest.mark.parametrize("method", DETECTORS)
 def test_a_batch_may_be_empty(method):
     jumps = find_jumps(np.empty((0, 9)), method)
@@ -248,6 +266,11 @@ def test_the_printed_detector_finds_a_clean_staircase(sizes):
     positions, strength = detect_jumps(values, "paper", return_strength=True)
     np.testing.assert_array_equal(positions, np.cumsum(sizes)[:-1])
     np.testing.assert_allclose(strength, 1 / np.ptp(values))
+
+
+def test_the_printed_detector_finds_equal_steps_far_from_zero():
+    values = 2.0**52 + np.repeat(np.arange(4.0), 16)
+    assert detect_jumps(values, "paper").tolist() == [16, 32, 48]
 
 
 def test_the_printed_detector_by_hand():

@@ -110,7 +110,7 @@ def detect_jumps(
     values = _check_sorted(sorted_values)
     _check_request(len(values), method, n_jumps, level)
     positions, strength = np.empty(0, dtype=np.int64), np.empty(0)
-    if len(values) > 1:
+    if len(values):
         jumps = find_jumps(values, method, n_jumps=n_jumps, level=level)
         positions, strength = np.flatnonzero(jumps.mask) + 1, jumps.strength[jumps.mask]
     return (positions, strength) if return_strength else positions
@@ -161,7 +161,7 @@ def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
     vector = xp.arange(gaps.shape[0], device=device(gaps))[:, None]
     ranked = xp.astype(evidence, xp.float64)[vector, order]
     order = order[vector, xp.argsort(ranked, axis=-1, stable=True)]
-    mask = gaps < -1
+    mask = xp.zeros_like(gaps, dtype=xp.bool)
     mask[vector, order[:, gaps.shape[1] - n_jumps :]] = True
     return mask
 
@@ -215,7 +215,7 @@ def _cost(averages: Array) -> Array:
     """Return F of the paper; differences beyond the ends are zero."""
     cost = array_namespace(averages).zeros_like(averages)
     steps = averages[:, 1:] - averages[:, :-1]
-    cost[:, 1:] += steps
+    cost[:, 1:] = steps
     cost[:, :-1] += steps
     return cost
 
@@ -223,7 +223,7 @@ def _cost(averages: Array) -> Array:
 def _is_peak(heights: Array) -> Array:
     xp = array_namespace(heights)
     peak = xp.ones_like(heights, dtype=xp.bool)
-    peak[:, 1:] &= heights[:, 1:] >= heights[:, :-1]
+    peak[:, 1:] = heights[:, 1:] >= heights[:, :-1]
     peak[:, :-1] &= heights[:, 1:] <= heights[:, :-1]
     return peak
 
