@@ -1,3 +1,4 @@
+import array_api_compat.torch
 import numpy as np
 import pytest
 
@@ -113,6 +114,14 @@ def test_the_widest_gaps_are_taken_where_nothing_speaks_for_any():
     np.testing.assert_array_equal(detect_jumps([0.0, 1.0], n_jumps=1), [1])
 
 
+def test_after_the_strongest_come_the_widest_gaps_and_of_equal_ones_the_last():
+    values = np.cumsum(np.tile([1.0, 2.0, 3.0], 40))
+    values[60:] += 1000
+    positions, strength = detect_jumps(values, n_jumps=4, return_strength=True)
+    np.testing.assert_array_equal(positions, [60, 113, 116, 119])
+    np.testing.assert_array_equal(strength > 0, [True, False, False, False])
+
+
 def test_the_strongest_jump_need_not_be_the_widest():
     rng = np.random.default_rng(0)
     parts = [rng.normal(0, 1e-6, 30), rng.normal(1, 1e-6, 30), rng.normal(9, 0.3, 40)]
@@ -126,6 +135,10 @@ def test_n_jumps_is_obeyed_where_nothing_is_significant():
     assert len(detect_jumps(values)) == 0
     assert len(detect_jumps(values, n_jumps=4)) == 4
     assert len(detect_jumps(np.zeros(50), n_jumps=4)) == 4
+
+
+def test_equal_values_have_no_jump_at_any_level():
+    assert len(detect_jumps(np.zeros(9), level=1.0)) == 0
 
 
 def test_strength_is_the_evidence():
@@ -183,6 +196,15 @@ def test_batch_gives_what_its_vectors_give(method, n_jumps):
         alone = find_jumps(vectors[index], method, n_jumps=n_jumps)
         np.testing.assert_array_equal(together.mask[index], alone.mask)
         np.testing.assert_allclose(together.strength[index], alone.strength)
+
+
+@pytest.mark.parametrize("n_jumps", [None, 5])
+def test_torch_finds_the_same_jumps(n_jumps):
+    vectors = np.stack([make_steps([70, 60], seed=1), make_steps([20, 90, 20], seed=2)])
+    given = find_jumps(array_api_compat.torch.asarray(vectors), n_jumps=n_jumps)
+    expected = find_jumps(vectors, n_jumps=n_jumps)
+    np.testing.assert_array_equal(given.mask.numpy(), expected.mask)
+    np.testing.assert_allclose(given.strength.numpy(), expected.strength, rtol=1e-9)
 
 
 @pytest.mark.parametrize("method", DETECTORS)
@@ -246,6 +268,11 @@ def test_the_printed_detector_finds_a_clean_staircase(sizes):
     np.testing.assert_allclose(strength, 1 / np.ptp(values))
 
 
+def test_the_printed_detector_finds_equal_steps_far_from_zero():
+    values = 2.0**52 + np.repeat(np.arange(4.0), 16)
+    assert detect_jumps(values, "paper").tolist() == [16, 32, 48]
+
+
 def test_the_printed_detector_by_hand():
     def jumps(*values):
         return detect_jumps(np.array(values, dtype=float), "paper").tolist()
@@ -283,6 +310,8 @@ def test_the_printed_chain_leaves_jumps_in_a_part_of_the_vector():
         ([0.0, 1.0], {"method": "wavelets"}, "'wavelets': choose one of multiscale, authors"),
         ([0.0, 1.0, 2.0], {"n_jumps": 3}, "3 values cannot have 3 jumps: pass 0 to 2"),
         ([0.0, 1.0, 2.0], {"n_jumps": -1}, "cannot have -1 jumps"),
+        ([0.0, 1.0, 2.0], {"level": 0}, "level is 0: pass a probability, more than 0"),
+        ([0.0, 1.0, 2.0], {"level": 1.5}, "level is 1.5: pass a probability"),
     ],
 )
 def test_bad_input_is_named(values, options, message):
@@ -291,7 +320,8 @@ def test_bad_input_is_named(values, options, message):
 
 
 @pytest.mark.parametrize("values", [[], [1.0]])
-@pytest.mark.parametrize("options", [{"method": "wavelets"}, {"n_jumps": 1}])
+@pytest.mark.parametrize("options", [{"method": "wavelets"}, {"n_jumps": 1}, {"level": 2}])
 def test_bad_input_is_named_for_short_vectors_too(values, options):
-    with pytest.raises(ValueError, match=r"choose one of|cannot have 1 jumps: pass 0 to 0"):
+    problem = r"choose one of|cannot have 1 jumps: pass 0 to 0|pass a probability"
+    with pytest.raises(ValueError, match=problem):
         detect_jumps(values, **options)

@@ -132,6 +132,8 @@ def test_gaps_up_to_the_resolution_are_no_jumps():
 def test_equal_values_are_cut_in_their_order():
     side = read_steps(np.zeros(100), "multiscale", 3, AsTheyAre(width=1))
     np.testing.assert_array_equal(side.labels, np.repeat([0, 1, 2], [98, 1, 1]))
+    side = read_steps(np.tile([0.0, 1.0], 50), "multiscale", 9, AsTheyAre(width=1))
+    np.testing.assert_array_equal(side.labels[1::2], np.r_[[1] * 43, 2:9])
 
 
 def test_the_transposed_coclustering_swaps_both_sides():

@@ -184,6 +184,23 @@ def test_every_sinkhorn_has_its_limit():
     assert np.abs(few.coupling.sum(axis=0) - 1 / 8).max() > 1e-4
 
 
+@each_loss
+def test_an_update_goes_on_from_the_support_before_it(loss):
+    # Similarities of zero show the constant that is added to them before logarithms are taken.
+    kernels, weights = [np.eye(9), make_kernel(7, 1)], (0.9, 0.1)
+
+    def update(start, n_updates):
+        limits = Limits(max_updates=n_updates)
+        return gromov_barycentre(
+            kernels, weights, start, reg=0.05, loss=loss, exact_refinement=False, limits=limits
+        )
+
+    once, twice = (update(make_kernel(8, 2), n_updates) for n_updates in (1, 2))
+    again = update(once.support, 1)
+    assert again.objective[0] == pytest.approx(twice.objective[1], rel=1e-13)
+    np.testing.assert_allclose(again.support, twice.support, rtol=1e-13)
+
+
 def test_equal_similarities_are_at_rest_at_once():
     kernels = [np.ones((6, 6)), np.ones((5, 5))]
     answer = gromov_barycentre(kernels, (0.5, 0.5), np.ones((4, 4)), reg=1.0)

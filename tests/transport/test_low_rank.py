@@ -44,6 +44,16 @@ def test_transport_is_sinkhorns(shape, tol):
     assert plan.status is expected.status is Status.CONVERGED
 
 
+@pytest.mark.parametrize(("tol", "n_iter"), [(3e-2, 1), (1e-3, 2), (1e-5, 3)])
+def test_transport_makes_as_many_iterations_as_sinkhorn(tol, n_iter):
+    log_kernel = make_product(150, 200, rank=1, scale=0.1)
+    plan = transport_product(log_kernel, np.zeros(150), 50, tol)
+    expected = sinkhorn(log_kernel.dense(), log_row_start=np.zeros(150), tol=tol)
+    assert expected.n_iter == n_iter
+    assert plan is not None
+    np.testing.assert_allclose(plan.log_row, expected.log_row, atol=1e-12)
+
+
 def test_limits_are_obeyed_and_reported():
     plan = transport_product(make_product(150, 200), np.zeros(150), 1, 1e-12)
     assert plan is not None

@@ -65,7 +65,7 @@ def detect_jumps(
         published code: no test of significance, no cuts close to the ends. ``"paper"`` is section
         3.5 to the letter, see the notes.
     n_jumps : int, optional, returns exactly this many jumps, the strongest, significant or not
-    level : float, default=0.02
+    level : float, default=0.02, at most 1
         Loose bound on the probability of a false jump in a vector without structure (multiscale).
     return_strength : bool, default=False, returns also the strength of every jump
 
@@ -108,9 +108,9 @@ def detect_jumps(
     array([50])
     """
     values = _check_sorted(sorted_values)
-    _check_request(len(values), method, n_jumps)
+    _check_request(len(values), method, n_jumps, level)
     positions, strength = np.empty(0, dtype=np.int64), np.empty(0)
-    if len(values) > 1:
+    if len(values):
         jumps = find_jumps(values, method, n_jumps=n_jumps, level=level)
         positions, strength = np.flatnonzero(jumps.mask) + 1, jumps.strength[jumps.mask]
     return (positions, strength) if return_strength else positions
@@ -126,7 +126,7 @@ def find_jumps(
 ) -> Jumps:
     """Find the jumps in a batch of sorted vectors at once, PyTorch only by ``"multiscale"``."""
     # Gaps up to ``resolution`` are rounding; by default it is what float64 resolves.
-    _check_request(values.shape[-1], method, n_jumps)
+    _check_request(values.shape[-1], method, n_jumps, level)
     xp = array_namespace(values)
     batch = xp.reshape(values, (-1, values.shape[-1]))
     if resolution is None:
@@ -139,7 +139,7 @@ def find_jumps(
         strength = gaps / extent[:, None]
     else:
         strength = _evidence(batch, gaps, resolution)
-        mask = strength >= -math.log10(level)
+        mask = strength > -math.log10(level)
     if n_jumps is not None:
         mask = _strongest(strength if method == "multiscale" else mask, gaps, n_jumps)
     shape = (*values.shape[:-1], values.shape[-1] - 1)
@@ -161,7 +161,7 @@ def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
     vector = xp.arange(gaps.shape[0], device=device(gaps))[:, None]
     ranked = xp.astype(evidence, xp.float64)[vector, order]
     order = order[vector, xp.argsort(ranked, axis=-1, stable=True)]
-    mask = gaps < -1
+    mask = xp.zeros_like(gaps, dtype=xp.bool)
     mask[vector, order[:, gaps.shape[1] - n_jumps :]] = True
     return mask
 
@@ -215,7 +215,7 @@ def _cost(averages: Array) -> Array:
     """Return F of the paper; differences beyond the ends are zero."""
     cost = array_namespace(averages).zeros_like(averages)
     steps = averages[:, 1:] - averages[:, :-1]
-    cost[:, 1:] += steps
+    cost[:, 1:] = steps
     cost[:, :-1] += steps
     return cost
 
@@ -223,7 +223,7 @@ def _cost(averages: Array) -> Array:
 def _is_peak(heights: Array) -> Array:
     xp = array_namespace(heights)
     peak = xp.ones_like(heights, dtype=xp.bool)
-    peak[:, 1:] &= heights[:, 1:] >= heights[:, :-1]
+    peak[:, 1:] = heights[:, 1:] >= heights[:, :-1]
     peak[:, :-1] &= heights[:, 1:] <= heights[:, :-1]
     return peak
 
@@ -282,12 +282,14 @@ def _authors_scale(values: np.ndarray, window: int) -> np.ndarray:
     return np.array([i for i in kept if i - 1 not in kept], dtype=np.int64) + 1
 
 
-def _check_request(n_values: int, method: str, n_jumps: int | None) -> None:
+def _check_request(n_values: int, method: str, n_jumps: int | None, level: float) -> None:
     if method not in DETECTORS:
         raise ValueError(f"unknown detector {method!r}: choose one of {', '.join(DETECTORS)}")
     most = max(n_values - 1, 0)
     if n_jumps is not None and not 0 <= n_jumps <= most:
         raise ValueError(f"{n_values} values cannot have {n_jumps} jumps: pass 0 to {most}")
+    if not 0 < level <= 1:
+        raise ValueError(f"level is {level}: pass a probability, more than 0 and at most 1")
 
 
 def _check_sorted(sorted_values: ArrayLike) -> np.ndarray:

@@ -89,7 +89,7 @@ def transport_product(
         return None
     top = xp.max(start)
     narrow = _NarrowKernel(kernel.left, kernel.right)
-    row, column, _, _, status = scale(narrow, xp.exp(start - top), max_iter, tol)
+    row, column, _, _, status = scale(narrow, xp.exp(start - top), max_iter, tol, check_every=1)
     coupling = LowRank(kernel.left * row[:, None], kernel.right * column[:, None])
     log_row, log_column = xp.log(row), xp.log(column)
     row_sums = coupling.left @ xp.sum(coupling.right, axis=0)

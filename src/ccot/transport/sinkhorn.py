@@ -144,7 +144,7 @@ def sinkhorn(
 
 
 def scale(
-    kernel: Any, row: Array, max_iter: int, tol: float, check_every: int = 1
+    kernel: Any, row: Array, max_iter: int, tol: float, check_every: int
 ) -> tuple[Array, Array, Array, Array, Status]:
     """Scale columns, then rows, until both marginals hold, each problem of the batch for itself."""
     xp, kept, running = kernel.xp, None, True
