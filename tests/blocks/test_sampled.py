@@ -205,6 +205,18 @@ def test_clusters_that_all_points_would_leave_stay():
     np.testing.assert_array_equal(whole.views[0].labels[0][1::2], np.zeros(20))
 
 
+def test_all_points_are_swept_by_all_threads():
+    X, chosen, settings = counts(120), np.arange(50), BlockSettings(2, 3, n_init=1)
+    one, two = (
+        sampled._bring_all(
+            X, 0, chosen, search_blocks(X[chosen], "poisson", settings, run), settings
+        )
+        for run in (seeded(), replace(seeded(), n_jobs=2))
+    )
+    assert (one.problem.backend.n_jobs, two.problem.backend.n_jobs) == (1, 2)
+    np.testing.assert_array_equal(two.views[0].labels[0], one.views[0].labels[0])
+
+
 def test_all_points_are_swept_on_the_device():
     X, chosen = counts(120), np.arange(50)
     settings = BlockSettings(2, 3, n_init=1, device="cpu")

@@ -326,7 +326,7 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
         return device_csr.multiply(matrix, dense, dense.shape[1])
     if is_sparse(matrix) and matrix.format == "csr" and backend.n_jobs > 1:
         return host_csr.multiply(matrix, dense, backend)
-    if is_sparse(matrix) or backend.device is not None:
+    if not isinstance(matrix, np.ndarray) or backend.device is not None:
         return matrix @ dense
     # Columns of an array, as the other side keeps them, are multiplied as they lie.
     by_columns = not matrix.flags.c_contiguous

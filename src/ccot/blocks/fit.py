@@ -348,7 +348,7 @@ def _bring_all(
     preparation = prepare.choose_preparation(X, found.problem.family, settings.scale)
     preparation = prepare.with_effects(preparation, X, found.preparation.center)
     preparation = replace(preparation, sentence=found.preparation.sentence)
-    backend = choose_backend(settings.device, "float64")
+    backend = choose_backend(settings.device, "float64", found.problem.backend.n_jobs)
     problem = prepare_problem(X, preparation, settings.heteroscedastic, backend)
     problem = problem.with_dispersion(found.problem.dispersion)
 

@@ -274,7 +274,8 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         return self.n_row_clusters_
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
-        # Threads of BLAS that wait for each other make a fit on a busy machine ten times as long.
+        # The same arithmetic on any number of cores; and on a busy machine, threads of BLAS mostly
+        # wait for each other.
         with one_blas_thread():
             return self._fit_rows(rows, self._given(BlockSettings), run)
 
