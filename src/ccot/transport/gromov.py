@@ -1,7 +1,7 @@
 """Entropic Gromov-Wasserstein alignment and the barycentre of two similarity matrices.
 
-Solved by transport with linear costs, see docs/method.md: ``-h1(K) T h2(S)`` for a loss
-``f1(a) + f2(b) - h1(a) h2(b)``. Terms of one index are left out, as the paper's authors do.
+For a loss ``f1(a) + f2(b) - h1(a) h2(b)``, each linearisation has the cost ``-h1(K) T h2(S)``, see
+docs/method.md. Terms of the row alone or the column alone are left out, as in the authors' program.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ AnyMatrix = Array | LowRank
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss that splits into products, ``h1`` the identity; the last two are for low rank."""
+    """A loss ``f1(a) + f2(b) - a h2(b)``; the last two functions are for low rank."""
 
     f1: Callable[[Array], Array]
     f2: Callable[[Array], Array]
     h2: Callable[[Array], Array]
     forward: Callable[[Array], Array]
-    # From weighted means of ``forward(K)`` to the best support; for KL, as the authors have it, the
-    # best for the divergence taken the other way round.
+    # The best support, given weighted means of ``forward(K)``. For KL, as in the authors' program,
+    # it is the best for the divergence with its arguments exchanged.
     average: Callable[[Array], Array]
     mean_f1: Callable[[LowRankKernel], float]
     low_rank_forward: Callable[[LowRankKernel], Any]
@@ -82,7 +82,7 @@ class Limits:
 class Alignment:
     """A coupling of data and support points, ``exp(log_row + log_kernel + log_column)``."""
 
-    # log_kernel = (K @ potential + shift) / reg is linear in K: new points have scalings as well.
+    # log_kernel = (K @ potential + shift) / reg is linear in K, so new points have scalings too.
     log_row: Array
     log_column: Array
     potential: AnyMatrix  # the last coupling times ``h2`` of the support
@@ -102,16 +102,16 @@ class Alignment:
 @stored()
 @dataclass(frozen=True)
 class Update:
-    """The state after an update of a barycentre, complete for the next update."""
+    """The state after an update of a barycentre: all that the next update needs."""
 
-    alignments: tuple[Alignment, ...] = ()  # with the support before it
-    couplings: tuple[Any, ...] = ()  # make the next support
-    objective: tuple[float, ...] = ()  # weighted sums of alignments' values, of all updates so far
+    alignments: tuple[Alignment, ...] = ()  # with the support before the update
+    couplings: tuple[Any, ...] = ()  # determine the next support
+    objective: tuple[float, ...] = ()  # weighted sum of the couplings' values in each update
 
 
 @dataclass(frozen=True, kw_only=True)
 class Barycentre(Update):
-    """The last update, its similarities and their weights."""
+    """The last update, with the similarities and their weights."""
 
     kernels: tuple[Array, ...]
     weights: tuple[float, ...]
@@ -137,10 +137,11 @@ def gromov_barycentre(
     limits: Limits | None = None,
     run: Run | None = None,
 ) -> Barycentre:
-    """Compute the entropic Gromov-Wasserstein barycentre of similarity matrices.
+    """Return the entropic Gromov-Wasserstein barycentre of similarity matrices.
 
-    Alignments with the current support alternate with the support that is best for them (Peyré,
-    Cuturi and Solomon, 2016, ICML), refined first by exact transport, as the authors do, or not.
+    Each update aligns the similarities with the support; the next support is the best one for these
+    alignments (Peyré, Cuturi and Solomon, 2016, ICML). ``exact_refinement``, as in the authors'
+    program, first refines the alignments by exact transport.
     """
     limits, run = limits or Limits(), run or Run()
     checkpoint = run.checkpoint
@@ -192,8 +193,8 @@ def _align(
     products: bool,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Alignment:
-    """Linearise and solve repeatedly, with low-rank products as long as their rank is low."""
-    # The product coupling has a potential of rank one.
+    """Return an alignment by repeated linearisation, by low-rank products while the rank is low."""
+    # The first coupling is the product of the marginals: its potential has rank one.
     column_means = _column_means(side)
     xp = array_namespace(column_means)
     zeros = xp.zeros(kernel.shape[0], dtype=column_means.dtype, device=device(column_means))
@@ -220,7 +221,7 @@ def _align(
 def _solve_written(
     cost: AnyMatrix, potential: AnyMatrix, reg: float, log_row: Array, limits: Limits
 ) -> Alignment:
-    """Solve one linearisation with full matrices."""
+    """Return the solution of one linearisation, computed with full matrices."""
     written = _dense(cost)
     xp = array_namespace(written)
     shift = float(xp.min(written))
@@ -239,7 +240,7 @@ def _solve_written(
 def _solve_product(
     cost: AnyMatrix, potential: AnyMatrix, reg: float, log_row: Array, limits: Limits
 ) -> Alignment | None:
-    """Solve one linearisation with low-rank products; None if their rank is not low."""
+    """Return the solution by low-rank products; None if :func:`transport_product` returns None."""
     if not isinstance(cost, LowRank):
         return None
     log_kernel = LowRank(cost.left / -reg, cost.right)
@@ -254,7 +255,7 @@ def _solve_product(
 def _potential(coupling: AnyMatrix, side: AnyMatrix) -> AnyMatrix:
     if isinstance(coupling, LowRank):
         return LowRank(coupling.left, side @ coupling.right)
-    # A support is symmetric.
+    # ``side`` is symmetric.
     return (side @ coupling.T).T if isinstance(side, LowRank) else coupling @ side
 
 
@@ -266,7 +267,7 @@ def refine(
     limits: Limits,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[Array, float]:
-    """Continue an alignment without entropy: each linearisation is solved exactly."""
+    """Return coupling and value of an alignment continued without entropy, by exact transport."""
     # Imported when needed: POT loads every array library it finds.
     import ot
 
@@ -337,5 +338,5 @@ def _at_rest(values: Sequence[float], limits: Limits) -> bool:
     """Return True if the last value improves little over the best earlier one."""
     if len(values) < limits.min_rounds:
         return False
-    # Not <: every value is zero if all similarities are equal.
+    # <= and not <: if all similarities are equal, every value is zero.
     return min(values[:-1]) - values[-1] <= limits.tol * abs(values[0])

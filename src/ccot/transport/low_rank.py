@@ -1,6 +1,7 @@
-r"""Matrices kept as products of thin ones: couplings, costs and similarities of low rank.
+r"""Low-rank matrices, stored as products of two thin ones: couplings, costs and similarities.
 
-Of kernels with much entropy :math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!` is short.
+With much regularisation, few terms matter in the entries of the Gibbs kernel,
+:math:`e^{\sum_k x_k y_k} = \prod_k \sum_p x_k^p y_k^p / p!`.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,9 @@ from ccot.persistence.registry import stored
 from ccot.runtime.types import Array
 from ccot.transport.sinkhorn import Status, scale
 
-# Terms of the exponential below this, relative to 1, are lost in the rounding of the others.
+# Terms of the exponential below this are lost in rounding, since its first term is 1.
 _NEGLIGIBLE = 1e-15
-# Factors with a range of more than this many nats are solved in the log domain instead.
+# If scalings start with a range of more than this many nats, full matrices are used instead.
 _WIDEST = 300.0
 
 
@@ -36,7 +37,7 @@ class LowRank:
         return self.left @ (self.right.T @ other)
 
     def dense(self) -> Array:
-        """Return the matrix written out."""
+        """Return the full matrix."""
         return self.left @ self.right.T
 
     def inner(self, other: "LowRank") -> float:
@@ -47,7 +48,7 @@ class LowRank:
 
 @dataclass(frozen=True)
 class LowRankKernel(LowRank):
-    """Similarities: both factors are equal, and ``logarithm`` multiplies like theirs, for KL."""
+    """Similarities with two equal factors; for KL, ``logarithm`` multiplies by their logarithms."""
 
     logarithm: Any = None
 
@@ -80,7 +81,7 @@ class Plan:
 def transport_product(
     log_kernel: LowRank, log_row_start: Array, max_iter: int, tol: float
 ) -> Plan | None:
-    """Solve an entropic transport between uniform masses; None if the kernel is not of low rank."""
+    """Return the entropic plan between uniform masses; None if the rank or a range is too large."""
     xp = array_namespace(log_kernel.left)
     row_part, column_part, centred = _centre(log_kernel)
     kernel = _exponential(centred, max_rank=min(log_kernel.shape) // 4)
@@ -112,7 +113,7 @@ def join_low_rank(products: Sequence[LowRank]) -> LowRank:
 
 
 def _centre(product: LowRank) -> tuple[Array, Array, LowRank]:
-    """Split a product into a row term, a column term, and a few further terms."""
+    """Return row terms, column terms and a rest of low rank, which add up to the given product."""
     xp = array_namespace(product.left)
     left_mean, right_mean = xp.mean(product.left, axis=0), xp.mean(product.right, axis=0)
     left, right = product.left - left_mean, product.right - right_mean
@@ -127,7 +128,7 @@ def _centre(product: LowRank) -> tuple[Array, Array, LowRank]:
 
 
 def _reach(product: LowRank) -> Array:
-    """Return a bound on the entries of each of the terms."""
+    """Return, for each term of a product, a bound on its entries."""
     xp = array_namespace(product.left)
     return xp.max(xp.abs(product.left), axis=0) * xp.max(xp.abs(product.right), axis=0)
 
@@ -154,7 +155,7 @@ def _exponential(product: LowRank, max_rank: int) -> LowRank | None:
 
 
 class _NarrowKernel(LowRank):
-    """A product as a Gibbs kernel whose factors need no logarithms."""
+    """A Gibbs kernel of low rank for :func:`scale`; its scalings need no logarithms."""
 
     never_drifts = True
     row_sums = LowRank.__matmul__

@@ -1,6 +1,6 @@
 """Entropic optimal transport by Sinkhorn's iteration, for batches of full kernels.
 
-Where a factor might overflow, an iteration is made in logarithms and the kernel absorbs it.
+If a factor might overflow, one iteration is done in logarithms and the kernel absorbs its result.
 """
 
 import math
@@ -35,7 +35,7 @@ class Scalings:
     log_row: Array
     log_column: Array
     n_iter: Array
-    error: Array  # larger L1 error of both marginals, each taken just before it is set right
+    error: Array  # the larger L1 error of the marginals, each just before its correction
     status: Status
 
 
@@ -46,9 +46,9 @@ class _Kernel:
         self.xp = array_namespace(log_kernel)
         self._log_kernel = log_kernel
         range_limit = _NARROW["float32" if log_kernel.dtype == self.xp.float32 else "float64"]
-        # In a wider kernel, factors up to this do not make an underflowed entry matter again.
+        # In a wider kernel, entries that underflowed are negligible while factors are below this.
         self._highest = math.exp(range_limit / 2)
-        # Sums of entries up to this, times the largest factors, are finite.
+        # Entries with logarithms up to this have finite sums, even times the largest factors.
         self._top = math.log(float(self.xp.finfo(log_kernel.dtype).max)) - 20 - range_limit / 2
         self.log_row = self._wide(self.xp.zeros_like(log_kernel[..., :, 0]))
         self.log_column = self._wide(self.xp.zeros_like(log_kernel[..., 0, :]))
@@ -59,7 +59,7 @@ class _Kernel:
         self._kernel = self.xp.exp(log_kernel, **in_place)
 
     def _from_the_top(self, log_kernel: Array, overwrite: bool, range_limit: float) -> Array:
-        """Absorb the largest entry, or that of each row where the kernel is wide."""
+        """Return the log kernel after absorbing its largest entry, or each row's if it is wide."""
         xp = self.xp
         top = xp.max(log_kernel, axis=(-2, -1))[..., None]
         bottom = xp.min(log_kernel, axis=(-2, -1))[..., None]
@@ -81,19 +81,19 @@ class _Kernel:
         return self.xp.astype(vector, self._log_kernel.dtype)
 
     def is_close(self, factor: Array) -> bool:
-        """Tell whether factors are near enough to the absorbed potentials."""
+        """Return True if all factors are small enough not to be absorbed."""
         return bool(self.xp.max(factor) <= self._highest)
 
     def row_sums(self, column: Array) -> Array:
-        """Return the row sums of the kernel, its columns times these factors."""
+        """Return the row sums of the kernel after multiplying its columns by these factors."""
         return self.xp.matmul(self._kernel, column[..., :, None])[..., :, 0]
 
     def column_sums(self, row: Array) -> Array:
-        """Return the column sums of the kernel, its rows times these factors."""
+        """Return the column sums of the kernel after multiplying its rows by these factors."""
         return self.xp.matmul(row[..., None, :], self._kernel)[..., 0, :]
 
     def absorb(self, log_row: Array, log_column: Array) -> None:
-        """Absorb other potentials instead."""
+        """Replace the absorbed potentials by these."""
         self.log_row, self.log_column = log_row, log_column
         self.never_drifts = False
         shifted = self._log_kernel + self.narrow(log_row)[..., :, None]
@@ -110,7 +110,7 @@ class _Kernel:
         return xp.log(self._wide(sums)) + self._wide(xp.squeeze(top, axis=axis))
 
     def keep(self, row: Array, column: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the scalings, valid whatever is absorbed later."""
+        """Return the logarithms of the scalings, which do not depend on what is absorbed later."""
         return self.log_scaling(row, self.log_row), self.log_scaling(column, self.log_column)
 
     def log_scaling(self, factor: Array, absorbed: Array) -> Array:
@@ -129,14 +129,15 @@ def sinkhorn(
     overwrite: bool = False,
     reach: float = math.inf,
 ) -> Scalings:
-    """Scale a batch of Gibbs kernels of shape (..., n, m) to uniform marginals.
+    """Return the scalings of Gibbs kernels, shape (..., n, m), to uniform marginals (Cuturi, 2013).
 
-    Products have the precision of the kernel, vectors are in float64 (Cuturi, 2013, NIPS 26). To
-    look at errors costs more than an iteration on a GPU: it is done once in ``check_every``.
-    ``overwrite`` lets the kernel's memory be used; ``reach`` bounds the size of its logarithms.
+    Products and factors have the precision of the kernel; log scalings are in float64. In narrow
+    kernels, errors are checked every ``check_every`` iterations: on a GPU a check takes longer than
+    an iteration. ``overwrite`` allows the memory of the kernel to be overwritten; ``reach`` is a
+    bound on the absolute values of its logarithms.
     """
     kernel = _Kernel(log_kernel, overwrite and log_row_start is None, reach)
-    # A factor may be infinite or undefined for a moment: then the log domain takes over.
+    # If a factor is infinite or undefined, the iteration is repeated in logarithms.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         row = _start(kernel, log_row_start)
         log_row, log_column, n_iter, error, status = scale(kernel, row, max_iter, tol, check_every)
@@ -146,7 +147,10 @@ def sinkhorn(
 def scale(
     kernel: Any, row: Array, max_iter: int, tol: float, check_every: int
 ) -> tuple[Array, Array, Array, Array, Status]:
-    """Scale columns, then rows, until both marginals hold, each problem of the batch for itself."""
+    """Return row and column scalings, numbers of iterations, errors and the status.
+
+    Columns and rows are scaled in turn until both marginals hold, separately for each problem.
+    """
     xp, kept, running = kernel.xp, None, True
     column_sums = kernel.column_sums(row)
     row_mass, column_mass = 1 / row.shape[-1], 1 / column_sums.shape[-1]
@@ -174,7 +178,7 @@ def scale(
         error = xp.maximum(error, column_error)
         converged = error <= tol
         if last or bool(xp.any(running & converged)):
-            # Problems that converged are set aside: a batch gives what its members give.
+            # Each problem keeps the result of its last iteration, as if it were solved alone.
             n_iter = xp.zeros_like(error, dtype=xp.int64) + iteration
             now = (*kernel.keep(row, column), n_iter, error)
             kept = now if kept is None else _choose(running, now, kept)
@@ -186,7 +190,7 @@ def scale(
 
 
 def extend_scaling(log_kernel: np.ndarray, log_anchor_scaling: np.ndarray, mass: float):
-    """Scale new points, of this mass each, against anchors of known scaling: one more row each."""
+    """Return log scalings of new points (rows) of this mass, given those of anchors (columns)."""
     terms = log_kernel + log_anchor_scaling
     top = terms.max(axis=-1, keepdims=True)
     terms -= top
@@ -203,7 +207,7 @@ def _choose(running: Array, now: Sequence[Array], earlier: Sequence[Array]) -> t
 
 
 def _start(kernel: _Kernel, log_row: Array | None) -> Array:
-    """Return the factors to start with, close enough to what the kernel has absorbed."""
+    """Return the factors to start with; if they are too large or small, the kernel absorbs them."""
     xp = kernel.xp
     if log_row is None:
         return xp.ones_like(kernel.narrow(kernel.log_row))
@@ -216,7 +220,7 @@ def _start(kernel: _Kernel, log_row: Array | None) -> Array:
 
 
 def _iterate_in_logs(kernel: _Kernel, log_row: Array) -> Array:
-    """Iterate in the log domain and absorb the result; return the log row sums before."""
+    """Return the log row sums in one iteration in logarithms; the kernel absorbs its result."""
     log_column_sums = kernel.log_sums(log_row[..., :, None], axis=-2)
     log_column = -math.log(log_column_sums.shape[-1]) - log_column_sums
     log_row_sums = kernel.log_sums(log_column[..., None, :], axis=-1)
