@@ -1,7 +1,7 @@
-"""Measures of the difference between two co-clusterings, whatever their labels are called.
+"""Measures that compare two co-clusterings; the names of the labels do not matter.
 
-A cell is in the block of its row and its column, so that two small tables of counts, of rows and of
-columns, tell all about the cells: no function here visits them.
+The clusters of its row and of its column determine the block of a cell. So all measures are
+computed from two small tables of counts, of rows and of columns, and not cell by cell.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def error_rate(true: ArrayLike, pred: ArrayLike) -> float:
-    """Share of misplaced points under the best one-to-one matching of labels.
+    """Return the share of misplaced points under the best one-to-one matching of clusters.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def error_rate(true: ArrayLike, pred: ArrayLike) -> float:
     Returns
     -------
     float
-        From 0 (same partition) to below 1. Where the numbers of clusters differ, some clusters
-        have no counterpart and all their points count as errors.
+        From 0 (same partition) to below 1. If the numbers of clusters differ, some clusters have
+        no counterpart, and all their points count as errors.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def error_rate(true: ArrayLike, pred: ArrayLike) -> float:
 def coclustering_error(
     row_true: ArrayLike, column_true: ArrayLike, row_pred: ArrayLike, column_pred: ArrayLike
 ) -> float:
-    r"""Share of matrix cells in the wrong block: the co-clustering error (CCE).
+    r"""Return the share of cells in the wrong block: the co-clustering error (CCE).
 
     With :math:`e_r` and :math:`e_c` the `error_rate` of rows and of columns,
 
@@ -56,8 +56,8 @@ def coclustering_error(
     Parameters
     ----------
     row_true, column_true, row_pred, column_pred : array-like of shape (n_rows,) or (n_columns,)
-        The reference, and the partitions to judge. Numbers of clusters may differ; clusters
-        without a counterpart then count as errors.
+        The reference, and the partitions to judge. Numbers of clusters may differ; points of
+        clusters without a counterpart count as errors.
 
     Returns
     -------
@@ -87,11 +87,11 @@ def coclustering_error(
 def normalized_classification_error(
     row_true: ArrayLike, column_true: ArrayLike, row_pred: ArrayLike, column_pred: ArrayLike
 ) -> float:
-    r"""Co-clustering error on a scale from 0 to 1 whatever the numbers of clusters (NCE).
+    r"""Return the co-clustering error on a scale from 0 to 1 for all numbers of clusters (NCE).
 
-    Two partitions with :math:`k` and :math:`k'` clusters never disagree by more than
-    :math:`1 - 1/\max(k, k')`. Each side's `error_rate` is divided by that bound (a side
-    on which both partitions have one cluster has error 0), and combined as in `coclustering_error`:
+    Two partitions with :math:`k` and :math:`k'` clusters have an `error_rate` of at most
+    :math:`1 - 1/\max(k, k')`. Each side's rate is divided by this bound (it is 0 if both
+    partitions have one cluster); both are combined as in `coclustering_error`:
 
     .. math:: \mathrm{NCE}_r = e_r \frac{g}{g - 1}, \quad g = \max(k_r, k_r'), \qquad
               \mathrm{NCE} = \mathrm{NCE}_r + \mathrm{NCE}_c - \mathrm{NCE}_r \mathrm{NCE}_c .
@@ -104,8 +104,8 @@ def normalized_classification_error(
     Returns
     -------
     float
-        Between 0 (same blocks) and 1. It is an error; the R package ``bikm1`` returns
-        one minus this value from its ``NCE_LBM``.
+        Between 0 (same blocks) and 1. ``NCE_LBM`` of the R package ``bikm1`` returns one minus this
+        value.
 
     References
     ----------
@@ -127,10 +127,10 @@ def normalized_classification_error(
 def coclustering_ari(
     row_true: ArrayLike, column_true: ArrayLike, row_pred: ArrayLike, column_pred: ArrayLike
 ) -> float:
-    """Adjusted Rand index of the two partitions of the cells into blocks (CARI).
+    """Return the adjusted Rand index of two partitions of the cells into blocks (CARI).
 
-    The contingency table of the blocks is the Kronecker product of those of rows and of columns. So
-    the index is exact, and its time does not depend on n x d.
+    The contingency table of the blocks is the Kronecker product of the tables of rows and of
+    columns. So the index is exact, although no cell is visited.
 
     Parameters
     ----------
@@ -174,10 +174,10 @@ def coclustering_ari(
 def coclustering_nmi(
     row_true: ArrayLike, column_true: ArrayLike, row_pred: ArrayLike, column_pred: ArrayLike
 ) -> float:
-    r"""Normalised mutual information of the two partitions of the cells (coNMI).
+    r"""Return the normalised mutual information of two partitions of the cells (coNMI).
 
-    A block is a row cluster and a column cluster drawn independently, so information and entropy of
-    the blocks are sums over the two sides:
+    The row cluster and the column cluster of a random cell are independent, so the information and
+    the entropy of the blocks are sums of those of rows and of columns:
 
     .. math:: \mathrm{coNMI} = \frac{I(z, z') + I(w, w')}{\max\{H(z) + H(w),\; H(z') + H(w')\}}
 
@@ -231,7 +231,7 @@ def _cross(true: ArrayLike, pred: ArrayLike, side: str = "") -> sp.csr_array:
             f"{side}true and {side}pred must label the same points, "
             f"but have lengths {n_true} and {n_pred}"
         )
-    # By way of coordinates: SciPy before 1.15 keeps the same pair twice otherwise.
+    # In two steps: SciPy before 1.15 does not add up equal pairs if csr_array is called at once.
     return sp.coo_array((np.ones(n_true, dtype=np.int64), codes)).tocsr()
 
 
@@ -272,10 +272,10 @@ def _normalized_error_rate(table: sp.csr_array) -> float:
 
 
 def _either(row_error: float, column_error: float) -> float:
-    """Share of cells whose row or whose column is wrong."""
+    """Return the share of cells whose row or column is wrong."""
     return row_error + column_error - row_error * column_error
 
 
 def _sum_of_squares(counts: NDArray[np.int64]) -> int:
-    # Python integers: products of these sums outgrow 64 bits on large matrices.
+    # Python integers: products of these sums overflow 64 bits on large matrices.
     return int(np.dot(counts, counts))
