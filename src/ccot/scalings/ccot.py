@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper, CCOT, for a matrix in memory: squares are drawn, solved, and vote."""
+"""Algorithm 1 of the paper, CCOT, for a matrix in memory: a vote of many square draws."""
 
 import math
 import time
@@ -37,12 +37,12 @@ def fit_ccot(
     run: Run,
     prepare: Callable[..., DrawSolver] = DrawSolver.prepare,
 ) -> StepCoclustering:
-    """Co-cluster by transport between rows and columns (Algorithm 1 of the paper)."""
+    """Return the co-clustering by transport between rows and columns (Algorithm 1)."""
     if settings.reg == "cv":
         seed = int(run.rng.integers(2**31))
 
         def short_fit(part: Matrix, reg: float) -> StepCoclustering:
-            # The same draws for every value, and few of them.
+            # The same draws for every value of reg, and few of them.
             n_draws = _CV_PASSES * math.ceil(max(part.shape) / min(part.shape))
             short = replace(settings, reg=reg, n_samplings=n_draws)
             return fit_ccot(part, short, run.quiet(np.random.default_rng(seed)))
@@ -104,7 +104,7 @@ def _auto_rounds(n_rows: int, n_columns: int) -> Iterator[int]:
 def _solve_draws(
     solver: DrawSolver, draws: np.ndarray, run: Run, n_done: int, expected: int
 ) -> DrawPartitions:
-    """Solve draws and read their steps; those that a checkpoint holds are not solved again."""
+    """Return the partitions of draws; those stored in a checkpoint are not computed again."""
 
     def rest(n_kept: int) -> Iterator[DrawPartitions]:
         return _solve_in_batches(solver, draws[n_kept:], run)
@@ -119,7 +119,7 @@ def _solve_draws(
 
 
 def _solve_in_batches(solver: DrawSolver, draws: np.ndarray, run: Run) -> Iterator[DrawPartitions]:
-    """Solve draws in short batches, which end where chunks do: so nothing depends on them."""
+    """Yield the partitions of draws in batches of whole chunks: batches do not change results."""
     followed = run.progress is not no_progress
     limit = min(run.checkpoint.patience, _SECONDS_BETWEEN_REPORTS if followed else math.inf)
     size = len(draws)
@@ -134,7 +134,7 @@ def _solve_in_batches(solver: DrawSolver, draws: np.ndarray, run: Run) -> Iterat
 
 
 def _solve_anywhere(solver: DrawSolver, draws: np.ndarray, n_jobs: int | None) -> DrawPartitions:
-    """Solve draws by the workers of the solver, or by threads of this process if these are lost."""
+    """Return the partitions of draws, solved by threads of this process if a worker died."""
     try:
         return solver.partitions(draws)
     except BrokenProcessPool:

@@ -36,7 +36,7 @@ class CCOTGWSettings:
 
 
 def fit_ccot_gw(matrix: Matrix, settings: CCOTGWSettings, run: Run) -> StepCoclustering:
-    """Co-cluster by the barycentre of row and column similarities (Algorithm 2 of the paper)."""
+    """Return the co-clustering by the barycentre of row and column similarities (Algorithm 2)."""
     if settings.reg == "cv":
 
         def fit(part: Matrix, reg: float) -> StepCoclustering:
@@ -56,7 +56,7 @@ def fit_ccot_gw(matrix: Matrix, settings: CCOTGWSettings, run: Run) -> StepCoclu
 def fit_similarities(
     rows: AnySimilarities, columns: AnySimilarities, settings: CCOTGWSettings, run: Run
 ) -> StepCoclustering:
-    """Co-cluster by given similarities."""
+    """Return the co-clustering by given similarities."""
     if settings.loss == "kl":
         rows.check_logarithm()
         columns.check_logarithm()
@@ -90,7 +90,7 @@ def fit_similarities(
 
 
 def _start_support(rows: AnySimilarities, n_support: int | None) -> np.ndarray:
-    """Return the row similarities, or those of evenly spaced rows by mean similarity."""
+    """Return the similarities of all rows, or of some, evenly spaced by rank of mean similarity."""
     if n_support is None:
         return rows.among(None)
     by_degree = np.argsort(rows.degrees(), kind="stable")

@@ -1,4 +1,4 @@
-"""From the labels of many draws to one vote: the number found most often wins, then labels."""
+"""The vote of many draws: on the number of clusters, then on the label of each point."""
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -20,9 +20,9 @@ def winning_number(n_clusters: np.ndarray) -> int:
 def vote(
     members: np.ndarray, labels: np.ndarray, agrees: np.ndarray, reference: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return clusters of all points, named as in the reference, and the share of draws behind each.
+    """Return each point's label, numbered as in the reference, and the share of its draws for it.
 
-    The agreeing draws vote; points in none of them keep their label in the reference.
+    Only agreeing draws vote; points in none of them keep their label in the reference.
     """
     n_points, n_clusters = len(reference), int(reference.max()) + 1
     drawn = _count(members, n_points)
@@ -45,7 +45,7 @@ def _fill_empty(winner: np.ndarray, votes: np.ndarray, reference: np.ndarray) ->
 
 
 def match_clusters(labels: np.ndarray, reference: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Rename the clusters of each draw so that they share most members with the reference."""
+    """Return the labels of each draw, renumbered to agree with the reference for most members."""
     n_draws = len(labels)
     cell = (np.arange(n_draws)[:, None] * n_clusters + labels) * n_clusters + reference
     shared = _count(cell, n_draws * n_clusters**2).reshape(n_draws, n_clusters, n_clusters)

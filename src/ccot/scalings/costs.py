@@ -1,6 +1,7 @@
 """Costs between the rows and the columns of square draws.
 
-Norms only rescale the Gibbs kernel: the solver sees the product, its scalings get them afterwards.
+Squared norms only rescale rows and columns of the Gibbs kernel. So the solver gets the products of
+rows and columns, and the norms are added to its log scalings.
 """
 
 import math
@@ -26,7 +27,7 @@ class SquareCosts:
 
 
 def square_costs(squares: Array, dtype: Any = None, out: Array | None = None) -> SquareCosts:
-    """Compute the row-column costs of a batch of squares, or of one sparse square."""
+    """Return the row-column costs of a batch of squares, or of one sparse square."""
     if sp.issparse(squares):
         squared = squares.multiply(squares)
         norms = [np.asarray(squared.sum(axis), np.float64).reshape(1, -1) for axis in (1, 0)]
@@ -50,8 +51,8 @@ def _squared_norms(squares: Array, axis: int) -> Array:
 class CrossedCosts:
     """Costs of all crossings of two squares, summed from products that they share."""
 
-    # A strip of rows of ``D @ D`` is the sum, over five strips of columns, of that part of the rows
-    # times the rows opposite. Both come from one of two squares: four products a strip serve all.
+    # ``D @ D`` is a sum over the five strips: the columns of a strip times its rows. The rows of
+    # both factors come from one of two squares: four products a strip are enough for all crossings.
 
     def __init__(self, size: int, dtype: Any) -> None:
         self._strips = strips(size)
@@ -59,13 +60,13 @@ class CrossedCosts:
         edges = np.cumsum([math.prod(shape) for shape in shapes])
         # One large allocation uses large memory pages, which are faster than many small ones.
         pieces = np.split(np.empty((edges[-1], size, size), dtype), edges[:-1])
-        # Axes of left and right: the square of the rows, then those opposite them, strip by strip.
+        # Axes of left and right: the square of the rows of the first factor, then of each strip.
         self._products, self._two, self._left, self._right, self._cross = (
             piece.reshape(*shape, size, size) for piece, shape in zip(pieces, shapes, strict=True)
         )
 
     def __call__(self, squares: np.ndarray) -> Iterator[SquareCosts]:
-        """Yield the costs of the crossings of two squares, in two parts that use one memory."""
+        """Yield costs of crossings of two squares, in two parts that use the same memory."""
         self._multiply(squares)
         size = squares.shape[-1]
         row_norms = _squared_norms(squares, -1)
@@ -91,7 +92,7 @@ class CrossedCosts:
             np.matmul(square[:, strip], squares[:, strip], out=products)
 
     def _add_up(self, first: int) -> None:
-        """Write all crossings that have their first strip from that square."""
+        """Write the products of all crossings whose first strip comes from the square ``first``."""
         for place, strip in enumerate(self._strips):
             for parent in range(2) if place else (first,):
                 which = [slice(None)] * (N_STRIPS - 1)
@@ -103,6 +104,6 @@ class CrossedCosts:
 
 
 def typical_cost(cost: np.ndarray) -> float:
-    """Return the median cost; the mean if the median is zero; 1 if all are zero, or below."""
+    """Return the median cost; the mean if the median is zero; 1 if no cost is positive."""
     cost = np.maximum(cost, 0.0)
     return float(np.median(cost)) or float(np.mean(cost)) or 1.0

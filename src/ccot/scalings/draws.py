@@ -74,11 +74,11 @@ class DrawPartitions:
 @stored()
 @dataclass(frozen=True)
 class DrawPlacement(StepPlacement):
-    """Labels new points by their costs to the other side of one solved draw, the anchors."""
+    """Labels new points by their costs to the anchors: the other side of one solved draw."""
 
     anchors: Matrix
     log_anchor_scaling: np.ndarray
-    members: np.ndarray | None  # coordinates of a new point that went into the draw; None: all
+    members: np.ndarray | None  # coordinates of new points that are in the draw; None: all
     offset: float
     scale: float
 
@@ -94,18 +94,18 @@ class DrawPlacement(StepPlacement):
         log_kernel = safe_sparse_dot(points, self.anchors.T, dense_output=True)
         log_kernel -= _squared_norms(self.anchors) / 2
         mass = 1 / len(self.log_anchor_scaling)
-        # Terms that depend on the point alone are part of its scaling and not of the sum.
+        # The squared norm of a point is in all terms of its sum, so it is added to the scaling.
         scaling = extend_scaling(log_kernel, self.log_anchor_scaling, mass)
         return scaling + _squared_norms(points) / 2
 
 
 @dataclass(frozen=True)
 class DrawSolver:
-    """Solves draws of one matrix; log scalings that differ by ``resolution`` are equal."""
+    """Solves draws of one matrix; log scalings that differ by ``resolution`` count as equal."""
 
     matrix: Matrix
-    # The matrix on the device, shifted (if not sparse), which changes no partition, and scaled so
-    # that the exponent of the kernel is the plain product of a draw with itself, up to norms.
+    # The matrix on the device, shifted if dense, which changes no partition, and scaled so that
+    # the log kernel is the product of a draw with itself, apart from norms.
     products: Matrix
     offset: float
     scale: float
@@ -119,7 +119,7 @@ class DrawSolver:
     def prepare(
         cls, matrix: Matrix, draws: np.ndarray, settings: CCOTSettings, n_jobs: int | None = None
     ) -> "DrawSolver":
-        """Scale the matrix, and convert ``reg`` to lambda by the costs of the first draws."""
+        """Return a solver, with the matrix scaled for ``reg`` and the costs of the first draws."""
         if is_sparse(matrix):
             matrix, offset = sp.csr_array(matrix), 0.0
             largest = float(np.abs(matrix.data).max(initial=0.0)) or 1.0
@@ -145,9 +145,9 @@ class DrawSolver:
         return cls(matrix, products, *numbers, backend, settings, n_jobs)
 
     def partitions(self, draws: np.ndarray) -> DrawPartitions:
-        """Solve draws by joblib's active backend, threads by default, and read their steps."""
+        """Return the partitions of draws, solved by joblib's active backend, by default threads."""
         tasks = self.tasks(draws, effective_n_jobs(self.n_jobs))
-        # On a GPU the workers share the memory of the matrix in any case.
+        # With a GPU, workers are always threads: they share the matrix in its memory.
         active, _ = get_active_backend(prefer="threads")
         if self.backend.device is not None or getattr(active, "supports_sharedmem", False):
             run = Parallel(n_jobs=self.n_jobs, require="sharedmem")
@@ -157,7 +157,7 @@ class DrawSolver:
         return replace(join(partitions), members=draws)
 
     def tasks(self, draws: np.ndarray, n_workers: int) -> list[list[np.ndarray]]:
-        """Split draws into tasks of equal size; the chunks do not depend on the number of tasks."""
+        """Return tasks of about equal size; their chunks do not depend on ``n_workers``."""
         crossed = self._shares_products(draws[: len(CROSSINGS)])
         bytes_each = draws.shape[1] ** 2 * np.dtype(self.precision).itemsize
         chunk_size = len(CROSSINGS) if crossed else max(1, self.backend.chunk_bytes // bytes_each)
@@ -172,7 +172,7 @@ class DrawSolver:
         return dense_here and draws.shape[1] in _CROSSED_SIZES and are_crossings(draws)
 
     def _for_other_process(self, chunks: list[np.ndarray]) -> "tuple[DrawSolver, list[np.ndarray]]":
-        """Return what another process needs: the rows of some draws, and the draws among these."""
+        """Return a solver with only the rows of these draws, and the draws as indices of them."""
         rows, places = np.unique(np.concatenate(chunks), return_inverse=True)
         some = self.products[rows]
         edges = np.cumsum([len(chunk) for chunk in chunks[:-1]])
@@ -180,7 +180,7 @@ class DrawSolver:
         return replace(self, matrix=some, products=some), draws
 
     def solve_task(self, chunks: list[np.ndarray]) -> DrawPartitions:
-        """Solve the draws of one task and read the steps of their scalings."""
+        """Return the partitions of the draws of one task."""
         answer = join(self._solve_chunks(chunks))
         members, fetch = np.concatenate(chunks), self.backend.fetch
         row, column = self._steps(answer, members)
@@ -188,7 +188,7 @@ class DrawSolver:
         return DrawPartitions(members, row, column, fetch(answer.n_iter), converged)
 
     def _solve_chunks(self, chunks: list[np.ndarray]) -> list[Scalings]:
-        """Solve chunks in the same memory: fresh memory costs as much time as the transport."""
+        """Return the scalings of chunks, all computed in one memory: new memory takes much time."""
         if self.backend.device is not None or is_sparse(self.matrix):
             parts = [in_parts_that_fit(self.solve, draws) for draws in chunks]
             return [answer for some in parts for answer in some]
@@ -267,7 +267,7 @@ class DrawSolver:
         return Steps(labels, fetch(steps.n_clusters), fetch(steps.weakest))
 
     def _read_once(self, log_scaling: np.ndarray, members: np.ndarray) -> Steps:
-        """Return the steps of a draw, looking at repeated rows once: the test would see a step."""
+        """Return the steps of a draw, repeated rows taken once: copies look like a step."""
         n_clusters = self.settings.n_row_clusters
         _, first, copy = np.unique(members, return_index=True, return_inverse=True)
         if len(first) < (n_clusters or 1):
@@ -288,7 +288,7 @@ class DrawSolver:
 
 
 def solve_alone(solver: DrawSolver, chunks: list[np.ndarray]) -> DrawPartitions:
-    """Solve the draws of one task in another process."""
+    """Return the partitions of the draws of one task, in another process."""
     with one_blas_thread():
         return solver.solve_task(chunks)
 
@@ -312,7 +312,7 @@ def _squared_norms(points: Matrix) -> np.ndarray:
 
 
 def _cost_range(square: Matrix) -> tuple[float, float, float]:
-    """Return the typical cost of a draw and the range of its products, by some of its rows."""
+    """Return a draw's typical cost and its smallest and largest product, from some of its rows."""
     some = square[:: max(1, square.shape[0] // _ROWS_TO_LOOK_AT)]
     cross = safe_sparse_dot(some, square, dense_output=True)
     norms = _squared_norms(some)[:, None] + _squared_norms(square.T)

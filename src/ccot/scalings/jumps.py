@@ -1,7 +1,7 @@
 r"""Positions of jumps in sorted values.
 
-All detectors want a chain, from fine to coarse averages of the values, of local maxima of
-:math:`F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i - \alpha_{i-1}|`.
+The detectors look for local maxima of :math:`F(I_i) = |\alpha_{i+1} - \alpha_i| + |\alpha_i -
+\alpha_{i-1}|` that form a chain through averages of the values, from fine to coarse.
 """
 
 import math
@@ -20,7 +20,7 @@ LEVEL = 0.02
 
 @dataclass(frozen=True)
 class Jumps:
-    """Jumps in a batch of sorted vectors, (..., n), as :func:`detect_jumps`; both (..., n - 1)."""
+    """Jumps in sorted vectors (..., n), see :func:`detect_jumps`; both arrays are (..., n - 1)."""
 
     mask: Array
     strength: Array
@@ -52,7 +52,7 @@ def detect_jumps(
     level: float = LEVEL,
     return_strength: bool = False,
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-    r"""Find the jumps in a sorted vector.
+    r"""Return the positions of the jumps in a sorted vector.
 
     Section 3.5 of the paper [1]_.
 
@@ -60,37 +60,37 @@ def detect_jumps(
     ----------
     sorted_values : array-like of shape (n_values,), ascending; for scalings, their logarithms
     method : {"multiscale", "authors", "paper"}, default="multiscale"
-        ``"multiscale"`` accepts only jumps that stand out against the spacing of the values around
-        them; it finds clusters down to a few values, at the ends too. ``"authors"`` is the paper's
-        published code: no test of significance, no cuts close to the ends. ``"paper"`` is section
-        3.5 to the letter, see the notes.
-    n_jumps : int, optional, returns exactly this many jumps, the strongest, significant or not
+        ``"multiscale"`` accepts only jumps that are large compared with the spacing of the values
+        around them; it finds clusters of a few values, also at the ends. ``"authors"`` does the
+        same as the paper's published code: no test of significance, no jumps close to the ends.
+        ``"paper"`` follows section 3.5 literally, see the notes.
+    n_jumps : int, optional, number of jumps to return: the strongest, significant or not
     level : float, default=0.02, at most 1
         Loose bound on the probability of a false jump in a vector without structure (multiscale).
     return_strength : bool, default=False, returns also the strength of every jump
 
     Returns
     -------
-    positions : ndarray of int, increasing: how many values lie before each jump
+    positions : ndarray of int, increasing: the number of values before each jump
     strength : ndarray of float, only with ``return_strength``
-        Minus the decimal logarithm of the bound on a false alarm (``"multiscale"``), or the height
-        relative to the range.
+        Minus the decimal logarithm of the bound on the probability of a false jump
+        (``"multiscale"``), or the height relative to the range.
 
     Notes
     -----
-    ``"paper"`` is literal in F, in the averages of pairs, in :math:`\lfloor \log_2 n \rfloor`
-    coarser scales, in the chain (an interval must be suspicious, and so must the one that contains
-    it at every coarser scale), and in that it has no threshold. The text leaves five choices:
+    ``"paper"`` follows the text in F, the averages of pairs, the :math:`\lfloor \log_2 n \rfloor`
+    coarser scales, the chain (an interval must be suspicious, and so must the one that contains
+    it at every coarser scale), and the lack of a threshold. The text leaves five choices:
 
-    - The printed argmax over all intervals, one jump at most, is taken as the local one: F is not
-      smaller than in the two intervals beside; equal ones all count.
-    - F of the first and last interval lacks a neighbour: that difference is zero.
-    - Where the number of averages is odd, the last one stays alone.
-    - A jump in an interval is at the wider of its two gaps, of equal ones at the second.
+    - The printed argmax over all intervals allows one jump only. Here an interval is suspicious
+      if its F is at least as large as in the intervals beside it.
+    - The first and last interval have one neighbour; the missing difference in F is zero.
+    - If the number of averages is odd, the last one has no partner and is kept.
+    - A jump in an interval is at the wider of its two gaps, in a tie at the second.
     - The vectors of CCOT and CCOT-GW are the scalings, as printed, not their logarithms.
 
-    At the scale with three or four averages F has one local maximum, unless two are equal. So all
-    jumps are inside that interval, and more than two clusters are seldom found.
+    At the scale with three or four averages, F has one local maximum, unless two values of F are
+    equal. So all jumps are inside that interval, and more than two clusters are seldom found.
 
     References
     ----------
@@ -124,8 +124,8 @@ def find_jumps(
     level: float = LEVEL,
     resolution: float | None = None,
 ) -> Jumps:
-    """Find the jumps in a batch of sorted vectors at once, PyTorch only by ``"multiscale"``."""
-    # Gaps up to ``resolution`` are rounding; by default it is what float64 resolves.
+    """Return the jumps in a batch of sorted vectors; PyTorch tensors need ``"multiscale"``."""
+    # Gaps up to ``resolution`` count as rounding errors; its default suits float64.
     _check_request(values.shape[-1], method, n_jumps, level)
     xp = array_namespace(values)
     batch = xp.reshape(values, (-1, values.shape[-1]))
@@ -147,16 +147,16 @@ def find_jumps(
 
 
 def find_scaling_jumps(sorted_log_scaling: Array, method: str, **options: Any) -> Jumps:
-    """Find the jumps in sorted log scalings; only ``"multiscale"`` looks at the logarithms."""
+    """Return the jumps in sorted log scalings; only ``"multiscale"`` works on the logarithms."""
     if method != "multiscale":
         sorted_log_scaling = np.exp(sorted_log_scaling - sorted_log_scaling[..., -1:])
     return find_jumps(sorted_log_scaling, method, **options)
 
 
 def _strongest(evidence: Array, gaps: Array, n_jumps: int) -> Array:
-    """Mark the ``n_jumps`` positions with most evidence; of equal ones those with the wider gap."""
+    """Return a mask of the ``n_jumps`` positions with most evidence, in a tie of the wider gaps."""
     xp = array_namespace(gaps)
-    # Sorting by the lesser key first, then stably by the greater one.
+    # Sorted by gap, then stably by evidence, so that gaps decide only in a tie.
     order = xp.argsort(gaps, axis=-1, stable=True)
     vector = xp.arange(gaps.shape[0], device=device(gaps))[:, None]
     ranked = xp.astype(evidence, xp.float64)[vector, order]
@@ -205,7 +205,7 @@ def _evidence(values: Array, gaps: Array, resolution: float) -> Array:
 
 
 def _pair(totals: Array) -> Array:
-    """Return sums of pairs of neighbours; the last of an odd number stays alone."""
+    """Return sums of pairs of neighbours; the last of an odd number is kept."""
     paired = array_namespace(totals).asarray(totals[..., ::2], copy=True)
     paired[..., : totals.shape[-1] // 2] += totals[..., 1::2]
     return paired
@@ -229,10 +229,10 @@ def _is_peak(heights: Array) -> Array:
 
 
 def _paper(batch: np.ndarray) -> np.ndarray:
-    """Return the gaps with a chain of suspicious intervals through all scales."""
+    """Return a mask of the gaps with a chain of suspicious intervals through all scales."""
     n_values = batch.shape[-1]
     chained = np.ones(batch.shape, dtype=bool)
-    # Counted from the smallest value, sums of equal gaps are equal wherever the vector lies.
+    # Their smallest value is subtracted, so that equal gaps have equal sums for any offset.
     totals, sizes = batch - batch[:, :1], np.ones((1, n_values))
     for scale in range(int(math.log2(n_values)) + 1):
         suspicious = _is_peak(_cost(totals / sizes))
@@ -252,7 +252,7 @@ def _authors(batch: np.ndarray) -> np.ndarray:
 
 
 def _authors_jumps(values: np.ndarray) -> list[int] | np.ndarray:
-    """Return the places of the jumps of the published code among the gaps."""
+    """Return the indices of the gaps that are jumps in the published code."""
     octaves = int(np.log2(len(values)))
     if octaves < 4:
         gaps = np.diff(values)

@@ -21,27 +21,27 @@ _BY_LOGARITHMS = 'loss="kl" takes logarithms of similarities'
 
 # Eigenvalues of the landmark similarities below this times the largest are rounding errors.
 _WEAKEST = 1e-10
-# Points are centred if their distance from the origin is this many times their spread.
+# Points are centred if their distance from the origin is more than this many times their spread.
 _FAR_FROM_ORIGIN = 1e3
-# kernel_rank="auto": sides of at most this many points keep all their similarities, and larger
-# ones get this many landmarks.
+# kernel_rank="auto": given a support, matrices with more rows or columns than AUTO_FULL get
+# AUTO_RANK landmarks.
 AUTO_FULL, AUTO_RANK = 4096, 256
 
 
 def mean_distance(points: Any) -> float:
-    """Return the mean of all pairwise distances, own ones included: the paper's bandwidth."""
+    """Return the mean of all entries of the distance matrix: the paper's bandwidth."""
     return float(np.mean(np.sqrt(squared_distances(points, points))))
 
 
 def squared_distances(points: Any, anchors: Any) -> np.ndarray:
-    """Return the squared Euclidean distances of all pairs, wherever the points lie."""
+    """Return the squared Euclidean distances of all pairs, accurate also far from the origin."""
     own = anchors is points
     points, anchors = near_origin(points, anchors)
     return euclidean_distances(points, None if own else anchors, squared=True)
 
 
 def near_origin(points: Any, anchors: Any) -> tuple[Any, Any]:
-    """Shift dense points that are so far from the origin that squared norms lose distances."""
+    """Return points and anchors, centred if dense and too far from the origin for squared norms."""
     if sp.issparse(points) or sp.issparse(anchors):
         return points, anchors
     centre, spread = np.mean(anchors, axis=0), np.std(anchors, axis=0)
@@ -81,7 +81,7 @@ def own_similarity(
 
 @dataclass(frozen=True)
 class LogGaussian:
-    r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, never written out."""
+    r"""The matrix :math:`-\|x_i - x_j\|^2 / (2 \sigma^2)`, which is only used in products."""
 
     points: Any
     bandwidth: float
@@ -108,7 +108,7 @@ class Similarities:
     bandwidth: float = 0.0
 
     def check_logarithm(self) -> None:
-        """Refuse similarities that have no logarithm."""
+        """Raise an error if a similarity has no logarithm."""
         if self.matrix.min() < 0:
             remedy = 'use loss="square" or a non-negative kernel'
             raise ValueError(f"{_BY_LOGARITHMS}, but some are negative: {remedy}")
@@ -126,24 +126,24 @@ class Similarities:
         return self.matrix if chosen is None else self.matrix[np.ix_(chosen, chosen)]
 
     def to(self, points: Matrix) -> np.ndarray:
-        """Return the similarities of new points to these."""
+        """Return the similarities of new points to these: the input itself if they were given."""
         if self.points is None:
             return points
         return similarity(points, self.points, self.kernel, self.bandwidth)
 
     def largest(self, similar: np.ndarray) -> np.ndarray:
-        """Return a bound on the similarities to each of the points."""
+        """Return the largest absolute similarity to each of the points."""
         return np.abs(similar).max(axis=0)
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> "KernelPlacement":
-        """Return the placement of unseen points, given the factors of the potential."""
+        """Return the placement of new points, given the factors of the potential."""
         width = (self.matrix if self.points is None else self.points).shape[1]
         solved |= {"n_points": len(self.matrix), "width": width}
         return KernelPlacement(similarities=self, potential=potential, **solved)
 
     @property
     def features(self) -> np.ndarray:
-        """What :meth:`to` gives for the points themselves."""
+        """What :meth:`to` returns for the fitted points."""
         return self.matrix
 
 
@@ -162,7 +162,7 @@ class Landmarks:
         return similarity(points, self.points, self.kernel, self.bandwidth) @ self.weights
 
     def largest(self, features: np.ndarray) -> np.ndarray:
-        """Return a bound on the terms that are summed to each of the features."""
+        """Return, for each feature, a bound on the sum of the absolute values of its terms."""
         own = similarity(self.points, self.points, self.kernel, self.bandwidth)
         return np.abs(own).max() * np.abs(self.weights).sum(axis=0)
 
@@ -177,7 +177,7 @@ class LowRankSimilarities:
 
     @classmethod
     def of(cls, points: Any, chosen: np.ndarray, kernel: KernelSpec) -> "LowRankSimilarities":
-        """Approximate similarities by those to chosen points: Williams and Seeger (2000), NIPS."""
+        """Return approximate similarities by those to chosen points (Williams and Seeger, 2000)."""
         similar, bandwidth = own_similarity(points, kernel, points[chosen])
         values, vectors = np.linalg.eigh((similar[chosen] + similar[chosen].T) / 2)
         kept = values > _WEAKEST * values.max()
@@ -185,7 +185,7 @@ class LowRankSimilarities:
         return cls(points, Landmarks(points[chosen], weights, kernel, bandwidth), similar @ weights)
 
     def check_logarithm(self) -> None:
-        """Refuse similarities whose logarithms are not known."""
+        """Raise an error if the logarithms of the similarities are not known."""
         if self.landmarks.kernel != "rbf":
             remedy = 'use that, loss="square" or kernel_rank=None'
             raise ValueError(
@@ -213,7 +213,7 @@ class LowRankSimilarities:
         return similarity(few, few, self.landmarks.kernel, self.landmarks.bandwidth)
 
     def place(self, potential: tuple[np.ndarray, ...], **solved: Any) -> "KernelPlacement":
-        """Return the placement of new points, which needs the landmarks alone."""
+        """Return the placement of new points, which needs only the landmarks."""
         potential = (self.features.T @ potential[0], *potential[1:])
         solved |= {"n_points": len(self.features), "width": self.points.shape[1]}
         return KernelPlacement(similarities=self.landmarks, potential=potential, **solved)
@@ -228,7 +228,7 @@ class KernelPlacement(StepPlacement):
     """Labels new points by their similarities to the fitted ones, or by features."""
 
     similarities: Similarities | Landmarks
-    potential: tuple[np.ndarray, ...]  # factors of what turns similarities into potentials
+    potential: tuple[np.ndarray, ...]  # factors; their product maps similarities to negative costs
     n_points: int
     shift: float
     log_support_scaling: np.ndarray
@@ -239,14 +239,14 @@ class KernelPlacement(StepPlacement):
         return self.scale(self.similarities.to(points))
 
     def scale(self, similar: np.ndarray) -> np.ndarray:
-        """Return the logarithms of scalings of points with these similarities to the fitted."""
+        """Return the logarithms of the scalings of points with these similarities or features."""
         for factor in self.potential:
             similar = similar @ factor
         log_kernel = (similar + self.shift) / self.reg
         return extend_scaling(log_kernel, self.log_support_scaling, 1 / self.n_points)
 
     def rounding(self, similar: np.ndarray) -> float:
-        """Return a bound on the rounding errors of :meth:`scale`, whose products may cancel."""
+        """Return a bound on the rounding errors of :meth:`scale`, where large terms may cancel."""
         largest = self.similarities.largest(similar)
         for factor in self.potential:
             largest = largest @ np.abs(factor)
@@ -289,7 +289,7 @@ def bytes_needed(shape: tuple[int, int], n_support: int | None, rank: int | None
 def compare_points(
     points: Matrix, kernel: KernelSpec, rank: int | None, rng: np.random.Generator
 ) -> AnySimilarities:
-    """Return the similarities of all pairs of points, or by random landmarks if there are many."""
+    """Return the similarities of all pairs; by random landmarks if there are more than ``rank``."""
     if rank is None or points.shape[0] <= rank:
         matrix, bandwidth = own_similarity(points, kernel)
         return Similarities(matrix, points, kernel, bandwidth)

@@ -1,4 +1,4 @@
-"""CCOT of matrices with many rows, read twice: a pool of rows votes, the others are labelled."""
+"""CCOT of matrices with many rows, read twice: a pool of rows is fitted, the rest is labelled."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from ccot.sources import RowSource
 from ccot.sources.executors import DaskExecutor, Executor, ThreadExecutor, get_executor
 
 _VALUES_FOR_LAW = 2**20
-# Labelled rows are kept in pieces of about this many at most.
+# Checkpoints store labelled rows in pieces of about this many at most.
 _RUN_ROWS = 2**21
 # Tasks for each thread of the cluster and round of draws: several, since workers differ in speed.
 _TASKS_A_THREAD = 4
 
 
 def fit_large(source: RowSource, settings: CCOTSettings, run: Run) -> StepCoclustering:
-    """Co-cluster a matrix of many rows by its source."""
+    """Return the co-clustering of a matrix with many rows, given its source."""
     if source.shape[0] < source.shape[1]:
         return fit_large(source.transposed(), settings.transposed(), run).transposed()
     executor = get_executor(source, run)
@@ -72,7 +72,7 @@ def _place_all_rows(
 
 
 def _in_runs(parts: Iterable[PlacedRows], patience: float) -> Iterator[PlacedRows]:
-    """Join results of a few seconds: a few long arrays are written faster than many short ones."""
+    """Yield the results of a few seconds joined: long arrays are written faster than short ones."""
     run: list[PlacedRows] = []
     begun = time.monotonic()
     for part in parts:
@@ -95,7 +95,7 @@ def _join(parts: Sequence[PlacedRows]) -> PlacedRows:
 def _append(
     side: StepSide, parts: Iterable[PlacedRows]
 ) -> tuple[StepSide, np.ndarray, np.ndarray, int]:
-    """Add labelled rows to a side; return their numbers and sums by cluster, and those outside."""
+    """Return a side with new rows, their numbers and sums by cluster, and the number on no step."""
     names = "labels", "confidence", "log_scaling"
     columns = {name: SpilledArray(getattr(side, name).dtype) for name in names}
     for name, array in columns.items():
@@ -122,7 +122,7 @@ def _means(sizes: np.ndarray, sums: np.ndarray, column: StepSide) -> np.ndarray:
 def add_rows(
     found: StepCoclustering, source: RowSource, run: Run
 ) -> tuple[StepCoclustering, float]:
-    """Label new rows, include them in the block means; return also the share on no step."""
+    """Return the co-clustering with new rows added, and the share of these that is on no step."""
     assert found.block_means is not None
     executor, placer = get_executor(source, run), RowPlacer.of(found.row)
     with one_blas_thread():
@@ -157,14 +157,14 @@ class PlacedRows:
     labels: np.ndarray
     confidence: np.ndarray
     log_scaling: np.ndarray
-    sums: np.ndarray  # of each cluster, in each of the parts that the rows were read in
-    below: np.ndarray  # numbers of scalings below each threshold
-    n_outside: int  # number on none of the steps
+    sums: np.ndarray  # of the rows of each cluster, for each part in which rows were read
+    below: np.ndarray  # numbers of scalings at or below each threshold
+    n_outside: int  # number of rows on no step
 
 
 @dataclass(frozen=True)
 class RowPlacer:
-    """Labels rows that are in no draw; ``agreement`` is the share of draws behind the number."""
+    """Labels rows in no draw; ``agreement``: share of draws that found the number of clusters."""
 
     placement: StepPlacement
     law: StepLaw
@@ -172,7 +172,7 @@ class RowPlacer:
 
     @classmethod
     def of(cls, side: StepSide) -> RowPlacer:
-        """Label rows as a fitted side does."""
+        """Return the placer of a fitted side."""
         placement = side.placement
         assert isinstance(placement, StepPlacement)
         # For very many values a sample is enough.
@@ -181,7 +181,7 @@ class RowPlacer:
         return cls(placement, law, side.number_votes[side.n_clusters])
 
     def place_part(self, rows: Matrix, known: list[np.ndarray] | None) -> PlacedRows:
-        """Label the rows of a part; those in the pool keep their vote."""
+        """Return the labels of the rows of a part; those in the pool keep their vote."""
         scaling = self.placement.scaling(rows)
         labels = np.searchsorted(self.placement.thresholds, scaling)
         confidence = self.agreement * self.law.posterior(scaling, labels)
@@ -217,7 +217,7 @@ class DaskDrawSolver(DrawSolver):
     remote: Any
 
     def partitions(self, draws: np.ndarray) -> DrawPartitions:
-        """Solve draws on the cluster and read the steps of their scalings."""
+        """Return the partitions of draws, solved on the cluster."""
         n_workers = _TASKS_A_THREAD * max(1, sum(self.client.nthreads().values()))
         submit = partial(self.client.submit, solve_alone, self.remote, pure=False)
         return join(self.client.gather([submit(task) for task in self.tasks(draws, n_workers)]))

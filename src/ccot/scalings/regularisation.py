@@ -1,6 +1,7 @@
 """Choice of the regularisation by how well halves reproduce each other's partitions.
 
-The score is shared information in nats, corrected for chance: of equals, the finer has more.
+The score is mutual information in nats, corrected for chance. Of equally reproducible partitions,
+finer ones score higher.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ Fit = Callable[[Matrix, float], StepCoclustering]
 def choose_reg(
     fit: Fit, matrix: Matrix, run: Run, grid: Sequence[float], n_splits: int = 2
 ) -> RegPath:
-    """Choose a regularisation; each split halves the matrix in both directions."""
+    """Return scores of regularisations, and the best one; each split halves rows and columns."""
     n_rows, n_columns = matrix.shape
     if min(n_rows, n_columns) < _SMALLEST:
         least = f"at least {_SMALLEST} rows and {_SMALLEST} columns, got {n_rows} x {n_columns}"
@@ -48,7 +49,7 @@ def _halves(n_points: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 def _reproduced(
     fit: Fit, matrix: Matrix, reg: float, rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]
 ) -> list[float]:
-    """Return comparisons of halves by rows, then by columns; each compares rows and columns."""
+    """Return the scores of six comparisons: of halves by rows, and of halves by columns."""
     upper, lower = (fit(matrix[half], reg) for half in rows)
     left, right = (fit(matrix[:, half], reg) for half in columns)
     return [
@@ -62,6 +63,6 @@ def _reproduced(
 
 
 def _shared(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the mutual information of two partitions above chance, in nats."""
+    """Return the mutual information of two partitions in nats, corrected for chance."""
     mean_entropy = (entropy(np.bincount(one)) + entropy(np.bincount(other))) / 2
     return float(adjusted_mutual_info_score(one, other) * mean_entropy)

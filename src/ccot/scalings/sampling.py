@@ -1,6 +1,6 @@
 """Which rows go into each square draw; their order pairs them with columns.
 
-Many draws cost less as crossings, which take each strip of rows from one of two squares.
+If there are many draws, crossings cost less: each strip of rows comes from one of two squares.
 """
 
 from collections.abc import Iterator
@@ -10,19 +10,19 @@ import numpy as np
 
 SAMPLINGS = ("cover", "uniform", "replacement")
 N_STRIPS = 5
-# The pool of rows that vote: its largest number of rows and of entries, and the smallest number of
-# draws that it must have rows for.
+# The pool of rows that vote has at most this many rows and entries, but always enough rows for this
+# many draws.
 POOL_ROWS, POOL_CELLS, POOL_DRAWS = 2**16, 2**25, 4
 # Draws are crossings, which share products, if every row is drawn at least this often.
 CROSSED_FROM = 64
-# Strip p of crossing k comes from the first of two squares or the second: CROSSINGS[k, p].
+# CROSSINGS[k, p]: strip p of crossing k comes from the first (0) or second (1) of two squares.
 CROSSINGS = np.arange(2**N_STRIPS)[:, None] >> np.arange(N_STRIPS)[::-1] & 1
 
 
 def draw_indices(
     n_points: int, size: int, sampling: str, rng: np.random.Generator, crossed: bool = False
 ) -> Iterator[np.ndarray]:
-    """Yield, without end, ordered draws of ``size`` of ``n_points`` points, or crossings."""
+    """Yield ordered draws of ``size`` of ``n_points`` points, or crossings, without end."""
     # If all points are drawn, the first draw has the given order.
     if crossed:
         for first, second in _parents(n_points, size, rng):
@@ -37,13 +37,13 @@ def draw_indices(
 
 
 def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Cut random permutations into blocks, so that every row is drawn equally often."""
+    """Yield blocks of random permutations, so that every row is drawn equally often."""
     waiting = rng.permutation(n_points)
     while True:
         if len(waiting) < size:
             fresh = rng.permutation(n_points)
-            # The remainder of one permutation is filled up from the next: those already in the
-            # draw go to the end of the queue, so that no row is in a draw twice.
+            # The remainder of one permutation is filled up from the next. Rows already in the draw
+            # go to the end of the queue, so that no row is in a draw twice.
             twice = np.isin(fresh, waiting)
             waiting = np.concatenate([waiting, fresh[~twice], fresh[twice]])
         yield waiting[:size]
@@ -53,7 +53,7 @@ def _cover(n_points: int, size: int, rng: np.random.Generator) -> Iterator[np.nd
 def _parents(
     n_points: int, size: int, rng: np.random.Generator
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield pairs of squares; if rows are too few, strips of the second take some of the first."""
+    """Yield pairs of squares; if rows are few, strips of the second repeat rows of the first."""
     given = size == n_points
     n_fresh = min(size, n_points - size)
     for points in _cover(n_points, size + n_fresh, rng):

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class StepPlacement(Placement):
-    """Labels new points by the steps of a scaling; thresholds are halfway up its jumps."""
+    """Labels new points by the steps of a scaling; thresholds are in the middle of its jumps."""
 
     thresholds: np.ndarray = field(default_factory=lambda: np.empty(0))
 
@@ -38,7 +38,7 @@ class StepSide(Side):
 
     number_votes: dict[int, float]  # shares of draws that found each number of clusters
     log_scaling: np.ndarray
-    jumps: np.ndarray  # how many sorted scalings lie before each
+    jumps: np.ndarray  # number of sorted scalings before each
     jump_strength: np.ndarray
 
 
@@ -49,7 +49,7 @@ class RegPath:
 
     reg: tuple[float, ...]
     scores: np.ndarray
-    best: float  # has the highest mean score, the largest of equals
+    best: float  # has the highest mean score; in a tie, the largest
 
 
 @stored()
@@ -100,7 +100,7 @@ def read_steps(
 @stored()
 @dataclass(frozen=True)
 class Steps:
-    """Partitions read off a batch of scaling vectors; labels count the steps from the lowest."""
+    """Partitions by a batch of scaling vectors; labels count the steps from the lowest."""
 
     labels: Array  # of shape (n_draws, n_points)
     n_clusters: Array
@@ -111,7 +111,7 @@ class Steps:
 
 
 def join(batches: Sequence[T]) -> T:
-    """Return batches as one: dataclasses of arrays, of such dataclasses and of statuses."""
+    """Return batches joined to one: dataclasses of arrays, statuses, and other such dataclasses."""
 
     def joined(parts: list[Any]) -> Any:
         if isinstance(parts[0], Status):
@@ -124,7 +124,7 @@ def join(batches: Sequence[T]) -> T:
 
 
 def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
-    """Label points by their step, given what sorts each vector and the jumps in sorted order."""
+    """Return the steps of points, given the order of each vector and the jumps in this order."""
     xp = array_namespace(order)
     n_before = xp.cumulative_sum(xp.astype(mask, order.dtype), axis=1)
     sorted_labels = xp.concat([xp.zeros_like(order[:, :1]), n_before], axis=1)
@@ -139,7 +139,7 @@ def label_steps(order: Array, mask: Array, strength: Array) -> Steps:
 
 @dataclass(frozen=True)
 class StepLaw:
-    """Steps as normal distributions, and where they begin and end; a step may have no values."""
+    """Normal distributions and ranges of the values of steps; a step may have no values."""
 
     size: np.ndarray
     mean: np.ndarray
@@ -154,7 +154,7 @@ class StepLaw:
         some = np.maximum(size, 1)
         mean = np.bincount(labels, values, n_steps) / some
         variance = np.bincount(labels, (values - mean[labels]) ** 2, n_steps) / some
-        # A step of one value or of equal ones has no spread: a part of the overall spread is used.
+        # A step of one or of equal values has no variance: a small one is used instead.
         floor = (1e-6 * np.ptp(values)) ** 2 + np.finfo(np.float64).tiny
         variance = np.maximum(variance, np.maximum(floor, 1e-3 * variance.max()))
         lowest, highest = np.full(n_steps, np.inf), np.full(n_steps, -np.inf)
@@ -163,7 +163,7 @@ class StepLaw:
         return cls(size, mean, variance, lowest, highest)
 
     def posterior(self, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the probability of each value's own step, given those of all."""
+        """Return the probability that each value belongs to its own step and not to another."""
         log_size = np.where(self.size > 0, np.log(np.maximum(self.size, 1)), -np.inf)
         log_density = log_size - np.log(self.variance) / 2
         log_density = log_density - (values[:, None] - self.mean) ** 2 / (2 * self.variance)
@@ -172,10 +172,10 @@ class StepLaw:
         return density[np.arange(len(values)), labels] / density.sum(axis=1)
 
     def stands_on_none(self, values: np.ndarray) -> np.ndarray:
-        """Return which values are on no step; one ends a quarter of the way up a jump beside it."""
+        """Return which values are on no step; a step extends a quarter of the way to the next."""
         taken = self.size > 0
         lowest, highest = self.lowest[taken], self.highest[taken]
-        # The outermost steps reach as far outwards as inwards; a single one, as far as it is wide.
+        # The outermost steps extend as far outwards as inwards; a single one, by its own width.
         reach = (lowest[1:] - highest[:-1]) / 4
         ends = reach if len(reach) else highest - lowest
         nearest_below = np.searchsorted(lowest - np.append(ends[:1], reach), values, "right") - 1
