@@ -1,4 +1,4 @@
-"""What the baselines share: many starts, each improved step by step, and the one that is kept."""
+"""Base of the baselines: many starts, each improved step by step, of which the best is kept."""
 
 import time
 import warnings
@@ -44,7 +44,7 @@ class Start:
 
 
 def run_start(method: Method, state: Any, max_iter: int, tol: float) -> Start:
-    """Return the result of stepping until the criterion changes by ``tol`` of its size or less."""
+    """Return the result of steps until the criterion changes by at most a share of ``tol``."""
     path, converged = [state.criterion], False
     while not converged and len(path) <= max_iter:
         state = method.step(state)
@@ -56,14 +56,14 @@ def run_start(method: Method, state: Any, max_iter: int, tol: float) -> Start:
 
 @dataclass(frozen=True)
 class FirstPartitions:
-    """Where the starts of every baseline come from, as ``init`` says."""
+    """Draws the partitions that starts begin with, as ``init`` says."""
 
     means: NearestMeans  # double K-means of the matrix
-    points: TwoWay  # rows and columns whose distances K-means and K-means++ take
+    points: TwoWay  # rows and columns that K-means and K-means++ cluster
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int]) -> "FirstPartitions":
-        """Return the starts of a matrix that is its own set of points."""
+        """Return what draws partitions from the rows and columns of the matrix itself."""
         means = NearestMeans.of(matrix, shape)
         return cls(means, means.matrix)
 
@@ -80,8 +80,8 @@ class FirstPartitions:
 
 
 def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None) -> list[Any]:
-    """Return the results of all tasks, by threads, or by processes where the first takes long."""
-    # The arithmetic libraries get one thread each, so that sums are the same to the last bit.
+    """Return the results of all tasks, by threads, or by processes if the first task takes long."""
+    # BLAS and OpenMP get one thread each, so that sums are the same to the last bit.
     with one_blas_thread():
         start = time.perf_counter()
         first = _run_in_thread(run, tasks[0])
@@ -102,7 +102,7 @@ def run_all(run: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int | None)
 
 
 def _run_in_thread(run: Callable[[Any], Any], task: Any) -> Any:
-    # OpenMP counts its threads anew in every thread, so the limit is set in each of them.
+    # OpenMP has a separate limit in each thread, so it is set in each of them.
     with _libraries().limit(limits=1, user_api="openmp"):
         return run(task)
 
@@ -150,7 +150,7 @@ class BaseBaseline(BaseCoclustering):
         return self.n_row_clusters, self.n_column_clusters
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn which matrices are welcome."""
+        """Return tags that tell scikit-learn which matrices are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._non_negative
         return tags
@@ -187,11 +187,11 @@ class BaseBaseline(BaseCoclustering):
         raise NotImplementedError
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
-        """Return where the starts of a matrix come from."""
+        """Return what draws the first partitions of a matrix."""
         return FirstPartitions.of(matrix, self._shape)
 
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        """Run all starts and keep the best."""
+        """Return the best of all starts."""
         method, first = self._method(matrix), self._first_partitions(matrix)
 
         def run(task: tuple[str, int]) -> Start:
@@ -204,12 +204,12 @@ class BaseBaseline(BaseCoclustering):
         return list(zip(cycle(KINDS if self.init == "mixed" else [self.init]), seeds, strict=False))
 
     def _best(self, starts: Sequence[Any]) -> Any:
-        """Return the start with the best criterion, the first of equals."""
+        """Return the start with the best criterion, in a tie the first."""
         sign = -1 if self._larger_is_better else 1
         return min(starts, key=lambda start: sign * start.criterion)
 
     def _check_sign(self, values: np.ndarray) -> None:
-        """Refuse values that the baseline has no meaning for."""
+        """Raise an error if all values are missing, or if some are negative and must not be."""
         if values.size and np.isnan(values).all():
             raise ValueError("Input X contains NaN only: pass a matrix with values")
         if self._non_negative and (values < 0).any():
@@ -219,8 +219,8 @@ class BaseBaseline(BaseCoclustering):
             )
 
     def _keep(self, best: Start, matrix: Matrix) -> None:
-        """Put the kept start on the attributes."""
-        # Clusters that ended empty are not counted, and the others numbered without gaps.
+        """Set the fitted attributes from the best start."""
+        # Empty clusters are not counted, and the others are numbered without gaps.
         used_rows, self.row_labels_ = np.unique(best.row_labels, return_inverse=True)
         used_columns, self.column_labels_ = np.unique(best.column_labels, return_inverse=True)
         self.n_row_clusters_, self.n_column_clusters_ = len(used_rows), len(used_columns)

@@ -1,4 +1,4 @@
-"""Information-theoretic co-clustering: keep what rows tell about columns."""
+"""Information-theoretic co-clustering: clusters that keep the mutual information."""
 
 from dataclasses import dataclass
 
@@ -70,14 +70,14 @@ class InformationTheoreticCoclustering(BaseBaseline):
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
         roots = TwoWay(*map(_root_profiles, TwoWay.of(matrix)))
-        # Sparse matrices are counts as a rule, whose squares would tell long texts from short ones.
+        # Sparse matrices are mostly counts of words: their squares would separate texts by length.
         counts = roots.by_row if is_sparse(matrix) else matrix
         return FirstPartitions(NearestMeans.of(counts, self._shape), roots)
 
 
 @dataclass(frozen=True)
 class _SimilarProfiles(Alternation):
-    """Rows and columns move by turns to the most similar profiles."""
+    """Rows and columns move in turn to the cluster with the most similar profile."""
 
     information: float
 

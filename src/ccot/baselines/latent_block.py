@@ -84,7 +84,7 @@ class GaussianLatentBlockModel(BaseBaseline):
     }
 
     def _method(self, matrix: Matrix) -> "BlockEM":
-        # A shift changes the means of the blocks alone and saves digits in the squares.
+        # Subtracting the mean only shifts the means of the blocks, and squares lose fewer digits.
         if not is_sparse(matrix):
             matrix = matrix - matrix.mean()
         squares = matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix**2
@@ -122,7 +122,7 @@ class BlockEM(Method):
         return self._maximise(rows, columns, rows.T @ sums, rows.T @ squares)
 
     def step(self, state: Memberships) -> Memberships:
-        """Return better memberships: rows, parameters, columns, parameters."""
+        """Return the state after updates of rows, parameters, columns and parameters."""
         sums, squares = (both.by_row.dot(state.columns) for both in (self.matrix, self.squares))
         moments = Moments(state.columns.sum(axis=0), sums, squares)
         scores = expected_log_likelihood(moments, state.means, state.variances)
@@ -144,7 +144,7 @@ class BlockEM(Method):
     def _maximise(
         self, rows: np.ndarray, columns: np.ndarray, sums: np.ndarray, squares: np.ndarray
     ) -> Memberships:
-        """Return the parameters that suit the memberships best, and the bound."""
+        """Return the memberships with the best parameters for them, and the bound."""
         heights, widths = rows.sum(axis=0), columns.sum(axis=0)
         blocks = Moments(np.outer(heights, widths), sums, squares)
         means, variances, fit = fit_blocks(blocks, self.floor, self.shared)
@@ -161,7 +161,7 @@ class Moments(NamedTuple):
     squares: np.ndarray
 
     def less(self, residual: np.ndarray, uncertainty: np.ndarray) -> "Moments":
-        """Return the expected moments once residuals of the rows are taken off."""
+        """Return the expected moments after residuals of the rows are subtracted."""
         mean, square = residual[:, None], (residual**2 + uncertainty)[:, None]
         squares = self.squares - 2 * mean * self.sums + square * self.counts
         return Moments(self.counts, self.sums - mean * self.counts, squares)

@@ -1,4 +1,4 @@
-"""Partitions: sums over clusters, first ones, and those that move by turns (double K-means)."""
+"""Partitions: sums over clusters, first partitions, and updates in turn (double K-means)."""
 
 import warnings
 from dataclasses import dataclass
@@ -32,27 +32,27 @@ def sum_columns(matrix: Matrix, labels: np.ndarray, n_clusters: int) -> np.ndarr
     """Return every row of a matrix summed over clusters of its columns."""
     if not is_sparse(matrix):
         return matrix.dot(indicator(labels, n_clusters))
-    # Entries of one row that now share a column add up on the way to a dense array: O(nnz).
+    # toarray adds up the entries of a row that are now in the same column: O(nnz).
     parts = (matrix.data, labels[matrix.indices], matrix.indptr)
     return sp.csr_array(parts, shape=(matrix.shape[0], n_clusters)).toarray()
 
 
 class TwoWay(NamedTuple):
-    """A matrix and its transpose, dense or CSR: both quick to read row by row."""
+    """A matrix and its transpose, both dense or both CSR."""
 
-    # Both are multiplied by dot, which, unlike the operator @, lets other threads run meanwhile.
+    # Both are multiplied by dot: unlike the operator @, it lets other threads run at the same time.
 
     by_row: Matrix
     by_column: Matrix
 
     @classmethod
     def of(cls, matrix: Matrix) -> "TwoWay":
-        """Return both views of a matrix."""
+        """Return a matrix with its transpose."""
         return cls(matrix, matrix.T.tocsr() if is_sparse(matrix) else matrix.T)
 
 
 def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return labels where every empty cluster got the costliest point of a cluster with several."""
+    """Return labels after each empty cluster got the costliest point of clusters with several."""
     sizes = np.bincount(labels, minlength=n_clusters)
     empty = np.flatnonzero(sizes == 0)
     if len(empty) == 0:
@@ -69,13 +69,13 @@ def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.nda
 def first_labels(
     kind: str, points: Matrix, n_clusters: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return a first partition of the rows; ``"k-means++"``: by the nearest of well-spread ones."""
+    """Return a first partition of the rows; ``"k-means++"``: by the nearest of well-spread rows."""
     seed = int(rng.integers(2**31))
     if kind == "random":
         labels = rng.integers(n_clusters, size=points.shape[0])
     elif kind == "kmeans":
         with warnings.catch_warnings():
-            # Fewer distinct points than clusters: a start is good enough all the same.
+            # Fewer distinct points than clusters do no harm in a start.
             warnings.simplefilter("ignore", ConvergenceWarning)
             labels = KMeans(n_clusters, n_init=1, random_state=seed).fit_predict(points)
     else:
@@ -88,7 +88,7 @@ class Method(Protocol):
     """An iterative baseline bound to a matrix; its states have a ``criterion``."""
 
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Any:
-        """Return the first state that partitions suggest."""
+        """Return the first state, given partitions."""
 
     def step(self, state: Any) -> Any:
         """Return the next state."""
@@ -100,7 +100,7 @@ class Method(Protocol):
 
 @dataclass(frozen=True)
 class Partitions:
-    """Both partitions and their criterion."""
+    """Partitions of rows and of columns, and their criterion."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -109,7 +109,7 @@ class Partitions:
 
 @dataclass(frozen=True)
 class Alternation(Method):
-    """Rows move to the best of the clusters, then columns; a subclass says which is the best."""
+    """Rows, then columns, move to the best cluster; a subclass says which is the best."""
 
     matrix: TwoWay
     shape: tuple[int, int]
@@ -149,14 +149,14 @@ class Alternation(Method):
 
 @dataclass(frozen=True)
 class NearestMeans(Alternation):
-    """Double K-means bound to a matrix: rows and columns move by turns to the nearest means."""
+    """Double K-means bound to a matrix: rows and columns move in turn to the nearest means."""
 
     sum_of_squares: float  # of the entries of the matrix, less its mean if it is dense
 
     @classmethod
     def of(cls, matrix: Matrix, shape: tuple[int, int]) -> "NearestMeans":
         """Return the method bound to a matrix."""
-        # Without its mean the matrix loses fewer digits in the differences of squares.
+        # The mean is subtracted, so that differences of squares lose fewer digits.
         centred = matrix if is_sparse(matrix) else matrix - matrix.mean()
         values = centred.data if is_sparse(centred) else centred
         return cls(TwoWay.of(centred), shape, float(np.square(values).sum()))

@@ -16,13 +16,13 @@ from ccot.baselines.partitions import TwoWay, indicator
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix
 
-# Share of a first membership that goes to the cluster K-means found.
+# Weight, in a first membership, of the cluster from the first partition.
 _TRUST = 0.9
 # First variance of the residuals, as a share of the variance of the matrix.
 _FIRST_SPREAD = 0.1
-# Updates of memberships and Dirichlet parameters in one sweep, cheap next to reading the matrix.
+# Updates of memberships and Dirichlet parameters in one sweep: reading the matrix takes longer.
 _INNER_STEPS = 3
-# Share of entries that are not missing below which only they are stored.
+# If a smaller share of the entries is not missing, only these are stored.
 _SPARSE_BELOW = 0.3
 
 
@@ -137,7 +137,7 @@ class ResidualBayesianCoclustering(BaseBaseline):
 @stored()
 @dataclass(frozen=True)
 class BeliefSide:
-    """What is believed about the n rows, or about the columns."""
+    """Variational distributions of the n rows, or of the columns."""
 
     counts: np.ndarray  # entries that are not missing, shape (n,)
     membership: np.ndarray  # probability of each cluster in an entry, shape (n, n_clusters)
@@ -148,7 +148,7 @@ class BeliefSide:
 
     @property
     def dirichlet(self) -> np.ndarray:
-        """Parameters of the Dirichlet distributions that suit the memberships best."""
+        """Best parameters of the Dirichlet distributions, given the memberships."""
         return self.concentration + self.counts[:, None] * self.membership
 
     @property
@@ -158,7 +158,7 @@ class BeliefSide:
 
     @property
     def mixing(self) -> np.ndarray:
-        """What the memberships of each row cost."""
+        """What the memberships of each row add to the lower bound."""
         prior = np.full(self.membership.shape[1], self.concentration)
         entropy = self.counts * entr(self.membership).sum(axis=1)
         return _log_beta(self.dirichlet) - _log_beta(prior) + entropy
@@ -192,7 +192,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, matrix: np.ndarray) -> "Entries":
-        """Take the powers of a matrix with NaN where entries are missing."""
+        """Return the powers of a matrix with NaN where entries are missing."""
         seen = ~np.isnan(matrix)
         values = np.where(seen, matrix, 0.0)
         powers = seen.astype(float), values, values**2
@@ -203,7 +203,7 @@ class Entries(NamedTuple):
         return Entries(*(TwoWay.of(power).by_column for power in self))
 
     def moments(self, other: BeliefSide) -> Moments:
-        """Sum over the clusters of the other side, whose residuals are taken off."""
+        """Return sums over the clusters of the other side, whose residuals are subtracted."""
         own = other.membership
         shifted = other.residual[:, None] * own
         square = (other.residual**2 + other.uncertainty)[:, None] * own
@@ -223,13 +223,13 @@ class Inference:
     scale: float  # variance of the entries
 
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> Beliefs:
-        """Return what partitions would have us believe."""
+        """Return the first state, given partitions."""
         row, column = self._side(self.by_row, rows, 0), self._side(self.by_column, columns, 1)
         means, variances, fit = self._blocks(row, self.by_row.moments(column))
         return Beliefs(row, column, means, variances, fit + row.bound + column.bound)
 
     def step(self, state: Beliefs) -> Beliefs:
-        """Return better beliefs about rows, blocks, columns and blocks."""
+        """Return the state after updates of rows, blocks, columns and blocks."""
         moments = self.by_row.moments(state.column)
         row = self._improve(state.row, moments, state.means, state.variances)
         means, variances, _ = self._blocks(row, moments)
@@ -253,7 +253,7 @@ class Inference:
     def _improve(
         self, side: BeliefSide, moments: Moments, means: np.ndarray, variances: np.ndarray
     ) -> BeliefSide:
-        """Return better memberships and residuals of one side, all else as it is."""
+        """Return one side with better memberships and residuals; the rest of the state is fixed."""
         cleared = moments.less(side.residual, side.uncertainty)
         scores = expected_log_likelihood(cleared, means, variances)
         side = replace(side, membership=improve_membership(side, scores))
@@ -272,8 +272,8 @@ class Inference:
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:
-    """Return residuals less their cluster means, which the means of the blocks take over."""
-    # Where every row belongs to one cluster this changes no expected value and saves many sweeps.
+    """Return residuals less their cluster means, which the means of the blocks then contain."""
+    # If every row belongs to one cluster, this changes no expected value and saves many sweeps.
     if (membership.max(axis=1) < 1).any():
         return residual
     sizes = np.maximum(membership.sum(axis=0), 1.0)
@@ -282,7 +282,7 @@ def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray
 
 def improve_membership(side: BeliefSide, scores: np.ndarray) -> np.ndarray:
     """Return memberships with a larger bound, given the log-likelihoods in each cluster."""
-    # Updates hardly leave a membership that is nearly pure, so each row may also jump to another.
+    # Updates hardly change a nearly pure membership, so each row may also jump to a pure one.
     mixed = side
     for _ in range(_INNER_STEPS):
         # The expected log shares, up to a constant of the row.

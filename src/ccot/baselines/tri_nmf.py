@@ -105,7 +105,7 @@ class _Factors:
 
 @dataclass(frozen=True)
 class _Alternation(Method):
-    """The best outer factors and tables in turn; factors have unit columns without common rows."""
+    """Best outer factors and tables in turn; each row of a factor has one positive entry."""
 
     matrix: TwoWay
     sum_of_squares: float

@@ -18,7 +18,7 @@ from ccot.runtime.types import Matrix, is_sparse
 
 # Added to the indicators of the first partitions, so that no weight begins at zero.
 _OFFSET = 0.2
-# Iterations of each factorisation, and how many on each side, the best by then, are run to the end.
+# Each factorisation has this many iterations; then this many of the best on each side go on.
 _SHORT, _KEPT = 200, 5
 
 
@@ -100,7 +100,7 @@ class TwoSidedKMeans(TwoSidedBaseline):
     }
 
     def _tasks(self, seeds: Sequence[int]) -> list[Any]:
-        # Each call of KMeans prepares the matrix anew, which takes about as long as a start.
+        # Five starts a call: KMeans prepares the matrix in each, which takes as long as a start.
         return [seeds[first : first + 5] for first in range(0, len(seeds), 5)]
 
     def _run(self, sides: TwoWay, task: Sequence[int]) -> list[SideStart]:
@@ -178,7 +178,7 @@ class TwoSidedNMF(TwoSidedBaseline):
         nmf = NMF(n_clusters, init=init, max_iter=self.max_iter, tol=self.tol, random_state=seed)
         factors = {} if first is None else _first_factors(points, n_clusters, first)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the kept start warns
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the best start warns
             weights = nmf.fit_transform(points, **factors)
         labels = (weights * np.linalg.norm(nmf.components_, axis=1)).argmax(axis=1)
         converged = nmf.n_iter_ < self.max_iter
@@ -186,8 +186,8 @@ class TwoSidedNMF(TwoSidedBaseline):
 
 
 def _first_factors(points: Matrix, n_clusters: int, labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Return blurred indicators of a partition, and the means of its clusters."""
+    """Return the indicators of a partition plus an offset, and the means of its clusters."""
     clusters = indicator(labels, n_clusters)
     means = points.T.dot(clusters / clusters.sum(axis=0)).T
-    # NMF takes no matrix of zeros.
+    # NMF refuses a matrix of zeros.
     return {"W": clusters + _OFFSET, "H": np.maximum(means, np.finfo(float).tiny, order="C")}
