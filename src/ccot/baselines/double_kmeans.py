@@ -20,7 +20,7 @@ class DoubleKMeans(BaseBaseline):
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random".
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper uses "random".
     n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-6
         Number of starts, of which the one with the smallest sum of squares is kept; a start ends
         after `max_iter` sweeps, or when the sum changes by a share of `tol`.

@@ -31,7 +31,7 @@ class InformationTheoreticCoclustering(BaseBaseline):
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters. On text, more clusters of words than of documents help.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random".
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper uses "random".
         Distances are of square roots of profiles; double K-means takes the values if dense.
     n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-6
         Number of starts, of which the one that loses least is kept; a start ends after `max_iter`

@@ -40,7 +40,7 @@ class GaussianLatentBlockModel(BaseBaseline):
     assignment, variance : {"soft", "hard"}, default="soft"; {"shared", "block"}, default="shared"
         Block EM, or block classification EM; one variance for the matrix, or one for each block.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random".
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper uses "random".
     n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-8
         Number of starts, of which the one with the largest bound is kept; a start ends after
         `max_iter` sweeps, or when the bound changes by a share of `tol`.

@@ -52,7 +52,7 @@ class ResidualBayesianCoclustering(BaseBaseline):
         belong to one cluster; at 1 or above, weak clusters blend into one another.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
         Partitions to start from, missing entries filled in; "mixed": the other four in turn. The
-        CCOT paper has "kmeans".
+        CCOT paper uses "kmeans".
     n_init, max_iter, tol : int, default=10; int, default=300; float, default=1e-6
         Number of starts, of which the one with the largest bound is kept; a start ends after
         `max_iter` sweeps, or when the bound changes by a share of `tol`.

@@ -127,8 +127,8 @@ class TwoSidedNMF(TwoSidedBaseline):
     n_row_clusters, n_column_clusters : int, default=2
         Numbers of clusters.
     init : {"mixed", "double_kmeans", "k-means++", "kmeans", "random"}, default="mixed"
-        Partitions to start from; "mixed": the other four in turn. The CCOT paper has "random",
-        random factors instead.
+        Partitions to start from; "mixed": the other four in turn. The CCOT paper uses
+        "random": random factors.
     n_init, max_iter, tol : int, default=10; int, default=10000; float, default=1e-4
         Starts on each side: the five with the smallest errors after 200 iterations are run until
         they end, as in scikit-learn, and the best is kept.
