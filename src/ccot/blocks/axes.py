@@ -1,6 +1,6 @@
-"""The matrix seen from its rows or from its columns, summed within clusters of the other side.
+"""Views of the matrix by rows or by columns, with sums over the clusters of the other side.
 
-Where a view has a copy on a device, only tables of blocks and labels come back from there.
+If a view has a copy on a device, only block tables and labels are copied back.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ccot.runtime import device_csr, host_csr
 from ccot.runtime.backends import NUMPY, Backend, fall_back, is_device_csr, with_values
 from ccot.runtime.types import Array, Matrix, is_sparse
 
-# Plans, and totals, that stay in a cache.
+# Largest plans and largest totals that fit into a cache.
 _CACHE_BYTES, _MOST_BYTES = 2**22, 2**24
-# Clusters that entries which have moved are summed for at once: four times faster than for 32.
+# Moved entries are summed for this many clusters at a time: four times faster than for 32.
 _CLUSTERS_AT_ONCE = 4
-# Shares that differ by less are the same.
+# Smaller changes of shares are ignored.
 _UNMOVED = 1e-9
-# What a device keeps of a row or column: profiles and plans over the finest clusters.
+# Bytes per row or column on a device: profiles and plans over the finest clusters.
 _POINT_BYTES = 2**11
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """Totals of n points of a view, on the backend, over the m clusters of the other side."""
+    """Totals of the n points of a view in the m clusters of the other side, on the backend."""
 
     total: Array
-    exposure: Array  # of shape (n, m), or (n,): the points' factor where ``pooled`` has the other
+    exposure: Array  # of shape (n, m), or (n,) if ``pooled`` has the factors of the m clusters
     pooled: Array | None
     backend: Backend = NUMPY
     partner: Array | None = None  # the assignment of the other side
@@ -44,7 +44,7 @@ class Profiles:
         return self.backend.fetch(total), self.backend.fetch(exposure)
 
     def sums(self, brought: Array, n_clusters: int) -> Terms:
-        """Return the same where the points are, of an assignment that was brought there."""
+        """Return the same as arrays of the backend; ``brought`` is a result of :func:`bring`."""
         add_up = partial(stack, n_clusters=n_clusters)
         add_up = partial(self.backend.sum_by_rows, add_up, width=n_clusters)
         total = add_up(self.total, brought)
@@ -79,7 +79,7 @@ class Profiles:
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
     def by_rows(self, work: Callable[..., Array], width: int, *others: Array) -> Array:
-        """Do some work, ``width`` values a point, on parts of the points and of others; joined."""
+        """Return the joined results of ``work`` on parts of the points and of other arrays."""
 
         def of_part(total: Array, exposure: Array, *rest: Array) -> Array:
             return work(replace(self, total=total, exposure=exposure), *rest)
@@ -98,23 +98,23 @@ class AxisView:
     """The matrix seen from its n rows or, transposed, from its columns."""
 
     values: Matrix  # times precision
-    exposure: Array  # that of an entry is the product of both sides' factors, or in ``observed``
+    exposure: Array  # an entry's exposure is the product of both sides', or in ``observed``
     partner_exposure: Array
-    observed: Array | None = None  # exposure of every entry where some are missing
+    observed: Array | None = None  # exposure of every entry, if some are missing
     transposed_values: Matrix | None = None  # of a sparse matrix: CSR of the other side
     backend: Backend = NUMPY
-    copy: AxisView | None = None  # the same on a device, where profiles are to be made
+    copy: AxisView | None = None  # the same on a device, if profiles are computed there
 
     def __len__(self) -> int:
         return self.values.shape[0]
 
     @property
     def on_device(self) -> AxisView:
-        """Where profiles are made: the copy on a device, if there is one."""
+        """The view that computes profiles: the copy on a device, if there is one."""
         return self if self.copy is None else self.copy
 
     def profiles(self, partner: Array, n_partners: int, last: Profiles | None = None) -> Profiles:
-        """Collapse the other side to its clusters; given the last profiles, sum what differs."""
+        """Return sums over the other side's clusters, updated from the last if few points moved."""
         if self.copy is not None:
             return self.copy.profiles(partner, n_partners)
         partner = self.backend.send(partner)
@@ -131,12 +131,12 @@ class AxisView:
     def _total(self, partner: Array, n_partners: int) -> Array:
         is_wide = partner.ndim == 2 and partner.nbytes > _CACHE_BYTES
         if self.transposed_values is not None and is_wide and len(partner) > len(self):
-            # Where plans do not fit into a cache, the shorter of both tables is the one to jump in.
+            # If the plan does not fit into a cache, random access to the shorter table is faster.
             return multiply_transposed(self.transposed_values, partner, self.backend)
         return _collapse(self.values, partner, n_partners, self.backend)
 
     def _updated(self, last: Profiles, partner: Array, n_partners: int) -> Array | None:
-        """Return the totals of the last profiles with what has moved; None if that is much."""
+        """Return the last totals plus the changes of moved entries; None if too many moved."""
         other, n_before = self.transposed_values, last.total.shape[1]
         if not is_sparse(other) or last.partner is None:
             return None
@@ -145,15 +145,15 @@ class AxisView:
         moved, change = _moves(last.partner, partner, n_partners)
         starts = other.indptr
         n_moved = int((starts[moved + 1] - starts[moved]).sum())
-        # An entry that moves costs several times as much as one that is summed: it is searched for,
-        # and its sums as well where they do not fit into a cache.
+        # A moved entry costs several times as much as a summed one: it has to be looked up, and so
+        # do its sums if they do not fit into a cache.
         worth = 12 if partner.ndim == 2 else 8 if last.total.nbytes <= _MOST_BYTES else 1
         if n_moved * (n_partners + 40) > other.nnz * worth:
             return None
         total = last.total
         if n_partners > n_before:
             total = np.pad(total, ((0, 0), (0, n_partners - n_before)))
-        # All entries that move are summed for a few clusters at a time, whose sums stay in a cache.
+        # Moved entries are summed for a few clusters at a time, so that the sums stay in a cache.
         n_parts = -(-n_partners // _CLUSTERS_AT_ONCE)
         entries, parts = other[moved].T, np.array_split(change, n_parts, axis=1)
         changes = self.backend.map(lambda part: entries @ part, parts)
@@ -177,11 +177,11 @@ class AxisView:
         return AxisView(*(a if a is None else backend.send(a) for a in arrays), backend=backend)
 
     def squares(self, own: np.ndarray, partner: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-        """Return the squares of the values over their exposures, summed within blocks."""
+        """Return the sums within blocks of squared values divided by their exposures."""
         if self.copy is not None:
             return self.copy.squares(own, partner, shape)
         backend, xp = self.backend, self.backend.xp
-        # Points without exposure hold nothing: any number but zero may divide it.
+        # Points without exposure have no values: dividing by 1 changes nothing.
         own_scale, partner_scale = (
             1 / xp.where(side > 0, side, 1.0) for side in (self.exposure, self.partner_exposure)
         )
@@ -204,14 +204,14 @@ class AxisView:
         return reduce(np.add, backend.map(sum_up, host_csr.summed_parts(self.values)))
 
     def is_empty(self) -> np.ndarray:
-        """Tell which points hold nothing to go by: nothing observed, or no exposure."""
+        """Return which points have no data: no observed entries, or no exposure."""
         if self.observed is not None:
             return self.observed.sum(axis=1) == 0
         return self.exposure == 0
 
 
 def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisView]:
-    """Return the views of rows and columns; of a sparse matrix each knows how the other is kept."""
+    """Return the views of rows and columns; views of a sparse matrix have both layouts."""
     other = axis_view.transposed(backend)
     sparse = is_sparse(axis_view.values)
     if sparse:
@@ -226,7 +226,7 @@ def both_views(axis_view: AxisView, backend: Backend) -> tuple[AxisView, AxisVie
 
 
 def has_room(values: Matrix, backend: Backend) -> bool:
-    """Tell, with a warning if not, whether a matrix and what is made of it fit a device."""
+    """Return True if a matrix and what is computed from it fit on a device; warn if not."""
     free, held = backend.free_bytes(), 8 * n_entries(values)
     if is_device_csr(values):
         held += values.col_indices().nbytes + values.crow_indices().nbytes
@@ -244,7 +244,7 @@ def has_room(values: Matrix, backend: Backend) -> bool:
 
 
 def bring(backend: Backend, assignment: Array, n_clusters: int) -> Array:
-    """Bring labels or shares to where they are summed with; a device sums with shares only."""
+    """Return labels or shares on the backend; on a device, labels become shares."""
     assignment = backend.send(assignment)
     if backend.device is None or assignment.ndim == 2:
         return assignment
@@ -262,7 +262,7 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
         change[np.arange(len(before)), before] -= 1
     else:
         change[:, : before.shape[1]] -= before
-    # Far faster than a search of the largest change in every row.
+    # Much faster than the largest change of every row.
     moved = np.flatnonzero(np.abs(change) > _UNMOVED) // n_clusters
     moved = moved[np.diff(moved, prepend=-1) > 0]
     return moved, change[moved]
@@ -271,18 +271,18 @@ def _moves(before: Array, after: Array, n_clusters: int) -> tuple[np.ndarray, np
 def mass(
     brought: Array, n_clusters: int, backend: Backend = NUMPY, weights: Array | None = None
 ) -> Array:
-    """Return how many points, what shares of them, or what sums of weights, every cluster has."""
+    """Return the number of points in every cluster, or the sum of their shares or weights."""
     if brought.ndim == 1:
         return np.bincount(brought, weights, n_clusters)
     if weights is None:
         return backend.sum_by_rows(lambda part: part.sum(axis=0), brought, width=n_clusters)
-    # NumPy's operator for products holds the interpreter while it makes so short a result.
+    # NumPy's ``@`` does not release the interpreter lock for so short a result.
     add_up = partial(backend.xp.tensordot, axes=1)
     return backend.sum_by_rows(add_up, weights, brought, width=n_clusters)
 
 
 def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
-    """Sum the rows of a matrix within clusters."""
+    """Return the rows of a matrix, summed within clusters."""
     if assignment.ndim == 2:
         return assignment.T @ matrix
     ones, ends = np.ones(len(assignment)), np.arange(len(assignment) + 1)
@@ -292,7 +292,7 @@ def stack(matrix: Matrix, assignment: Array, n_clusters: int) -> Array:
 
 
 def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backend) -> Array:
-    """Sum the columns of a matrix within clusters."""
+    """Return the columns of a matrix, summed within clusters."""
     if is_device_csr(matrix) and assignment.ndim == 1:
         return device_csr.multiply(matrix, assignment, n_clusters)
     if backend.device is not None:
@@ -306,14 +306,14 @@ def _collapse(matrix: Matrix, assignment: Array, n_clusters: int, backend: Backe
 
 
 def compact(labels: np.ndarray) -> np.ndarray:
-    """Number clusters without gaps, in the order they had."""
+    """Return labels without unused numbers, in the same order."""
     labels = labels.astype(np.intp, copy=False)
     held = np.bincount(labels) > 0
     return labels if held.all() else (np.cumsum(held) - 1)[labels]
 
 
 def set_apart(labels: np.ndarray, wanted: int) -> np.ndarray:
-    """Make points of the largest clusters clusters of their own until there are enough."""
+    """Return labels with ``wanted`` clusters: single points of the largest ones become clusters."""
     labels = labels.copy()
     for cluster in range(int(labels.max()) + 1, wanted):
         labels[np.flatnonzero(labels == np.bincount(labels).argmax())[-1]] = cluster
@@ -328,7 +328,7 @@ def multiply(matrix: Matrix, dense: np.ndarray, backend: Backend = NUMPY) -> np.
         return host_csr.multiply(matrix, dense, backend)
     if not isinstance(matrix, np.ndarray) or backend.device is not None:
         return matrix @ dense
-    # Columns of an array, as the other side keeps them, are multiplied as they lie.
+    # A transposed array is multiplied in its own memory order.
     by_columns = not matrix.flags.c_contiguous
     return backend.by_rows(lambda p: (dense.T @ p.T).T if by_columns else p @ dense, matrix)
 
@@ -350,5 +350,5 @@ def degrees(matrix: Matrix, backend: Backend = NUMPY) -> tuple[np.ndarray, np.nd
 
 def n_entries(matrix: Matrix) -> int:
     """Return how many entries a matrix stores."""
-    # Of SciPy's sparse matrices the size is the number of stored entries.
+    # The size of SciPy's sparse matrices is the number of stored entries.
     return matrix.values().shape[0] if is_device_csr(matrix) else matrix.size

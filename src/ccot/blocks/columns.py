@@ -1,6 +1,6 @@
-"""What kind of thing each column of a table holds, and why it is thought so.
+"""The kind of each column of a table, with the reason.
 
-Kinds are recognised from the distinct cells of a column, those of small whole numbers from others.
+The distinct cells of a column show its kind; for a few whole numbers, the other columns decide.
 """
 
 import re
@@ -22,18 +22,18 @@ BY_LEVEL = ("yes/no", "category")
 NUMBER_KINDS = ("number", "count", "share", "money")
 KINDS = (*NUMBER_KINDS, "ordered", "date", *BY_LEVEL, *LEFT_OUT)
 
-# Whole numbers with no more levels in no wider range may be codes of categories.
+# Whole numbers with at most so many levels, in a narrower range, may be codes of categories.
 _CODE_LEVELS, _CODE_RANGE = 10, 20
-# Counts are small, and some of them much smaller than their mean; measurements are neither.
+# Limits for counts: of the mean, and of the minimum and the variance in units of the mean.
 _COUNT_MEAN, _COUNT_LOW, _COUNT_DISPERSION = 30.0, 1 / 3, 3.0
-# Words that are all different name the rows; this many are needed to tell. So do dates of a series,
-# whose steps differ by less than a share (months), but for a few (Friday to Monday).
+# Words that are all different name the rows if there are this many. So do dates in even steps: all
+# but a few (Friday to Monday) differ from the median by at most this share (months).
 _MIN_NAMES, _EVEN, _EVEN_SHARE = 11, 0.1, 0.75
-# More levels than this, and than this share of the rows, are too many for a category; so many are.
+# Most levels of a category: the first number or, if larger, a share of the cells up to the last.
 _MAX_LEVELS, _LEVEL_SHARE, _MOST_LEVELS = 20, 0.3, 200
 _TEXT_SPACES = 3
 _COMPONENTS = 5
-# Rows that the regressions on codes look at.
+# Rows used by the regressions on codes.
 _CODE_ROWS = 20_000
 
 _TRUTH = {"false": "0", "true": "1"}
@@ -44,28 +44,28 @@ _SCALES, _CALENDAR = (
     for listed in tomllib.loads(_FILE.read_text(encoding="utf-8")).values()
 )
 _RANGE = re.compile(r"(?:[<>]=?\s?)?(\d+(?:\.\d+)?)\s?(?:(?:-|–|to)\s?\d+(?:\.\d+)?|\+)?")
-# Ends of the names of columns whose whole numbers are names: id, storeID, postal_code, cowcode2.
+# Endings of column names whose whole numbers are codes: id, storeID, postal_code, cowcode2.
 _NAMED_CODE = re.compile(
     r"(?:(?:^|[^A-Za-z])(?i:id|ids|uid|key|zip|phone|fips|geoid|isbn|sku)|[a-z](?:ID|Id|Key)"
     r"|(?i:identifier|code|idnum))[\d\W_]*$"
 )
-_DATES, _ISO = ("time", "%"), "%Y-%m-%d"  # how formats of dates begin, and that of typed ones
+_DATES, _ISO = ("time", "%"), "%Y-%m-%d"  # beginnings of date formats; format of a date type
 
 
 @stored()
 @dataclass(frozen=True)
 class ColumnKind:
-    """What one column holds, and why it is thought so."""
+    """The kind of one column, with the reason."""
 
     name: str
     kind: str  # one of KINDS
     reason: str
-    levels: tuple[str, ...] = ()  # of categories; of ordered ones in their order
+    levels: tuple[str, ...] = ()  # of categories; of ordered ones, in their order
     format: str = "plain"  # how numbers are written, see ccot.io.cells.find_formats
 
     @property
     def is_used(self) -> bool:
-        """Whether rows are clustered by it."""
+        """True if rows are clustered by this column."""
         return self.kind not in LEFT_OUT
 
 
@@ -100,7 +100,7 @@ def recognise(table: Table, column_kinds: Mapping[str, str] | None = None) -> li
 def as_kind(
     name: str, values: np.ndarray, kind: str, levels: tuple[str, ...], reason: str
 ) -> ColumnKind:
-    """Return a column as the kind it is said to be, or say why it cannot be that."""
+    """Return the description of a column of the given kind; an error says why it cannot be that."""
     counts = _count(values)
     if len(counts) < 2 and kind not in ("identifier", "text"):
         return ColumnKind(name, "constant", "all its values are the same" if counts else "empty")
@@ -162,7 +162,7 @@ def _of_numbers(name: str, values: np.ndarray, format: str = "plain") -> ColumnK
         return ColumnKind(name, "yes/no", "two values", levels, format)
     if not (distinct == np.round(distinct)).all():
         return ColumnKind(name, "number", "numbers", (), format)
-    # Ranks are in no order.
+    # Row numbers rise in equal steps; ranks do not.
     if len(held) >= _MIN_NAMES and np.ptp(np.diff(held)) == 0:
         return ColumnKind(name, "identifier", "it numbers the rows")
     if _NAMED_CODE.search(name) and format == "plain":
@@ -208,7 +208,7 @@ def _of_cells(name: str, values: np.ndarray) -> ColumnKind:
 
 
 def _of_dates(name: str, days: np.ndarray, reason: str, format: str) -> ColumnKind:
-    """Return the kind of a column of dates: those that count the rows of a series are names."""
+    """Return the kind of a column of dates: "identifier" if they number the rows of a series."""
     if len(days) >= _MIN_NAMES and np.isfinite(days).all() and _are_even(days):
         return ColumnKind(name, "identifier", "dates in even steps, each one once")
     return ColumnKind(name, "date", reason, format=format)
@@ -222,7 +222,7 @@ def _are_even(days: np.ndarray) -> bool:
 
 
 def _of_codes(name: str, counts: Counter[str], reason: str) -> ColumnKind:
-    """Return the kind of a column of digits that are no numbers."""
+    """Return the kind of a column of codes: digits that are not numbers."""
     if len(counts) > _most_levels(counts) or len(counts) == sum(counts.values()) >= _MIN_NAMES:
         return ColumnKind(name, "identifier", reason)
     kind = "yes/no" if len(counts) == 2 else "category"
@@ -252,7 +252,7 @@ def _of_words(name: str, counts: Counter[str]) -> ColumnKind:
 
 
 def _order(counts: Mapping[str, int], scales: Sequence[tuple] = _SCALES) -> tuple[str, ...]:
-    """Return cells in the order of a known scale or of the ranges they name; else nothing."""
+    """Return cells in the order of a known scale or of their ranges; () if neither applies."""
     lower = {cell.lower(): cell for cell in counts}
     if len(lower) == len(counts):
         for scale in scales:
@@ -284,14 +284,14 @@ def _settle_codes(table: Table, kinds: list[ColumnKind], codes: list[int]) -> li
 
 
 def some_rows(n_rows: int, most: int, size: int, rng: np.random.Generator) -> np.ndarray | slice:
-    """Draw some of the rows where there are more than ``most``."""
+    """Return ``size`` random rows if there are more than ``most``, otherwise all rows."""
     if n_rows <= most:
         return slice(None)
     return np.sort(rng.choice(n_rows, size, replace=False))
 
 
 def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
-    """Return a column as standardised numbers, one for every level of a category."""
+    """Return a column as standardised numbers; a category gets one column per level."""
     if not kind.is_used:
         return np.empty((len(values), 0))
     if kind.kind in BY_LEVEL:
@@ -307,7 +307,7 @@ def _expand(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
 
 
 def _is_category(code: np.ndarray, others: np.ndarray) -> bool:
-    """Tell whether, by BIC, free means of levels explain the other columns better than a line."""
+    """Return True if, by BIC, one mean per level explains the other columns better than a line."""
     left, singular, _ = np.linalg.svd(others - others.mean(axis=0), full_matrices=False)
     observed = np.isfinite(code)
     target = (left * singular)[observed, :_COMPONENTS]
@@ -334,7 +334,7 @@ def read_column(values: np.ndarray, kind: ColumnKind) -> np.ndarray:
     if values.dtype.kind == "O":
         return read_numbers(values, kind.format)
     numbers = values.astype(np.float64)
-    # Where fitted cells are shares or dates, plain numbers are neither.
+    # Plain numbers cannot stand for the percentages, dates or units of the fitted column.
     is_alike = kind.format in ("plain", "money", "thousands", "decimal comma")
     return np.where(np.isfinite(numbers) & is_alike, numbers, np.nan)
 

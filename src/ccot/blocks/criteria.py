@@ -1,6 +1,6 @@
 """How many clusters: integrated completed likelihood, evidence, and jumps of the merge costs.
 
-ICL charges the entropy of soft assignments and every block mean in full; evidence does neither.
+ICL penalises the entropy of soft assignments and every block mean in full; evidence does neither.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,13 +22,13 @@ Numbers = tuple[int | None, int | None]
 
 # Merge costs averaged on each side of a jump.
 _WINDOW = 3
-# Cuts that are of interest: more than have a single cluster on one side.
+# Best cuts that are returned: more than there are cuts with a single cluster on one side.
 _N_CUTS = 256
 # Variances of the block means that are tried.
 _N_PRIORS = 60
-# Overlap beyond this lowers the price of shares no further: such clusters hardly differ.
+# Smallest eigenvalue of overlaps that counts: clusters that overlap more hardly differ.
 _LEAST_KNOWN = 0.5
-# Share of a score that may be rounding.
+# Relative difference of scores that may be rounding.
 _ROUNDING = 1e-9
 
 
@@ -44,7 +44,7 @@ class Candidate:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """Both numbers."""
+        """Numbers of row and column clusters."""
         return self.n_row_clusters, self.n_column_clusters
 
 
@@ -63,8 +63,8 @@ def bic(problem: BlockProblem, blocks: Blocks) -> float:
 
 
 def evidence(problem: BlockProblem, blocks: Blocks) -> float:
-    """Return the integrated likelihood of a co-clustering of real values, ICL of other families."""
-    # Hard labels bound it from below, and so do soft plans but for the reaction.
+    """Return the log integrated likelihood of a gaussian co-clustering; ICL of other families."""
+    # Hard labels give a lower bound; soft plans do, too, except for the reaction.
     if problem.family != "gaussian":
         return icl(problem, blocks)
     row_sizes, column_sizes = (np.bincount(labels) for labels in blocks.labels)
@@ -87,7 +87,7 @@ def _gain_by_reaction(problem: BlockProblem, table: Terms, reaction: TapCorrecti
     gain = log_likelihood(problem, 0.5 * reaction.explained) - log_likelihood(problem, information)
     means = _log_prior_of_means(problem, reaction.means * exposure, exposure)
     gain += means - _log_prior_of_means(problem, total, exposure)
-    # Shares of clusters that overlap are less well known than sizes say: their price is lower.
+    # Sizes overstate how well the shares of overlapping clusters are known: less is subtracted.
     for overlap in reaction.overlaps:
         scale = 1 / np.sqrt(overlap.sum(axis=1))
         known = np.linalg.eigvalsh(scale[:, None] * overlap * scale)
@@ -108,16 +108,16 @@ def _bound(problem: BlockProblem, table: Terms, masses: tuple[np.ndarray, np.nda
 
 
 def log_partition(mass: np.ndarray) -> float:
-    """Return the likelihood of cluster sizes, integrated over all shares, in whatever order."""
+    """Return the log-likelihood of cluster sizes, in any order, integrated over all shares."""
     held = mass[mass > 0.5]
     n_points, n_clusters = held.sum(), len(held)
     shares = gammaln(n_clusters) + gammaln(held + 1).sum() - gammaln(n_points + n_clusters)
-    # Clusters have no order: as many labellings as there are orders say the same.
+    # Clusters have no order: each order of the labels is the same partition.
     return float(shares + gammaln(n_clusters + 1))
 
 
 def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.ndarray) -> float:
-    """Return what integrating over the block means changes, at the likeliest prior variance."""
+    """Return the change from integrating over block means, at the likeliest prior variance."""
     held = exposure > 1e-9 * exposure.sum()
     if np.count_nonzero(held) < 2:
         return 0.0
@@ -130,8 +130,8 @@ def _log_prior_of_means(problem: BlockProblem, total: np.ndarray, exposure: np.n
 
 
 def ranked(found: Iterable[Blocks], score: Callable[[Blocks], float]) -> list[Blocks]:
-    """Sort co-clusterings by a score, highest first."""
-    # Those that differ by rounding stay in order, so that labels do not depend on the machine.
+    """Return co-clusterings sorted by a score, highest first."""
+    # Scores that differ by rounding keep their order, so that labels do not depend on the machine.
     found = list(found)
     scores = [score(blocks) for blocks in found]
     order: list[int] = []
@@ -144,7 +144,7 @@ def ranked(found: Iterable[Blocks], score: Callable[[Blocks], float]) -> list[Bl
 
 
 def is_saturated(problem: BlockProblem, shape: tuple[int, int]) -> bool:
-    """Tell whether blocks average less than two entries: such a likelihood is no guide."""
+    """Return True if blocks have fewer than two entries on average, too few for a criterion."""
     n_blocks = shape[0] * shape[1]
     return n_blocks > 1 and 2 * n_blocks > problem.n_observed
 
@@ -159,7 +159,7 @@ def log_likelihood(problem: BlockProblem, information):
 def best_cuts(
     problem: BlockProblem, blocks: Blocks, hierarchy: Hierarchy, given: Numbers = (None, None)
 ) -> list[Candidate]:
-    """Score all pairs of cuts of a hierarchy by ICL, best first."""
+    """Return the pairs of cuts of a hierarchy with the highest ICL, best first."""
     (rows, row_parts), (columns, column_parts) = (hierarchy.nodes(axis) for axis in (0, 1))
     table = (rows @ part @ columns.T for part in (blocks.total, blocks.exposure))
     held = _by_level(_by_level(problem.information(*table), row_parts).T, column_parts)
@@ -188,7 +188,7 @@ def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
 
     Entry k - 2 of the costs is that of going from k to k - 1 clusters; without structure it falls
     about like 1 / (k - 1). The score of k is the drop of the logarithm of cost times (k - 1), from
-    the last merges that a cut at k refuses to the last ones that it grants, three of each.
+    the first three merges that a cut at k does not make to the last three that it makes.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def jump_scores(costs: np.ndarray, limit: int) -> dict[int, float]:
         return {}
     order = np.arange(1, len(costs) + 1)
     level = np.log(np.maximum(costs, 1e-12 * costs.max() + 1e-300)) + np.log(order)
-    # The lower half of the tree undoes the over-segmentation: it is no structure.
+    # Merges in the lower half of the tree only undo the over-segmentation.
     last = min(limit, (len(costs) + 1) // 2)
     return {
         k + 1: float(level[max(k - _WINDOW, 0) : k].mean() - level[k : k + _WINDOW].mean())
@@ -220,7 +220,7 @@ def mean_costs(hierarchies: Sequence[Hierarchy], axis: int) -> np.ndarray:
 
 
 def _price(shape: tuple[Any, Any], problem: BlockProblem, labels: bool) -> Any:
-    """Return the price of the free parameters by Laplace's approximation; numbers or arrays."""
+    """Return the penalty for free parameters by Laplace's approximation; numbers or arrays."""
     n_parameters = shape[0] * shape[1] + problem.n_effects
     price = n_parameters * np.log(max(problem.n_observed, 1))
     if labels:
@@ -229,7 +229,7 @@ def _price(shape: tuple[Any, Any], problem: BlockProblem, labels: bool) -> Any:
 
 
 def _by_level(node_values: np.ndarray, parts: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Sum values of nodes over the clusters of every cut; entry g - 1 is for g clusters."""
+    """Return the sums of node values over the clusters of every cut; entry g - 1: g clusters."""
     n_leaves = len(node_values) - len(parts)
     finest = node_values[:n_leaves].sum(axis=0, keepdims=True)
     first, second = np.array(parts, dtype=np.intp).reshape(-1, 2).T

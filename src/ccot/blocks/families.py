@@ -1,6 +1,6 @@
 """Families of block models behind one Bregman interface: docs/blocks.md has the mathematics.
 
-Blocks of values ``total`` over ``exposure`` hold ``total * natural - exposure * cumulant`` nats.
+The log-likelihood of a block is ``total * natural - exposure * cumulant``, up to a constant.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from scipy.special import xlogy
 from ccot.runtime.backends import namespace
 from ccot.runtime.types import Array
 
-# Block means are kept from the edge of their range by this much exposure at the overall mean.
+# Exposure at the overall mean that is added to a block, so that its mean stays inside its range.
 _SMOOTHING = 0.5
 
 Terms = tuple[Array, Array]
@@ -49,7 +49,7 @@ def _gaussian_information(total: Array, exposure: Array) -> Array:
 
 
 def _poisson_terms(total: Array, exposure: Array, overall: float) -> Terms:
-    # A matrix of zeros has no mean to take the logarithm of.
+    # The mean of a matrix of zeros has no logarithm.
     xp = namespace(total)
     mean = xp.clip(_smooth_mean(total, exposure, overall), 1e-300, None)
     return xp.log(mean), mean
@@ -66,7 +66,7 @@ def _bernoulli_terms(total: Array, exposure: Array, overall: float) -> Terms:
 
 
 def _bernoulli_information(total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
-    # A total that rounding put outside of its range would hold an infinite amount.
+    # Rounding can put a total outside its range, where logarithms are infinite or undefined.
     total = np.clip(total, 0.0, exposure)
     mean = ratio(total, exposure)
     return xlogy(total, mean) + xlogy(exposure - total, 1.0 - mean)

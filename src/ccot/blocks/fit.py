@@ -1,4 +1,4 @@
-"""Co-clustering by transport onto blocks: the whole method on one screen."""
+"""Co-clustering by transport onto blocks: the steps of the whole method."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -43,12 +43,12 @@ from ccot.runtime.run import Run, counted
 from ccot.runtime.types import Matrix, is_sparse
 
 _CUT_SWEEPS, _CUT_TOL = 6, 2e-3
-# Candidates that are refined, and the entries that they may have together.
+# Most candidates that are refined, and most matrix entries over all of them.
 _MOST_REFINED, _REFINED_ENTRIES = 4, 2**24
-# Sparse matrices of more cells are not written out.
+# Sparse matrices with more cells are not made dense.
 _LARGEST_WRITTEN = 2**27
-# More points than this on one side, with no more than so many values each, are searched by a
-# sample of the given size: a search costs as much for every point however few values it has.
+# If one side has more points than this, with at most so many values each, blocks are searched in a
+# sample of the given size: a search costs the same for every point, however few values it has.
 MANY_POINTS, FEW_VALUES, SAMPLE = 2**17, 2**8, 2**13
 _ALL_SWEEPS, _ALL_TOL = 4, 1e-3
 
@@ -72,14 +72,14 @@ class BlockSettings:
 
     @property
     def given(self) -> Numbers:
-        """Both numbers."""
+        """Numbers of row and column clusters; None if not given."""
         return self.n_row_clusters, self.n_column_clusters
 
 
 @stored()
 @dataclass(frozen=True, kw_only=True)
 class BlockCoclustering(Coclustering):
-    """A co-clustering by blocks, with everything it was chosen from."""
+    """A co-clustering by blocks, with the candidates that it was chosen from."""
 
     family: str
     blocks: Blocks
@@ -94,11 +94,11 @@ class BlockCoclustering(Coclustering):
 
 @dataclass(frozen=True)
 class Search:
-    """What a search for blocks ends with."""
+    """The result of a search for blocks."""
 
     preparation: Preparation
     problem: BlockProblem
-    views: tuple[Blocks, Blocks]  # those whose row and whose column clusters are the answer
+    views: tuple[Blocks, Blocks]  # the answer: row clusters of the first, column ones of the second
     finest: Blocks
     hierarchy: Hierarchy
     candidates: tuple[Candidate, ...]
@@ -106,15 +106,15 @@ class Search:
 
 
 def fit_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
-    """Co-cluster a matrix by transport onto blocks."""
+    """Return the co-clustering of a matrix by transport onto blocks."""
     name, reason = prepare.settle_family(X, family, settings.scale, settings.center)
     run.progress(f"family {name}: {reason}")
     return replace(finish(X, search_blocks(X, name, settings, run), settings), family_reason=reason)
 
 
 def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclustering:
-    """Assign all points to the blocks that a search found, and sum up."""
-    # The last step is that of unseen points: what is fitted and what is predicted are the same.
+    """Return the co-clustering of a search: all points are assigned to the blocks it found."""
+    # The last step is the same as for unseen points, so that fitted and predicted labels agree.
     (rows, sure_rows), (columns, sure_columns) = (
         assign(found.problem, view, axis, settings.balanced)
         for axis, view in enumerate(found.views)
@@ -127,7 +127,7 @@ def finish(X: Matrix, found: Search, settings: BlockSettings) -> BlockCoclusteri
 def collect(
     found: Search, blocks: Blocks, sure: tuple[np.ndarray, np.ndarray]
 ) -> BlockCoclustering:
-    """Put together what a search found, its blocks, and how sure rows and columns are."""
+    """Return the co-clustering of a search, given blocks and the confidence of rows and columns."""
     problem = found.problem
     nodes = (found.hierarchy.nodes(axis)[0] for axis in (0, 1))
     pairs = zip(found.halves, blocks.labels, found.finest.labels, nodes, strict=True)
@@ -157,7 +157,7 @@ def collect(
 
 
 def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
-    """Return large sparse counts on the device to fit them on; anything else in memory."""
+    """Return large sparse counts on the device that fits them; any other matrix, in memory."""
     given = is_device_csr(X)
     device = settings.device or (str(X.device) if given else None)
     if not (given or is_sparse(X)) or device is None:
@@ -177,7 +177,7 @@ def counts_on_device(X: Matrix, family: str, settings: BlockSettings) -> Matrix:
 
 
 def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Search:
-    """Find numbers and blocks; see :func:`fit_blocks`."""
+    """Return the numbers and blocks that are found; see :func:`fit_blocks`."""
     X = sp.csr_array(X) if is_sparse(X) else X
     preparation, problem, starts = _begin(X, family, settings, run)
     run.progress(f"{len(starts)} starts, finest blocks {starts[0].fine.shape}")
@@ -201,8 +201,8 @@ def search_blocks(X: Matrix, family: str, settings: BlockSettings, run: Run) -> 
 def _begin(
     X: Matrix, family: str, settings: BlockSettings, run: Run
 ) -> tuple[Preparation, BlockProblem, list[Start]]:
-    """Prepare the matrix and over-segment it."""
-    # The same labels as NumPy's need its precision.
+    """Return the preparation, the problem and its over-segmentations."""
+    # Labels are the same as NumPy's only with its precision.
     device = str(X.device) if is_device_csr(X) else settings.device
     backend = choose_backend(device, "float64", run.n_jobs)
 
@@ -213,7 +213,7 @@ def _begin(
         return preparation, problem, [Start(one, build_hierarchy(problem, one)) for one in fine]
 
     plain = prepare.choose_preparation(X, family, settings.scale)
-    # Without its effects a sparse matrix is a dense one, which may be more than there is room for.
+    # A sparse matrix becomes dense if effects are subtracted, and may then be too large for memory.
     too_large = is_sparse(X) and X.shape[0] * X.shape[1] > _LARGEST_WRITTEN
     if settings.center != "auto" and family == "gaussian":
         if too_large and settings.center != "none":
@@ -223,7 +223,7 @@ def _begin(
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
         # Structure at every scale: additive effects go, as degrees do in the poisson family.
         preparation = prepare.with_effects(plain, X, *prepare.choose_effects(plain, X))
-        # What was begun with makes room, here and on a device.
+        # Frees memory, also on a device, before the next problem is made.
         del begun
         begun = begin(preparation)
     return begun
@@ -232,7 +232,7 @@ def _begin(
 def prepare_problem(
     X: Matrix, preparation: Preparation, heteroscedastic: bool, backend: Backend = NUMPY
 ) -> BlockProblem:
-    """Return the problem of raw values, prepared."""
+    """Return the problem of a matrix, after preparing its values."""
     values = preparation.matrix(X, replace(NUMPY, n_jobs=backend.n_jobs))
     family, precision = preparation.family, None
     if heteroscedastic and family == "gaussian":
@@ -258,7 +258,7 @@ def _default_n_init(X: Matrix) -> int:
 def _fit_by_icl(
     problem: BlockProblem, starts: list[Start], settings: BlockSettings, run: Run
 ) -> tuple[Blocks, Blocks]:
-    """Refine the best cuts of every start by splits and merges; the best score wins."""
+    """Return the blocks with the best score after splits and merges of every start's best cuts."""
     score = criteria.icl if settings.criterion == "icl" else criteria.evidence
     move = partial(soft_sweep, problem, balanced=settings.balanced)
 
@@ -288,14 +288,14 @@ def _fit_by_icl(
         matched = match_counts(problem, blocks, given)
         refined.append(keep("refined", partial(refine, problem, matched, *options, refined)))
     best = match_counts(problem, ranked(refined, criterion)[0], given)
-    # Left to settle, the soft plan reaches the same point from wherever it came.
+    # With enough iterations, the soft plan converges to the same point from different blocks.
     settled = keep("settled", partial(move, best, max_iter=settings.max_iter, tol=settings.tol))
     best = settled if settled.shape == best.shape else best
     return best, best
 
 
 def _fit_by_cut(selected: Selection, fit: Callable[[int, int], Blocks]) -> tuple[Blocks, Blocks]:
-    """Fit the numbers of each side; of several for the rows, the fit nearest to the halves'."""
+    """Return the fit of each side; of several for the rows, the one nearest to the halves'."""
     halves = selected.halves[0]
     rows, columns = ([fit(axis, k) for k in selected.finalists[axis]] for axis in (0, 1))
     if len(rows) > 1 and halves is not None:
@@ -319,7 +319,7 @@ def _fit_side(
 
 
 def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> BlockCoclustering:
-    """Co-cluster a matrix, by a sample of its longer side where that is enough."""
+    """Return the co-clustering of a matrix, found in a sample of its longer side if enough."""
     if not is_lopsided(X, settings):
         return fit_blocks(X, family, settings, run)
     axis = int(np.argmax(X.shape))
@@ -333,7 +333,7 @@ def fit_matrix(X: Matrix, family: str, settings: BlockSettings, run: Run) -> Blo
 
 
 def is_lopsided(X: Matrix, settings: BlockSettings) -> bool:
-    """Tell whether a sample of the longer side is enough to find the blocks."""
+    """Return True if a sample of the longer side is enough to find the blocks."""
     lopsided = max(X.shape) > MANY_POINTS and min(X.shape) <= FEW_VALUES
     given = settings.given[int(np.argmax(X.shape))]
     # No more clusters can be found than the sample has points.
@@ -344,7 +344,7 @@ def is_lopsided(X: Matrix, settings: BlockSettings) -> bool:
 def _bring_all(
     X: np.ndarray, axis: int, chosen: np.ndarray, found: Search, settings: BlockSettings
 ) -> Search:
-    """Return a search of the sample with all points of the longer side placed and swept."""
+    """Return the sample's search, extended to all points of the longer side."""
     preparation = prepare.choose_preparation(X, found.problem.family, settings.scale)
     preparation = prepare.with_effects(preparation, X, found.preparation.center)
     preparation = replace(preparation, sentence=found.preparation.sentence)
@@ -353,14 +353,14 @@ def _bring_all(
     problem = problem.with_dispersion(found.problem.dispersion)
 
     def bring(blocks: Blocks) -> Blocks:
-        """Place all points of the longer side; those of the sample keep their clusters."""
+        """Return blocks with all points of the longer side; sampled ones keep their clusters."""
         placement = place_side(found.problem, found.preparation, blocks, axis)
         labels = placement.labels(X if axis == 0 else X.T)
         labels[chosen] = blocks.labels[axis]
         return make_blocks(problem, *blocks.relabelled(axis, labels))
 
     def settle(blocks: Blocks) -> Blocks:
-        """Sweep a few times; clusters that would lose all members stay as they were."""
+        """Return blocks after a few sweeps, or unchanged ones if a cluster would become empty."""
         swept = sweep(problem, blocks, max_iter=_ALL_SWEEPS, tol=_ALL_TOL)
         return swept if swept.shape == blocks.shape else blocks
 

@@ -25,7 +25,7 @@ class Merge:
 @stored()
 @dataclass(frozen=True)
 class Hierarchy:
-    """The merges of both sides, each against the finest clusters of the other."""
+    """The merges of both sides, each with the finest clusters of the other as features."""
 
     shape: tuple[int, int]  # before the first merge
     merges: tuple[Merge, ...]  # rows first, then columns, in the order they were made
@@ -66,7 +66,7 @@ class Start:
     hierarchy: Hierarchy
 
     def cut(self, numbers: tuple[int | None, int | None]) -> Blocks:
-        """Merge the clusters down to the given numbers; None leaves a side as it is."""
+        """Return the blocks merged to the given numbers of clusters; None: side unchanged."""
         rows, columns = (
             self.hierarchy.cut(axis, self.fine.shape[axis] if number is None else number)
             for axis, number in enumerate(numbers)
@@ -75,7 +75,7 @@ class Start:
 
 
 def build_hierarchy(problem: Informed, blocks: Blocks, axes: Sequence[int] = (0, 1)) -> Hierarchy:
-    """Merge the cheapest pair of clusters again and again, on each side."""
+    """Return the hierarchy in which every merge joins the cheapest pair of clusters of a side."""
     merges = [merge for axis in axes for merge in merge_side(problem, blocks, axis)]
     return Hierarchy(blocks.shape, tuple(merges))
 
@@ -97,13 +97,13 @@ def share_kept(problem: Informed | Family, finest: Blocks, coarse: Blocks) -> fl
     held = problem.information(finest.total, finest.exposure)
     full = held.sum() - alone
     kept = problem.information(coarse.total, coarse.exposure).sum() - alone
-    # Blocks that hold no more than a single one differ from it by rounding.
+    # If blocks have no more information than a single one, the difference is rounding.
     rounding = 1e-12 * np.abs(held).sum() + 1e-14 * np.abs(finest.total).sum()
     return float(np.clip(kept / full, 0.0, 1.0)) if full > rounding else 1.0
 
 
 def merge_side(problem: Informed, blocks: Blocks, axis: int) -> list[Merge]:
-    """Merge the cheapest pair of clusters of one side again and again."""
+    """Return the merges of one side, each of the cheapest pair of clusters."""
     total, exposure = (table.copy() for table in blocks.table(axis))
     costs, own = pair_costs(problem, total, exposure), problem.information(total, exposure)
     own, alive, merges = own.sum(axis=1), np.arange(len(total)), []

@@ -1,4 +1,4 @@
-"""Where unseen rows and columns go, and how likely they are."""
+"""Clusters of unseen rows and columns, and their likelihood."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from ccot.persistence.registry import stored
 from ccot.runtime.backends import to_numpy
 from ccot.runtime.types import Matrix, is_sparse
 
-# Shares of a plan below this are ignored.
+# A plan is stored as labels if all its shares are this close to 0 or 1.
 _UNSURE = 1e-9
 
 
@@ -27,9 +27,9 @@ class BlockPlacement(Placement):
     axis: int
     preparation: Preparation
     family: str
-    partner: np.ndarray  # clusters of the other side, or its shares in them where it is not sure
+    partner: np.ndarray  # labels of the other side, or its shares if its plan is soft
     partner_exposure: np.ndarray
-    scale: float  # what the degrees of unseen points are divided by (poisson)
+    scale: float  # divides the degrees of unseen points (poisson)
     natural: np.ndarray
     cumulant: np.ndarray
     noise: float
@@ -40,13 +40,13 @@ class BlockPlacement(Placement):
         return self.gains(self.profiles(self.axis_view(points))).argmax(axis=1)
 
     def confidence(self, points: Matrix) -> np.ndarray:
-        """Return how sure the clusters of points are."""
+        """Return the confidence of the points' clusters."""
         axis_view = self.axis_view(points)
         gain = self.gains(self.profiles(axis_view))
         return excess_share(soft_plan(gain), gain.argmax(axis=1), axis_view.is_empty())
 
     def shares(self, points: Matrix) -> np.ndarray:
-        """Return how each point is shared out among the clusters."""
+        """Return the shares of each point in the clusters."""
         return soft_plan(self.gains(self.profiles(self.axis_view(points))))
 
     def log_likelihood(self, points: Matrix) -> np.ndarray:
@@ -66,7 +66,7 @@ class BlockPlacement(Placement):
         return gain / counted
 
     def axis_view(self, points: Matrix) -> AxisView:
-        """Return points, prepared as the fitted matrix was."""
+        """Return the view of points that are prepared like the fitted matrix."""
         prepare = self.preparation.rows if self.axis == 0 else self.preparation.columns
         values = prepare(sp.csr_array(points) if is_sparse(points) else points)
         if self.family == "poisson":
@@ -82,7 +82,7 @@ class BlockPlacement(Placement):
         return axis_view.profiles(self.partner, self.natural.shape[1])
 
     def gains(self, profiles: Profiles) -> np.ndarray:
-        """Return what each point gains by going to each cluster, in nats."""
+        """Return the gain of each point in each cluster, in nats, including the cluster's share."""
         return profiles.gain(self.natural / self.noise, self.cumulant / self.noise, self.marginal)
 
     def _half_squares(self, axis_view: AxisView) -> np.ndarray:
@@ -93,7 +93,7 @@ class BlockPlacement(Placement):
         return 0.5 * (axis_view.values**2 / weighted).sum(axis=1)
 
     def _base_measure(self, axis_view: AxisView) -> np.ndarray:
-        """Return the part of poisson log-likelihoods that no cluster changes."""
+        """Return the part of poisson log-likelihoods that is the same in all clusters."""
         entries = sp.coo_array(axis_view.values)
         rows, columns = entries.coords
         expected = axis_view.exposure[rows] * np.maximum(axis_view.partner_exposure[columns], 1e-12)
