@@ -79,7 +79,7 @@ class Profiles:
         return replace(self, total=self.total[members], exposure=self.exposure[members])
 
     def by_rows(self, work: Callable[..., Array], width: int, *others: Array) -> Array:
-        """Return the joined results of ``work`` on parts of the points and of other arrays."""
+        """Return the joined results of ``work``, ``width`` values per point, on parts of points."""
 
         def of_part(total: Array, exposure: Array, *rest: Array) -> Array:
             return work(replace(self, total=total, exposure=exposure), *rest)

@@ -124,7 +124,7 @@ def as_kind(
 
 
 def _count(values: np.ndarray) -> Counter[str]:
-    """Count each cell, missing values left out; numbers become text."""
+    """Return how often each cell occurs, without missing values; numbers become text."""
     if values.dtype.kind in "fM":
         distinct, times = np.unique(values[np.isfinite(values)], return_counts=True)
         texts = map(number_text if values.dtype.kind == "f" else str, distinct)

@@ -1,6 +1,7 @@
 """Families of block models behind one Bregman interface: docs/blocks.md has the mathematics.
 
-The log-likelihood of a block is ``total * natural - exposure * cumulant``, up to a constant.
+A block's log-likelihood, times the dispersion, is ``total * natural - exposure * cumulant``, up to
+a constant.
 """
 
 from collections.abc import Callable

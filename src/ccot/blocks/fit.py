@@ -221,7 +221,7 @@ def _begin(
         return begin(prepare.with_effects(plain, X, settings.center, "chosen by the user"))
     begun = begin(prepare.with_sentence(plain, "none"))
     if family == "gaussian" and not too_large and not all(trust_icl(begun[1], begun[2])[1]):
-        # Structure at every scale: additive effects go, as degrees do in the poisson family.
+        # Structure at every scale: subtract additive effects, as poisson accounts for degrees.
         preparation = prepare.with_effects(plain, X, *prepare.choose_effects(plain, X))
         # Frees memory, also on a device, before the next problem is made.
         del begun
@@ -306,7 +306,7 @@ def _fit_by_cut(selected: Selection, fit: Callable[[int, int], Blocks]) -> tuple
 def _fit_side(
     problem: BlockProblem, starts: list[Start], balanced: bool, run: Run, axis: int, number: int
 ) -> Blocks:
-    """Cut one side, with the finest clusters of the other as features, and reassign."""
+    """Return blocks with one side cut, by the finest clusters of the other, and reassigned."""
     run.progress(f"cut into {number} {('row', 'column')[axis]} clusters")
     informed = partial(information, problem)
     move = partial(sweep, problem, max_iter=_CUT_SWEEPS, tol=_CUT_TOL, balanced=balanced)

@@ -1,4 +1,4 @@
-"""From raw values to what a family can model, for the fitted matrix and for unseen points."""
+"""Preparation of values for a family, for the fitted matrix and for unseen points."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,27 +12,27 @@ from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, is_device_csr, with_values
 from ccot.runtime.types import Matrix, is_sparse
 
-# Below this share of non-zeros, counts are mostly presence or absence, and repeats are bursts.
+# Below this share of non-zeros, counts mostly show presence or absence; repeats are bursts.
 _SPARSE_DENSITY = 0.25
 _FEW = "few values differ from zero and none is negative"
-# A smallest value that at least this share of the entries has is a floor, not a measurement.
+# If at least this share of the entries equals the minimum, it is a floor, not a measurement.
 _FLOOR_SHARE = 0.01
-# A matrix with at least this share of yes-or-no columns among others is a table of traits.
+# A matrix is a table of traits if at least this share of its columns, but not all, is binary.
 _TRAIT_SHARE = 0.1
-# Power of the mean above which variance is said to grow with it, if it is so many standard errors
-# from zero; whole numbers are taken for counts unless their variance plainly does not grow.
+# Variance grows with the mean if it follows a power of it above this, for amounts and for whole
+# numbers, and the power is so many standard errors from zero.
 _AMOUNT_SLOPE, _COUNT_SLOPE, _SLOPE_ERRORS = 0.5, 0.1, 3.0
-# Values this many standard deviations from zero lose the digits that matter when squared.
+# If the mean is this many standard deviations from zero, squares of values lose too many digits.
 _FAR_FROM_ZERO = 1e3
-# Entries this many robust standard deviations out count as no more, if so few are and no row or
-# column has many more of them than chance would give it.
+# Entries more than so many robust standard deviations from the median are limited to this distance
+# if at most this share is so far, and no row or column has many more of them than by chance.
 _FAR_OUT, _RARE = 5.0, 0.02
 _EFFECT_ROUNDS, _CELLS_AT_ONCE = 20, 2**20
-# Units differ where the ranges of columns overlap less than this; with many columns, than that.
+# Units differ if the ranges of columns overlap less than the first; with many columns, the second.
 _OVERLAP, _OVERLAP_MANY, _MANY_COLUMNS = 0.3, 0.2, 100
-# Columns and rows looked at for units, and the quantiles that are a range.
+# Most columns and rows that are compared for units, and the quantiles of a range.
 _UNIT_COLUMNS, _UNIT_ROWS, _RANGE = 200, 20_000, (0.05, 0.95)
-# Share of the column-centred variance from which the level of rows is kept.
+# Row levels are kept if they have at least this share of the column-centred variance.
 _ROW_SHARE = 0.4
 
 
@@ -44,10 +44,10 @@ class Preparation:
     family: str
     logarithm: bool = False  # of 1 + x
     floor: float = 0.0  # subtracted from all values
-    column_scale: np.ndarray | None = None  # what columns are divided by
-    row_effect: np.ndarray | None = None  # subtracted, as the column effect is
+    column_scale: np.ndarray | None = None  # columns are divided by it
+    row_effect: np.ndarray | None = None  # subtracted, like the column effect
     column_effect: np.ndarray | None = None
-    limits: tuple[float, float] | None = None  # values beyond count as if they were there
+    limits: tuple[float, float] | None = None  # values beyond become the nearer limit
     sentence: str = field(default="", compare=False)  # what was done and why
 
     def __str__(self) -> str:
@@ -62,19 +62,19 @@ class Preparation:
 
     @property
     def changes_values(self) -> bool:
-        """Whether a family sees other values than were given."""
+        """True if prepared values differ from the given ones."""
         done = self.column_scale, self.row_effect, self.column_effect, self.limits
         return self.logarithm or self.floor != 0 or any(one is not None for one in done)
 
     @property
     def n_effects(self) -> int:
-        """Free parameters of the effects."""
+        """Number of free parameters of the effects."""
         effects = [e for e in (self.row_effect, self.column_effect) if e is not None]
-        # A constant may go to the rows or to the columns.
+        # A constant can be moved from the row effects to the column effects: it counts once.
         return sum(map(len, effects)) - (len(effects) == 2)
 
     def matrix(self, X: Matrix, backend: Backend = NUMPY) -> Matrix:
-        """Prepare the fitted matrix."""
+        """Return the fitted matrix, prepared."""
         values = self._values(X, backend)
         if self.column_scale is not None:
             values = values / self.column_scale
@@ -83,18 +83,18 @@ class Preparation:
         return values if self.column_effect is None else values - self.column_effect
 
     def rows(self, X: Matrix) -> Matrix:
-        """Prepare unseen rows; a row's own effect is estimated from the row."""
+        """Return unseen rows, prepared; a row's effect is estimated from the row itself."""
         return self.matrix(X) if self.row_effect is None else _centre(self._with_row_effect(X))
 
     def effects_of(self, X: Matrix) -> np.ndarray | None:
-        """Return the row effects that :meth:`rows` takes out, if any."""
+        """Return the row effects that :meth:`rows` subtracts, if any."""
         if self.row_effect is None:
             return None
         values = self._with_row_effect(X)
         return observed_mean(values, np.isfinite(values), axis=1)
 
     def columns(self, X: Matrix) -> Matrix:
-        """Prepare unseen columns, one a row of ``X``; their scale and effect are their own."""
+        """Return unseen columns, the rows of ``X``, prepared with their own scales and effects."""
         values = self._values(X)
         if self.column_scale is not None:
             values = values / _spread(values.T)[:, None]
@@ -103,7 +103,7 @@ class Preparation:
         return values if self.row_effect is None else values - self.row_effect
 
     def _with_row_effect(self, X: Matrix) -> np.ndarray:
-        """Prepare rows but for their own effects, as a dense matrix."""
+        """Return rows, prepared except for their own effects, as a dense matrix."""
         return replace(self, row_effect=None).matrix(_dense(X))
 
     def _values(self, X: Matrix, backend: Backend = NUMPY) -> Matrix:
@@ -114,7 +114,7 @@ class Preparation:
         if is_device_csr(X):
             return with_values(X, X.values().log1p()) if self.logarithm else X
         if self.logarithm and is_sparse(X):
-            # The places of the entries are shared, not copied.
+            # Index arrays are shared, not copied.
             values = backend.by_rows(np.log1p, X.data)
             return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
         if self.logarithm:
@@ -129,7 +129,7 @@ def _dense(X: Matrix) -> np.ndarray:
 
 
 def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparation:
-    """Decide how values are prepared for a family."""
+    """Return how values are prepared for a family."""
     if is_device_csr(X):
         return Preparation(family, logarithm=scale == "auto")
     if scale not in ("auto", "none"):
@@ -145,7 +145,7 @@ def choose_preparation(X: Matrix, family: str, scale: str = "auto") -> Preparati
         return Preparation(family, floor=_offset(X))
     if scale == "auto" and _is_table_of_traits(X):
         return Preparation(family, column_scale=_spread(X))
-    # Otherwise each of a few outliers would be a block of its own.
+    # Without limits, each of a few outliers would be its own block.
     return Preparation(family, floor=_offset(X), limits=_limits(X))
 
 
@@ -180,7 +180,7 @@ def choose_effects(preparation: Preparation, X: Matrix) -> tuple[str, str]:
 def with_effects(
     preparation: Preparation, X: Matrix, center: str = "both", reason: str = ""
 ) -> Preparation:
-    """Add the subtraction of row and column means, which correspond to the degrees of counts."""
+    """Return the preparation with means to subtract, which correspond to the degrees of counts."""
     if center == "none":
         return with_sentence(preparation, center, reason)
     left = _dense(preparation.matrix(X))
@@ -221,14 +221,14 @@ def with_sentence(preparation: Preparation, center: str, reason: str = "") -> Pr
 
 
 def are_device_counts(X: Any) -> bool:
-    """Return True if a matrix on a device can stay there: few values, none of them negative."""
+    """Return True if a matrix on a device can stay there: mostly zeros, no negative values."""
     values = X.values()
     few = int(values.count_nonzero()) < _SPARSE_DENSITY * X.shape[0] * X.shape[1]
     return few and float(values.min()) >= 0 and float(values.max()) > 0
 
 
 def is_mostly_zero(X: Matrix) -> bool:
-    """Tell whether few entries differ from zero; stored ones are looked at only if need be."""
+    """Return True if few entries differ from zero; they are counted only if necessary."""
     stored = X.nnz / max(X.shape[0] * X.shape[1], 1) if is_sparse(X) else 1.0
     return stored < _SPARSE_DENSITY or density(X) < _SPARSE_DENSITY
 
@@ -240,7 +240,7 @@ def density(X: Matrix) -> float:
 
 
 def choose_family(X: Matrix) -> tuple[str, str]:
-    """Pick a family by looking at the values."""
+    """Return the family that suits the values, and why."""
     values = X.data if is_sparse(X) else X
     if values.size and np.isnan(values.min()):
         return "gaussian", "some entries are missing, and only the gaussian family leaves them out"
@@ -289,11 +289,11 @@ def settle_family(X: Matrix, asked: str, scale: str, center: str) -> tuple[str, 
 
 def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
     """Return the power of the mean that the noise variance follows (Taylor's law)."""
-    # Entries are binned by their low-rank approximation; where means hardly differ it is 0.
+    # Entries are binned by their low-rank approximation; if means hardly differ, the power is 0.
     mean = low_rank(X)
     edges = np.quantile(mean, np.linspace(0, 1, n_bins + 1)[1:-1])
     counts, centre, spread = np.zeros((3, n_bins))
-    # In parts: bins and squares of a large matrix would take as much memory as itself, twice.
+    # In parts: bins and squares of a large matrix would each take as much memory as the matrix.
     for part in gen_batches(len(X), max(1, _CELLS_AT_ONCE // X.shape[1])):
         bins = np.searchsorted(edges, mean[part].ravel())
         counts += np.bincount(bins, minlength=n_bins)
@@ -305,7 +305,7 @@ def _variance_slope(X: np.ndarray, n_bins: int = 10) -> float:
         return 0.0
     log_mean = np.log(centre[used])
     slope = float(np.polyfit(log_mean, np.log(spread[used]), 1)[0])
-    # The logarithm of a variance of n values is known to about sqrt(2 / n).
+    # The logarithm of a variance of n values has a standard error of about sqrt(2 / n).
     error = np.sqrt(2.0 / counts[used].min()) / np.linalg.norm(log_mean - log_mean.mean())
     return slope if abs(slope) > _SLOPE_ERRORS * error else 0.0
 
@@ -322,7 +322,7 @@ def _floor(X: Matrix) -> float:
 def _offset(X: Matrix) -> float:
     if is_sparse(X) and X.nnz < X.shape[0] * X.shape[1]:
         return 0.0
-    # Part by part: NumPy would copy the matrix to look past what is missing.
+    # In parts: NumPy would copy the whole matrix to skip missing values.
     parts = _parts(X.data if is_sparse(X) else X)
     count = max(sum(np.count_nonzero(~np.isnan(part)) for part in parts), 1)
     mean = float(sum(np.nansum(part) for part in parts) / count)
@@ -346,7 +346,7 @@ def _limits(X: np.ndarray) -> tuple[float, float] | None:
 
 
 def _some(X: np.ndarray) -> np.ndarray:
-    """Return entries of a large matrix, drawn at random but always the same; all of a small one."""
+    """Return random entries of a large matrix, the same each time; a small matrix as it is."""
     if X.size <= _CELLS_AT_ONCE:
         return X
     row, column = np.random.default_rng(0).integers(X.shape, size=(_CELLS_AT_ONCE, 2)).T
@@ -360,7 +360,7 @@ def _is_scattered(counts: np.ndarray) -> bool:
 
 
 def _parts(values: np.ndarray) -> list[np.ndarray]:
-    """Return the values in pieces, of which a copy or two take little memory."""
+    """Return the values in parts, so that copies of a part take little memory."""
     values = values.ravel(order="K")
     return [values[part] for part in gen_batches(values.size, _CELLS_AT_ONCE)]
 
@@ -385,15 +385,16 @@ def _centre(values: np.ndarray) -> np.ndarray:
 
 
 def observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.ndarray:
-    """Mean over what is observed, 0 where nothing is."""
+    """Return the means of observed entries, 0 where there are none."""
     total = np.where(observed, values, 0.0).sum(axis=axis)
     return total / np.maximum(observed.sum(axis=axis), 1)
 
 
 def differ_in_unit(X: np.ndarray) -> bool:
-    """Return True where the columns of a matrix are measured in different units.
+    """Return True if the columns of a matrix are measured in different units.
 
-    Their ranges (5 to 95 %) hardly overlap then, not even, where none is negative, of logarithms.
+    Then their ranges (5 to 95 %) hardly overlap. Up to 100 columns without negative values are also
+    compared by their logarithms, whose ranges must not overlap either.
     """
     X, are_many = X[:: max(1, len(X) // _UNIT_ROWS)], X.shape[1] > _MANY_COLUMNS
     limit = _OVERLAP_MANY if are_many else _OVERLAP
@@ -413,7 +414,7 @@ def _overlap(X: np.ndarray) -> float:
         return 1.0
     columns = np.random.default_rng(0).permutation(columns)[:_UNIT_COLUMNS]
     low, high = np.nanquantile(X[:, columns], _RANGE, axis=0)
-    # Columns of which hardly any value differs.
+    # Columns with hardly any different values have the range of all their values.
     is_point = high <= low
     low = np.where(is_point, np.nanmin(X[:, columns], axis=0), low)
     high = np.where(is_point, np.nanmax(X[:, columns], axis=0), high)
@@ -423,7 +424,7 @@ def _overlap(X: np.ndarray) -> float:
 
 
 def row_level_share(X: np.ndarray) -> float:
-    """Return the share of the column-centred variance that the levels of rows hold."""
+    """Return the share of the column-centred variance that is between the levels of rows."""
     observed = np.isfinite(X)
     left = np.where(observed, X - observed_mean(X, observed, axis=0), 0.0)
     level = observed_mean(left, observed, axis=1)

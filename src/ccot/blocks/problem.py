@@ -14,22 +14,22 @@ from ccot.runtime.backends import NUMPY, Backend, is_device_csr, to_numpy
 from ccot.runtime.device_csr import row_sums, transposed
 from ccot.runtime.types import Array, Matrix, is_sparse
 
-# Blocks of more entries are summed from what was seen last.
+# For matrices with more entries, sums of blocks are updated from the last profiles.
 _MANY_ENTRIES = 2**20
 
 
 @dataclass(frozen=True)
 class BlockProblem:
-    """A matrix prepared for one family, seen from its rows and from its columns."""
+    """A matrix prepared for one family, with views by rows and by columns."""
 
     family: str
     axes: tuple[AxisView, AxisView]
     overall: float  # mean over all exposure
     n_observed: int
     sum_squares: float = 0.0  # weighted; of the gaussian family only
-    dispersion: float = 1.0  # variance in units of the family's own
+    dispersion: float = 1.0  # variance relative to the family's own
     n_effects: int = 0  # free parameters besides those of the blocks
-    unit: float = 1.0  # what counts as one where amounts are small: means are smoothed in it
+    unit: float = 1.0  # unit of small amounts, in which means are smoothed
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -38,7 +38,7 @@ class BlockProblem:
 
     @property
     def backend(self) -> Backend:
-        """Where profiles are made."""
+        """The backend that computes profiles."""
         return self.axes[0].on_device.backend
 
     def on_host(self) -> Self:
@@ -51,7 +51,7 @@ class BlockProblem:
         return FAMILIES[self.family].terms(total / self.unit, exposure / self.unit, self.overall)
 
     def terms_in_nats(self, total: Array, exposure: Array) -> Terms:
-        """Return natural parameters and cumulants of blocks over the dispersion."""
+        """Return natural parameters and cumulants of blocks, divided by the dispersion."""
         natural, cumulant = self.terms(total, exposure)
         noise = self.noise(total, exposure)
         return natural / noise, cumulant / noise
@@ -69,13 +69,13 @@ class BlockProblem:
         return replace(self, dispersion=float(dispersion))
 
     def noise(self, total: Array, exposure: Array) -> float:
-        """Return the dispersion around blocks: that of the residuals for the gaussian family."""
+        """Return the dispersion around blocks: the residual variance for the gaussian family."""
         if self.family != "gaussian":
             return self.dispersion
         return float(self.noise_left(2.0 * float(self.information(total, exposure).sum())))
 
     def noise_left(self, explained: Any) -> Any:
-        """Return the variance left of real values, given the squares explained: one or many."""
+        """Return the residual variance of real values, given explained squares: one or many."""
         floor = 1e-12 * max(self.sum_squares, 1e-300)
         return np.maximum(self.sum_squares - explained, floor) / max(self.n_observed, 1)
 
@@ -83,7 +83,7 @@ class BlockProblem:
 def make_problem(
     values: Matrix, family: str, precision: np.ndarray | None = None, backend: Backend = NUMPY
 ) -> BlockProblem:
-    """Build the problem of a prepared matrix; NaN is missing, precision that of columns."""
+    """Return the problem of a prepared matrix; NaN is missing, ``precision`` is that of columns."""
     n_rows, n_columns = values.shape
     if is_device_csr(values):
         return _device_problem(values, backend)
@@ -92,7 +92,7 @@ def make_problem(
         scale = np.sqrt(max(row_degree.sum(), 1e-300))
         axis_view = AxisView(values, row_degree / scale, column_degree / scale)
         overall = 1.0 if row_degree.any() else 0.0
-        # Frequencies are counts in a smaller unit: no entry is taken for less than one of it.
+        # Frequencies are counts in a smaller unit: if all are below 1, the largest of them.
         unit = min(1.0, max(float(values.max()), 1e-300)) if overall else 1.0
         axes = both_views(axis_view, backend)
         return BlockProblem(family, axes, overall, n_rows * n_columns, dispersion=unit, unit=unit)
@@ -112,7 +112,7 @@ def make_problem(
 
 
 def _device_problem(values: Any, backend: Backend) -> BlockProblem:
-    """Build the problem of counts on a device: their sums come back, they stay."""
+    """Return the problem of counts that stay on a device; only their sums are copied back."""
     sides = values, transposed(values)
     sums = [to_numpy(row_sums(side)) for side in sides]
     exposures = [degree / np.sqrt(max(sums[0].sum(), 1e-300)) for degree in sums]
@@ -132,7 +132,7 @@ class Blocks:
     total: np.ndarray
     exposure: np.ndarray
     n_sweeps: int = 0
-    plans: tuple[np.ndarray, np.ndarray] | None = None  # where sweeps ended soft
+    plans: tuple[np.ndarray, np.ndarray] | None = None  # after soft sweeps
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -141,7 +141,7 @@ class Blocks:
 
     @property
     def assignments(self) -> tuple[np.ndarray, np.ndarray]:
-        """The plans where there are any and every cluster is some point's best; else the labels."""
+        """The plans, if there are any and each cluster is some point's best; else the labels."""
         if self.plans is None or (self.plans[0].shape[1], self.plans[1].shape[1]) != self.shape:
             return self.labels
         return self.plans
@@ -171,8 +171,8 @@ def make_blocks(
     n_sweeps: int = 0,
     seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
-    """Number the clusters without gaps, in the order they had, and collect the statistics."""
-    # ``seen`` are profiles of rows and of columns over similar clusters, the latter the last ones.
+    """Return the blocks of a co-clustering; unused cluster numbers are left out."""
+    # ``seen``: profiles of rows and of columns over similar clusters; those of columns are newer.
     labels = compact(row_labels), compact(column_labels)
     shape = int(labels[0].max()) + 1, int(labels[1].max()) + 1
     axis = int(seen[1] is not None and n_entries(problem.axes[1].values) > _MANY_ENTRIES)
@@ -181,13 +181,13 @@ def make_blocks(
     if axis:
         total, exposure = total.T, exposure.T
     if problem.family != "gaussian":
-        # What has moved away may leave less than nothing behind, by rounding.
+        # If points have moved, rounding may leave totals below zero.
         total = np.maximum(total, 0.0)
     return Blocks(labels, total, exposure, n_sweeps)
 
 
 class Informed(Protocol):
-    """Whatever says how much information blocks hold."""
+    """An object that computes the information of blocks."""
 
     def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
         """Return the maximised log-likelihood of blocks, without constants."""
@@ -195,7 +195,7 @@ class Informed(Protocol):
 
 
 def information(problem: Informed, blocks: Blocks) -> float:
-    """Return the information that blocks hold, up to a constant of the data."""
+    """Return the information of all blocks: their log-likelihood up to a constant of the data."""
     return float(problem.information(blocks.total, blocks.exposure).sum())
 
 
@@ -213,7 +213,7 @@ def pearson_dispersion(problem: BlockProblem, blocks: Blocks | None = None) -> f
         mean = blocks.total / np.maximum(blocks.exposure, 1e-300)
         squares = axis_view.squares(*blocks.labels, blocks.shape)
         squares = np.divide(squares, mean, out=np.zeros_like(mean), where=mean > 0)
-    # sum (x - e)^2 / e = sum x^2 / e - 2 sum x + sum e: zeros cost nothing.
+    # sum (x - e)^2 / e = sum x^2 / e - 2 sum x + sum e: zeros need no work.
     count = float(axis_view.exposure.sum() * axis_view.partner_exposure.sum())
     excess = max(float(squares.sum()) - count, 1e-12 * float(np.clip(count, 1e-288, 1.0)))
     return excess / max(n_free, 1)

@@ -1,4 +1,4 @@
-"""Splits and merges of clusters: kept while a criterion improves, or until a number is met."""
+"""Splits and merges of clusters, while a criterion improves or until a number is reached."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from ccot.runtime.run import NO_CHECKPOINT, Checkpoint, in_threads
 from ccot.runtime.types import Array
 
 _MAX_MOVES = 30
-# Moves worth a sweep: the best as they stand.
+# Moves that are swept: those with the best scores before the sweeps.
 _N_TRIED = 4
-# Splits that are also tried together, where each is an improvement as it stands.
+# Most splits that are also tried together, if each improves the score before the sweeps.
 _N_JOINT = 16
 _SPLIT_SWEEPS = 10
 
@@ -26,7 +26,7 @@ _SPLIT_SWEEPS = 10
 @stored()
 @dataclass(frozen=True)
 class Moved:
-    """Blocks after some moves, their score, and whether these were the last."""
+    """Blocks after some moves, their score, and whether no further move follows."""
 
     blocks: Blocks
     score: float
@@ -43,7 +43,7 @@ def refine(
     checkpoint: Checkpoint = NO_CHECKPOINT,
     known: Sequence[Blocks] = (),
 ) -> Blocks:
-    """Accept the best split or merge while the criterion improves, but not beyond known ends."""
+    """Return blocks after the best splits and merges, until none improves or they are known."""
 
     def move(last: Moved) -> Moved:
         if any(same_partitions(last.blocks, other) for other in known):
@@ -68,7 +68,7 @@ def refine(
 
 
 def same_partitions(one: Blocks, other: Blocks) -> bool:
-    """Tell whether two co-clusterings differ in the names of their clusters only."""
+    """Return True if two co-clusterings are equal, except for the numbering of clusters."""
     sides = zip(one.labels, other.labels, one.shape, strict=True)
     return one.shape == other.shape and all(
         np.count_nonzero(np.bincount(own * size + names)) == size for own, names, size in sides
@@ -76,7 +76,7 @@ def same_partitions(one: Blocks, other: Blocks) -> bool:
 
 
 def match_counts(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blocks:
-    """Split or merge until each given number of clusters is met exactly."""
+    """Return blocks, split or merged until they have exactly each given number of clusters."""
     for axis, target in enumerate(numbers):
         while target is not None and blocks.shape[axis] > target:
             blocks = _merge(problem, blocks, axis)
@@ -87,7 +87,7 @@ def match_counts(problem: BlockProblem, blocks: Blocks, numbers: Numbers) -> Blo
             if splits := ranked(splits, partial(information, problem)):
                 blocks = splits[0]
                 continue
-            # Equal points cannot be split by what they hold.
+            # Equal points cannot be split by their values.
             labels = set_apart(blocks.labels[axis], blocks.shape[axis] + 1)
             blocks = make_blocks(problem, *blocks.relabelled(axis, labels))
     return blocks
@@ -104,7 +104,7 @@ def _moves(
 
 
 def _jointly(problem: BlockProblem, blocks: Blocks, moves: list[Blocks]) -> list[Blocks]:
-    """Return all of some moves that are splits as one, if they are several."""
+    """Return one move that makes all splits among ``moves``; none if they are fewer than two."""
     labels, shape = [own.copy() for own in blocks.labels], list(blocks.shape)
     for moved in moves:
         for axis, (size, own) in enumerate(zip(blocks.shape, moved.labels, strict=True)):
@@ -116,7 +116,7 @@ def _jointly(problem: BlockProblem, blocks: Blocks, moves: list[Blocks]) -> list
 
 
 def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
-    """Merge the cheapest pair of clusters of one side."""
+    """Return blocks in which the cheapest pair of clusters of one side is merged."""
     costs = pair_costs(problem, *blocks.table(axis))
     pair = np.unravel_index(np.argmin(costs), costs.shape)
     coarse = [np.arange(size) for size in blocks.shape]
@@ -128,7 +128,7 @@ def _merge(problem: BlockProblem, blocks: Blocks, axis: int) -> Blocks:
 def _splits(
     problem: BlockProblem, blocks: Blocks, axis: int, profiles: Profiles
 ) -> Iterator[Blocks]:
-    """Split each cluster in two along the leading direction of its members' block profiles."""
+    """Yield, for each cluster of one side, blocks in which it is split in two."""
     own, n_clusters = blocks.labels[axis], blocks.shape[axis]
     half = _halve(problem, profiles, own, n_clusters)
     names = 2 * own + half
@@ -142,7 +142,7 @@ def _splits(
 
 
 def _with_split(halves: np.ndarray, cluster: int) -> np.ndarray:
-    """Return a table of clusters of which one is split; its second half comes last."""
+    """Return a table of clusters with one of them split; its second half comes last."""
     table = np.vstack([halves[::2] + halves[1::2], halves[2 * cluster + 1]])
     table[cluster] = halves[2 * cluster]
     return table
@@ -151,14 +151,14 @@ def _with_split(halves: np.ndarray, cluster: int) -> np.ndarray:
 def _halve(
     problem: BlockProblem, profiles: Profiles, labels: np.ndarray, n_clusters: int
 ) -> np.ndarray:
-    """Split the points of all clusters in two, 0 and 1, by the family's own likelihood."""
+    """Return the half of its cluster, 0 or 1, that each point is in, by the family's likelihood."""
     backend, xp = profiles.backend, profiles.backend.xp
     own, whole = backend.send(labels), backend.send(np.zeros(n_clusters, bool))
     half = _leading_half(problem, profiles, own, n_clusters)
     for _ in range(_SPLIT_SWEEPS):
         names = bring(backend, 2 * own + half, 2 * n_clusters)
         sizes = mass(names, 2 * n_clusters)
-        # Clusters that were not split stay whole.
+        # A cluster with an empty half stays whole.
         whole = whole | (sizes[::2] == 0) | (sizes[1::2] == 0)
         natural, cumulant = problem.terms(*profiles.sums(names, 2 * n_clusters))
         terms = {
@@ -174,7 +174,7 @@ def _halve(
 
 
 def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clusters: int) -> Array:
-    """Tell, by 0 and 1, which points are beyond their cluster's middle in its leading direction."""
+    """Return 1 for points above the middle of their cluster in its leading direction, else 0."""
     xp, send, fetch = profiles.backend.xp, profiles.backend.send, profiles.backend.fetch
     order = xp.argsort(own, stable=True)
     brought = bring(profiles.backend, own, n_clusters)
@@ -192,7 +192,7 @@ def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clust
     for part in parts:
         residual[part] -= xp.mean(residual[part], axis=0)
         products.append(residual[part].T @ residual[part])
-    # The leading left singular vectors, by way of the right ones, which are short.
+    # The leading left singular vectors are computed from the right ones, which are short.
     leading = np.linalg.eigh(fetch(xp.stack(products)))[1][:, :, -1]
     scores = xp.sum(residual * send(leading)[own], axis=1)
     known = fetch(scores)
@@ -203,7 +203,7 @@ def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clust
 
 
 def _middle(scores: np.ndarray) -> float:
-    """Return the median; where most scores equal the highest one, the next that is lower."""
+    """Return the median; if it is the highest score, the next lower one."""
     median = np.median(scores)
     if median < scores.max():
         return median

@@ -1,6 +1,6 @@
-"""Which clusters are found again: halves of the evidence, fitted separately and compared.
+"""Reproducibility of clusters: halves of the data are fitted separately and compared.
 
-Rows are clustered by random halves of the columns and vice versa; both may find a cluster.
+Rows are clustered by random halves of the columns and vice versa; both should find a cluster.
 """
 
 import warnings
@@ -25,35 +25,35 @@ from ccot.runtime.device_csr import take_rows, transposed
 from ccot.runtime.run import Run
 from ccot.runtime.types import Matrix, is_sparse
 
-# Times the evidence on rows and on columns is split, and the cells that all splits may have.
+# Fewest splits for rows and for columns, most splits, and most cells of all splits together.
 _FEWEST_SPLITS, _MOST_SPLITS, _CELLS = (3, 2), 8, 2**23
-# Smaller halves are not compared.
+# Smaller matrices are not halved.
 _LEAST_COLUMNS, _LEAST_ROWS = 8, 16
-# What finer clusters and a jump of the merge costs weigh beside the agreement, and how sharply
-# numbers that score well are preferred.
+# Weights of finer clusters and of jumps of merge costs, relative to the agreement; factor of scores
+# in the plausibility of numbers.
 WEIGHTS, SHARPNESS = (0.6, 1.5), 4.0
 _LEAST_AGREEMENT = 1e-3
-# Points by which partitions are compared, and by which nodes of trees are.
+# Most points that are used to compare partitions, and to compare nodes of trees.
 _COMPARED, _LOOKED_AT = 2**11, 2**15
-# Sweeps of the finest clusters of a half: more of them follow its noise.
+# Sweeps of the finest clusters of a half: more would fit its noise.
 _SWEEPS = 1
-# Agreement of halves that a number needs to be taken, relative to the highest.
+# Least agreement of halves for a number to be chosen, relative to the highest agreement.
 _LEAST_SUPPORT = 0.5
-# Agreement beyond that of noise which is clear, and how many noise matrices are looked at.
+# Agreement is clear if it exceeds that of noise by this; noise matrices, and splits of each.
 CLEAR, _N_NULLS, _NULL_SPLITS = 0.1, 3, 2
-# A cluster whose best match overlaps less than this has been dissolved (Hennig, 2007).
+# A cluster is dissolved if it overlaps less than this with its best match (Hennig, 2007).
 DISSOLVED = 0.5
 
 
 @stored()
 @dataclass(frozen=True)
 class Halves:
-    """What the halves of the evidence say of one side."""
+    """Clusters of one side by halves of the data, and their agreement."""
 
     numbers: np.ndarray  # of clusters, increasing
     agreement: np.ndarray  # adjusted Rand index of the halves, of shape (n_splits, n_numbers)
     labels: np.ndarray  # of shape (2 * n_splits, n_numbers, n_points)
-    expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
+    expected: float = np.nan  # largest agreement of noise with the same margins, if computed
     plausibility: np.ndarray | float = 1.0  # of every number, in the choice between fits
 
     @property
@@ -67,19 +67,19 @@ class Halves:
 
     @property
     def is_clear(self) -> bool:
-        """Whether some number of clusters agrees better than noise does."""
+        """True if halves agree clearly better than noise at some number of clusters."""
         return self.highest() > CLEAR + np.nan_to_num(self.expected)
 
     @property
     def supported(self) -> np.ndarray:
-        """Tell which numbers halves find again, at least half as well as the best one."""
+        """True for numbers whose mean agreement is at least half of the highest one."""
         return self.mean >= _LEAST_SUPPORT * self.highest()
 
     def scores(
         self, jumps: Mapping[int, float], weights: tuple[float, float] = WEIGHTS
     ) -> dict[int, float]:
         """Return log R(k) + 0.6 log log k + 1.5 J(k) for numbers k with a jump J of merge costs."""
-        # R, the agreement that can be counted on.
+        # R: the mean agreement less its standard deviation.
         reliable = self.mean - self.agreement.std(axis=0)
         agreement = np.log(np.maximum(reliable, _LEAST_AGREEMENT))
         return {
@@ -94,7 +94,7 @@ class Halves:
         return replace(self, plausibility=softmax(logits))
 
     def distance(self, labels: np.ndarray) -> float:
-        """Return the variation of information between a partition and those of halves, expected."""
+        """Return the mean of :meth:`distances`, weighted by plausibility."""
         return float((self.distances(labels) * self.plausibility).sum())
 
     def distances(self, labels: np.ndarray) -> np.ndarray:
@@ -109,31 +109,31 @@ class Halves:
         both, fitted, half = (
             entr(joint.sum(axis=margin, keepdims=True)).sum(axis=(2, 3)) for margin in ((), 3, 2)
         )
-        return np.maximum(2 * both - fitted - half, 0.0).mean(axis=0)  # equal ones may round below
+        return np.maximum(2 * both - fitted - half, 0.0).mean(axis=0)  # rounding may go below 0
 
 
 @stored()
 @dataclass(frozen=True)
 class Reproducibility:
-    """How well the clusters of one side are found again when the evidence is new."""
+    """How well the clusters of one side are found again in other data."""
 
-    numbers: np.ndarray  # of clusters that were looked at
+    numbers: np.ndarray  # of clusters that were compared
     mean: np.ndarray  # agreement of the halves for each number, adjusted for chance
     spread: np.ndarray  # its standard deviation over the splits
     n_clusters: int  # fitted
     clusters: np.ndarray  # Jaccard index of each cluster with its best match, averaged over halves
     points: np.ndarray  # share of halves in which each row or column is with its cluster
-    expected: float = np.nan  # largest agreement of noise with the same margins, if looked at
+    expected: float = np.nan  # largest agreement of noise with the same margins, if computed
     nodes: np.ndarray = field(default_factory=lambda: np.empty(0))  # the same of leaves and merges
 
     @property
     def agreement(self) -> float:
-        """Mean agreement at the fitted number, or at the nearest one that was looked at."""
+        """Mean agreement at the fitted number, or at the nearest one that was compared."""
         return float(self.mean[self._nearest])
 
     @property
     def plausible(self) -> tuple[int, int]:
-        """The numbers around the fitted one that are found again as well, up to the spread."""
+        """Lowest and highest number around the fitted one that agree as well, up to the spread."""
         nearest = self._nearest
         worse = np.flatnonzero(self.mean < self.mean[nearest] - self.spread[nearest])
         low = worse[worse < nearest].max(initial=-1) + 1
@@ -142,12 +142,12 @@ class Reproducibility:
 
     @property
     def dissolved(self) -> np.ndarray:
-        """Clusters of which less than half is found again."""
+        """Clusters whose mean Jaccard index with their best match is below one half."""
         return np.flatnonzero(self.clusters < DISSOLVED)
 
     @property
     def comes_back(self) -> bool:
-        """Whether clusters are found again, beyond what noise gives: 0 on average, if not drawn."""
+        """True if the agreement is clearly above that of noise, or above 0 if that is unknown."""
         return self.agreement > CLEAR + np.nan_to_num(self.expected)
 
     @property
@@ -158,21 +158,21 @@ class Reproducibility:
 @stored()
 @dataclass(frozen=True)
 class BothSides:
-    """The reproducibility of rows and of columns; None where it was not looked into."""
+    """The reproducibility of rows and of columns; None if it was not computed."""
 
     row: Reproducibility | None = None
     column: Reproducibility | None = None
 
 
 def can_be_halved(problem: BlockProblem) -> bool:
-    """Tell whether halves of a matrix are large enough to be clustered."""
+    """Return True if halves of a matrix are large enough to be clustered."""
     return problem.shape[0] >= _LEAST_ROWS and problem.shape[1] >= _LEAST_COLUMNS
 
 
 def fit_halves(
     problem: BlockProblem, axis: int, numbers: Sequence[int], run: Run, n_splits: int | None = None
 ) -> Halves:
-    """Cluster the points of one side by halves of the other, at the numbers that all reach."""
+    """Return clusters of one side by halves of the other, for the numbers that all halves reach."""
     if n_splits is None:
         n_cells = problem.shape[0] * problem.shape[1]
         n_splits = int(np.clip(_CELLS // n_cells, _FEWEST_SPLITS[axis], _MOST_SPLITS))
@@ -188,14 +188,14 @@ def compare_halves(
     n_splits: int,
     run: Run,
 ) -> Halves:
-    """Cluster by random halves of the evidence, and compare the clusters of every split.
+    """Return clusters by random halves of the data, and the agreement of the halves of each split.
 
-    ``cluster`` takes the members of a half and a seed, and returns a row for every asked number.
+    ``cluster`` takes the members of a half and a seed, and returns a row of labels for each number.
     """
     splits, middle = [run.rng.permutation(n_evidence) for _ in range(n_splits)], n_evidence // 2
     halves = [np.sort(part) for order in splits for part in (order[:middle], order[middle:])]
     tasks = list(zip(halves, run.rng.integers(2**31, size=len(halves)), strict=True))
-    # One thread each, whatever the number of workers: all do the same arithmetic.
+    # One thread each, so that the arithmetic is the same for any number of workers.
     with one_blas_thread(), warnings.catch_warnings():
         labels = np.stack(list(run.each("half", cluster, tasks)))
     reached = labels.max(axis=2).min(axis=0) + 1 >= asked
@@ -208,7 +208,7 @@ def compare_halves(
 
 
 def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Halves:
-    """Compare the agreement, unless it is too low anyway, with that of noise with equal margins."""
+    """Return halves with the agreement of noise with the same margins; 0 if theirs is too low."""
     if halves.highest() <= CLEAR:
         return replace(halves, expected=0.0)
     numbers = halves.numbers.tolist()
@@ -220,7 +220,7 @@ def with_noise(problem: BlockProblem, axis: int, halves: Halves, run: Run) -> Ha
 def describe(
     halves: Halves, labels: np.ndarray, finest: np.ndarray, members: np.ndarray
 ) -> Reproducibility | None:
-    """Compare fitted clusters, and nodes of the tree, with the halves; None if of a sample."""
+    """Return how well halves find clusters and nodes; None if the halves are of a sample."""
     if halves.labels.shape[-1] != len(labels):
         return None
     found, nodes, stays, step = [], [], np.zeros(len(labels)), -(-len(labels) // _LOOKED_AT)
@@ -244,13 +244,13 @@ def describe(
 
 
 def _overlap(table: np.ndarray, members: np.ndarray | None = None) -> np.ndarray:
-    """Return Jaccard indices of clusters, or of unions of them, with those of a half."""
+    """Return Jaccard indices of clusters, or of unions of clusters, with the clusters of a half."""
     sizes, table = table.sum(axis=0), table if members is None else members @ table
     return table / np.maximum(table.sum(axis=1, keepdims=True) + sizes - table, 1)
 
 
 def contingency(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Count the points in every pair of clusters."""
+    """Return the number of points in every pair of clusters."""
     width = int(second.max()) + 1
     cells = first.astype(np.int64) * width + second
     return np.bincount(cells, minlength=(int(first.max()) + 1) * width).reshape(-1, width)
@@ -289,7 +289,7 @@ def half_problem(problem: BlockProblem, axis: int, members: np.ndarray) -> Block
 
 
 def noise_like(problem: BlockProblem, rng: np.random.Generator) -> BlockProblem:
-    """Draw a matrix with the margins of this one, whose rows and columns are independent."""
+    """Return a random problem with the same margins, whose rows and columns are independent."""
     if problem.family == "poisson":
         return make_problem(_noise_counts(problem, rng), problem.family)
     view = problem.axes[0]
@@ -308,7 +308,7 @@ def noise_like(problem: BlockProblem, rng: np.random.Generator) -> BlockProblem:
 
 
 def _noise_counts(problem: BlockProblem, rng: np.random.Generator) -> Matrix:
-    """Draw counts entry by entry, each of the size of the dispersion."""
+    """Return random counts: sums of independent units that are as large as the dispersion."""
     view = problem.axes[0]
     size = max(pearson_dispersion(problem), 1e-300)
     row, column = view.exposure / view.exposure.sum(), view.partner_exposure
@@ -332,7 +332,7 @@ def _cluster_by_half(
 
 
 def cut_once(problem: BlockProblem, start: Start, axis: int, numbers: np.ndarray) -> np.ndarray:
-    """Return clusters of points, a row for every number: the tree is cut, and each moves once."""
+    """Return a row of labels for every number: the tree is cut, then every point moves once."""
     fine, found = start.fine, []
     profiles = problem.axes[axis].profiles(fine.labels[1 - axis], fine.shape[1 - axis])
     total, exposure = fine.table(axis)
@@ -342,13 +342,13 @@ def cut_once(problem: BlockProblem, start: Start, axis: int, numbers: np.ndarray
         table = stack(total, cut, k), stack(exposure, cut, k)
         gain = profiles.gain(*problem.terms_in_nats(*table), log_marginal(labels, k))
         moved = to_numpy(gain.argmax(axis=1))
-        # Unless a cluster would lose all of its points.
+        # No point moves if a cluster would lose all of its points.
         found.append(moved if np.bincount(moved, minlength=k).min() else labels)
     return np.stack(found).astype(np.uint8)
 
 
 def _without_effects(values: np.ndarray) -> np.ndarray:
-    """Subtract the means of rows, then those of columns; missing entries stay missing."""
+    """Return values minus row means, then minus column means; missing entries stay missing."""
     seen = np.isfinite(values)
     for axis in (1, 0):
         values = values - np.expand_dims(observed_mean(values, seen, axis), axis)

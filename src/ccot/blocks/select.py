@@ -1,4 +1,4 @@
-"""Which numbers of clusters: what ICL says where it can be trusted, else those found again."""
+"""Choice of the numbers of clusters: by ICL if it can be trusted, else by reproducibility."""
 
 from dataclasses import dataclass, replace
 
@@ -15,15 +15,15 @@ from ccot.persistence.registry import stored
 from ccot.runtime.backends import is_device_csr
 from ccot.runtime.run import Run
 
-# ICL is trusted to name the numbers where it stops at this share of the over-segmentation.
+# ICL is trusted if its number of clusters is at most this share of the finest clusters.
 _TRUSTED_SHARE = 0.25
 N_CANDIDATES = 10
-# Numbers of row clusters that are fitted, the entries that their fits may have together, and how
-# far from the halves their cuts may be, relative to the nearest.
+# Most numbers of row clusters that are fitted, most matrix entries over all these fits, and the
+# largest distance of their cuts from the halves, relative to the smallest.
 _MOST_FINALISTS, _FINALIST_ENTRIES, _FINALIST_DISTANCE = 6, 2**22, 1.2
-# Nats by which a co-clustering must beat a single block where no cut does before it is swept.
+# Nats by which a swept cut must beat a single block, if no cut does before the sweeps.
 _CLEAR = 5.0
-# Starts that are looked at for it.
+# Starts whose cuts are swept for this.
 _N_FAINT = 3
 
 
@@ -32,7 +32,7 @@ _N_FAINT = 3
 class Selection:
     """The numbers of clusters to fit, and what they were chosen by."""
 
-    # Of each side, best first; none where the likelihood is to settle them by search.
+    # Of each side, best first; empty if a search by likelihood chooses the numbers.
     finalists: tuple[tuple[int, ...], tuple[int, ...]]
     candidates: tuple[Candidate, ...]
     halves: tuple[Halves | None, Halves | None] = (None, None)
@@ -50,10 +50,10 @@ class _Side:
 def select_numbers(
     problem: BlockProblem, starts: list[Start], given: Numbers, criterion: str, run: Run
 ) -> Selection:
-    """Choose numbers of clusters to fit where they are not given.
+    """Return the numbers of clusters to fit.
 
-    Where ICL takes nearly all it is offered it is an upper bound: the numbers are those whose
-    clusters halves of the evidence find again, and at which the merge costs jump.
+    If ICL chooses too many of the finest clusters, its number is only an upper bound. Then the
+    number is chosen at which halves of the data find the same clusters, and merge costs jump.
     """
     if not (_has_structure(problem, starts) or _has_faint_structure(problem, starts)):
         return _select_without_structure(problem, starts, given, criterion, run)
@@ -82,7 +82,7 @@ def _select_side(
     criterion: str,
     run: Run,
 ) -> _Side:
-    """Choose the number of one side by halves of the other, or by jumps of merge costs alone."""
+    """Return the number of one side, by halves of the other or by jumps of merge costs only."""
     costs = mean_costs([start.hierarchy for start in starts], axis)
     scores = jump_scores(costs, limit) or {limit: 0.0}
     # A given number is checked only on request.
@@ -95,11 +95,11 @@ def _select_side(
         halves = halves if len(halves.numbers) else None
     if given is not None:
         return _Side((given,), scores, halves if given > 1 else None)
-    # Columns describe rows: the partition nearest to all others is too coarse to separate these.
+    # The partition of columns nearest to the halves' would be too coarse to separate rows.
     if axis or halves is None:
         return _Side((max(scores, key=lambda k: scores[k]),), scores, halves)
     halves, cuts = halves.weighed(scores), cut_once(problem, starts[0], axis, halves.numbers)
-    # A coarse partition is near to any, also where halves do not find it again.
+    # A coarse partition is near to any other, even if halves do not find it again.
     far = np.where(halves.supported, [halves.distance(cut) for cut in cuts], np.inf)
     near = [i for i in np.argsort(far, kind="stable") if far[i] <= _FINALIST_DISTANCE * far.min()]
     size = max(n_entries(problem.axes[0].values), 1)
@@ -110,7 +110,7 @@ def _select_side(
 def _select_without_structure(
     problem: BlockProblem, starts: list[Start], given: Numbers, criterion: str, run: Run
 ) -> Selection:
-    """Make one block, unless halves of the evidence agree clearly better than noise does."""
+    """Return a single block, unless halves of the data agree clearly better than noise."""
     flat = given[0] or 1, given[1] or 1
     single = Selection(((flat[0],), (flat[1],)), (Candidate(*flat, 0.0, "icl"),))
     if criterion not in ("auto", "reproducibility") or not can_be_halved(problem):
@@ -132,7 +132,7 @@ def _select_without_structure(
 
 
 def _join(sides: list[_Side], criterion: str) -> Selection:
-    """Pair the numbers of both sides up; the chosen ones come first."""
+    """Return all pairs of numbers of both sides; the chosen pair comes first."""
     rows, columns = sides
     chosen = rows.finalists[0], columns.finalists[0]
     pairs = [
@@ -146,7 +146,7 @@ def _join(sides: list[_Side], criterion: str) -> Selection:
 
 
 def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
-    """Tell whether any cut beats a single block, given the dispersion of no clusters at all."""
+    """Return True if any cut beats a single block, with the dispersion without clusters."""
     # With the dispersion of the finest clusters, which fit some noise, noise looks like structure.
     cautious = problem.with_dispersion(pearson_dispersion(problem))
     best = (best_cuts(cautious, start.fine, start.hierarchy)[0] for start in starts)
@@ -154,7 +154,7 @@ def _has_structure(problem: BlockProblem, starts: list[Start]) -> bool:
 
 
 def _has_faint_structure(problem: BlockProblem, starts: list[Start]) -> bool:
-    """Tell whether the best cuts beat a single block once they have been swept."""
+    """Return True if one of the best cuts beats a single block after sweeps."""
     if problem.family != "gaussian":
         return False
     rows, columns = (np.zeros(n_points, np.int64) for n_points in problem.shape)
@@ -174,7 +174,7 @@ def crossed(cuts: list[Candidate], n_best: int = 2) -> list[Candidate]:
 def trust_icl(
     problem: BlockProblem, starts: list[Start]
 ) -> tuple[tuple[int, int], tuple[bool, bool]]:
-    """Return the numbers of highest ICL, and whether each is well short of the finest one."""
+    """Return the numbers with the highest ICL, and whether each is far below the finest one."""
     fine = starts[0].fine
     limit = best_cuts(problem, fine, starts[0].hierarchy)[0].numbers
     rows, columns = (
@@ -185,7 +185,7 @@ def trust_icl(
 
 
 def _holds_equals(problem: BlockProblem, fine: Blocks, axis: int) -> bool:
-    """Tell whether fine clusters are few because their points are equal: there are none finer."""
+    """Return True if there are no finer clusters, because the points of each cluster are equal."""
     values, labels = problem.axes[axis].values, fine.labels[axis]
     if fine.shape[axis] >= n_segments(len(labels)) or is_device_csr(values):
         return False
@@ -202,6 +202,6 @@ def _best_of(cuts: list[list[Candidate]]) -> tuple[Candidate, ...]:
 
 
 def led_by(found: Candidate, others: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Put first what the search ended at, which need not be the best of the cuts it began with."""
+    """Return candidates with the result of the search first, even if a cut had a better score."""
     rest = tuple(other for other in others if other.numbers != found.numbers)
     return (found, *rest)[:N_CANDIDATES]
