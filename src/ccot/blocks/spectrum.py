@@ -1,4 +1,4 @@
-"""Leading singular vectors, and what of them is signal."""
+"""Leading singular vectors, and the shrinkage of singular values against noise."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,10 +16,10 @@ Product = Callable[[Array], Array]
 MAX_RANK = 20
 # Dense matrices up to this size are decomposed in full.
 _FULL_SIZE = 400
-# Vectors beyond those asked for that a random search carries along, and its rounds.
+# Additional vectors of the randomised search, and its rounds.
 _SPARE, _ROUNDS = 10, 4
-# Rows from which on products in parts are faster, and the power of the rounding by which columns
-# have to be independent: a product has the square of it.
+# From this many rows, factors by products in parts are faster. The ratio of diagonal entries of R
+# must exceed this power of the rounding error, because products square the ratio.
 _MANY_ROWS, _INDEPENDENT = 2**13, 0.4
 # Noise below this share of the largest singular value is rounding.
 _ROUNDING = 1e-13
@@ -33,7 +33,7 @@ def leading_vectors(
     transposed: Matrix | None = None,
 ) -> tuple[Array, np.ndarray, Array]:
     """Return left vectors, singular values and right vectors (as columns), largest first."""
-    # All but the values are on the backend; a device needs sparse matrices transposed too.
+    # Vectors are on the backend; a sparse matrix on a device must be passed transposed, too.
     rank = min(rank, min(matrix.shape))
     if not sp.issparse(matrix) and transposed is None and min(matrix.shape) <= _FULL_SIZE:
         left, values, right = thin_svd(matrix, backend)
@@ -52,13 +52,13 @@ def leading_vectors(
 
 
 def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray, Array]:
-    """Decompose a dense matrix; vectors stay where it is, the singular values come to NumPy."""
+    """Return the thin SVD of a dense matrix: vectors on its backend, singular values of NumPy."""
     if backend.device is None:
         return np.linalg.svd(matrix, full_matrices=False)
     if max(matrix.shape) < 2 * min(matrix.shape):
         left, values, right = np.linalg.svd(to_numpy(matrix), full_matrices=False)
         return backend.send(left), values, backend.send(right)
-    # LAPACK, which does the rest, would begin in the same way: signs are those of NumPy.
+    # LAPACK also starts with QR for long matrices, so signs are the same as NumPy's.
     is_wide = matrix.shape[0] < matrix.shape[1]
     basis, triangle = backend.xp.linalg.qr(matrix.T if is_wide else matrix)
     core = to_numpy(triangle.T if is_wide else triangle)
@@ -70,24 +70,24 @@ def thin_svd(matrix: Array, backend: Backend = NUMPY) -> tuple[Array, np.ndarray
 def _search(
     forth: Product, back: Product, basis: Array, rank: int, backend: Backend
 ) -> tuple[Array, np.ndarray, Array]:
-    """Search a long matrix by random products (Halko et al., 2011, SIAM Review 53(2))."""
-    # Only the shorter vectors are made orthogonal in every round, which spans the same.
+    """Return the SVD of a long matrix by random products (Halko et al., 2011, SIAM Rev. 53(2))."""
+    # Only the shorter vectors are made orthogonal in every round; the span is the same.
     for _ in range(_ROUNDS):
         basis = _factors(back(forth(basis)), backend)[0]
     long = _factors(forth(basis), backend)[0]
     short, triangle = _factors(back(long), backend)
-    # Short times triangle is the transposed matrix times long; the triangle is small.
+    # ``short @ triangle`` is the transposed matrix times ``long``; ``triangle`` is small.
     left, values, right = thin_svd(triangle, backend)
     left_vectors = backend.by_rows(lambda part: part @ right[:rank].T, long)
     return left_vectors, values[:rank], short @ left[:, :rank]
 
 
 def _factors(matrix: Array, backend: Backend) -> tuple[Array, Array]:
-    """Return Q and R, of many rows by products in parts where these are as exact."""
+    """Return Q and R; for many rows, by products in parts if these are as exact."""
     if backend.device is None and matrix.shape[0] >= _MANY_ROWS:
         with suppress(np.linalg.LinAlgError):
             basis, first = _factors_by_products(matrix, backend)
-            # What rounding left of the first time, a second one makes up for.
+            # A second round corrects the rounding errors of the first.
             basis, second = _factors_by_products(basis, backend)
             return basis, second @ first
     return namespace(matrix).linalg.qr(matrix)
@@ -106,14 +106,14 @@ def _factors_by_products(matrix: np.ndarray, backend: Backend) -> tuple[np.ndarr
 
 
 def rank_to_look_at(shape: tuple[int, ...]) -> int:
-    """All singular values if they are computed anyway, else twice those kept: most are noise."""
+    """Return how many singular values to compute: all if that is cheap, else twice those kept."""
     return min(shape) if min(shape) <= _FULL_SIZE else 2 * MAX_RANK
 
 
 def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.ndarray:
-    """Shrink singular values optimally for squared loss (Gavish and Donoho, 2017)."""
+    """Return singular values, shrunk optimally for squared loss (Gavish and Donoho, 2017)."""
     long, short = max(shape), min(shape)
-    # Noise that is rounding leaves the singular values as they are; its square may not be finite.
+    # If the noise is only rounding, nothing is shrunk; ratios to it may have infinite squares.
     if noise * np.sqrt(long) <= _ROUNDING * singular.max():
         return singular
     beta = short / long
@@ -124,7 +124,7 @@ def shrink(singular: np.ndarray, shape: tuple[int, int], noise: float) -> np.nda
 
 
 def noise_level(values: Array, singular: np.ndarray) -> float:
-    """Estimate the noise from the bulk of the singular values: their median, or what is left."""
+    """Return the noise level by the median of all singular values, or by the residual of some."""
     long, short = max(values.shape), min(values.shape)
     if len(singular) < short:
         rest = _sum_squares(values) - float(np.sum(singular**2))
@@ -133,7 +133,7 @@ def noise_level(values: Array, singular: np.ndarray) -> float:
 
 
 def _sum_squares(values: Array) -> float:
-    """Sum the squares of a dense matrix without a squared copy."""
+    """Return the sum of squares of a dense matrix, without a squared copy."""
     if isinstance(values, np.ndarray):
         return float(np.vdot(values, values))
     return float(namespace(values).linalg.vector_norm(values)) ** 2

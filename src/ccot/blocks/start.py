@@ -1,4 +1,4 @@
-"""Where to start: fine clusters of rows and columns from leading singular vectors."""
+"""Starts of the search: fine clusters of rows and columns from leading singular vectors."""
 
 import warnings
 from functools import partial
@@ -24,12 +24,12 @@ _MIN_SEGMENTS, _MAX_SEGMENTS = 16, 40
 _SWEEPS, _TOL = 6, 1e-2
 # Matrices with more entries are decomposed in float32, which takes half of the memory.
 _NARROW_ENTRIES = 2**27
-# Matrices with no more entries are not worth a device; and where points are equal, as words of one
-# text are, K-means follows the last digit of their scores.
+# Matrices with at most so many entries are not worth a device. Also, if points are equal (words of
+# one text), K-means depends on the last digit of their scores.
 HERE_ENTRIES = 2**22
-# Rounds of K-means, and the size of the sample that learns its centres.
+# Rounds of K-means, its tolerance, and the size of the sample that its centres are fitted to.
 _ROUNDS, _KMEANS_TOL, _SAMPLE = 5, 1e-4, 2**14
-# Weight of the first direction below the noise, relative to the strongest one: faint clusters.
+# Relative weight of the first direction below the noise, which may show faint clusters.
 _FAINT = 0.25
 
 
@@ -43,9 +43,9 @@ def over_segment(
         return sweep(problem, make_blocks(problem, *partition), max_iter=max_iter, tol=_TOL)
 
     seeds = [(draw_seed(scores[0], rng), draw_seed(scores[1], rng)) for _ in range(n_init)]
-    # Those of rows first, which take longer where there are more of them.
+    # Rows first: they take longer if there are more of them.
     tasks = [(axis, pair[axis]) for axis in (0, 1) for pair in seeds]
-    # Each K-means sets warnings and threads of BLAS and puts them back: several at once may not.
+    # Several K-means at once may restore warnings and BLAS threads wrongly: this restores them.
     with one_blas_thread(), warnings.catch_warnings():
         made = run.each("segments", lambda task: segment(scores[task[0]], task[1]), tasks)
         segments = list(made)
@@ -55,7 +55,7 @@ def over_segment(
 
 
 def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
-    """Return scores of rows and of columns on what of the singular vectors is signal."""
+    """Return scores of rows and of columns on leading singular vectors."""
     values = problem.axes[0].values
     if n_entries(values) <= HERE_ENTRIES and not is_device_csr(values):
         problem = problem.on_host()
@@ -64,10 +64,10 @@ def embed(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 
 
 def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
-    """Scale by degrees, regularised so that short rows do not dominate; keep directions only."""
+    """Return scores of unit length, scaled by degrees so that short rows do not dominate."""
     axis_view, backend = problem.axes[0], problem.backend
     if problem.family == "poisson":
-        # Exposures are degrees over the root of their sum, so their sum is that root.
+        # Exposures are degrees divided by the root of their sum, so they add up to that root.
         sums = [side * side.sum() for side in (axis_view.exposure, axis_view.partner_exposure)]
     else:
         sums = degrees(axis_view.values, axis_view.backend)
@@ -88,7 +88,7 @@ def _embed_counts(problem: BlockProblem, rng: np.random.Generator) -> Scores:
 def _scale_sparse(
     problem: BlockProblem, row_scale: np.ndarray, column_scale: np.ndarray
 ) -> tuple[Any, Any]:
-    """Scale a sparse matrix; for a device, where it is sent, also as it is kept by columns."""
+    """Return a scaled sparse matrix; on a device, also its transpose in CSR format (else None)."""
     rows, columns = problem.axes
     backend, send = problem.backend, problem.backend.send
     if is_device_csr(rows.values):
@@ -110,14 +110,14 @@ def _unit(scores: Array) -> Array:
 
 
 def _embed_real(problem: BlockProblem, rng: np.random.Generator) -> Scores:
-    """Shrink singular values for the estimated noise; missing entries are filled by the mean."""
+    """Return scores; of dense values, missing ones become the mean, singular values are shrunk."""
     axis_view, backend = problem.axes[0], problem.backend
     spread = np.sqrt(np.maximum(axis_view.partner_exposure, 1e-300))
     if sp.issparse(axis_view.values):
         values, transposed = _scale_sparse(problem, np.ones(len(axis_view)), 1 / spread)
         left, singular, right = leading_vectors(values, MAX_RANK, rng, backend, transposed)
         return to_numpy(left) * singular, to_numpy(right) * singular
-    # Most matrices have no weights, and a copy of the largest ones is not to be had for nothing.
+    # Most matrices have no weights, and a copy of a large matrix takes much memory.
     axis_view, spread = axis_view.on_device, backend.send(spread)
     values = axis_view.values if bool((spread == 1).all()) else axis_view.values / spread
     if axis_view.observed is not None:
@@ -136,13 +136,13 @@ def draw_seed(scores: Array, rng: np.random.Generator) -> int | None:
 
 
 def n_segments(n_points: int) -> int:
-    """Return how many fine clusters so many points are cut into; equal points make fewer."""
+    """Return the number of fine clusters for this many points; equal points make fewer."""
     wanted = max(_MIN_SEGMENTS, int(np.ceil(2 * np.sqrt(n_points))))
     return min(n_points, wanted, _MAX_SEGMENTS)
 
 
 def segment(scores: Array, seed: int | None) -> np.ndarray:
-    """Cut one side finely by K-means; the sweeps that follow do the fine work."""
+    """Return fine clusters of one side by a few rounds of K-means; sweeps improve them later."""
     n_points = len(scores)
     if seed is None:
         return np.zeros(n_points, dtype=np.int64)
@@ -154,14 +154,14 @@ def segment(scores: Array, seed: int | None) -> np.ndarray:
         return to_numpy(_segment_on_device(scores, sample, n_clusters, seed))
     means = KMeans(n_clusters, init="random", n_init=1, max_iter=_ROUNDS, random_state=seed)
     with one_blas_thread(), warnings.catch_warnings():
-        # Equal points make fewer clusters than asked for, and fewer is what is wanted then.
+        # Equal points make fewer clusters than asked for, as they should.
         warnings.simplefilter("ignore", ConvergenceWarning)
         means.fit(sample)
         return means.labels_ if sample is scores else means.predict(scores)
 
 
 def _segment_on_device(scores: Array, sample: Array, n_clusters: int, seed: int) -> Array:
-    """Do what scikit-learn's K-means does, from the same points, where the scores are."""
+    """Return clusters by the algorithm of scikit-learn's K-means, on the device of the scores."""
     xp, n_points = namespace(scores), len(sample)
     share = np.full(n_points, 1 / n_points)
     chosen = np.random.RandomState(seed).choice(n_points, n_clusters, replace=False, p=share)

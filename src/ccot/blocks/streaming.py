@@ -1,7 +1,8 @@
-"""Blocks of matrices that are read row by row and never held.
+"""Blocks of matrices that are read row by row and never held in memory.
 
-A sample is searched for blocks. Then the whole matrix is swept, in passes: each part of the rows is
-moved where it is read, sums of the parts are added in a tree, and columns and blocks follow.
+Blocks are searched in a sample of the rows. Then the whole matrix is swept in passes: each part of
+the rows is assigned where it is read, the sums of parts are added in a tree, and the columns and
+blocks are updated.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from ccot.runtime.types import Matrix
 from ccot.sources import RowSource
 from ccot.sources.executors import get_executor
 
-# The sample has about so many entries, and so many rows at least.
+# The sample has about so many entries, and at least so many rows.
 POOL_ENTRIES, POOL_ROWS = 2**24, 2**12
-# Share of rows and columns that may still move after a limited number of passes.
+# A limited number of passes ends earlier if at most this share of rows and columns moves.
 _TOL = 2e-3
 
 
 def pool_size(source: RowSource) -> int:
-    """Return how many rows are used to find blocks: all where there are few entries."""
+    """Return how many rows are used to find blocks: all if there are few entries."""
     first = source.read(source.parts[0])
     wanted = POOL_ENTRIES * first.shape[0] // max(n_entries(first), 1)
     return min(source.shape[0], max(POOL_ROWS, wanted))
@@ -44,7 +45,7 @@ def pool_size(source: RowSource) -> int:
 def fit_block_source(
     source: RowSource, family: str, settings: fit.BlockSettings, run: Run
 ) -> fit.BlockCoclustering:
-    """Co-cluster all rows of a source, beginning with the blocks of some of them."""
+    """Return the co-clustering of all rows of a source, starting from the blocks of some rows."""
     n_rows, n_pool = source.shape[0], pool_size(source)
     if n_pool == n_rows:
         return fit.fit_blocks(source.rows(np.arange(n_rows)), family, settings, run)
@@ -64,8 +65,8 @@ def fit_block_source(
     sample = get_executor(source, run).gather(chosen)
     name, reason = settle_family(sample, family, settings.scale, settings.center)
     found = fit.search_blocks(sample, name, settings, run)
-    # Rows and columns may share a view. The finest clusters are swept along, so that the hierarchy
-    # holds all rows.
+    # Rows and columns may share a view. The finest clusters are swept, too, so that the hierarchy
+    # contains all rows.
     views = found.views[:1] if found.views[1] is found.views[0] else found.views
     one_pass = partial(_sweep, source, found, run)
     full, most = settings.max_passes is None, settings.max_passes or settings.max_iter
@@ -80,23 +81,23 @@ def fit_block_source(
 @stored()
 @dataclass(frozen=True)
 class Sweep:
-    """Where a sweep ended: views of all rows and columns, with what was seen on the way."""
+    """The result of a pass: views of all rows and columns, with sums over the rows."""
 
-    # The first has the row clusters of the answer, the last but one, perhaps the same, the column
-    # clusters; the last is under the hierarchy.
+    # The first has the row clusters of the answer; the last but one, perhaps the same, has the
+    # column clusters; the last has the finest clusters of the hierarchy.
     views: tuple[Blocks, ...]
     rows: Rows | None = None  # None: not read yet
     column_confidence: tuple[np.ndarray, ...] = ()
-    share_moved: float = 1.0  # largest share of rows and columns, but for the finest view
+    share_moved: float = 1.0  # of rows and columns; the largest of all views but the finest
     n_passes: int = 0
 
     def problem(self, sample: BlockProblem) -> BlockProblem:
-        """Return the problem of the rows that were read, or that of the sample before."""
+        """Return the problem of the rows that were read; before the first pass, the sample's."""
         return sample if self.rows is None else _whole_problem(sample, self.rows)
 
 
 def _sweep(source: RowSource, found: fit.Search, run: Run, before: Sweep) -> Sweep:
-    """Read all rows past the blocks, then move the columns."""
+    """Return the views after a pass that assigns all rows, then the columns."""
     problem = before.problem(found.problem)
     placements = tuple(place_side(problem, found.preparation, view, 0) for view in before.views)
     with one_blas_thread():
@@ -106,7 +107,7 @@ def _sweep(source: RowSource, found: fit.Search, run: Run, before: Sweep) -> Swe
     problem = _whole_problem(found.problem, rows)
     moved = [_move_columns(problem, view, rows, index) for index, view in enumerate(before.views)]
     views = tuple(blocks for blocks, _ in moved)
-    # Labels as they were before empty clusters were dropped, and others got their numbers.
+    # Labels before empty clusters were removed and the others renumbered.
     labels = [(own, view.labels[1]) for own, view in zip(joined.labels, views, strict=True)]
     share = 1.0 if before.rows is None else _share_moved(before.views, labels)
     return Sweep(views, rows, tuple(sure for _, sure in moved), share, before.n_passes + 1)
@@ -123,7 +124,7 @@ def _share_moved(before: Sequence[Blocks], after: Sequence[tuple[np.ndarray, np.
 @stored()
 @dataclass(frozen=True)
 class RowSums:
-    """Sums over rows that were read, of shape (n_row_clusters, n_columns) where they are arrays."""
+    """Sums over rows that were read; arrays have the shape (n_row_clusters, n_columns)."""
 
     total: tuple[np.ndarray, ...]  # prepared values, for each view
     missing: tuple[np.ndarray | float, ...]  # numbers of missing entries, for each view
@@ -137,7 +138,7 @@ class RowSums:
 
 
 def _named_sums(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of Rows whose sums an earlier version wrote as one tuple."""
+    """Return the fields of Rows with named sums; an earlier version wrote them as one tuple."""
     sums, n_views = fields["sums"], len(fields["labels"])
     if isinstance(sums, tuple):
         sums = RowSums(sums[:n_views], sums[n_views : 2 * n_views], sums[-2], sums[-1])
@@ -147,12 +148,12 @@ def _named_sums(fields: dict[str, Any]) -> dict[str, Any]:
 @stored(upgrade=_named_sums)
 @dataclass(frozen=True)
 class Rows:
-    """What is kept of rows that were read."""
+    """Labels, other values per row, and sums of rows that were read."""
 
     labels: tuple[np.ndarray, ...]  # for each view
     confidence: np.ndarray  # of the first view
     degree: np.ndarray  # sums of the prepared values
-    effect: np.ndarray | None  # additive effects taken out
+    effect: np.ndarray | None  # additive effects that were subtracted
     sums: RowSums
 
     def sizes(self, index: int) -> np.ndarray:
@@ -163,7 +164,7 @@ class Rows:
 def _read(
     placements: Sequence[BlockPlacement], rows: Matrix, _: Any = None
 ) -> tuple[tuple[Any, ...], RowSums]:
-    """Send rows to the best clusters of several views; return what is kept of them, and sums."""
+    """Return rows' labels in several views, their confidence, degrees and effects, and the sums."""
     first = placements[0]
     axis_view = first.axis_view(rows)
     values, observed = axis_view.values, axis_view.observed
@@ -184,7 +185,7 @@ def _read(
 
 
 def _join(kept: Iterable[tuple[Any, ...]], sums: RowSums) -> Rows:
-    """Put what was kept of the parts together."""
+    """Return the joined results of all parts."""
     labels, confidence, degree, effect = zip(*kept, strict=True)
     return Rows(
         labels=tuple(map(np.concatenate, zip(*labels, strict=True))),
@@ -196,7 +197,7 @@ def _join(kept: Iterable[tuple[Any, ...]], sums: RowSums) -> Rows:
 
 
 def _without_empty(rows: Rows) -> Rows:
-    """Drop clusters of the sample that no row goes to; the finest, in a hierarchy, stay."""
+    """Return rows without empty clusters; the finest clusters stay, for the hierarchy."""
     labels, total, missing = list(rows.labels), list(rows.sums.total), list(rows.sums.missing)
     raw = rows.sums.raw
     for index in range(len(labels) - 1):
@@ -212,7 +213,7 @@ def _without_empty(rows: Rows) -> Rows:
 
 
 def _whole_problem(problem: BlockProblem, rows: Rows) -> BlockProblem:
-    """Return the problem of all rows that were read; the matrix itself is not in it."""
+    """Return the problem of all rows that were read, without the matrix itself."""
     total, missing = rows.sums.total[0], rows.sums.missing[0]
     n_rows, n_columns = len(rows.degree), total.shape[1]
     if problem.family == "poisson":
@@ -248,13 +249,13 @@ def _column_profiles(problem: BlockProblem, rows: Rows, index: int) -> Profiles:
 def _move_columns(
     problem: BlockProblem, view: Blocks, rows: Rows, index: int
 ) -> tuple[Blocks, np.ndarray]:
-    """Send the columns to their best clusters; return the blocks and the columns' confidence."""
+    """Return blocks with the columns in their best clusters, and the columns' confidence."""
     profiles = _column_profiles(problem, rows, index)
     own, n_clusters = view.labels[1], view.shape[1]
     terms = problem.terms_in_nats(*profiles.blocks(own, n_clusters))
     gain = profiles.gain(*terms, log_marginal(own, n_clusters))
     best = gain.argmax(axis=1)
-    # A column cluster that would become empty keeps the columns of the sample.
+    # No column moves if a column cluster would become empty.
     labels = best if len(np.unique(best)) == n_clusters else own
     total, exposure = profiles.blocks(labels, n_clusters)
     empty = profiles.full_exposure().sum(axis=1) == 0

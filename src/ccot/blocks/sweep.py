@@ -1,7 +1,7 @@
-"""Transport of rows, then of columns, onto a small summary of blocks: see docs/blocks.md.
+"""Transport of rows, then of columns, onto blocks: see docs/blocks.md.
 
-Marginals of clusters are free and learned (semi-relaxed transport), so each plan is closed form;
-balanced, they are equal and Sinkhorn scalings share points out. At temperature 0 plans are hard.
+The marginals of clusters are free (semi-relaxed transport), so each plan has a closed form. If
+balanced, they are equal, and plans need Sinkhorn scalings. At temperature 0, plans are hard.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def sweep(
     balanced: bool = False,
     seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
-    """Alternate the two transports until nothing moves, at each temperature in turn."""
+    """Return blocks after transports of both sides until little moves, at each temperature."""
     # ``tol``: the share of the mass that may still move; ``seen``: profiles of similar blocks.
     send, shape = problem.backend.send, blocks.shape
     plans = send(blocks.labels[0]), send(blocks.labels[1])
@@ -54,21 +54,21 @@ def sweep(
 def settle(
     problem: BlockProblem, blocks: Blocks, max_iter: int = 30, tol: float = 1e-3, **options: Any
 ) -> Blocks:
-    """Sweep at temperature 1, where overlapping clusters share points, until little moves."""
+    """Return blocks after sweeps at temperature 1, where overlapping clusters share points."""
     return sweep(problem, blocks, temperatures=(1,), max_iter=max_iter, tol=tol, **options)
 
 
 def log_marginal(brought: Array, n_clusters: int, backend: Backend = NUMPY) -> Array:
-    """Return the logarithm of each cluster's share of the points; finite where it has none."""
+    """Return the logarithm of each cluster's share of the points; finite for empty clusters."""
     held, xp = mass(brought, n_clusters, backend), namespace(brought)
     return xp.log(xp.clip(held / held.sum(), 1e-300, None))
 
 
 def soft_plan(gain: Array, temperature: float = 1.0) -> Array:
-    """Return the semi-relaxed plan: each point spreads over the clusters on its own."""
+    """Return the semi-relaxed plan: the shares of each point do not depend on other points."""
     xp = namespace(gain)
-    # Gains may be large beside their differences: shares are made to sum to one at the end.
-    # NumPy is slow to look for the largest of a few.
+    # Gains may be much larger than their differences: shares are normalised at the end.
+    # NumPy's maximum along a short axis is slow.
     best = reduce(np.maximum, gain.T)[:, None] if xp is np else xp.max(gain, axis=1, keepdims=True)
     plan = gain - best
     plan = xp.exp(plan if temperature == 1 else plan / temperature)
@@ -83,7 +83,7 @@ def balanced_plan(gain: Array, temperature: float = 1.0) -> Array:
 
 
 def share_out(plan: np.ndarray) -> np.ndarray:
-    """Return hard labels whose clusters differ in size by one at most; the surest points first."""
+    """Return labels of clusters whose sizes differ by at most one; the surest points come first."""
     n_points, n_clusters = plan.shape
     room = np.full(n_clusters, n_points // n_clusters)
     n_larger = n_points % n_clusters
@@ -101,14 +101,14 @@ def share_out(plan: np.ndarray) -> np.ndarray:
 def assign(
     problem: BlockProblem, blocks: Blocks, axis: int, balanced: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points' best clusters as the blocks stand, and how sure they are."""
+    """Return the best clusters of points, given the blocks, and their confidence."""
     held, own = blocks.assignments, blocks.labels[axis]
     profiles = problem.axes[axis].profiles(held[1 - axis], blocks.shape[1 - axis])
     plan = _transport(problem, profiles, held[axis], blocks.shape[axis], 1.0)
     labels = to_numpy(plan.argmax(axis=1))
     if balanced or not np.bincount(labels, minlength=blocks.shape[axis]).all():
         labels = own
-    # Where sweeps ended soft the plan is there, and knows more than one made of its blocks alone.
+    # A plan of soft sweeps has more information than one computed from its blocks only.
     plan = held[axis] if held[axis].ndim == 2 else plan
     return labels, excess_share(plan, labels, problem.axes[axis].is_empty())
 
@@ -130,8 +130,8 @@ def _transport(
     temperature: float,
     balanced: bool = False,
 ) -> Array:
-    """One half sweep: estimate the blocks anew, then move the points of one side."""
-    # Tables of blocks stay where the points are: a device is not waited for.
+    """Return the plan of one side after half a sweep: new blocks, then the points move."""
+    # Tables of blocks stay on the device of the points, so that nothing waits for copies.
     own = bring(profiles.backend, own, n_clusters)
     terms = problem.terms_in_nats(*profiles.sums(own, n_clusters))
     if balanced:
@@ -155,7 +155,7 @@ def _hard(plan: Array, balanced: bool, backend: Backend) -> np.ndarray:
 
 
 def mass_moved(before: Array, after: Array) -> Array:
-    """Return the mass that changed clusters between two plans of a kind, where they are."""
+    """Return the mass that changed clusters between two plans; infinite if only one is soft."""
     if before.ndim != after.ndim:
         return np.inf
     xp = namespace(after)

@@ -1,6 +1,6 @@
-"""Column clusters of a table, after its rows: columns that separate the same row clusters.
+"""Column clusters of a table, found after the rows: columns that separate the same row clusters.
 
-Every column is read as one score per row, in units of its noise, which may be turned over.
+Every column becomes one score per row, in units of its noise; its sign may be reversed.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ from ccot.coclustering import Placement
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix
 
-# More columns than this are cut finely before they are merged one by one.
+# More columns than this are first divided into fine clusters, which are then merged.
 _MOST_COLUMNS = 64
-# The score of many clusters is trusted up to this share of the finest ones.
+# The best score is trusted if its number is at most this share of the finest clusters.
 TRUSTED_SHARE = 0.25
 
 _information = FAMILIES["gaussian"].information
@@ -61,7 +61,7 @@ def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
 
 
 def score_table(problem: TableProblem, blocks: Blocks, weights: np.ndarray) -> Terms:
-    """Return the scores of columns summed over row clusters, and the rows they are of."""
+    """Return the scores of columns, summed over row clusters, and the numbers of observed rows."""
     total, exposure = blocks.total, blocks.exposure.copy()
     centred = total.copy()
     centred[:, problem.n_real :] -= exposure[:, problem.n_real :]
@@ -74,7 +74,7 @@ def score_table(problem: TableProblem, blocks: Blocks, weights: np.ndarray) -> T
 def cluster_columns(
     problem: TableProblem, table: Terms, wanted: int | None, rng: np.random.Generator
 ) -> ColumnClusters:
-    """Cluster the used columns by their scores over the row clusters."""
+    """Return clusters of the used columns by their scores over the row clusters."""
     total, exposure = table
     n_used = total.shape[1]
     groups = np.digitize(np.arange(n_used), [problem.n_real, problem.n_real + problem.n_counts])
@@ -87,7 +87,7 @@ def cluster_columns(
     signs = signs * turns[finest]
     scores = _scores(total * signs, exposure, finest, hierarchy)
     found = choose_number(hierarchy.costs(1), scores, n_finest, least=len(np.unique(groups)))
-    # Without row clusters columns have nothing to tell.
+    # With one row cluster, scores cannot separate columns.
     n_clusters = wanted or (found.number if len(total) > 1 else 1)
     labels = set_apart(hierarchy.cut(1, n_clusters)[finest], n_clusters)
     confidence = _confidence(total * signs, exposure, labels)
@@ -97,7 +97,7 @@ def cluster_columns(
 @stored()
 @dataclass(frozen=True)
 class Choice:
-    """A number of clusters, the scores of all that were considered, and what these are."""
+    """A number of clusters, the scores of all numbers considered, and their criterion."""
 
     number: int
     scores: dict[int, float]
@@ -111,7 +111,7 @@ def choose_number(
     halves: Halves | None = None,
     least: int = 1,
 ) -> Choice:
-    """Choose a number: by the evidence where it stops early, else by halves and merge costs."""
+    """Return a number, chosen by the evidence if it is small, else by halves and merge costs."""
     best = max(evidence, key=lambda k: evidence[k])
     jumps = {k: jump for k, jump in jump_scores(costs, best).items() if k >= least}
     if best <= max(TRUSTED_SHARE * n_finest, 2) or not jumps:
@@ -143,7 +143,7 @@ def _finest(
 def _merge(
     total: np.ndarray, exposure: np.ndarray, group: np.ndarray
 ) -> tuple[Hierarchy, np.ndarray]:
-    """Merge the cheapest pair again and again, turned over if cheaper; return signs as well."""
+    """Return merges of the cheapest pairs, with one sign reversed if cheaper, and the signs."""
     n_finest, n_rows = total.shape
     total, exposure, merges = total.copy(), exposure.copy(), []
     alive, owner, signs = np.arange(n_finest), np.arange(n_finest), np.ones(n_finest)
@@ -153,7 +153,7 @@ def _merge(
         same_way = _information(total[:, None, :] + total[None, :, :], joint).sum(axis=2)
         turned = _information(total[:, None, :] - total[None, :, :], joint).sum(axis=2)
         costs = own[:, None] + own - np.maximum(same_way, turned)
-        # Kinds merge among themselves while any can.
+        # Columns of the same kind are merged first.
         same = group[:, None] == group
         np.fill_diagonal(same, val=False)
         allowed = same if same.any() else ~np.eye(len(alive), dtype=bool)
@@ -175,7 +175,7 @@ def _merge(
 def _scores(
     total: np.ndarray, exposure: np.ndarray, finest: np.ndarray, hierarchy: Hierarchy
 ) -> dict[int, float]:
-    """Return the score of every number of clusters: likelihood, price of means, partition."""
+    """Return the score of every number of clusters: likelihood, penalty for means, partition."""
     n_rows, n_columns = total.shape
     n_finest = hierarchy.shape[1]
     held = float(_information(total, exposure).sum())
@@ -201,12 +201,12 @@ def _confidence(total: np.ndarray, exposure: np.ndarray, labels: np.ndarray) -> 
 class ScorePlacement(Placement):
     """Places unseen columns of numbers by their scores over the row clusters."""
 
-    rows: np.ndarray  # their clusters
+    rows: np.ndarray  # their labels
     means: np.ndarray  # scores, of shape (n_clusters, n_row_clusters)
     noise: float  # variance of scaled numbers around row clusters
 
     def labels(self, points: Matrix) -> np.ndarray:
-        """Return the clusters of new columns, one a row of ``points``; NaN is missing."""
+        """Return the clusters of new columns, the rows of ``points``; NaN is missing."""
         values = points if isinstance(points, np.ndarray) else points.toarray()
         observed = np.isfinite(values)
         n_observed = np.maximum(observed.sum(axis=1, keepdims=True), 1)

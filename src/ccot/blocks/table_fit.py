@@ -1,4 +1,4 @@
-"""Clusters of a mixed table: rows by all columns together, then columns by what they tell."""
+"""Clusters of a mixed table: rows by all columns, then columns by the row clusters."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,15 +27,15 @@ from ccot.runtime.backends import choose_backend
 from ccot.runtime.run import Run, counted
 from ccot.sources.tables import TableParts
 
-# Tables of more rows are searched in a sample and then read in parts.
+# If a table has more rows, clusters are searched in a sample; then all rows are read in parts.
 _LARGE_ROWS, _SAMPLE_ROWS = 50_000, 20_000
 _FINE_SWEEPS, _SWEEPS, _TOL = 6, 30, 1e-3
 # Numbers of row clusters that are tried, and cuts that are swept for each.
 _MOST_CLUSTERS, _N_CUTS = 20, 3
-# Of more cells than this, one cut.
+# If a table has more cells than this, one cut is swept.
 _LARGE_CELLS = 2**20
-# How often rows are halved, the cells that all splits may have, what is too few rows for it, and
-# how many rows of a half are enough.
+# Fewest and most splits of rows into halves, most cells of all splits together, fewest rows that
+# are split, and most rows of a half that are used.
 _FEWEST_SPLITS, _MOST_SPLITS, _HALVED_CELLS, _FEW_ROWS, _ENOUGH_ROWS = 2, 8, 2**21, 32, 5000
 
 
@@ -48,13 +48,13 @@ class TableCoclustering(BlockCoclustering):
     """
 
     preparation: TablePreparation
-    column_signs: np.ndarray  # 1 or -1: which way a column goes in its cluster; 0: left out
+    column_signs: np.ndarray  # 1 or -1: direction of a column in its cluster; 0: left out
 
 
 def fit_table(
     table: Table | TableParts, preparation: TablePreparation, settings: BlockSettings, run: Run
 ) -> TableCoclustering:
-    """Cluster the rows of a table by all of its columns, then the columns."""
+    """Return the co-clustering of a table: rows by all columns, then columns."""
     held = table.sample if isinstance(table, TableParts) else table
     sample = some_rows(held.shape[0], _LARGE_ROWS, _SAMPLE_ROWS, run.rng)
     backend, cells = choose_backend(settings.device, "float64"), preparation.cells(held, sample)
@@ -84,7 +84,7 @@ def fit_table(
 
 @dataclass(frozen=True)
 class RowSearch:
-    """What a search for row clusters ends with."""
+    """The result of a search for row clusters."""
 
     problem: TableProblem
     blocks: Blocks
@@ -96,7 +96,7 @@ class RowSearch:
 
 
 def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> RowSearch:
-    """Find the number of row clusters, and the clusters."""
+    """Return the number of row clusters and the clusters that are found."""
     problem, starts = _starts(problem, settings, run)
     run.progress(f"{len(starts)} starts, finest clusters {starts[0].fine.shape[0]}")
     halves = None
@@ -112,14 +112,14 @@ def search_rows(problem: TableProblem, settings: BlockSettings, run: Run) -> Row
 
 
 def _asks_for_halves(problem: TableProblem, settings: BlockSettings) -> bool:
-    """Tell whether halves of the rows are to be fitted: as for matrices, if they can tell."""
+    """Return True if halves of the rows are to be fitted: on request or by default, if possible."""
     asked = settings.criterion == "reproducibility"
     usual = settings.criterion == "auto" and settings.n_row_clusters is None
     return (asked or usual) and not settings.balanced and len(problem.rows.total) >= _FEW_ROWS
 
 
 def _fit_halves(problem: TableProblem, n_finest: int, run: Run) -> Halves | None:
-    """Cluster random halves of the rows, place all rows by each, and compare."""
+    """Return clusters of all rows by random halves of the rows; None if no number is reached."""
     n_splits = np.clip(_HALVED_CELLS // problem.rows.total.size, _FEWEST_SPLITS, _MOST_SPLITS)
     numbers = np.arange(2, min(_MOST_CLUSTERS, n_finest) + 1)
     cluster = partial(_cluster_by_half, problem, numbers)
@@ -130,7 +130,7 @@ def _fit_halves(problem: TableProblem, n_finest: int, run: Run) -> Halves | None
 def _cluster_by_half(
     problem: TableProblem, numbers: np.ndarray, task: tuple[np.ndarray, int]
 ) -> np.ndarray:
-    """Return the clusters of all rows by those of one half, a row for every number of clusters."""
+    """Return labels of all rows by the clusters of one half, a row for every number."""
     members, seed = task
     half = table_problem.some_rows_of(problem, members[:: -(-len(members) // _ENOUGH_ROWS)])
     half, starts = _starts(half, BlockSettings(n_init=2), Run(np.random.default_rng(seed)))
@@ -144,7 +144,7 @@ def _cluster_by_half(
 def _starts(
     problem: TableProblem, settings: BlockSettings, run: Run
 ) -> tuple[TableProblem, list[Start]]:
-    """Cut the rows finely, from several starts, and merge each; the best start comes first."""
+    """Return the problem with its dispersion, and starts of fine row clusters, the best first."""
     scores = _scores(problem)
     n_init = settings.n_init or int(np.clip(1.6e6 / max(scores.size, 1), 3, 8))
 
@@ -160,7 +160,7 @@ def _starts(
 
 
 def _scores(problem: TableProblem) -> np.ndarray:
-    """Return cells as coordinates for K-means: each column has variance one in all."""
+    """Return cells as coordinates for K-means; the cells of each column have total variance one."""
     rows, first = problem.rows, problem.n_real
     scores = rows.total.copy()
     scores[:, first:] -= rows.exposure[:, first:]
@@ -176,7 +176,7 @@ def _scores(problem: TableProblem) -> np.ndarray:
 def _choose_number(
     problem: TableProblem, starts: list[Start], given: int | None, halves: Halves | None
 ) -> Choice:
-    """Choose a number of clusters by fits at every number, merge costs and halves."""
+    """Return a number of clusters, chosen by fits at every number, merge costs and halves."""
     n_finest = starts[0].fine.shape[0]
     n_cuts = _N_CUTS if problem.rows.total.size < _LARGE_CELLS else 1
     evidence = {1: table_evidence(problem, starts[0].cut((1, None)))}
@@ -193,7 +193,7 @@ def _choose_number(
 def _fit_at(
     problem: TableProblem, starts: list[Start], k: int, n_cuts: int, balanced: bool = False
 ) -> Blocks:
-    """Cut every start at a number and sweep the best; the likeliest that kept it comes back."""
+    """Return the likeliest swept cut that still has k clusters; if there is none, the best cut."""
     cuts = ranked((start.cut((k, None)) for start in starts), partial(information, problem))
     moved = [
         table_problem.move_rows(problem, cut, _SWEEPS, _TOL, balanced) for cut in cuts[:n_cuts]
@@ -205,7 +205,7 @@ def _fit_at(
 def _place_many(
     found: RowSearch, preparation: TablePreparation, table: Table | TableParts
 ) -> tuple[RowSearch, PlacedRows]:
-    """Place all rows of a large table by clusters of a sample, then by clusters of all rows."""
+    """Return all rows of a large table, placed by clusters of a sample, then of all rows."""
     problem = found.problem
     growth = table.shape[0] / len(problem.rows.total)
     whole = replace(problem, sum_squares=problem.sum_squares * growth)
@@ -219,7 +219,7 @@ def _place_many(
 def _collect(
     found: RowSearch, rows: PlacedRows, columns: ColumnClusters, scores: Terms, finest: Terms
 ) -> TableCoclustering:
-    """Put together what was found on both sides."""
+    """Return the co-clustering from the results of both sides."""
     preparation, problem = rows.placement.preparation, found.problem
     labels, n_columns = rows.blocks.labels[0], int(columns.labels.max()) + 1
     n_finest = int(columns.finest.max()) + 1
@@ -278,7 +278,7 @@ def _score_blocks(
 
 
 def _families(preparation: TablePreparation) -> tuple[str, str]:
-    """Return the family of all columns, "mixed" if there are several, and how many have which."""
+    """Return the family of all columns ("mixed" if there are several), and counts of columns."""
     names = {"gaussian": "numbers", "poisson": "counts", "multinomial": "categories"}
     families = [column.family for column in preparation.columns]
     used = [key for key in names if key in families]

@@ -1,6 +1,6 @@
 """The model of a mixed table: one partition of the rows, a distribution for every cell.
 
-Scaled numbers share one noise variance, each count has a dispersion, levels need none.
+Scaled numbers share one noise variance, each column of counts has a dispersion, levels have none.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,11 +22,11 @@ from ccot.persistence.registry import stored
 from ccot.runtime.backends import NUMPY, Backend, to_numpy
 from ccot.sources.tables import TableParts
 
-# The dispersion of a count is not taken for less than this.
+# Smallest dispersion of a column of counts.
 _LEAST_DISPERSION = 0.05
-# Strengths of the priors of means, shares and rates that are tried.
+# Number of strengths that are tried for the priors of means, shares and rates.
 _N_PRIORS = 40
-# Cells that are made at once.
+# Cells that are prepared at once.
 _PART_CELLS = 2**22
 
 
@@ -40,8 +40,8 @@ class TableProblem:
     n_counts: int
     unit: np.ndarray  # for each cell, twice the exposure that smooths its means
     sum_squares: float  # of the gaussian totals
-    dispersion: np.ndarray  # for each cell, variance in units of its family's own
-    moved: Profiles  # the rows on a device, where they are moved
+    dispersion: np.ndarray  # for each cell, variance relative to its family's own
+    moved: Profiles  # the rows on the backend that moves them
 
     def information(self, total: np.ndarray, exposure: np.ndarray) -> np.ndarray:
         """Return the maximised log-likelihood of clusters by cell, without constants."""
@@ -101,7 +101,7 @@ def some_rows_of(problem: TableProblem, members: np.ndarray) -> TableProblem:
 
 
 def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
-    """Return the problem with the dispersions around clusters: one of numbers, one a count."""
+    """Return the problem with dispersions around clusters: for all numbers, and for each count."""
     n_clusters = int(labels.max()) + 1
     total, exposure = problem.rows.blocks(labels, n_clusters)
     dispersion = np.ones(len(problem.owner))
@@ -118,14 +118,14 @@ def with_dispersion(problem: TableProblem, labels: np.ndarray) -> TableProblem:
 
 
 def make_table_blocks(problem: TableProblem, labels: np.ndarray, n_sweeps: int = 0) -> Blocks:
-    """Return clusters of rows, numbered without gaps, with their statistics by cell."""
+    """Return clusters of rows with their statistics by cell; unused numbers are left out."""
     labels = compact(labels)
     total, exposure = problem.moved.blocks(labels, int(labels.max()) + 1)
     return Blocks((labels, np.arange(total.shape[1])), total, exposure, n_sweeps)
 
 
 def row_gains(problem: TableProblem, blocks: Blocks, balanced: bool = False) -> np.ndarray:
-    """Return what each row gains by going to each cluster, in nats."""
+    """Return the gain of each row in each cluster, in nats."""
     gain = to_numpy(problem.moved.gain(*problem.terms(blocks.total, blocks.exposure)))
     return gain if balanced else gain + log_marginal(blocks.labels[0], blocks.shape[0])
 
@@ -133,7 +133,7 @@ def row_gains(problem: TableProblem, blocks: Blocks, balanced: bool = False) -> 
 def move_rows(
     problem: TableProblem, blocks: Blocks, max_iter: int, tol: float, balanced: bool = False
 ) -> Blocks:
-    """Move every row to the cluster where it gains most, until few still move."""
+    """Return blocks after moving rows to their best clusters, until few still move."""
     for _ in range(max_iter):
         gain = row_gains(problem, blocks, balanced)
         labels = share_out(balanced_plan(gain)) if balanced else gain.argmax(axis=1)
@@ -145,7 +145,7 @@ def move_rows(
 
 
 def table_evidence(problem: TableProblem, blocks: Blocks) -> float:
-    """Return the likelihood of clusters, integrated over their means, rates and shares."""
+    """Return the log-likelihood of clusters, integrated over their means, rates and shares."""
     # Each column takes the likeliest strength of its prior.
     total, exposure, first = blocks.total, blocks.exposure, problem.n_real
     counts = slice(first, first + problem.n_counts)
@@ -178,7 +178,7 @@ def _normal_evidence(problem: TableProblem, total: np.ndarray, exposure: np.ndar
 
 
 def _gamma_evidence(total: np.ndarray, exposure: np.ndarray, dispersion: np.ndarray) -> float:
-    """Rates of clusters have mean 1, as exposures hold the mean of the column."""
+    """Return the evidence of counts; rates have mean 1, because exposures contain column means."""
     total, exposure = total / dispersion, exposure / dispersion
     shape = np.geomspace(0.1, 1e4, _N_PRIORS)[:, None, None]
     rates = gammaln(total + shape) - gammaln(shape) + shape * np.log(shape)
@@ -202,7 +202,7 @@ def _dirichlet_evidence(problem: TableProblem, total: np.ndarray) -> float:
 def table_parts(
     table: Table | TableParts | np.ndarray, preparation: TablePreparation
 ) -> Iterator[Profiles]:
-    """Yield the cells of rows, so many at a time that they take little memory."""
+    """Yield the cells of parts of the rows, which take little memory."""
     if isinstance(table, np.ndarray):
         table = Table(dict(zip(preparation.names, table.T, strict=True)))
     n_cells = max(sum(column.n_cells for column in preparation.columns), 1)
@@ -217,14 +217,14 @@ class TablePlacement(Placement):
     """Places unseen rows of a table."""
 
     preparation: TablePreparation
-    natural: np.ndarray  # of shape (n_clusters, n_cells), over the dispersions
+    natural: np.ndarray  # of shape (n_clusters, n_cells), divided by dispersions
     cumulant: np.ndarray
     marginal: np.ndarray  # log shares of the clusters
-    alone: np.ndarray  # cumulants where there are no clusters
+    alone: np.ndarray  # cumulants without clusters
 
-    # Rows of a table are a Table, where those of a matrix are a Matrix.
+    # Rows of a table are a Table, those of a matrix a Matrix.
     def labels(self, points: Table) -> np.ndarray:  # type: ignore[override]
-        """Return the clusters of rows; a row without values goes to the largest."""
+        """Return the clusters of rows; the largest for a row without values."""
         return self.labels_and_confidence(points)[0]
 
     def labels_and_confidence(self, points: Table) -> tuple[np.ndarray, np.ndarray]:
@@ -234,16 +234,16 @@ class TablePlacement(Placement):
         return labels, confidence
 
     def confidence(self, points: Table) -> np.ndarray:
-        """Return how sure the clusters of rows are."""
+        """Return the confidence of the rows' clusters."""
         return self.labels_and_confidence(points)[1]
 
     def shares(self, points: Table) -> np.ndarray:
-        """Return how each row is shared out among the clusters."""
+        """Return the shares of each row in the clusters."""
         parts = table_parts(points, self.preparation)
         return np.concatenate([soft_plan(self.gains(rows)) for rows in parts])
 
     def log_likelihood(self, points: Table) -> np.ndarray:
-        """Return what each row gains in its cluster over no clusters, per observed cell."""
+        """Return what each row's cluster adds to its log-likelihood, per observed cell."""
         gains = []
         for rows in table_parts(points, self.preparation):
             best = self.gains(rows).argmax(axis=1)
@@ -253,19 +253,19 @@ class TablePlacement(Placement):
         return np.concatenate(gains)
 
     def assign(self, rows: Profiles) -> tuple[np.ndarray, np.ndarray]:
-        """Return the clusters of prepared rows and how sure they are."""
+        """Return the clusters of prepared rows and their confidence."""
         gain = self.gains(rows)
         labels = gain.argmax(axis=1)
         return labels, excess_share(soft_plan(gain), labels, ~(rows.exposure > 0).any(axis=1))
 
     def gains(self, rows: Profiles) -> np.ndarray:
-        """Return what each row gains by going to each cluster, in nats."""
+        """Return the gain of each row in each cluster, in nats."""
         return rows.gain(self.natural, self.cumulant, self.marginal)
 
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """All rows in their clusters: as unseen rows would be placed."""
+    """All rows in their clusters, placed like unseen rows."""
 
     placement: TablePlacement
     blocks: Blocks
@@ -290,7 +290,7 @@ def place_side(
 def read_through(
     parts: Iterable[Profiles], placements: Sequence[TablePlacement]
 ) -> list[PlacedRows]:
-    """Place rows part by part, by one or more placements, and sum their cells within clusters."""
+    """Return rows placed part by part, for each placement, with sums of cells within clusters."""
     kept = [(one, np.zeros((2, *one.natural.shape)), []) for one in placements]
     for rows in parts:
         for placement, sums, answers in kept:

@@ -1,7 +1,8 @@
 """Tables of mixed columns as cells that families can model.
 
-A cell has a total and an exposure for every row: 0 if missing, 1 for a scaled number, the mean of a
-count, the share of a level of a category (poisson; its levels together are a multinomial).
+A cell has a total and an exposure for every row. The exposure is 0 if missing, 1 for a scaled
+number, the column's mean for a count, and the level's share for a level of a category (each level
+is poisson; the levels together are multinomial).
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ from ccot.persistence.registry import stored
 SCALES = ("auto", "none", "standard", "robust", "log")
 CENTERS = ("auto", "none", "columns", "rows", "both")
 
-# A column is skewed beyond this, and a transformation must at least halve it.
+# A column is skewed above this skewness, and a transformation must reduce it to this share.
 _SKEWED, _LESS_SKEWED = 1.0, 0.5
 
 
@@ -33,7 +34,7 @@ class PreparedColumn:
     family: str  # gaussian, poisson, multinomial, or none if it is left out
     transform: str = "none"  # log, sqrt or log1p is taken of numbers first
     location: float = 0.0  # subtracted from numbers
-    scale: float = 1.0  # what numbers are divided by; the mean of counts
+    scale: float = 1.0  # numbers are divided by it; mean of counts
     shares: np.ndarray | None = None  # of the levels
     n_gaps: int = 0
 
@@ -123,19 +124,19 @@ class TablePreparation:
         return Profiles(total, exposure, None)
 
     def unread(self, table: Table) -> Counter[str]:
-        """Count by column the cells that are not missing but cannot be read as a fitted one."""
+        """Return by column how many cells are not missing but cannot be read like fitted ones."""
         kinds = [c.kind for c in self.columns if c.n_cells and c.kind.name in table.columns]
         return Counter({k.name: count_unread(table.columns[k.name], k) for k in kinds})
 
     def on_all_columns(self, values: np.ndarray, left_out: float) -> np.ndarray:
-        """Return values of the used columns in the places of all columns."""
+        """Return values for all columns: those of used ones, and ``left_out`` for the others."""
         whole = np.full(len(self.columns), left_out, dtype=values.dtype)
         whole[self.used] = values
         return whole
 
 
 def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
-    """Count cells that are not missing, but not a known level or a number in the known format."""
+    """Return how many cells are neither missing, nor a known level or number format."""
     by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
     is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
     if values.dtype.kind == "O":
@@ -166,7 +167,7 @@ def prepare_table(
     center: str = "auto",
     reason: str = "columns are of different kinds",
 ) -> TablePreparation:
-    """Decide how the columns of a table are prepared."""
+    """Return how the columns of a table are prepared."""
     kinds = recognise(table, column_kinds)
     columns = tuple(_prepare(table.columns[kind.name], kind, scale, center) for kind in kinds)
     if not any(column.n_cells for column in columns):
@@ -219,7 +220,7 @@ def _prepare(values: np.ndarray, kind: ColumnKind, scale: str, center: str) -> P
         codes = read_levels(values, kind)
         times = np.bincount(codes[codes >= 0], minlength=len(kind.levels))
         shares = times / max(times.sum(), 1)
-        # Levels of a data frame that no row has count as unknown.
+        # Levels of a data frame that occur in no row count as unknown.
         held = tuple(level for level, share in zip(kind.levels, shares, strict=True) if share > 0)
         kind = replace(kind, levels=held)
         n_gaps = int(np.count_nonzero(codes < 0))
@@ -236,7 +237,7 @@ def _prepare(values: np.ndarray, kind: ColumnKind, scale: str, center: str) -> P
 
 
 def _transform(observed: np.ndarray, scale: str) -> str:
-    """Return what is taken of numbers before they are scaled."""
+    """Return the transformation of numbers before they are scaled."""
     lowest = observed.min()
     if scale == "log" and lowest >= 0:
         return "log" if lowest > 0 else "log1p"
@@ -260,13 +261,13 @@ def _transformed(numbers: np.ndarray, transform: str) -> np.ndarray:
 
 
 def _location_and_spread(observed: np.ndarray, scale: str) -> tuple[float, float]:
-    # In a unit in which squares are finite.
+    # In this unit, squares are finite.
     unit = float(np.abs(observed).max()) or 1.0
     location, spread = float((observed / unit).mean()) * unit, float((observed / unit).std()) * unit
     if scale == "none":
         return location, 1.0
     if scale == "robust":
         low, location, high = (float(q) for q in np.quantile(observed, (0.25, 0.5, 0.75)))
-        # More than half of the values may be the same.
+        # The quartiles may be equal, if half of the values are.
         spread = (high - low) / 1.349 or spread
     return location, spread if spread > 0 else 1.0

@@ -1,8 +1,8 @@
-r"""What mean field leaves out: rows and columns react to one another.
+r"""Correction of soft sweeps, a mean-field method: rows and columns react to one another.
 
-A soft sweep is surer than it should be. The equations of Thouless, Anderson and Palmer (1977) put
-it right, see docs/blocks.md: with :math:`S_r = \sum_j w_j r_j r_j^\top` of weights and plans, its
-row sums :math:`D_r` and :math:`V_r = D_r - S_r`, :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`.
+Plans of soft sweeps are too certain. The equations of Thouless, Anderson and Palmer (1977) correct
+this, see docs/blocks.md: with :math:`S_r = \sum_j w_j r_j r_j^\top` of weights and plans, its row
+sums :math:`D_r` and :math:`V_r = D_r - S_r`, :math:`D_q \mu D_r - V_q \mu V_r = q^\top x r`.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from ccot.runtime.backends import to_numpy
 from ccot.runtime.types import Array
 
 Plans = tuple[Array, Array]
-# A reaction of fewer nats changes nothing.
+# Reactions of fewer nats are ignored.
 _NOTICEABLE = 0.1
-# At full length plans and reactions would swing.
+# With full steps, plans and reactions would oscillate.
 _STEP = 0.5
-# A cluster with less than half a point is gone.
+# A cluster with less mass than half a point counts as empty.
 _LEAST_MASS = 0.5
-# Where two clusters of rows and two of columns are all the same, nothing is left to tell means by.
+# Lower limit of denominators of means: they vanish if two row and two column clusters coincide.
 _LEAST_LEFT = 1e-3
 
 
@@ -38,13 +38,13 @@ class TapCorrection:
 
     @property
     def spreads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Covariances of the assignments of rows and of columns, summed up (V)."""
+        """Sums of the covariances of row assignments and of column assignments (V)."""
         rows, columns = (np.diag(overlap.sum(axis=1)) - overlap for overlap in self.overlaps)
         return rows, columns
 
     @property
     def nats(self) -> float:
-        """What the reaction adds to the log-likelihood."""
+        """Log-likelihood that the reaction adds."""
         rows, columns = self.spreads
         return 0.5 * float(np.sum((rows @ self.means) * (self.means @ columns))) / self.noise
 
@@ -57,7 +57,7 @@ def soft_sweep(
     balanced: bool = False,
     seen: Sequence[Profiles | None] = (None, None),
 ) -> Blocks:
-    """Sweep softly until little moves; then in shorter steps with the reaction, if noticeable."""
+    """Return blocks after soft sweeps, then shorter steps with the reaction if it is noticeable."""
     settled = settle(problem, blocks, max_iter, tol, balanced=balanced, seen=seen)
     if balanced or not reacts(problem, settled):
         return settled
@@ -82,7 +82,7 @@ def soft_sweep(
 
 
 def reacts(problem: BlockProblem, blocks: Blocks) -> bool:
-    """Tell whether the reaction is known: real values, none missing, assignments soft."""
+    """Return True if the reaction can be computed: real values, none missing, soft assignments."""
     complete = problem.axes[0].observed is None
     return problem.family == "gaussian" and complete and blocks.assignments is blocks.plans
 
@@ -105,7 +105,7 @@ def _estimate(problem: BlockProblem, plans: Plans, total: np.ndarray) -> TapCorr
 
 
 def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Solve for the means: in the eigenvectors of both spreads every one stands alone."""
+    """Return the means: in the eigenvectors of both spreads, the equations are independent."""
     (row_size, spread_rows, turn_rows), (column_size, spread_columns, turn_columns) = (
         _spectrum(overlap) for overlap in (rows, columns)
     )
@@ -116,7 +116,7 @@ def _solve(rows: np.ndarray, columns: np.ndarray, total: np.ndarray) -> np.ndarr
 
 
 def _spectrum(overlap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return roots of sizes, and the spectrum of the spread in units of these."""
+    """Return square roots of sizes, and the spectrum of the spread divided by these."""
     size = np.sqrt(overlap.sum(axis=1))
     values, vectors = np.linalg.eigh(np.eye(len(size)) - overlap / np.outer(size, size))
     return size, values, vectors
@@ -125,7 +125,7 @@ def _spectrum(overlap: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _move(
     problem: BlockProblem, axis: int, plans: Plans, reaction: TapCorrection
 ) -> tuple[Plans, TapCorrection]:
-    """Move the points of one side half of the way to where they gain most."""
+    """Return plans with the points of one side moved half of the way, and the new reaction."""
     own, partner, axis_view = plans[axis], plans[1 - axis], problem.axes[axis]
     means = reaction.means.T if axis else reaction.means
     overlap, spread = reaction.overlaps[1 - axis], reaction.spreads[1 - axis]
