@@ -1,4 +1,4 @@
-"""Where arrays live and in what chunks they travel; with ``device_csr``, what knows PyTorch."""
+"""Array libraries and devices, threads, and the parts in which arrays are processed."""
 
 import importlib
 import os
@@ -23,29 +23,29 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
-# A chunk of kernels that stays in a CPU's cache; one that keeps a GPU busy.
+# Size of a chunk of kernels that fits into a CPU's cache; size of one that keeps a GPU busy.
 _CPU_CHUNK_BYTES = 2**21
 _GPU_CHUNK_BYTES = 2**32
-# Of the free memory of a GPU a chunk takes this part: its squares, temporaries and scalings follow.
+# A chunk takes one of so many parts of a GPU's free memory: temporary arrays need the others.
 _GPU_SHARE = 6
-# Chunks that a part of the rows may take on a CPU, and equal parts that threads share out where
-# each has half a chunk or more: small parts keep many threads waiting for the interpreter.
+# Most chunks of a part of the rows on a CPU; number of equal parts for threads, if each part has at
+# least half a chunk: with smaller parts, threads wait for the interpreter lock.
 _ROW_CHUNKS, _EVEN_PARTS = 4, 8
-# The calls of :meth:`Backend.map` that are being worked on, of all threads.
+# Calls of :meth:`Backend.map` that are running, in all threads.
 _AT_WORK: set[object] = set()
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Where the arithmetic happens: NumPy (``device`` is None), or PyTorch on some device."""
+    """The library that computes: NumPy (``device`` is None), or PyTorch on a device."""
 
     xp: Any
     device: str | None
-    chunk_bytes: int  # what a batch of kernels may take
+    chunk_bytes: int  # most memory of a batch of kernels
     n_jobs: int = 1  # threads of :meth:`map`
 
     def map(self, work: Callable[[Any], T], items: Sequence[Any]) -> list[T]:
-        """Do some work on every item, on several threads where there are; results in order."""
+        """Return ``work(item)`` for every item, in order, computed by ``n_jobs`` threads."""
         if min(self.n_jobs, len(items)) < 2:
             return [work(item) for item in items]
         results: list[Any] = [None] * len(items)
@@ -59,7 +59,7 @@ class Backend:
                     n_done += 1
                 ended.put(n_done)
             except BaseException as error:
-                deque(left, maxlen=0)  # nobody begins another item
+                deque(left, maxlen=0)  # no thread begins another item
                 ended.put(error)
 
         asked = object()
@@ -83,14 +83,14 @@ class Backend:
         return results
 
     def by_rows(self, work: Callable[..., Any], *arrays: Any, width: int | None = None) -> Any:
-        """Do some work on parts of the rows of arrays that fit a cache or a device; joined."""
+        """Return the joined results of ``work`` on parts of the rows that fit a cache or device."""
         parts, joined, allocating = self._row_parts(arrays, width), [], Lock()
         if len(parts) == 1:
             return work(*arrays)
 
         def fill(part: slice) -> None:
             made = work(*(array[part] for array in arrays))
-            with allocating:  # by whoever is first to know what is made
+            with allocating:  # the first result shows shape and type
                 if not joined:
                     shape = (arrays[0].shape[0], *made.shape[1:])
                     joined.append(self.xp.empty(shape, dtype=made.dtype, device=made.device))
@@ -100,12 +100,12 @@ class Backend:
         return joined[0]
 
     def sum_by_rows(self, work: Callable[..., Any], *arrays: Any, width: int) -> Any:
-        """Do some work on parts of the rows of arrays; summed, in their order."""
+        """Return the results of ``work`` on parts of the rows of arrays, summed in order."""
         parts = self._row_parts(arrays, width)
         return reduce(add, self.map(lambda part: work(*(a[part] for a in arrays)), parts))
 
     def _row_parts(self, arrays: Sequence[Any], width: int | None) -> list[slice]:
-        """Cut the rows of arrays, of ``width`` values each, into parts that fit."""
+        """Return parts of the rows, with ``width`` values each, that fit a cache or a device."""
         n_rows, row_bytes = arrays[0].shape[0], 8 * width if width else arrays[0][:1].nbytes
         n_chunks = n_rows * row_bytes / self.chunk_bytes
         n_parts = n_chunks
@@ -115,7 +115,7 @@ class Backend:
         return [slice(first, first + step) for first in range(0, max(n_rows, 1), step)]
 
     def send(self, array: Any) -> Any:
-        """Bring a NumPy array or a CSR matrix to the device; what is there already stays."""
+        """Return a NumPy array or CSR matrix on the device; not copied if it is already there."""
         if self.device is None:
             return array
         if sp.issparse(array):
@@ -124,17 +124,17 @@ class Backend:
         if hasattr(array, "is_sparse_csr"):
             return array.to(self.device)
         if isinstance(array, np.ndarray):
-            # PyTorch wants to write to what it shares, and cannot go backwards through it.
+            # PyTorch shares only writeable arrays, and has no negative strides.
             shared = array.flags.writeable and min(array.strides, default=0) >= 0
             array = array if shared else array.copy()
         return self.xp.asarray(array, device=self.device)
 
     def fetch(self, array: Any) -> np.ndarray:
-        """Bring an array back to NumPy."""
+        """Return an array of this backend as a NumPy array."""
         return array if self.device is None else to_numpy(array)
 
     def free_bytes(self) -> int | None:
-        """Return how much more the device can hold; None where it does not say."""
+        """Return the free memory of the device; None if it is unknown."""
         if self.device is None or not self.device.startswith("cuda"):
             return None
         cuda = self.xp.cuda
@@ -146,7 +146,7 @@ NUMPY = Backend(np, None, _CPU_CHUNK_BYTES)
 
 
 def namespace(array: Any) -> Any:
-    """Return the library of an array, which is looked for once for every type."""
+    """Return the library of an array, which is looked up once per type."""
     if type(array) not in _LIBRARIES:
         _LIBRARIES[type(array)] = np if isinstance(array, np.ndarray) else array_namespace(array)
     return _LIBRARIES[type(array)]
@@ -156,17 +156,17 @@ _LIBRARIES: dict[type, Any] = {}
 
 
 def to_numpy(array: Any) -> np.ndarray:
-    """Bring an array of any library to NumPy."""
+    """Return an array of any library as a NumPy array."""
     return array if isinstance(array, np.ndarray) else array.cpu().numpy()
 
 
 def is_device_csr(X: Any) -> TypeGuard[Any]:
-    """Tell whether something is a CSR tensor of PyTorch."""
+    """Return True if something is a CSR tensor of PyTorch."""
     return bool(getattr(X, "is_sparse_csr", False))
 
 
 def as_device_csr(X: Any) -> Any | None:
-    """Return a CSR matrix of PyTorch or CuPy as a tensor where it is; None for anything else."""
+    """Return a CSR matrix of PyTorch or CuPy as a tensor on its device; None for other types."""
     if is_device_csr(X):
         return X
     if not type(X).__module__.startswith("cupyx.scipy.sparse"):
@@ -178,7 +178,7 @@ def as_device_csr(X: Any) -> Any | None:
 
 
 def make_csr(starts: Any, columns: Any, values: Any, shape: Any) -> Any:
-    """Return a CSR tensor of its parts."""
+    """Return the CSR tensor with these parts."""
     torch: Any = importlib.import_module("torch")
     with warnings.catch_warnings():
         # PyTorch warns that its sparse matrices are experimental.
@@ -187,13 +187,13 @@ def make_csr(starts: Any, columns: Any, values: Any, shape: Any) -> Any:
 
 
 def with_values(matrix: Any, values: Any) -> Any:
-    """Return a matrix with other values in the same places, which are shared."""
+    """Return a matrix with other values; index arrays are shared."""
     return make_csr(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape)
 
 
 @cache
 def _threads(n_threads: int, process: int) -> SimpleQueue[Callable[[], None]]:
-    """Return the queue of threads that do whatever is put there."""
+    """Return a queue; its threads call the functions that are put into it."""
     # An executor needs ten times as long to hand out work, and parts of work are short.
     queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
@@ -226,7 +226,7 @@ def choose_backend(
 
 
 def fall_back(reason: str) -> Backend:
-    """Warn the line that called into the package, and return NumPy."""
+    """Return NumPy, after a warning at the line that called the package."""
     frame, level = sys._getframe(), 1
     while frame.f_back and f"{frame.f_globals.get('__name__')}.".startswith("ccot."):
         frame, level = frame.f_back, level + 1
@@ -243,22 +243,22 @@ def _chunk_bytes(torch: Any, device: str) -> int:
 
 
 def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
-    """Do some work on all items at once, or on parts of them where memory does not suffice."""
+    """Return the results of ``work`` on all items at once, or on parts if memory is too small."""
     try:
         return [work(items)]
     except (MemoryError, RuntimeError) as error:
-        # PyTorch's error has no type of its own on every device.
+        # On some devices, PyTorch has no own type for this error.
         words = "out of memory", "can't allocate memory", "alloc_failed"
         no_room = isinstance(error, MemoryError) or any(w in str(error).lower() for w in words)
         if len(items) < 2 or not no_room:
             raise
-    # The error is gone by now, and with it the frames that held what did fit.
+    # Here, outside ``except``, the error no longer holds the frames and arrays of the failed call.
     half = len(items) // 2
     return [*in_parts_that_fit(work, items[:half]), *in_parts_that_fit(work, items[half:])]
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep products and K-means on the calling thread: all ``n_jobs`` do the same arithmetic."""
+    """Return a context with one BLAS thread, so that all ``n_jobs`` do the same arithmetic."""
     return _blas().limit(limits=1)
 
 

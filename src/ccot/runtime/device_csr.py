@@ -1,4 +1,4 @@
-"""Sparse matrices on a device: CSR tensors of PyTorch, and what is done to them there."""
+"""Sparse matrices on a device: CSR tensors of PyTorch, and operations on them."""
 
 import importlib
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ccot.runtime.types import Array
 
 
 def to_scipy(matrix: Any) -> sp.csr_array:
-    """Bring a matrix to SciPy."""
+    """Return a matrix as SciPy's CSR array of float64."""
     parts = matrix.values(), matrix.col_indices(), matrix.crow_indices()
     values, columns, starts = (part.cpu().numpy() for part in parts)
     return sp.csr_array(
@@ -22,7 +22,7 @@ def to_scipy(matrix: Any) -> sp.csr_array:
 
 
 def multiply(matrix: Any, other: Array, width: int) -> Array:
-    """Return the product with a narrow dense matrix; by labels, columns summed within clusters."""
+    """Return the product with a narrow dense matrix; for labels, columns summed within clusters."""
     kernel = _kernel() if matrix.is_cuda else None
     if kernel is not None:
         return kernel(matrix, other, width)
@@ -37,7 +37,7 @@ def shares(labels: Array, n_clusters: int, dtype: Any) -> Array:
 
 @cache
 def _kernel() -> Callable[[Any, Array, int], Array] | None:
-    """Return what is faster than the products of PyTorch, where Triton is installed."""
+    """Return a product that is faster than PyTorch's; None if Triton is not installed."""
     try:
         return importlib.import_module("ccot.runtime.kernels").collapse
     except ImportError:
@@ -45,7 +45,7 @@ def _kernel() -> Callable[[Any, Array, int], Array] | None:
 
 
 def by_row(matrix: Any, vector: Array) -> Array:
-    """Return the value of its row for every entry."""
+    """Return for every entry the value of its row in ``vector``."""
     counts = matrix.crow_indices().diff()
     return vector.repeat_interleave(counts, output_size=matrix.values().shape[0])
 
@@ -56,7 +56,7 @@ def row_sums(matrix: Any) -> Array:
 
 
 def transposed(matrix: Any) -> Any:
-    """Return a matrix kept by its columns."""
+    """Return the transposed matrix, in CSR format."""
     columns, n_columns = matrix.col_indices(), matrix.shape[1]
     order = columns.argsort(stable=True)
     starts = columns.new_zeros(n_columns + 1)

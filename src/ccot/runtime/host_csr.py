@@ -1,7 +1,7 @@
-"""Sparse matrices in memory: CSR of SciPy, and what is done to parts of its rows by threads.
+"""Sparse matrices in memory: SciPy's CSR arrays, and operations by threads on parts of the rows.
 
-What is added up in place by SciPy's own kernels needs no copies of parts, and does not hold the
-interpreter, as clearing new memory and making a matrix of every part would.
+SciPy's kernels add in place: parts are not copied, and the interpreter lock is released. Clearing
+new memory, or making a matrix of every part, would hold the lock.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from scipy.sparse import _sparsetools as sparsetools
 from ccot.runtime.backends import Backend
 from ccot.runtime.types import Matrix, is_sparse
 
-# Entries looked at together so that they stay in a cache.
+# Entries that are processed together and fit into a cache.
 CACHE_ENTRIES = 2**18
-# Entries of a part of a product, and the parts whose sums may have to be held at once.
+# Entries of a part of a product; most parts whose sums are held at once.
 _ENTRIES, _MOST_PARTS = 2**19, 16
-# Threads from which on it is worth to sort parts of a matrix: placing them takes as long again.
+# From this many threads, sorting parts of a matrix is faster: placing them takes as long again.
 _LEAST_SORTING = 4
 
 
@@ -38,11 +38,11 @@ def collapse(
     matrix: sp.csr_array, labels: np.ndarray, n_clusters: int, backend: Backend
 ) -> np.ndarray:
     """Return the columns summed within clusters."""
-    # Names as long as the indices are not looked through for shorter ones.
+    # The kernel needs labels of the same type as the indices.
     names = labels.astype(matrix.indices.dtype, copy=False)
 
     def fill(part: slice, out: np.ndarray) -> None:
-        """Give the columns of some rows the names of their clusters: equal ones are summed."""
+        """Replace the columns of some rows by their labels: entries with equal ones are summed."""
         starts, columns, values = _entries(matrix, part)
         sparsetools.csr_todense(len(out), n_clusters, starts, names.take(columns), values, out)
 
@@ -78,7 +78,7 @@ def row_sums(matrix: sp.csr_array, backend: Backend) -> np.ndarray:
 def scaled(
     matrix: sp.csr_array, row_scale: np.ndarray, column_scale: np.ndarray, backend: Backend
 ) -> sp.csr_array:
-    """Return the matrix with rows and columns multiplied; places of entries are not copied."""
+    """Return the matrix with rows and columns multiplied; index arrays are not copied."""
     data = np.empty(matrix.nnz, row_scale.dtype)
 
     def scale(part: slice) -> None:
@@ -94,14 +94,14 @@ def scaled(
 
 
 def transposed(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
-    """Return the transposed matrix, of which several threads sort and place parts of the rows."""
+    """Return the transposed matrix; several threads sort and place parts of the rows."""
     rows = row_parts(matrix, max(_ENTRIES, -(-matrix.nnz // backend.n_jobs)))
     if backend.n_jobs < _LEAST_SORTING or len(rows) == 1:
         return sp.csr_array(matrix.T)
     parts = backend.map(lambda part: rows_of(matrix, part).tocsc(), rows)
     counts = np.array([np.diff(part.indptr) for part in parts])
     starts = np.append(0, np.cumsum(counts.sum(axis=0))).astype(matrix.indptr.dtype)
-    # Where the entries of a part go is further on than in the part, by so much for each column.
+    # By how much entries move from their position in a part, for each part and column.
     shifts = starts[:-1] + np.cumsum(counts, axis=0) - counts
     data, indices = np.empty_like(matrix.data), np.empty_like(matrix.indices)
 
@@ -118,10 +118,10 @@ def transposed(matrix: sp.csr_array, backend: Backend) -> sp.csr_array:
 
 
 def row_parts(matrix: Matrix, size: int) -> list[slice]:
-    """Cut the rows into parts of about so many entries, whatever the number of threads."""
+    """Return parts of the rows with about ``size`` entries, for any number of threads."""
     n_rows = matrix.shape[0]
     if is_sparse(matrix):
-        # Rows may hold very different numbers of entries: as many rows do not take as long.
+        # Rows may have very different numbers of entries: as many rows do not take as long.
         starts = matrix.indptr
         ends = np.searchsorted(starts, np.arange(size, matrix.nnz, size, dtype=starts.dtype))
         ends = [*sorted({*ends.tolist()} - {0, n_rows}), n_rows]
@@ -132,7 +132,7 @@ def row_parts(matrix: Matrix, size: int) -> list[slice]:
 
 
 def summed_parts(matrix: Matrix) -> list[slice]:
-    """Cut the rows into parts whose sums are added: as many on every number of threads."""
+    """Return parts of the rows whose sums are added: the same for any number of threads."""
     size = matrix.nnz if is_sparse(matrix) else matrix.size
     return row_parts(matrix, max(_ENTRIES, size // _MOST_PARTS))
 
@@ -140,13 +140,13 @@ def summed_parts(matrix: Matrix) -> list[slice]:
 def rows_of(matrix: sp.csr_array, part: slice) -> sp.csr_array:
     """Return some rows, which share their entries with the matrix."""
     rows = sp.csr_array((part.stop - part.start, matrix.shape[1]), dtype=matrix.dtype)
-    # Given to SciPy as a whole they would be copied.
+    # SciPy's constructor would copy them.
     rows.indptr, rows.indices, rows.data = _entries(matrix, part)
     return rows
 
 
 def _entries(matrix: sp.csr_array, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return where some rows start among their entries, and the entries' columns and values."""
+    """Return the starts of some rows within their entries, and the entries' columns and values."""
     starts = matrix.indptr[part.start : part.stop + 1]
     held = slice(starts[0], starts[-1])
     return starts - starts[0], matrix.indices[held], matrix.data[held]
@@ -155,14 +155,14 @@ def _entries(matrix: sp.csr_array, part: slice) -> tuple[np.ndarray, np.ndarray,
 def _filled(
     matrix: sp.csr_array, width: int, fill: Callable[..., None], backend: Backend
 ) -> np.ndarray:
-    """Return so many columns for the rows of a matrix, to parts of which threads add."""
+    """Return an array of ``width`` columns that threads fill by parts of the rows."""
     total = np.empty((matrix.shape[0], width), dtype=matrix.dtype)
 
     def fill_part(part: slice) -> None:
         total[part].fill(0)
         fill(part, total[part])
 
-    # Every part holds the interpreter for a moment: many threads want few of them.
+    # Two parts per thread, within limits: every part holds the interpreter lock for a moment.
     size = np.clip(matrix.nnz // (2 * backend.n_jobs), CACHE_ENTRIES, _ENTRIES)
     backend.map(fill_part, row_parts(matrix, int(size)))
     return total

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-# Where only the CPU build of PyTorch is installed there is no Triton to look at.
+# The CPU build of PyTorch comes without Triton.
 import triton  # type: ignore[import-not-found]
 import triton.language as tl  # type: ignore[import-not-found]
 
-# Entries that a program looks at together, and those of a row that are worth another program.
+# Fewest entries and fewest values of a block; entries of a row per program; most programs per row.
 _BLOCK, _LEAST_HELD, _ENTRIES, _MOST_SPLITS = 32, 256, 512, 64
 
 
@@ -50,7 +50,7 @@ def collapse(matrix: Any, other: Any, width: int) -> Any:
     n_splits = min(max(matrix.values().shape[0] // (_ENTRIES * n_rows), 1), _MOST_SPLITS)
     padded = triton.next_power_of_2(width)
     parts = matrix.values().new_empty((n_splits, n_rows, width), dtype=torch.float64)
-    # A function to those who look at it, a kernel with a grid to Triton.
+    # Type checkers see a function; for Triton it is a kernel, indexed by its grid.
     _sum_rows[(n_rows, n_splits)](  # type: ignore[index]
         matrix.crow_indices(), matrix.col_indices(), matrix.values(),
         other.int() if is_hard else other.contiguous(), parts, n_rows, width, n_splits,

@@ -1,4 +1,4 @@
-"""Memory of the machine, and of what may be taken of it."""
+"""Total and free memory of the machine."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def total_bytes() -> int | None:
-    """Return the memory of the machine; None where the system does not tell."""
+    """Return the memory of the machine; None if it is unknown."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -14,7 +14,7 @@ def total_bytes() -> int | None:
 
 
 def free_bytes() -> int | None:
-    """Return how much memory may still be taken; None where the system does not tell."""
+    """Return the free memory, or all memory if only that is known; None if nothing is known."""
     listing = Path("/proc/meminfo")
     text = listing.read_text(encoding="ascii") if listing.exists() else ""
     available = re.search(r"^MemAvailable:\s*(\d+)", text, re.MULTILINE)

@@ -8,7 +8,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class StageState(NamedTuple):
-    """How far a stage was when last seen, and how it began."""
+    """Progress of a stage at the last report, and at the first one."""
 
     stage: str
     done: float
@@ -18,7 +18,7 @@ class StageState(NamedTuple):
     began: float
 
     def left(self, now: float) -> float | None:
-        """Return the seconds to go; None: not known yet."""
+        """Return the seconds to go; None if they are not known yet."""
         if self.done <= self.first:
             return None
         share = (self.done - self.first) / (self.total - self.first)
@@ -33,7 +33,7 @@ class TimeLeft:
         self.last: StageState | None = None
 
     def see(self, stage: str, done: float, total: float) -> None:
-        """Note how far a stage is; the first call starts its clock."""
+        """Record how far a stage is; the first call starts its clock."""
         now, last = self._clock(), self.last
         if last is None or stage != last.stage or done < last.done:
             self.last = StageState(stage, done, total, now, done, now)
@@ -41,7 +41,7 @@ class TimeLeft:
             self.last = last._replace(done=done, total=total, seen=now)
 
     def __str__(self) -> str:
-        """Return one line for people."""
+        """Return one line of text: how far the stage is, and the time left."""
         last = self.last
         if last is None:
             return ""
@@ -62,7 +62,7 @@ def duration(seconds: float) -> str:
 
 
 class LineProgress:
-    """Prints messages behind a name, and how far a stage is at most every few seconds."""
+    """Prints messages after a name, and progress at most every few seconds."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._clock, self._time_left = name, clock, TimeLeft(clock)

@@ -1,4 +1,4 @@
-"""What a fit is given beside data and settings: random numbers, progress, a checkpoint, workers."""
+"""What a fit needs besides data and settings: random numbers, progress, a checkpoint, workers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 
 
 def as_generator(random_state: RandomState, rng: Any = None) -> np.random.Generator:
-    """Return a generator for a seed, a generator, a legacy RandomState or None; SPEC 7's rng."""
+    """Return a generator for a seed, generator, legacy RandomState or None; ``rng``: see SPEC 7."""
     if rng is not None:
         if random_state is not None:
             raise TypeError("random_state and rng are the same parameter: pass one of them")
@@ -41,7 +41,7 @@ def no_progress(message: str, done: float = 0, total: float = 0) -> None:
 
 
 def counted(items: Iterable[T], stage: str, progress: Progress, total: int = 0) -> Iterator[T]:
-    """Yield items, and tell how many of them were dealt with."""
+    """Yield items, and report to ``progress`` how many are done."""
     total = len(items) if isinstance(items, Sized) else total
     progress(stage, 0, total)
     for done, item in enumerate(items, 1):
@@ -70,11 +70,11 @@ class Checkpoint:
         rest: Callable[[int], Iterable[T]],
         count: Callable[[T], int] = lambda piece: 1,
     ) -> Iterator[T]:
-        """Yield pieces that are made one after the other, and all needed."""
+        """Yield pieces that are made one after the other, all of which are kept."""
         yield from rest(0)
 
     def loop(self, name: str, state: T, step: Callable[[T], T]) -> Iterator[T]:
-        """Yield the states of an endless loop; by a state, not a count, the caller may stop."""
+        """Yield the states of an endless loop; the caller stops it by a state, not by a count."""
         while True:
             state = step(state)
             yield state
@@ -84,12 +84,12 @@ NO_CHECKPOINT = Checkpoint()
 
 
 def in_threads(work: Callable[[Any], T], items: Iterable[Any], n_jobs: int | None) -> Iterator[T]:
-    """Yield what some work makes of every item, in order, on so many threads."""
+    """Yield ``work(item)`` for every item, in order, computed by ``n_jobs`` threads."""
     n_threads = effective_n_jobs(n_jobs)
     if n_threads == 1:
         yield from map(work, items)
         return
-    # joblib's own threads are asked a hundred times a second whether they are done: too seldom.
+    # joblib asks its threads only a hundred times a second whether they are done.
     with ThreadPoolExecutor(n_threads) as threads:
         yield from threads.map(work, items)
 
@@ -104,7 +104,7 @@ class Run:
     n_jobs: int | None = None
 
     def each(self, name: str, work: Callable[[Any], T], items: Sequence[Any]) -> Iterator[T]:
-        """Yield what some work makes of every item, in order; each is a piece that is kept."""
+        """Yield ``work(item)`` for every item, in order; a checkpoint keeps each result."""
 
         def rest(n_kept: int) -> Iterable[T]:
             return in_threads(work, items[n_kept:], self.n_jobs)
@@ -112,5 +112,5 @@ class Run:
         yield from self.checkpoint.series(name, len(items), rest)
 
     def quiet(self, rng: np.random.Generator | None = None) -> Self:
-        """Return a run for a small part of the work: no progress, nothing kept."""
+        """Return a run for a small part of the work, without progress and checkpoint."""
         return replace(self, rng=rng or self.rng, progress=no_progress, checkpoint=NO_CHECKPOINT)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-# Longer columns are kept in a temporary file. Small beside what a fit takes anyway.
+# Larger arrays are kept in a temporary file. A fit needs much more memory than this anyway.
 MEMORY_BYTES = 2**22
 
 
@@ -21,7 +21,7 @@ class SpilledArray:
         """Add values at the end."""
         try:
             self._file.write(np.ascontiguousarray(values, self.dtype).data)
-            # A full disk may show only now.
+            # Only this may report that the disk is full.
             self._file.flush()
         except OSError as error:
             full = f"the disk has no room for the labels in {gettempdir()} ({error.strerror})"
@@ -31,7 +31,7 @@ class SpilledArray:
         """Return all values; nothing can be added afterwards."""
         with self._file as file:
             if file.tell() > MEMORY_BYTES:
-                # "c": whoever writes to the array changes their own copy of that page.
+                # "c", copy on write: changes of the array do not reach the file.
                 return np.memmap(file, self.dtype, mode="c")
             file.seek(0)
             return np.frombuffer(bytearray(file.read()), self.dtype)

@@ -1,6 +1,6 @@
-"""Matrices that are read row by row, wherever they are kept.
+"""Matrices that are read row by row, from memory, files or a cluster.
 
-A :class:`RowSource` hands out rows, a part at a time or a chosen few, as finite float64.
+A :class:`RowSource` returns rows as finite float64, either one part at a time or chosen rows.
 """
 
 import os
@@ -20,7 +20,7 @@ __all__ = ["FunctionSource", "RowSource", "TableParts", "as_source", "is_source"
 
 
 def is_source(X: Any) -> bool:
-    """Tell whether a matrix is to be read row by row rather than taken as a whole."""
+    """Return True if a matrix is read row by row, not as a whole."""
     stored = BackedSource.takes(X) or _is_dask(X)
     return stored or isinstance(X, RowSource | TableParts | np.memmap | str | os.PathLike)
 
@@ -31,9 +31,9 @@ def as_source(X: Any, *, allow_nan: bool = False) -> RowSource:
     Parameters
     ----------
     X : path-like, memmap, Dask, Zarr or HDF5 array, ndarray, sparse matrix, or RowSource
-        Also the ``X`` of a backed AnnData. A path leads to a ``.npy`` file, a Parquet file or a
+        Also the ``X`` of a backed AnnData. A path is that of a ``.npy`` file, a Parquet file or a
         folder of them, or a Zarr array.
-    allow_nan : bool, default=False, lets NaN pass
+    allow_nan : bool, default=False, accepts NaN
 
     Returns
     -------

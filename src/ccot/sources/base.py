@@ -1,4 +1,4 @@
-"""What every source of rows is; rows in memory, and rows made when they are asked for."""
+"""Base class of row sources, and sources for arrays in memory and for functions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,14 +23,14 @@ _GROUP = 8
 
 
 class RowSource(ABC):
-    """A matrix that hands out its rows.
+    """A matrix that is read row by row.
 
     Attributes
     ----------
     shape : tuple of int, numbers of rows and columns
-    parts : tuple of slice, ranges of rows that are best read at once, in order all rows
-    column_names : sequence of str, or None where the format has none
-    allow_nan : bool, whether NaN may pass, as missing
+    parts : tuple of slice, ranges of rows to read at once, in order; together all rows
+    column_names : sequence of str, or None if the format has none
+    allow_nan : bool, whether NaN is accepted, as missing
     """
 
     shape: tuple[int, int]
@@ -73,18 +73,18 @@ class RowSource(ABC):
         return stack_rows([self.read(part)[within] for part, within in chosen], self.shape[1])
 
     def row_names(self) -> list[str] | None:
-        """Return the names of all rows, where the format has them."""
+        """Return the names of all rows, if the format has them."""
         return None
 
     def digest(self) -> str:
-        """Return shape, checksums of the first and last part, and when files were written."""
+        """Return shape, checksums of the first and last part, and sizes and times of files."""
         ends = [digest(self.read(part)) for part in (self.parts[0], self.parts[-1])]
         known = (file.stat() for file in self._files)
         written = (f"{one.st_size}@{one.st_mtime_ns}" for one in known)
         return " ".join([str(self.shape), *ends, *written])
 
     def transposed(self) -> "RowSource":
-        """Return the source of the columns, where they can be read as well as the rows."""
+        """Return the source of the columns; an error if they cannot be read like rows."""
         wide = f"X has more columns ({self.shape[1]}) than rows ({self.shape[0]})"
         raise ValueError(f"{wide} and is read row by row: store and fit the transposed matrix")
 
@@ -100,7 +100,7 @@ def split_by_part(indices: np.ndarray, parts: Sequence[slice]) -> list[tuple[sli
 
 
 def stack_rows(blocks: Sequence[Matrix], n_columns: int) -> Matrix:
-    """Put blocks of rows, dense or sparse, on top of one another."""
+    """Return one matrix from blocks of rows, dense or sparse."""
     if blocks and is_sparse(blocks[0]):
         return sp.vstack(blocks, format="csr")
     return np.concatenate(blocks) if blocks else np.empty((0, n_columns))
@@ -126,7 +126,7 @@ def _grouped(items: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) -> Matrix:
-    """Return rows as finite float64, or say which row is wrong; ``number`` counts it in X."""
+    """Return rows as finite float64; an error names the first bad row by its ``number`` in X."""
     sparse = is_sparse(rows)
     found: Any = sp.csr_array(rows) if sparse else np.asarray(rows)
     found = found.astype(np.float64, copy=False)
@@ -145,7 +145,7 @@ def checked_rows(rows: Matrix, allow_nan: bool, number: Callable[[int], int]) ->
 def even_parts(
     n_rows: int, n_columns: int, multiple: int = 1, most: int = PART_CELLS
 ) -> tuple[slice, ...]:
-    """Cut rows into parts of about ``PART_CELLS`` numbers, a multiple of so many rows each."""
+    """Return parts of about ``PART_CELLS`` numbers, with a multiple of ``multiple`` rows each."""
     if not n_rows or not n_columns:
         return ()
     step = max(1, min(most, PART_CELLS // (n_columns * multiple))) * multiple
@@ -159,7 +159,7 @@ def stacked(heights: Sequence[int]) -> tuple[slice, ...]:
 
 
 def two_axes(shape: Sequence[int]) -> tuple[int, int]:
-    """Return the two numbers of a matrix's shape, and refuse any other."""
+    """Return the shape of a matrix; an error if it has not two axes."""
     if len(shape) != 2:
         raise ValueError(f"Expected a matrix with two axes, got an array of shape {tuple(shape)}")
     return int(shape[0]), int(shape[1])
@@ -177,7 +177,7 @@ class ArraySource(RowSource):
         return self.array[part]
 
     def rows(self, indices: np.ndarray, progress: Progress = no_progress) -> Matrix:
-        """Return chosen rows; all of them are the array itself."""
+        """Return chosen rows; if all are chosen, the array itself."""
         chosen = self.array if len(indices) == self.shape[0] else self.array[indices]
         return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))
 
@@ -191,7 +191,7 @@ class ArraySource(RowSource):
 
 
 class FunctionSource(RowSource):
-    """Rows that a function makes when asked: simulations, views, databases.
+    """Rows that a function returns: simulations, views, databases.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class FunctionSource(RowSource):
         Takes the first row and the one after the last, returns these rows, the same each time; with
         ``n_jobs`` it is called from several threads.
     shape, part_rows : tuple of int; int, optional
-        Numbers of rows and columns; rows to ask for at once: multiples of it, or the last row.
+        Numbers of rows and columns; number of rows in a call (the last call may have fewer).
 
     Examples
     --------

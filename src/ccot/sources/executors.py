@@ -77,7 +77,7 @@ class DaskExecutor:
         return stack_rows([one.result() for one in rows], self.source.shape[1])
 
     def gathered(self) -> Any:
-        """Return the rows gathered last, as the cluster will hold them in one place."""
+        """Return a future of the rows gathered last, joined on one worker."""
         return self.client.submit(stack_rows, self.picked, self.source.shape[1])
 
     def each_part(
@@ -91,7 +91,7 @@ class DaskExecutor:
         from dask.delayed import delayed as later
 
         tasks = self._tasks(work, [None] * len(self.source.parts))
-        # The workers add the tables of blocks as they come; the client gets their sum alone.
+        # The workers add the tables of blocks; the client gets only the sum.
         table = sum_in_tree((task[1] for task in tasks), len(tasks), later(add_up))
         *kept, table = self.client.compute([*(task[0] for task in tasks), table])
         return list(self._taken(kept)), table.result()
@@ -107,7 +107,7 @@ class DaskExecutor:
         ]
 
     def _taken(self, futures: list[Any]) -> Iterator[Any]:
-        """Yield answers in order; each is released when it was used, so that memory stays small."""
+        """Yield answers in order; each is released after its use, so that memory stays small."""
         for _ in counted(range(len(futures)), "parts read", self.progress):
             yield futures.pop(0).result()
 
@@ -116,7 +116,7 @@ Executor: TypeAlias = ThreadExecutor | DaskExecutor
 
 
 def get_executor(source: RowSource, run: Run) -> Executor:
-    """Return the workers that hold a Dask array, where a client is active; else threads."""
+    """Return the workers of the active client for a Dask array; otherwise threads."""
     distributed = sys.modules.get("distributed")
     if isinstance(source, DaskSource) and distributed is not None:
         with suppress(ValueError):  # no client

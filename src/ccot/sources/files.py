@@ -16,7 +16,7 @@ from ccot.runtime.run import Progress, no_progress
 from ccot.runtime.types import Matrix
 from ccot.sources.base import ArraySource, RowSource, checked_rows, even_parts, stacked, two_axes
 
-# Few entries or none: a part of a sparse matrix has at most so many rows.
+# A part of a sparse matrix has at most so many rows, even if it has few entries.
 _MOST_ROWS = 2**15
 
 
@@ -32,8 +32,8 @@ class NpySource(RowSource):
 
     @classmethod
     def of(cls, mapped: np.memmap) -> RowSource:
-        """Return the source of a memory-mapped array: its file, where that says it all."""
-        # A view of a map, or one with changes that are in no file, is read through itself.
+        """Return the source of a memory-mapped array: its file, if that has the same values."""
+        # A view of a map, or a map with changes that are not in the file, is read as an array.
         plain = isinstance(mapped.base, mmap.mmap) and mapped.flags.c_contiguous
         in_file = plain and mapped.filename is not None and mapped.mode != "c"
         return cls(mapped) if in_file else ArraySource(mapped)
@@ -53,13 +53,13 @@ class NpySource(RowSource):
         return checked_rows(chosen, self.allow_nan, lambda row: int(indices[row]))
 
     def transposed(self) -> ArraySource:
-        """Return the source of the columns, which are gathered from all over the file."""
+        """Return the source of the columns; reading one goes through the whole file."""
         mapped = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
         return ArraySource(mapped.T)
 
 
 class ParquetSource(RowSource):
-    """Rows of a Parquet file, or of all in a folder by name; a part is a row group."""
+    """Rows of a Parquet file, or of all in a folder, sorted by name; a part is a row group."""
 
     def __init__(
         self, path: Path, index_col: Column | bool | None = None, drop: Sequence[Column] = ()
@@ -130,13 +130,13 @@ class DaskSource(RowSource):
     def __init__(self, array: Any) -> None:
         if any(math.isnan(size) for size in array.shape):
             raise ValueError("the Dask array has an unknown shape: call X.compute_chunk_sizes()")
-        # The columns of a row must be together; that is one more task a block, not more.
+        # All columns of a row must be in one block, which costs one more task per block.
         self.shape = two_axes(array.shape)
         self.array = array if array.numblocks[1] == 1 else array.rechunk({1: -1})
         self.parts = stacked(self.array.chunks[0])
 
     def blocks(self) -> list[Any]:
-        """Return the blocks of rows that are not empty, one a part, as delayed values."""
+        """Return the blocks of rows that are not empty, one per part, as delayed values."""
         blocks = self.array.to_delayed().ravel()
         return [block for block, n in zip(blocks, self.array.chunks[0], strict=True) if n]
 

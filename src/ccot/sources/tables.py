@@ -1,4 +1,4 @@
-"""Tables that are read part by part; a sample of their rows is held."""
+"""Tables that are read part by part; a sample of their rows is held in memory."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from ccot.io.layout import names_rows
 from ccot.io.matrix import InputError, Table
 from ccot.io.mixed import as_text
 
-# A table of more rows is known by a sample.
+# If a table has more rows, only a sample is held.
 _FEW_ROWS, _SAMPLE_ROWS = 50_000, 20_000
 
 
@@ -25,11 +25,11 @@ class TableParts:
 
     def __init__(self, parts: Callable[[], Iterator[Table]]) -> None:
         self.parts = parts
-        # The same file has the same sample, whatever the seed of a fit.
+        # The same file always has the same sample, with any seed of a fit.
         rng, n_rows, held, notes = np.random.default_rng(0), 0, [], {}
         for part in self.parts():
             key = rng.random(part.shape[0])
-            # Any that may be among the lowest keys at the end.
+            # Rows whose keys may be among the lowest at the end.
             kept = np.flatnonzero(key < _FEW_ROWS / (n_rows + len(key)))
             some = {name: column[kept] for name, column in part.columns.items()}
             held.append((some, key[kept], n_rows + kept))
@@ -52,14 +52,14 @@ class TableParts:
         self.unread: dict[int, Counter[str]] = {}  # by part
 
     def counted(self, unread: Callable[[Table], Counter[str]]) -> Iterator[Table]:
-        """Yield the parts; what cannot be read of each is counted when it is seen first."""
+        """Yield the parts; cells that cannot be read are counted when a part is read first."""
         for number, part in enumerate(self.parts()):
             self.unread[number] = self.unread.get(number) or unread(part)
             yield part
 
 
 def _stack(parts: list[np.ndarray]) -> np.ndarray:
-    """Put parts of a column together; numbers beside words become words."""
+    """Return a column from its parts; numbers become text if other parts are text."""
     if len({part.dtype.kind for part in parts}) > 1:
         texts = ([as_text(v) or None for v in p.tolist()] if p.dtype.kind == "f" else p
                  for p in parts)  # fmt: skip
