@@ -1,1 +1,1 @@
-"""Fitted models and finished parts of fits on disk, whole or not at all."""
+"""Fitted models and finished parts of fits in files, written completely or not at all."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written under another name, then moved into place."""
+"""Files that are complete or not there: written under another name, then renamed."""
 
 import ctypes
 import errno
@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-# What systems say where a disk, or what a user may have of it, is full.
+# Errors of systems if a disk, or a user's share of it, is full.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -17,21 +17,22 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def write_atomically(
     path: str | os.PathLike[str], mode: str = "wb", *, private: bool = False
 ) -> Iterator[IO]:
-    """Open a file for writing that takes its name only when all was written.
+    """Open a file for writing that gets its name only when it is complete.
 
-    A new one that is ``private`` is for its owner; one that is replaced is for no more than before.
+    If ``private``, a new file is only for its owner. If a file is replaced, the new one has at most
+    the old one's permissions.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     name = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    # The system takes the umask from the mode; to ask for the umask would change it.
+    # The system applies the umask to the mode; reading the umask would change it.
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(name, flags, 0o600 if private else 0o666)
     try:
         with os.fdopen(handle, mode, **text) as file:
             yield file
-            # On the disk before it has its name: after a power cut too it is the old or the new.
+            # Before the file is renamed, so that a power cut leaves the old or the new one.
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):
@@ -48,7 +49,7 @@ def write_atomically(
 
 @contextmanager
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
-    """Make a folder and claim it until the process ends, so that no other one writes to it."""
+    """Make a folder and lock it while the context is open, so that no other run writes to it."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -69,7 +70,7 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
+    """Write the names in a folder to the disk, if the system can."""
     if hasattr(os, "O_DIRECTORY"):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -79,7 +80,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Let two folders take each other's name in one step; False where the system cannot."""
+    """Exchange the names of two folders in one step; return False if the system cannot."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):  # not Linux

@@ -1,6 +1,6 @@
-"""Checkpoints: a fit that was stopped goes on from its finished pieces.
+"""Checkpoints: an interrupted fit continues from its finished pieces.
 
-Begun again, a fit comes to the same pieces in the same order, and reads those that were finished.
+If a fit is started again, it asks for the same pieces in the same order, and reads finished ones.
 They are on a stack: a piece replaces those it was made of, a state of a loop the one before.
 """
 
@@ -25,10 +25,10 @@ from ccot.runtime.run import Checkpoint
 
 T = TypeVar("T")
 
-# Written not more often than every so many seconds, nor for more than such a share of the time;
-# sooner only where several pieces that wait take more memory than this.
+# Pieces are written at most every so many seconds, and for at most such a share of the time; sooner
+# only if several waiting pieces take more memory than this.
 SECONDS, SHARE, WAITING_BYTES = 5.0, 0.01, 2**26
-# The same fit with other numbers of workers, or with more to say, comes to the same result.
+# Parameters that do not change the result, and the seed, which is compared separately.
 _WITHOUT_EFFECT = ("checkpoint", "n_jobs", "random_state", "verbose")
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "POT")
 
@@ -36,8 +36,8 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "POT")
 class CheckpointFolder(Checkpoint):
     """Keeps the finished pieces of one fit in a folder, with the states of the generator.
 
-    ``about`` tells this fit from others, whose pieces are not taken, and only replaced if they were
-    finished. A fit that is not ``seeded`` by the user goes on with the generator that was kept.
+    ``about`` identifies this fit. Pieces of another fit are never used, and only replaced if it was
+    finished. A fit that is not ``seeded`` by the user continues with the stored generator.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class CheckpointFolder(Checkpoint):
         self.patience = self.pause = SECONDS
         self._files = PieceFiles(self.folder, about, types)
         self._rng, self._seeded = rng, seeded
-        # Kept where nobody else knows it: the state that the generator began with.
+        # The first state of the generator, stored if the user gives no seed.
         self._first_state = None if seeded else rng.bit_generator.state
-        # Names of the pieces that are being made, and where the next finished one goes.
+        # Names of the pieces that are being made; height of the next finished one on the stack.
         self._inside: list[str] = []
         self._height = 0
-        # Read from disk and not asked for yet; made and not written yet.
+        # Pieces that were read but not asked for yet; pieces that were made but not written yet.
         self._read: deque[Piece] = deque()
         self._waiting: list[Piece] = []
         self._full, self._written = False, time.monotonic()
 
     def fit(self, make: Callable[[], T]) -> T:
-        """Return what the fit as a whole comes to."""
+        """Return the result of the whole fit."""
         with claimed(self.folder):
             header = self._files.open()
             if header is not None and not self._seeded:
@@ -79,7 +79,7 @@ class CheckpointFolder(Checkpoint):
         return result
 
     def piece(self, name: str, make: Callable[[], T]) -> T:
-        """Return one piece; it takes the place of those it was made of."""
+        """Return one piece; it replaces the pieces it was made of."""
         if self._has(name):
             return self._take()
         height, value = self._height, self._make(name, make)
@@ -93,7 +93,7 @@ class CheckpointFolder(Checkpoint):
         rest: Callable[[int], Iterable[T]],
         count: Callable[[T], int] = lambda piece: 1,
     ) -> Iterator[T]:
-        """Yield pieces that are made one after the other, and all needed."""
+        """Yield pieces that are made one after the other, all of which are kept."""
         n_kept = 0
         while n_kept < total and self._has(name):
             value = self._take()
@@ -104,7 +104,7 @@ class CheckpointFolder(Checkpoint):
             yield value
 
     def loop(self, name: str, state: T, step: Callable[[T], T]) -> Iterator[T]:
-        """Yield the states of a loop; each takes the place of the one before."""
+        """Yield the states of a loop; each replaces the one before."""
         height = self._height
         if self._has(name):
             state = self._take()
@@ -115,7 +115,7 @@ class CheckpointFolder(Checkpoint):
             yield state
 
     def _make(self, name: str, make: Callable[..., T], *state: T) -> T:
-        """Make a piece; pieces that are asked for meanwhile are parts of it."""
+        """Return a new piece; pieces that are asked for meanwhile are parts of it."""
         self._inside.append(name)
         try:
             return make(*state)
@@ -123,7 +123,7 @@ class CheckpointFolder(Checkpoint):
             self._inside.pop()
 
     def _has(self, name: str) -> bool:
-        """Tell whether the next piece that is kept has this name."""
+        """Return True if the next stored piece has this name."""
         if not self._read:
             try:
                 self._read.extend(self._files.read_next(self._height))
@@ -133,14 +133,14 @@ class CheckpointFolder(Checkpoint):
         return bool(self._read) and self._read[0].name == "/".join([*self._inside, name])
 
     def _take(self) -> Any:
-        """Return the next piece that is kept."""
+        """Return the value of the next stored piece."""
         piece = self._read.popleft()
         self._height = piece.height + 1
         self._rng.bit_generator.state = piece.generator
         return piece.loaded()
 
     def _keep(self, height: int, name: str, value: Any) -> None:
-        """Put a finished piece on the stack, in the place of all that is as high or higher."""
+        """Put a finished piece on the stack; it replaces all pieces at its height or above."""
         self._read.clear()
         self._files.drop_unread()
         self._height = height + 1
@@ -149,7 +149,7 @@ class CheckpointFolder(Checkpoint):
         state, full_name = dict(self._rng.bit_generator.state), "/".join([*self._inside, name])
         piece = Piece(full_name, height, value, state, count_bytes(value))
         self._waiting = [lower for lower in self._waiting if lower.height < height] + [piece]
-        # A single large piece, and one more, are no burden: the fit itself has them too.
+        # Twice the largest piece may wait: the fit itself needs as much memory.
         sizes = [piece.n_bytes for piece in self._waiting]
         if self._is_time() or sum(sizes) > max(WAITING_BYTES, 2 * max(sizes)):
             self._write()
@@ -158,7 +158,7 @@ class CheckpointFolder(Checkpoint):
         return time.monotonic() - self._written >= self.pause
 
     def _write(self) -> None:
-        """Write the pieces that wait; where there is no room on the disk, keep no more of them."""
+        """Write the waiting pieces; after an error, such as a full disk, keep no further ones."""
         if not self._waiting:
             return
         begun = time.monotonic()
@@ -172,7 +172,7 @@ class CheckpointFolder(Checkpoint):
         self.pause = max(SECONDS, (self._written - begun) / SHARE)
 
     def _close(self, finished: bool) -> None:
-        """Write what waits, unless the fit was so short that there is nothing to spare."""
+        """Write the waiting pieces, unless the fit was so short that they are not needed."""
         if self._files or self._is_time():
             self._write()
         if not self._files:
@@ -185,7 +185,7 @@ class CheckpointFolder(Checkpoint):
 def open_checkpoint(
     estimator: Any, data: tuple[Any, ...], rng: np.random.Generator
 ) -> CheckpointFolder:
-    """Return the checkpoint of a fit; it refuses to go on with a different fit."""
+    """Return the checkpoint of a fit; it refuses to continue a different fit."""
     given = estimator.get_params(deep=False)
     code = [name for name, value in given.items() if callable(value) and name != "verbose"]
     if code:
@@ -207,7 +207,7 @@ def open_checkpoint(
 
 
 def _seed(random_state: Any, rng: np.random.Generator) -> str:
-    """Return what tells where a generator began."""
+    """Return a text that identifies the first state of a generator."""
     if random_state is None or isinstance(random_state, int | np.integer):
         return str(random_state)
     state = json.dumps(rng.bit_generator.state, default=np.ndarray.tolist)

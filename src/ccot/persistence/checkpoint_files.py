@@ -1,6 +1,7 @@
-"""The folder of a checkpoint: a header, and files that each hold a run of finished pieces.
+"""The folder of a checkpoint: a header, and files of finished pieces that follow one another.
 
-A file's name says how high on the stack it begins: as high or higher, earlier files are outdated.
+A file's name contains the height on the stack at which it begins. It replaces earlier files that
+begin at this height or above.
 """
 
 import json
@@ -29,12 +30,12 @@ _KIND = {"format": "ccot-checkpoint", "version": 1}
 class Piece:
     """A finished piece of a fit, with the state of the generator when it was finished."""
 
-    name: str  # follows the names of those it is a part of
+    name: str  # after the names of the pieces that it is a part of
     height: int  # its index on the stack
     value: Any
     generator: dict
     n_bytes: int
-    devices: tuple[str, ...] = ()  # of PyTorch, one an array, "" for NumPy; empty if all are so
+    devices: tuple[str, ...] = ()  # for each array, of PyTorch, or "" for NumPy; () if all are ""
 
     def loaded(self) -> Any:
         """Return the value, its arrays on the devices that they were on."""
@@ -54,17 +55,17 @@ class PieceFiles:
 
     def __init__(self, folder: Path, about: Mapping[str, str], types: Mapping[str, type]) -> None:
         self.folder, self._about = folder, dict(about)
-        # Files of earlier versions name the class so.
+        # Name of the class in files of earlier versions.
         self._types = {**types, "_Piece": Piece}
         self._files: list[Path] = []
         self._n_read = 0
 
     def __bool__(self) -> bool:
-        """Tell whether anything is on disk."""
+        """Return True if there are files with pieces."""
         return bool(self._files)
 
     def open(self) -> dict[str, Any] | None:
-        """Return the header of what is kept of this fit; refuse an unfinished one of another."""
+        """Return the header of this fit, None if there is none; refuse another unfinished fit."""
         for pattern in (f".*{_ENDING}.*.part", f".{_HEADER}.*.part"):
             for half in self.folder.glob(pattern):
                 half.unlink()
@@ -97,7 +98,7 @@ class PieceFiles:
         return bool(others)
 
     def read_next(self, height: int) -> list[Piece]:
-        """Return the pieces of the next file, which go on at a height; none after the last."""
+        """Return the pieces of the next file, which begin at ``height``; none after the last."""
         if self._n_read == len(self._files):
             return []
         file, *later = self._files[self._n_read :]
@@ -128,25 +129,25 @@ class PieceFiles:
         self._n_read = len(self._files)
 
     def write_header(self, *, finished: bool, generator: Any) -> None:
-        """Say whose fit this is, and whether it is finished."""
+        """Write which fit this is, and whether it is finished."""
         header = {**_KIND, "finished": finished, "about": self._about, "generator": generator}
         with write_atomically(self.folder / _HEADER, "w") as file:
             file.write(json.dumps(header, indent=1) + "\n")
 
     def _push(self, file: Path) -> None:
-        """Put a file on top; those it makes out of date go."""
+        """Put a file on top, and remove the files that it replaces."""
         while self._files and _lowest(self._files[-1]) >= _lowest(file):
             self._files.pop().unlink(missing_ok=True)
         self._files.append(file)
 
 
 def warn(problem: Any, consequence: str) -> None:
-    """Warn that a checkpoint does not do what it should."""
+    """Warn of a problem with a checkpoint, and of its consequence."""
     warnings.warn(f"checkpoint: {problem}; {consequence}", UserWarning, stacklevel=2)
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Remove a checkpoint; whatever else is in its folder stays."""
+    """Remove a checkpoint; other files in its folder stay."""
     if folder.is_dir():
         with claimed(folder):
             clear(folder)
@@ -173,7 +174,7 @@ def _lowest(file: Path) -> int:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Claim a folder, and remove it if nothing is left in it."""
+    """Lock a folder while the context is open, then remove the folder if it is empty."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file: pass a folder")
     with locked_folder(folder):
@@ -185,7 +186,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def _differences(there: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Say in which way another fit is not this one."""
+    """Return in words how another fit differs from this one."""
     names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
     return ", ".join(
         "other data" if name == "data" else f"{name}={there.get(name)} instead of {here.get(name)}"
@@ -208,7 +209,7 @@ def _with_arrays(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _brought(piece: Piece) -> Piece:
-    """Bring the arrays of a piece to NumPy, and say where they were."""
+    """Return a piece with arrays of NumPy, and the devices that they were on."""
     devices: list[str] = []
 
     def bring(array: Any) -> np.ndarray:

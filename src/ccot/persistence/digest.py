@@ -1,4 +1,4 @@
-"""What tells one matrix from another."""
+"""Checksums that identify matrices."""
 
 import zlib
 from hashlib import sha256

@@ -1,7 +1,7 @@
 """Values in one file, without code: a zip archive of JSON and plain arrays.
 
-Only classes that the reader names come back as such. Members are stored, not compressed: no file
-can unfold to more than its size.
+Only classes that the reader knows are made. Members are not compressed, so that no file expands to
+more than its size.
 """
 
 import json
@@ -32,20 +32,20 @@ _TREE = "model.json"
 # A fixed date: the same model makes the same file, byte for byte.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _ARRAY_KINDS = "biufU"
-# Bytes that JSON takes in memory as Python's objects: for every sign that begins or ends one.
+# Memory of Python's objects made from JSON: bytes for every sign that begins or separates them.
 _SIGN_BYTES = {b",": 100, b"[": 160, b"{": 240}
-# Sparse matrices may share arrays, but not without end: together so many times the file.
+# Sparse matrices may share arrays: together they have at most so many times the file's size.
 _SHARED = 4
 
 
 def write_values(
     path: StrPath, values: Any, types: Mapping[str, type], made_by: str, *, private: bool = False
 ) -> Path:
-    """Write a tree of values to a file, all of it or nothing."""
+    """Write a tree of values to a file, completely or not at all, and return the path."""
     path, writer = Path(path), _Writer(types)
     tree = {"format": FORMAT, "version": VERSION, "ccot": made_by, "values": writer.encode(values)}
     with write_atomically(path, private=private) as file, zipfile.ZipFile(file, "w") as archive:
-        # The tree goes first: whoever looks into the file meets what it is.
+        # The tree comes first, so that the start of the file shows what it is.
         archive.writestr(zipfile.ZipInfo(_TREE, _DATE), json.dumps(tree, allow_nan=False))
         for number, array in enumerate(writer.arrays):
             buffer = BytesIO()
@@ -55,7 +55,7 @@ def write_values(
 
 
 def read_values(path: StrPath, types: Mapping[str, type]) -> Any:
-    """Read a tree of values."""
+    """Return the tree of values in a file."""
     path = Path(path)
     if path.is_dir():
         raise ModelFileError(f"{path} is a folder: pass the model in it, model.ccot")
@@ -83,7 +83,7 @@ class _Writer:
     def __init__(self, types: Mapping[str, type]) -> None:
         self._names = {known: name for name, known in types.items()}
         self.arrays: list[np.ndarray] = []
-        # Where each array is; with the array itself, so that no other one gets its id.
+        # The number of each array by its id; with the array, so that no other one gets this id.
         self._known: dict[int, tuple[int, np.ndarray]] = {}
 
     def encode(self, value: Any) -> Any:
@@ -159,7 +159,7 @@ class _Reader:
                 return float(text)
             case {"tuple": list(items)}:
                 return tuple(self.decode(item) for item in items)
-            # Larger whole numbers can be chosen so that each takes longer to look up than the last.
+            # Larger integers could all have the same hash, which makes dictionaries slow.
             case {"dict": list(pairs)} if all(
                 isinstance(key, str) or (isinstance(key, int) and abs(key) < 2**60)
                 for key, _ in pairs
@@ -192,7 +192,7 @@ class _Reader:
         return self._types[name]
 
     def _array(self, number: int) -> np.ndarray:
-        """Return an array, whose header must promise exactly what follows it."""
+        """Return an array; its header must fit exactly to the data that follow."""
         if number not in self._arrays:
             content = self._archive.read(_array_name(number))
             stream = BytesIO(content)
@@ -206,7 +206,7 @@ class _Reader:
 
 
 def _dataclass(known: type, content: dict[str, Any]) -> Any:
-    """Make a dataclass; fields that came later than the file have defaults."""
+    """Return a dataclass; fields that are newer than the file have defaults."""
     if not is_dataclass(known):
         raise _Damage(f"{known.__name__} with fields")
     own = {one.name: one for one in fields(known)}
@@ -221,7 +221,7 @@ def _dataclass(known: type, content: dict[str, Any]) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of an annotated type; an exact whole number may stand for a float."""
+    """Return True if a value is of an annotated type; an exact integer may stand for a float."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -243,7 +243,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 class _Damage(Exception):
-    """What is wrong inside a file."""
+    """A fault inside a file."""
 
 
 def _foreign(path: Path) -> ModelFileError:
@@ -252,7 +252,7 @@ def _foreign(path: Path) -> ModelFileError:
 
 
 def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
-    """Refuse members that no writer of ours makes, before anything is read."""
+    """Refuse members that our writer does not make, before anything is read."""
     members = archive.infolist()
     expected = {_TREE, *(_array_name(number) for number in range(len(members) - 1))}
     names = [member.filename for member in members]
@@ -270,7 +270,7 @@ def _check_members(archive: zipfile.ZipFile, path: Path) -> None:
 
 
 def _check_tree(text: bytes, path: Path) -> None:
-    """Refuse a description of so many small values that they would take far more than the file."""
+    """Refuse a description whose many small values would take far more memory than the file."""
     n_bytes = (2 if text.isascii() else 5) * len(text)
     n_bytes += sum(each * text.count(sign) for sign, each in _SIGN_BYTES.items())
     if n_bytes > held_limit(path.stat().st_size):
@@ -288,7 +288,7 @@ def _check_version(version: Any, made_by: Any, path: Path) -> None:
 
 @contextmanager
 def _damage_explained(path: Path, file: BinaryIO) -> Iterator[None]:
-    """Turn what a damaged file causes into one message."""
+    """Turn every error that a damaged file causes into one message."""
     try:
         yield
     except (ModelFileError, MemoryError):
@@ -302,7 +302,7 @@ def _damage_explained(path: Path, file: BinaryIO) -> Iterator[None]:
         raise _foreign(path) from error
     except _Damage as damage:
         raise _damaged(path, f"it holds {damage}") from damage
-    except Exception as error:  # readers of damaged files raise whatever they stumble over
+    except Exception as error:  # readers of damaged files can raise any error
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 

@@ -1,4 +1,4 @@
-"""What a fitted model in a file must hold for anything to be made of it."""
+"""Checks of the fitted attributes that a model file contains."""
 
 import tomllib
 from collections.abc import Mapping
@@ -23,21 +23,21 @@ _TYPES: dict[str, Any] = {
 }
 # Kinds of NumPy's types; numbers may be whole.
 _KINDS = {"f": "fiu", "m": "fiu", "p": "f", "i": "iu", "s": "OU"}
-# The axes of a side by those of the matrix.
+# The axes of a side, named by those of the matrix.
 _SIDES = {"row": {"p": "n", "w": "d", "c": "k"}, "column": {"p": "d", "w": "n", "c": "l"}}
-# Counts in a file may not be larger than this, or its size: somebody may allocate as much.
+# Counts in a file are at most this, or the file's size if larger: memory may be allocated by them.
 _COUNT = 1_000_000
 
 
 def check_fitted(fitted: dict[str, Any], size: int) -> None:
-    """Refuse a fitted model whose parts do not go together."""
+    """Refuse a fitted model whose parts do not fit together."""
     sizes = dict[str, int]()
     for name, points, clusters in (("row", "n", "k"), ("column", "d", "l")):
         labels, number = (fitted[key] for key in (f"{name}_labels_", f"n_{name}_clusters_"))
         _require(_is_array(labels, {}, "i", points), f"{name}_labels_")
         _require(fits(number, int) and 1 <= number <= len(labels), f"n_{name}_clusters_")
         sizes |= {points: len(labels), clusters: number, "u": int((labels >= 0).sum())}
-    # With kernels instead of a matrix, points are described by those of their own side.
+    # With kernels instead of a matrix, the features of points are the points of their own side.
     _require(fitted["n_features_in_"] in (sizes["n"], sizes["d"]), "n_features_in_")
     _require(8 * sizes["k"] * sizes["l"] <= held_limit(size), "the table of blocks")
     for name, value in fitted.items():
@@ -50,7 +50,7 @@ def check_fitted(fitted: dict[str, Any], size: int) -> None:
 
 
 def _check_parts(part: Any, sizes: dict[str, int], most: int) -> None:
-    """Check the arrays and counts in dataclasses, however deep."""
+    """Check the arrays and counts in dataclasses, at any depth."""
     kind, sizes = type(part).__name__, dict(sizes)
     if hasattr(part, "width"):
         _require(part.width in (sizes["p"], sizes["w"]), f"{kind}.width")

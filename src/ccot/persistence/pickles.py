@@ -1,4 +1,4 @@
-"""Pickles that are read by the version that wrote them, and by no other."""
+"""Pickles that only the version that wrote them can read."""
 
 import pickle
 from typing import Any
@@ -9,15 +9,15 @@ _KEY = "_ccot_version"
 
 
 class VersionedPickle:
-    """Mixin of estimators: their pickles carry the version, and another one refuses them."""
+    """Mixin of estimators: their pickles contain the version, and other versions refuse them."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds."""
+        """Return the state for a pickle, with the version."""
         state: Any = super().__getstate__()
         return {**state, _KEY: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what a pickle holds, if this version wrote it."""
+        """Set the state from a pickle, if this version wrote it."""
         state = dict(state)
         made_by = state.pop(_KEY, "an earlier version")
         if made_by != __version__:

@@ -1,4 +1,4 @@
-"""Which values may stand in model files and checkpoints, by name."""
+"""Classes that model files and checkpoints may contain, by name."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ class ModelFileError(ValueError):
 
 
 def stored(*former: str, upgrade: Upgrade = dict) -> Callable[[Kind], Kind]:
-    """Let a class be written to files, and be read by former names, its fields by ``upgrade``."""
+    """Return a decorator of classes for files, with former names and ``upgrade`` of old fields."""
 
     def register(kind: Kind) -> Kind:
         name = kind.__name__
