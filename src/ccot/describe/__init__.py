@@ -1,4 +1,4 @@
-"""What a cluster is: the columns (or rows) that set it apart, and a short name made of them."""
+"""Descriptions of clusters: the columns (or rows) that distinguish them, and short names."""
 
 from ccot.describe.statistics import MAX_NAMED_ROWS, MAX_ROWS, TOP, Column, portray_sides
 from ccot.describe.words import Portrait, with_names

@@ -1,4 +1,4 @@
-"""Sums over groups of rows or columns, and what sets a group apart by them."""
+"""Sums over groups of rows or columns, and the features that distinguish a group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,23 +12,24 @@ from ccot.describe.words import Portrait, Trait
 from ccot.runtime.backends import is_device_csr, namespace, to_numpy
 from ccot.runtime.device_csr import by_row, take_rows, transposed
 
-# Of more rows so many are looked at, taken evenly; column clusters are told by fewer.
+# Most rows that describe row clusters, and that describe column clusters; evenly spaced.
 MAX_ROWS, MAX_NAMED_ROWS = 200_000, 20_000
 TOP = 12
-# Standard deviations: a mean that is nearer to that of all rows tells nothing, one beyond always.
+# Differences from the mean of all rows, in standard deviations: smaller ones never count, larger
+# ones always.
 _SMALL, _LARGE = 0.2, 0.8
-# A matrix with more zeros holds counts: shares of zeros and ones alone do not make it a table.
+# A matrix with at least this share of zeros holds counts, even if some columns have only 0 and 1.
 _MOSTLY_ZERO = 0.8
 _BATCH_ENTRIES = 2**22
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column as people know it.
+    """Name and kind of a column.
 
     ``kind`` is the unit of a difference: standard deviations ("number", "date" in days, or
     "rank" of ordered words, whose mean says little), ratios ("amount"), percentage points of ones
-    ("binary") or of a category ("level"); None: read off the values.
+    ("binary") or of a category ("level"); None: found from the values.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sums over groups of points, for every feature: what portraits of their unions are made of."""
+    """Sums over groups of points, for every feature, to describe groups and unions of groups."""
 
     sizes: np.ndarray
     observed: np.ndarray  # number of values, of shape (n_groups, n_features), as the next two
@@ -56,19 +57,19 @@ class Statistics:
     unit: np.ndarray  # of totals, means and deviations of every feature
 
     def traits(self, groups: Any, top: int = TOP) -> tuple[Trait, ...]:
-        """Return what sets the union of some groups apart, the most telling first."""
+        """Return the features that distinguish the union of some groups, the strongest first."""
         seen = self.observed[groups].sum(axis=0)
         observed = np.maximum(seen, 1)
-        # A feature that no member has tells nothing.
+        # A feature without observed values in the union has no effect.
         value = np.where(seen > 0, self.totals[groups].sum(axis=0) / observed, self.mean)
         above = self.above[groups].sum(axis=0) / observed
         effect = _effects(self.kinds, value, self.mean, self.deviation)
-        # Below two standard errors is chance; a single point tells by its own deviation.
+        # Less than two standard errors may be chance, but _LARGE suffices, even for one point.
         error = 1 / observed - 1 / np.maximum(self.observed.sum(axis=0), 1)
         telling = np.maximum(_SMALL, np.minimum(2 * np.sqrt(np.maximum(error, 0)), _LARGE))
         order = np.argsort(-np.abs(effect), kind="stable")[: 4 * top]
         order = order[np.abs(effect[order]) >= telling[order]]
-        # Where a category is told by levels that are frequent, those that are rare say it again.
+        # If a category has levels that are more frequent than usual, the rarer ones add nothing.
         levels = {i: self.feature(i).name for i in order.tolist() if self.kinds[i] == "level"}
         frequent = {name for i, name in levels.items() if effect[i] > 0}
         told = [i for i in order.tolist() if effect[i] > 0 or levels.get(i) not in frequent]
@@ -86,7 +87,7 @@ class Statistics:
     def portraits(
         self, groups: Sequence[Any] | None = None, members: Sequence[Sequence[str]] = ()
     ) -> tuple[Portrait, ...]:
-        """Return what each group, or each union of groups, is, without a name."""
+        """Return descriptions of all groups, or of unions of groups, without names."""
         unions = [[k] for k in range(len(self.sizes))] if groups is None else groups
         listed = members if len(members) else [()] * len(unions)
         return tuple(
@@ -95,7 +96,7 @@ class Statistics:
         )
 
     def feature(self, index: int) -> Column:
-        """Return what a feature is called."""
+        """Return the name and kind of a feature."""
         known = self.features[index]
         return known if isinstance(known, Column) else Column(known)
 
@@ -115,8 +116,8 @@ def row_statistics(matrix: Any, labels: np.ndarray, columns: Sequence[Column | s
 def column_statistics(
     matrix: Any, labels: np.ndarray, rows: Statistics, names: Sequence[str]
 ) -> Statistics:
-    """Return sums over groups of columns, which are standardised unless all are of one kind."""
-    # Numbers have units of their own.
+    """Return sums over groups of columns; dense numbers, or several kinds, are standardised."""
+    # Columns of numbers have different units.
     kinds = {*rows.kinds.tolist()} - {"rank", "date"} or {"number"}
     alike = kinds.pop() if len(kinds) == 1 else "number"
     kinds = np.full(matrix.shape[0], alike)
@@ -142,7 +143,7 @@ def portray_sides(
     row_names: Sequence[str] | range,
     column_confidence: np.ndarray | None = None,
 ) -> tuple[tuple[Portrait, ...], tuple[Portrait, ...]]:
-    """Return what every row cluster and every column cluster is, without names."""
+    """Return descriptions of row clusters and of column clusters, without names."""
     some = every(len(row_labels), MAX_ROWS)
     rows = row_statistics(_take(matrix, some), row_labels[some], columns)
     some = every(len(row_labels), MAX_NAMED_ROWS)
@@ -165,12 +166,12 @@ def _take(matrix: Any, some: slice) -> Any:
 
 
 def every(number: int, most: int) -> slice:
-    """Return at most so many indices, taken evenly."""
+    """Return a slice of at most ``most`` indices, evenly spaced."""
     return slice(None, None, max(-(-number // most), 1))
 
 
 def typical_order(rows: Statistics, confidence: np.ndarray | None = None) -> np.ndarray:
-    """Return the columns, the largest amounts or the surest first."""
+    """Return the order of the columns: largest amounts or highest confidence first."""
     if (rows.kinds == "amount").all():
         confidence = rows.mean
     if confidence is None:
@@ -186,8 +187,8 @@ def members_of(rows: Statistics, order: np.ndarray, belongs: np.ndarray) -> list
 def _effects(
     kinds: np.ndarray, value: np.ndarray, mean: np.ndarray, deviation: np.ndarray
 ) -> np.ndarray:
-    """Return signed roots of twice the divergences: of numbers, deviations from the mean."""
-    # Kullback-Leibler, of a column's law (normal, Poisson, Bernoulli) from that of all rows.
+    """Return signed roots of twice the divergences; for numbers, standardised differences."""
+    # Kullback-Leibler, of a normal, Poisson or Bernoulli distribution from that of all rows.
     spread = np.where(deviation > 0, deviation, np.inf)
     effect = (value - mean) / spread
     shares, amounts = np.isin(kinds, ("binary", "level")), kinds == "amount"
@@ -195,14 +196,14 @@ def _effects(
     p, q = value[shares], mean[shares]
     divergence[shares] = _relative(p, q) + _relative(1 - p, 1 - q)
     p, q = value[amounts], mean[amounts]
-    # Counts that vary more than Poisson's tell as much less.
+    # Divided by the dispersion relative to Poisson.
     divergence[amounts] = (_relative(p, q) - p + q) * q / spread[amounts] ** 2
     other = np.sign(effect) * np.sqrt(2 * np.maximum(divergence, 0))
     return np.where(shares | amounts, other, effect)
 
 
 def _relative(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return p log(p / q), which is 0 where p is."""
+    """Return p log(p / q), which is 0 where p is 0."""
     return p * np.log(np.where(p > 0, p, 1.0) / np.where((p > 0) & (q > 0), q, 1.0))
 
 
@@ -212,7 +213,7 @@ def _memberships(labels: np.ndarray) -> sp.csr_array:
 
 
 def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
-    """Return the sums over groups of points for some features, and what kind these may be of."""
+    """Return sums over groups of points for some features, and properties that show their kinds."""
     block = np.asarray(block, dtype=np.float64)
     unit = _unit_of(np.fmax.reduce(np.abs(block), axis=0, initial=0.0))
     block = block if (unit == 1).all() else block / unit
@@ -233,7 +234,7 @@ def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
         "totals": groups @ filled,
         "above": groups @ (centred > 0).astype(float),
         "mean": mean,
-        # What is left of rounding is no spread.
+        # A deviation of the size of rounding is set to zero.
         "deviation": np.where(deviation > 1e-12 * np.abs(mean), deviation, 0.0),
         "zeros": ((filled == 0) & ~gaps).sum(axis=0) / number,
         "binary": ((filled == 0) | (filled == 1)).all(axis=0) & (unit == 1),
@@ -243,13 +244,13 @@ def _sums(block: np.ndarray, groups: sp.csr_array) -> dict[str, Any]:
 
 
 def _unit_of(largest: Any) -> np.ndarray:
-    """Return the power of two to divide by where squares would be no floats; 1 elsewhere."""
+    """Return powers of two to divide by where squares would overflow or underflow; 1 elsewhere."""
     exponent = np.frexp(largest)[1]
     return np.where(np.abs(exponent) < 500, 1.0, np.ldexp(1.0, exponent - 1))
 
 
 def _sparse_sums(matrix: Any, labels: np.ndarray) -> dict[str, Any]:
-    """Return the same of a sparse matrix; from a device a row for every group comes back."""
+    """Return the same for a sparse matrix; from a device, only sums for each group are copied."""
     (n_points, n_features), sizes = matrix.shape, np.bincount(labels).astype(np.float64)
     if is_device_csr(matrix):
         values, features, unit = matrix.values(), matrix.col_indices().long(), np.ones(())
@@ -301,7 +302,7 @@ def _facts(sums: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _with_kinds(
     sums: dict[str, np.ndarray], columns: Sequence[Column | str], mostly_zero: bool
 ) -> Statistics:
-    """Return statistics in which every column has a kind: its own, or one read off the values."""
+    """Return statistics in which every column has a kind: its own, or one found from the values."""
     counts = mostly_zero and not sums["negative"].any() and not sums["binary"].all()
     kinds = np.where(sums["binary"] & ~np.bool_(counts), "binary", "number")
     kinds[(kinds == "number") & ~sums["negative"] & ((sums["zeros"] >= 0.5) | counts)] = "amount"

@@ -1,4 +1,4 @@
-"""What is said of a cluster: one column that sets it apart, all of them, and a short name."""
+"""Descriptions of clusters in words: columns that distinguish them, and short names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,15 +14,15 @@ BY_SPREAD = ("number", "rank", "date")
 @stored()
 @dataclass(frozen=True)
 class Trait:
-    """One column that sets a cluster apart."""
+    """One column that distinguishes a cluster."""
 
     index: int
     name: str
     kind: str
     level: str | None
-    effect: float  # how much it does, in standard deviations; negative if the cluster is low
+    effect: float  # in standard deviations; negative if the cluster is low
     value: float  # mean of the cluster
-    overall: float  # mean of everything, as is the next
+    overall: float  # mean of all points; the next is their standard deviation
     deviation: float
     share: float  # of members with a one (or none), or on the cluster's side of the overall mean
 
@@ -43,24 +43,24 @@ class Trait:
 
     @property
     def means(self) -> tuple[object, ...]:
-        """Mean of the cluster, and of everything: dates or hours where the column holds these."""
+        """Mean of the cluster, and of all points; dates or times of day for a column of dates."""
         if self.kind != "date":
             return self.value, self.overall
-        # Days since 1970; hours count where all are within a few days.
+        # Days since 1970; with minutes if the standard deviation is at most two days.
         minutes = np.array([round(1440 * self.value), round(1440 * self.overall)], "M8[m]")
         dates = minutes.astype("M8[D]" if self.deviation > 2 else "M8[m]").tolist()
         return tuple(one.time() if 0 <= self.overall < 1 else one for one in dates)
 
     @property
     def in_both_units(self) -> str:
-        """Mean of the cluster in the unit of the column, and its signed difference from all."""
+        """Mean of the cluster in the column's unit, if it is a number or a date, and ``amount``."""
         if self.kind in ("number", "date"):
             return f"{self.means[0]:{'' if self.kind == 'date' else '.4g'}} ({self.amount})"
         return "" if self.amount == "none" else self.amount
 
     @property
     def phrase(self) -> str:
-        """Two words that are true of the cluster."""
+        """Short description, such as "high price"."""
         high = self.effect > 0
         if self.kind in BY_SPREAD:
             way = ("early", "late") if self.kind == "date" else ("low", "high")
@@ -77,11 +77,11 @@ class Trait:
 @stored()
 @dataclass(frozen=True)
 class Portrait:
-    """What a cluster is: its suggested name, and what sets it apart, the most telling first."""
+    """Description of a cluster: its size, a suggested name, and traits, the strongest first."""
 
     size: int
     name: str
-    traits: tuple[Trait, ...]  # none: like everything else
+    traits: tuple[Trait, ...]  # empty: like all other points
     members: tuple[str, ...] = ()  # some; of a cluster of columns the most typical ones
 
     @property
@@ -92,7 +92,7 @@ class Portrait:
 
     @property
     def sentence(self) -> str:
-        """One line: the first traits with their amounts, or the members where there are none."""
+        """One line: the first traits with their amounts, or members if there are no traits."""
         if not self.traits:
             return self.listed if self.members else "close to the average in every column"
         return ", ".join(
@@ -101,7 +101,7 @@ class Portrait:
 
 
 def with_names(portraits: Sequence[Portrait]) -> tuple[Portrait, ...]:
-    """Return portraits whose names differ from one another."""
+    """Return portraits with names that are all different."""
     names = _different([*map(_words, portraits)])
     return tuple(replace(one, name=name) for one, name in zip(portraits, names, strict=True))
 
@@ -117,7 +117,7 @@ def _words(portrait: Portrait) -> list[str]:
 
 
 def _different(words: Sequence[Sequence[str]]) -> list[str]:
-    """Return names of two parts, of more where that makes them different, of a number at last."""
+    """Return names of two parts, with more parts or a number if they would be equal."""
     names = [", ".join(parts[:2]) for parts in words]
     for length in (3, 4):
         names = [

@@ -1,4 +1,4 @@
-"""Where AnnData keeps its counts, and how they are read."""
+"""Counts in AnnData: where they are, and how they are read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ccot.sources import FunctionSource, RowSource, as_source, is_source
 
 # Counts of a cell are scaled to this sum before logarithms are taken.
 CELL_SUM = 1e4
-# Values are judged by the first so many.
+# Number of first values by which a matrix is judged.
 _JUDGED = 2**20
 _BATCH_ROWS = 4096
 
@@ -35,13 +35,13 @@ class Counts:
         return self.values.shape
 
     def describe(self) -> str:
-        """Say in one line what is clustered."""
+        """Return in one line what is clustered."""
         if self.are_counts:
             return f"ccot: counts of {self.where}"
         return f"ccot: values of {self.where} unchanged (they are not counts)"
 
     def of_genes(self, wanted: pd.Index, *, fill: bool = False) -> "Counts":
-        """Return the columns of genes by name; those that are missing are zero, or an error."""
+        """Return the columns of genes by name; missing ones are zero if ``fill``, else an error."""
         if wanted.equals(self.genes):
             return self
         places = self.genes.get_indexer(wanted)
@@ -56,7 +56,7 @@ class Counts:
         return Counts(_columns(self.values, places), wanted, self.where, self.are_counts)
 
     def log_rows(self) -> Iterator[tuple[slice, Matrix]]:
-        """Yield ranges of cells with their logarithms; values that are no counts stay."""
+        """Yield ranges of cells with logarithms of their counts; other values are unchanged."""
         in_file = isinstance(self.values, RowSource)
         parts = self.values.parts if in_file else gen_batches(self.shape[0], _BATCH_ROWS)
         for part in parts:
@@ -86,7 +86,7 @@ def clustered_counts(adata: Any, key: str, layer: str | None) -> Counts:
 
 
 def _name(adata: Any, layer: str | None) -> str:
-    """Return where counts are: as told, or where there are counts, or nothing is negative."""
+    """Return where counts are: the given place, else one with counts, else without negatives."""
     if layer is not None:
         return layer if layer in ("X", "raw") and layer not in adata.layers else f"layers/{layer}"
     if "counts" in adata.layers:
@@ -103,7 +103,7 @@ def _values(adata: Any, where: str) -> Any:
         if adata.raw is None:
             raise InputError("adata has no raw: name a layer, or pass layer=None")
         return adata.raw.X
-    # A name that is not there is from_anndata's to explain.
+    # If there is no such layer, from_anndata says so.
     return adata.X if where == "X" else adata.layers.get(where.removeprefix("layers/"))
 
 

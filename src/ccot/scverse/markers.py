@@ -1,4 +1,4 @@
-"""Genes that set groups of cells apart from all other cells."""
+"""Genes that distinguish groups of cells from all other cells."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from ccot.scverse.counts import Counts
 
 @dataclass(frozen=True)
 class Expression:
-    """How groups of cells express genes: tables of one line a group and one column a gene."""
+    """Expression of genes in groups of cells: tables with a row per group and a column per gene."""
 
     means: np.ndarray
     variances: np.ndarray  # of the means; a single cell has none
@@ -21,7 +21,7 @@ class Expression:
 
     @classmethod
     def of(cls, n_cells: Any, total: Any, squares: Any, expressed: Any) -> "Expression":
-        """Take sums over the cells of each group."""
+        """Return the expression, given sums over the cells of each group."""
         means = total / n_cells
         with np.errstate(divide="ignore", invalid="ignore"):
             variances = (squares / n_cells - means**2) / (n_cells - 1)
@@ -30,7 +30,7 @@ class Expression:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Each group beside all other cells."""
+    """Each group and, for comparison, all other cells."""
 
     groups: list[str]
     genes: pd.Index
@@ -61,7 +61,7 @@ class Comparison:
         }
 
     def as_frame(self, gene_clusters: pd.Series | None, n_genes: int | None) -> pd.DataFrame:
-        """Return one line a group and gene, best first."""
+        """Return one row per group and gene, best first."""
         order = np.argsort(-self.scores(), axis=1, kind="stable")[:, :n_genes]
 
         def ranked(table: np.ndarray) -> np.ndarray:
@@ -80,7 +80,7 @@ class Comparison:
         return pd.DataFrame(columns)
 
     def by_gene_cluster(self, gene_clusters: pd.Series) -> pd.DataFrame:
-        """Return one line a group and cluster of genes, averaged over its genes, best first."""
+        """Return one row per group and gene cluster, averaged over its genes, best first."""
         codes, names = gene_clusters.cat.codes.to_numpy(), gene_clusters.cat.categories
         sizes = np.bincount(codes, minlength=len(names))
 
@@ -98,7 +98,7 @@ class Comparison:
         }
         group = np.repeat(np.arange(len(self.groups)), len(names))
         order = np.lexsort((-columns["logfoldchanges"], group))
-        # Files take text as the index of a table, and no other.
+        # In files, the index of a table must be text.
         return pd.DataFrame(columns).iloc[order].set_axis(list(map(str, range(len(order)))))
 
     def _records(self, column: np.ndarray, kind: str) -> np.ndarray:
@@ -110,7 +110,7 @@ class Comparison:
 
 
 def compare_groups(counts: Counts, groups: pd.Series) -> Comparison:
-    """Compare each group of cells (a category) with all other cells that are in a group."""
+    """Return each group of cells (a category) compared with all other cells that are in a group."""
     codes, n_groups = groups.cat.codes.to_numpy(), len(groups.cat.categories)
     total, squares, expressed = np.zeros((3, n_groups, counts.shape[1]))
     for part, rows in counts.log_rows():
@@ -138,6 +138,6 @@ def fold_change(inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
     array([2.])
     """
     if min(inside.min(), outside.min()) < 0:
-        # Centred values: the difference of logarithms is all there is.
+        # Centred values cannot be turned into counts: only differences of logarithms are known.
         return (inside - outside) / np.log(2)
     return np.log2((np.expm1(inside) + 1e-9) / (np.expm1(outside) + 1e-9))

@@ -15,7 +15,7 @@ from ccot.sources.base import stack_rows
 
 __all__ = ["blocks", "dotplot", "top_genes"]
 
-# More cells than this are not told apart in a figure.
+# More cells than this cannot be distinguished in a figure.
 _MOST_CELLS = 10_000
 
 

@@ -147,7 +147,7 @@ def predict(
     if not quiet:
         n_found = int(wanted.isin(found.genes).sum())
         print(f"{found.describe()}; {n_found} of {len(wanted)} genes of the model found")
-    # As a source: a plain matrix would be warned about for having no names.
+    # As a source, because a matrix without names would cause a warning.
     labels = model.predict(as_source(counts.values))
     written = adata_new.copy() if copy else adata_new
     clusters = [str(cluster) for cluster in range(model.n_row_clusters_)]
@@ -192,8 +192,8 @@ def marker_genes(
     Notes
     -----
     There are no p-values (``pvals`` is NaN in ``uns``): clusters found in the same counts differ by
-    construction. Fold changes are computed from means of logarithms, as scanpy does; where few
-    cells have a gene they come out larger than the ratio of its mean counts.
+    construction. Fold changes are computed from means of logarithms, as scanpy does; if few cells
+    have a gene, they are larger than the ratio of its mean counts.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
     annotate(adata, model, key, var_key=genes)
     found = getattr(model, "reproducibility_", None)
     for table, name, side in ((adata.obs, key, "row"), (adata.var, genes, "column")):
-        # Never the points of an earlier fit beside the clusters of this one.
+        # Values of an earlier fit do not belong to the clusters of this one.
         if (column := f"{name}_reproducibility") in table:
             del table[column]
         if (points := getattr(getattr(found, side, None), "points", None)) is not None:
@@ -235,7 +235,7 @@ def _write(adata: Any, model: Any, counts: Counts, key: str) -> None:
 
 
 def _facts(model: Any, counts: Counts) -> dict[str, Any]:
-    """Return what is known of a model in values that every file format takes."""
+    """Return facts about a model, as values that every file format can store."""
     names = "family", "family_reason", "n_row_clusters", "n_column_clusters", "icl", "bic", "n_iter"
     return {
         "version": __version__,
