@@ -393,8 +393,8 @@ def observed_mean(values: np.ndarray, observed: np.ndarray, axis: int) -> np.nda
 def differ_in_unit(X: np.ndarray) -> bool:
     """Return True if the columns of a matrix are measured in different units.
 
-    Then their ranges (5 to 95 %) hardly overlap. Up to 100 columns without negative values are also
-    compared by their logarithms, whose ranges must not overlap either.
+    Then their ranges (5 to 95 %) hardly overlap. For up to 100 columns without negative values, the
+    ranges of logarithms must not overlap either.
     """
     X, are_many = X[:: max(1, len(X) // _UNIT_ROWS)], X.shape[1] > _MANY_COLUMNS
     limit = _OVERLAP_MANY if are_many else _OVERLAP

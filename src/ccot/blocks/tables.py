@@ -136,7 +136,7 @@ class TablePreparation:
 
 
 def count_unread(values: np.ndarray, kind: ColumnKind) -> int:
-    """Return how many cells are neither missing, nor a known level or number format."""
+    """Return how many cells are neither missing, nor a known level, nor a readable number."""
     by_level = kind.kind in BY_LEVEL or kind.kind == "ordered"
     is_read = read_levels(values, kind) >= 0 if by_level else np.isfinite(read_column(values, kind))
     if values.dtype.kind == "O":
