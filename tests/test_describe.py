@@ -312,6 +312,21 @@ def test_tables_leave_no_card_empty(data_home):
             assert told["body_mass_g"] == "+1.1 sd"
 
 
+def test_clusters_of_dates_beside_yes_and_no_are_described_in_standard_deviations():
+    pd, rng, half = pytest.importorskip("pandas"), np.random.default_rng(0), np.arange(60) % 2
+    table = {
+        f"answer {i}": np.where(rng.random(60) < 0.1 + 0.8 * half, "yes", "no") for i in (1, 2)
+    }
+    for i in (1, 2):
+        days = (900 * half + rng.normal(0, 100, 60)).astype(int)
+        table[f"date {i}"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D")
+    model = TransportCoclustering(n_row_clusters=2, n_column_clusters=2, random_state=0)
+    cards = model.fit(pd.DataFrame(table)).describe_clusters()
+    of_columns = cards[cards["side"] == "column"]
+    assert of_columns["amount"].str.endswith(" sd").all()
+    assert of_columns["mean"].abs().max() < 5
+
+
 def test_a_small_matrix_is_described_when_asked_for_as_it_was_fitted():
     blocks = make_latent_blocks([[0, 6], [6, 0]], 40, 30, sigma=0.1, random_state=0)
     matrix = blocks.data.copy()

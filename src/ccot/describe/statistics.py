@@ -118,7 +118,7 @@ def column_statistics(
 ) -> Statistics:
     """Return sums over groups of columns; dense numbers, or several kinds, are standardised."""
     # Columns of numbers have different units.
-    kinds = {*rows.kinds.tolist()} - {"rank", "date"} or {"number"}
+    kinds = {"number" if k in ("rank", "date") else k for k in rows.kinds.tolist()}
     alike = kinds.pop() if len(kinds) == 1 else "number"
     kinds = np.full(matrix.shape[0], alike)
     if not isinstance(matrix, np.ndarray):
