@@ -1,7 +1,12 @@
+import gc
+import os
+import subprocess
 import sys
 import threading
 import time
 import warnings
+import weakref
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -96,6 +101,68 @@ def test_those_who_ask_at_once_share_the_threads(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         backend.map(lambda item: 1 / item, [1, 0])
     assert others == {"one", "two", "three"}
+
+
+def test_an_error_does_not_stay_in_memory():
+    held = []
+
+    class Large:
+        pass
+
+    def work(item):
+        large = Large()
+        held.append(weakref.ref(large))
+        raise ValueError(item)
+
+    gc.disable()
+    try:
+        with suppress(ValueError):
+            choose_backend(None, n_jobs=2).map(work, range(2))
+        assert held[0]() is None
+    finally:
+        gc.enable()
+
+
+TWO_FITS_AT_ONCE = """
+from threading import Event, Thread
+from threadpoolctl import threadpool_info
+from ccot.runtime.backends import one_blas_thread
+
+def n_threads():
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+before, within = n_threads(), []
+first_is_in, second_is_in, first_is_out = Event(), Event(), Event()
+
+def first():
+    with one_blas_thread():
+        first_is_in.set()
+        second_is_in.wait()
+    first_is_out.set()
+
+def second():
+    first_is_in.wait()
+    with one_blas_thread(), one_blas_thread():
+        second_is_in.set()
+        first_is_out.wait()
+        within.extend(n_threads())
+
+threads = [Thread(target=first), Thread(target=second)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert set(within) == {1}, within
+assert n_threads() == before, (n_threads(), before)
+"""
+
+
+def test_blas_has_its_threads_again_after_two_fits_at_once():
+    """In a process of its own, whose BLAS may have more than one thread."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    command = [sys.executable, "-c", TWO_FITS_AT_ONCE]
+    ended = subprocess.run(command, env=environment, timeout=60, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

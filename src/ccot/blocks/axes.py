@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from operator import matmul
 from typing import Any
 
 import numpy as np
@@ -277,7 +278,7 @@ def mass(
     if weights is None:
         return backend.sum_by_rows(lambda part: part.sum(axis=0), brought, width=n_clusters)
     # NumPy's ``@`` does not release the interpreter lock for so short a result.
-    add_up = partial(backend.xp.tensordot, axes=1)
+    add_up = np.dot if backend.device is None else matmul
     return backend.sum_by_rows(add_up, weights, brought, width=n_clusters)
 
 

@@ -96,10 +96,14 @@ def _factors(matrix: Array, backend: Backend) -> tuple[Array, Array]:
 def _factors_by_products(matrix: np.ndarray, backend: Backend) -> tuple[np.ndarray, np.ndarray]:
     """Return Q and R by Cholesky's factors (Yamamoto et al., 2015, ETNA 44)."""
     width, least = matrix.shape[1], np.finfo(matrix.dtype).eps ** _INDEPENDENT
-    products = backend.sum_by_rows(lambda part: part.T @ part, matrix, width=width)
+
+    def squares(part: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            return part.T @ part
+
+    products = backend.sum_by_rows(squares, matrix, width=width)
     triangle = np.linalg.cholesky(products).T
-    scale = np.diagonal(triangle)
-    if not scale.min() > least * scale.max():
+    if not least * np.linalg.cond(triangle) < 1:
         raise np.linalg.LinAlgError("columns hardly differ")
     inverse = np.linalg.inv(triangle)
     return backend.by_rows(lambda part: part @ inverse, matrix), triangle

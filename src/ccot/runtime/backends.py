@@ -5,8 +5,8 @@ import os
 import sys
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, reduce
 from math import ceil
@@ -33,6 +33,10 @@ _GPU_SHARE = 6
 _ROW_CHUNKS, _EVEN_PARTS = 4, 8
 # Calls of :meth:`Backend.map` that are running, in all threads.
 _AT_WORK: set[object] = set()
+# Callers of :func:`one_blas_thread`, and the number of threads that BLAS had before the first one.
+_LIMITING, _LIMITED, _BEFORE = Lock(), set[object](), list[Any]()
+# Threads of BLAS whose number belongs to the process; OpenMP has one number for each thread.
+_SHARED = ["pthreads", "intel", "gnu", "tbb"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class Backend:
                 n_left -= answer
         finally:
             _AT_WORK.discard(asked)
+            answer = None  # an error refers to this frame: together they would stay in memory
         return results
 
     def by_rows(self, work: Callable[..., Any], *arrays: Any, width: int | None = None) -> Any:
@@ -102,12 +107,16 @@ class Backend:
     def sum_by_rows(self, work: Callable[..., Any], *arrays: Any, width: int) -> Any:
         """Return the results of ``work`` on parts of the rows of arrays, summed in order."""
         parts = self._row_parts(arrays, width)
+        if len(parts) == 1:
+            return work(*arrays)
         return reduce(add, self.map(lambda part: work(*(a[part] for a in arrays)), parts))
 
     def _row_parts(self, arrays: Sequence[Any], width: int | None) -> list[slice]:
         """Return parts of the rows, with ``width`` values each, that fit a cache or a device."""
         n_rows, row_bytes = arrays[0].shape[0], 8 * width if width else arrays[0][:1].nbytes
         n_chunks = n_rows * row_bytes / self.chunk_bytes
+        if n_chunks < 0.5:
+            return [slice(0, n_rows)]
         n_parts = n_chunks
         if self.device is None:
             n_parts = max(n_chunks / _ROW_CHUNKS, min(int(2 * n_chunks), _EVEN_PARTS))
@@ -257,9 +266,25 @@ def in_parts_that_fit(work: Callable[[Any], T], items: Any) -> list[T]:
     return [*in_parts_that_fit(work, items[:half]), *in_parts_that_fit(work, items[half:])]
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Return a context with one BLAS thread, so that all ``n_jobs`` do the same arithmetic."""
-    return _blas().limit(limits=1)
+    # OpenBLAS has one number of threads for the whole process. Of several fits at the same time,
+    # the first one remembers that number, and the last one restores it.
+    asked = object()
+    with _LIMITING:
+        if not _LIMITED:
+            _BEFORE.append(_blas().select(threading_layer=_SHARED).limit(limits=1))
+        _LIMITED.add(asked)
+    try:
+        with _blas().limit(limits=1):
+            yield
+    finally:
+        with _LIMITING:
+            _LIMITED.discard(asked)
+            if not _LIMITED:
+                with _BEFORE.pop():
+                    pass  # leaving the context restores the number
 
 
 # Looking for the libraries takes milliseconds: once is enough.
