@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from ccot.experiments.summary import Cell, summarise
 from ccot.experiments.tables import TEXTS, Table, worded_table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting import new_figure, plot_scalings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ccot.plotting._shared import Figure
 
 PARTS = ("table1", "table2", "figure1", "figure2")
 # Parts that rest on trials; the others need nothing but the matrices.
@@ -84,7 +81,7 @@ def _shares(proportions: np.ndarray) -> str:
     return " ".join(f"{share:g}".removeprefix("0") for share in proportions)
 
 
-def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> "Figure":
+def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> Figure:
     """Draw matrices in the order of the true partitions, a row of panels for each overlap."""
     names, size = ("D2", "D3", "D4"), (9, 3.2 * len(overlaps))
     figure, axes = new_figure(len(overlaps), len(names), size=size, squeeze=False)
@@ -101,7 +98,7 @@ def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> "Figure":
 
 def draw_scalings(
     overlaps: Sequence[str] = OVERLAPS, seed: int = 0, n_samplings: int = 1000
-) -> "Figure":
+) -> Figure:
     """Draw the sorted scalings of rows and columns of D3, a row of panels for each overlap."""
     figure, axes = new_figure(len(overlaps), 2, size=(9, 3.4 * len(overlaps)), squeeze=False)
     for row, overlap in zip(axes, overlaps, strict=True):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     # Two axes, for rows and for columns.
     Panels = Sequence[Axes] | np.ndarray
+else:
+    Axes = Figure = Panels = Any  # matplotlib is optional
 
 # Of Okabe and Ito, for people with any kind of colour vision; the ninth cluster begins it again.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#666666", "#F0E442")

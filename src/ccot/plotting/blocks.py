@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,10 +20,7 @@ from ccot.io.frames import row_names
 from ccot.io.matrix import Table
 from ccot.plotting import _shared as shared
 from ccot.plotting import margins
-from ccot.plotting._shared import SIDES, sizes_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ccot.plotting._shared import SIDES, Axes, sizes_of
 
 
 def plot_blocks(

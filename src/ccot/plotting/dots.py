@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,11 +13,9 @@ from ccot.describe.words import BY_SPREAD, with_names
 from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
 from ccot.plotting import _shared as shared
+from ccot.plotting._shared import Axes
 from ccot.plotting.margins import add_legend, name_places, shortened, sized_label, text_width
 from ccot.runtime.types import is_sparse
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LARGEST = 11.0  # points across, where all members agree
 
