@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from ccot.baselines.partitions import Method, NearestMeans, TwoWay, first_labels
 from ccot.coclustering import block_means
-from ccot.estimators.base import BaseCoclustering
+from ccot.estimators.base import COUNT, BaseCoclustering
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import RandomState, as_generator
 from ccot.runtime.types import Matrix, is_sparse
@@ -27,7 +27,6 @@ from ccot.runtime.types import Matrix, is_sparse
 _WORTH_PROCESSES = 2.0
 # Partitions that a start may begin with.
 KINDS = ("double_kmeans", "k-means++", "kmeans", "random")
-_COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
 @dataclass(frozen=True)
@@ -125,11 +124,11 @@ class BaseBaseline(BaseCoclustering):
     _nan_advice: ClassVar[str] = "use ResidualBayesianCoclustering, which leaves missing values out"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_row_clusters": _COUNT,
-        "n_column_clusters": _COUNT,
+        "n_row_clusters": [COUNT],
+        "n_column_clusters": [COUNT],
         "init": [StrOptions({"mixed", *KINDS})],
-        "n_init": _COUNT,
-        "max_iter": _COUNT,
+        "n_init": [COUNT],
+        "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",

@@ -77,8 +77,7 @@ class GaussianLatentBlockModel(BaseBaseline):
     tol: float = 1e-8
 
     _larger_is_better = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseBaseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, Any]] = BaseBaseline._parameter_constraints | {
         "assignment": [StrOptions({"soft", "hard"})],
         "variance": [StrOptions({"shared", "block"})],
     }

@@ -1,18 +1,17 @@
 """Residual Bayesian co-clustering: mixed memberships, and residuals of rows and columns."""
 
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma, entr, gammaln, softmax
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import BaseBaseline, FirstPartitions, Start
 from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
 from ccot.baselines.partitions import TwoWay, indicator
+from ccot.estimators.base import POSITIVE
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix
 
@@ -97,9 +96,8 @@ class ResidualBayesianCoclustering(BaseBaseline):
     _larger_is_better = True
     _accept_sparse = False
     _allow_nan = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseBaseline._parameter_constraints,
-        "concentration": [Interval(Real, 0, None, closed="neither")],
+    _parameter_constraints: ClassVar[dict[str, Any]] = BaseBaseline._parameter_constraints | {
+        "concentration": [POSITIVE],
     }
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:

@@ -82,8 +82,7 @@ class TriNMF(BaseBaseline):
     max_iter: int = 500
 
     _non_negative = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseBaseline._parameter_constraints,
+    _parameter_constraints: ClassVar[dict[str, Any]] = BaseBaseline._parameter_constraints | {
         "rules": [StrOptions({"exact", "multiplicative"})],
     }
 

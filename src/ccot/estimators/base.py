@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from datetime import date, timedelta
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
@@ -23,10 +23,13 @@ from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
 from ccot.runtime.types import Matrix, is_sparse
+from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.steps import StepCoclustering, StepSide
 from ccot.sources import RowSource, as_source, is_source
 
-_NUMBER = Interval(Integral, 1, None, closed="left")
+# What parameters may be.
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseEstimator):
@@ -171,9 +174,10 @@ class InductiveCoclustering(BaseCoclustering):
     verbose: int | Progress = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_row_clusters": [_NUMBER, None],
-        "n_column_clusters": [_NUMBER, None],
-        "max_iter": [_NUMBER],
+        "n_row_clusters": [COUNT, None],
+        "n_column_clusters": [COUNT, None],
+        "max_iter": [COUNT],
+        "n_jobs": [Integral, None],
         "device": [str, None],
         "random_state": "no_validation",
         "checkpoint": [str, os.PathLike, None],
@@ -306,6 +310,12 @@ class InductiveCoclustering(BaseCoclustering):
 
 class BaseStepCoclustering(InductiveCoclustering):
     """Base of the estimators that read clusters off the steps of scaling vectors."""
+
+    _parameter_constraints = InductiveCoclustering._parameter_constraints | {
+        "reg": [POSITIVE, StrOptions({"cv"})],
+        "detector": [StrOptions(set(DETECTORS))],
+        "tol": [POSITIVE],
+    }
 
     def _adopt(self, found: StepCoclustering):
         row, column = found.row, found.column

@@ -3,8 +3,8 @@
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -24,7 +24,7 @@ from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import is_read_by_row
+from ccot.estimators.base import COUNT, is_read_by_row
 from ccot.estimators.described import count
 from ccot.estimators.tables import TableData, TableInput, warn_unread
 from ccot.runtime.backends import is_device_csr, one_blas_thread
@@ -166,8 +166,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     max_passes: int | None = 4
     n_jobs: int | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TableInput._parameter_constraints,
+    _parameter_constraints = TableInput._parameter_constraints | {
         "family": [StrOptions({"auto", *FAMILIES})],
         "scale": [StrOptions(set(SCALES))],
         "center": [StrOptions(set(CENTERS))],
@@ -175,10 +174,9 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         "criterion": [StrOptions({"auto", "reproducibility", "jump", "icl"})],
         "balanced": ["boolean"],
         "heteroscedastic": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left"), None],
+        "n_init": [COUNT, None],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_passes": [Interval(Integral, 1, None, closed="left"), None],
-        "n_jobs": [Integral, None],
+        "max_passes": [COUNT, None],
     }
 
     @property
