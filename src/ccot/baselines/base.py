@@ -25,7 +25,6 @@ from ccot.runtime.types import Matrix, is_sparse
 
 # Seconds of work from which it pays to start processes.
 _WORTH_PROCESSES = 2.0
-# Partitions that a start may begin with.
 KINDS = ("double_kmeans", "k-means++", "kmeans", "random")
 
 
@@ -149,7 +148,6 @@ class BaseBaseline(BaseCoclustering):
         return self.n_row_clusters, self.n_column_clusters
 
     def __sklearn_tags__(self):
-        """Return tags that tell scikit-learn which matrices are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._non_negative
         return tags
@@ -182,15 +180,12 @@ class BaseBaseline(BaseCoclustering):
         return self
 
     def _method(self, matrix: Matrix) -> Method:
-        """Return the method bound to a matrix."""
         raise NotImplementedError
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
-        """Return what draws the first partitions of a matrix."""
         return FirstPartitions.of(matrix, self._shape)
 
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        """Return the best of all starts."""
         method, first = self._method(matrix), self._first_partitions(matrix)
 
         def run(task: tuple[str, int]) -> Start:

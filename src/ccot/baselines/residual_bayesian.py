@@ -263,7 +263,6 @@ class Inference:
         return replace(side, residual=residual, uncertainty=uncertainty, spread=spread)
 
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the blocks' best means and variances, and the entries' log-likelihood."""
         cleared = moments.less(side.residual, side.uncertainty)
         blocks = Moments(*(side.membership.T @ power for power in cleared))
         return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)

@@ -44,7 +44,6 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn whether sparse matrices and missing values are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.sparse = bool(self._accept_sparse)
@@ -287,7 +286,8 @@ class InductiveCoclustering(BaseCoclustering):
     def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
-        self._forget_portraits()
+        for name in ("_to_describe", "_kept_portraits"):
+            self.__dict__.pop(name, None)
         row, column = found.row, found.column
         self.row_labels_, self.column_labels_ = row.labels, column.labels
         self.n_row_clusters_, self.n_column_clusters_ = row.n_clusters, column.n_clusters
@@ -299,7 +299,6 @@ class InductiveCoclustering(BaseCoclustering):
 
     @property
     def _progress(self) -> Progress:
-        """What receives the progress of a fit."""
         if callable(self.verbose):
             return self.verbose
         return LineProgress(type(self).__name__) if self.verbose else no_progress

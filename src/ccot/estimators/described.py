@@ -58,7 +58,6 @@ class DescribedClusters:
         return "\n".join(lines)
 
     def _partition(self, side: str) -> Partition:
-        """Return the partition of one side, ``"row"`` or ``"column"``."""
         return Partition(
             labels=getattr(self, f"{side}_labels_"), n_clusters=getattr(self, f"n_{side}_clusters_")
         )
@@ -187,14 +186,13 @@ class DescribedClusters:
 
     def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
-        self._forget_portraits()
+        if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
+            return self
         is_small = isinstance(matrix, np.ndarray) and matrix.size <= _COPIED
         is_kept = is_small or is_sparse(matrix) or is_device_csr(matrix) or self._waits_for_names
         # Sparse matrices are not copied: they are the caller's, who may change them.
         self._to_describe = matrix.copy() if is_small else matrix, _sum_of(matrix)
-        if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
-            self._forget_portraits()
-        elif not is_kept:
+        if not is_kept:
             self._made_portraits()
         return self
 
@@ -206,18 +204,12 @@ class DescribedClusters:
         return getattr(self, "_kept_portraits", None)
 
     def _describe_fitted(self, matrix: Any) -> Any:
-        """Return what sets the clusters apart by what was fitted."""
         if isinstance(matrix, RowSource):
             matrix = matrix.rows(np.arange(matrix.shape[0]))
         return self._describe_matrix(self._as_given(matrix))
 
     def _as_given(self, values: Any) -> Any:
-        """Return fitted values as they were given."""
         return values if self._unit == 1.0 else values * self._unit
-
-    def _forget_portraits(self) -> None:
-        for name in ("_to_describe", "_kept_portraits"):
-            self.__dict__.pop(name, None)
 
     def __getstate__(self) -> Any:
         """Return what pickles and copies hold: descriptions rather than the matrix."""
@@ -296,11 +288,10 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _show_blocks(
-    means: np.ndarray,
-    rows: tuple[np.ndarray, Sequence[str]],
-    columns: tuple[np.ndarray, Sequence[str]],
-) -> str:
+_Called = tuple[np.ndarray, Sequence[str]]  # sizes of clusters, and their names
+
+
+def _show_blocks(means: np.ndarray, rows: _Called, columns: _Called) -> str:
     """Return HTML: a picture of the blocks in their sizes beside a table of their means."""
     picture = picture_of_blocks(means, rows[0], columns[0])
     heads = "".join(

@@ -18,9 +18,8 @@ from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import as_table, fitted_columns
 from ccot.io.frames import row_names
 from ccot.io.matrix import Table
-from ccot.plotting import _shared as shared
 from ccot.plotting import margins
-from ccot.plotting._shared import SIDES, Axes, sizes_of
+from ccot.plotting._shared import SIDES, Axes, colour_of, new_axes, sizes_of, spans, without_frame
 
 
 def plot_blocks(
@@ -93,7 +92,7 @@ def plot_blocks(
     known = row_colors, column_colors
     sides = [_side(estimator, axis, dendrograms, names, called, known) for axis in (0, 1)]
     beside = 2.0 if dendrograms or names or any(side.tracks for side in sides) else 0.0
-    panel: Axes = shared.new_axes(1, _size(sides, beside)) if ax is None else ax
+    panel: Axes = new_axes(1, _size(sides, beside)) if ax is None else ax
     rows, columns = map(np.arange, shape) if before else (side.order for side in sides)
     image = _shrink(matrix, rows, columns, max_pixels)
     low, high = _limits(image)
@@ -101,7 +100,7 @@ def plot_blocks(
     shown = panel.imshow(
         image, cmap, aspect="auto", interpolation="nearest", clim=(low, high), extent=extent
     )
-    shared.without_frame(panel)
+    without_frame(panel)
     if before:
         panel.set(title="as given", xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
         panel.locator_params(integer=True)
@@ -177,7 +176,6 @@ def _values(estimator: Any, X: Any, scale: str) -> tuple[Any, bool]:
 
 
 def _names(estimator: Any, X: Any) -> tuple[list[str], list[str]]:
-    """Return the names of rows and columns, where there are any."""
     rows = row_names(X) if hasattr(X, "iloc") else getattr(X, "row_names", None)
     rows = getattr(estimator, "row_names_in_", ()) if rows is None else rows
     return [*map(str, rows)], [*map(str, getattr(estimator, "feature_names_in_", ()))]
@@ -248,8 +246,8 @@ def _draw_margin(ax: Axes, side: _Side, *, plain: bool) -> list[tuple[str, dict[
 
     outermost = beside(0.08)
     bar = outermost.axhspan if is_row else outermost.axvspan
-    for k, ends in zip(side.clusters.tolist(), shared.spans(side.sizes), strict=True):
-        bar(*ends, color=shared.colour_of(k), linewidth=0)
+    for k, ends in zip(side.clusters.tolist(), spans(side.sizes), strict=True):
+        bar(*ends, color=colour_of(k), linewidth=0)
     for title, values in side.tracks.items():
         colours, legend = margins.colours_of(values)
         legends.append((title, legend))
