@@ -9,7 +9,7 @@ from scipy.special import digamma, entr, gammaln, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import BaseBaseline, FirstPartitions, Start
-from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
+from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments
 from ccot.baselines.partitions import TwoWay, indicator
 from ccot.estimators.base import POSITIVE
 from ccot.persistence.registry import stored
@@ -253,7 +253,7 @@ class Inference:
     ) -> BeliefSide:
         """Return one side with better memberships and residuals; the rest of the state is fixed."""
         cleared = moments.less(side.residual, side.uncertainty)
-        scores = expected_log_likelihood(cleared, means, variances)
+        scores = cleared.log_likelihood(means, variances)
         side = replace(side, membership=improve_membership(side, scores))
         weights = side.membership @ (1 / variances)
         pull = weights * moments.sums - side.membership @ (means / variances) * moments.counts
@@ -265,7 +265,7 @@ class Inference:
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
         cleared = moments.less(side.residual, side.uncertainty)
         blocks = Moments(*(side.membership.T @ power for power in cleared))
-        return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)
+        return blocks.fit(VARIANCE_FLOOR * self.scale)
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:

@@ -108,10 +108,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         except (TypeError, ValueError) as error:
             if not is_frame(X) or not (words := table_from_frame(X).words()):
                 raise
-            problem = (
+            raise ValueError(
                 f"columns {words[:8]} are not numeric: drop them, or use TransportCoclustering"
-            )
-            raise ValueError(problem) from error
+            ) from error
         self._check_numbers(*checked.shape)
         # Only frames name their rows.
         if not _is_plain(X) and (names := row_names(X)) is not None:

@@ -167,14 +167,12 @@ class DescribedClusters:
         return with_names(found[0]), with_names(found[1])
 
     def _describe_matrix(self, matrix: Any, columns: Any = None, names: Any = None) -> Any:
-        shape = len(self.row_labels_), len(self.column_labels_)
-        if matrix.shape != shape:
+        labels = self.row_labels_, self.column_labels_
+        if matrix.shape != (shape := tuple(map(len, labels))):
             raise ValueError(f"X has shape {matrix.shape}, but the fitted matrix had {shape}")
         columns = self._column_titles() if columns is None else columns
         names = self._row_names() if names is None else names
-        return portray_sides(
-            matrix, self.row_labels_, self.column_labels_, columns, names, self.column_confidence_
-        )
+        return portray_sides(matrix, *labels, columns, names, self.column_confidence_)
 
     def _column_titles(self) -> list[str]:
         numbered = [f"column {j}" for j in range(len(self.column_labels_))]

@@ -316,15 +316,11 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Bunch
             ``row_labels``, ``column_labels``, and ``share_kept`` of the finest blocks' information.
         """
-        found = self._fitted
-        for asked, most, what in zip(
-            (n_row_clusters, n_column_clusters), found.finest.shape, ("row", "column"), strict=True
-        ):
+        found, numbers = self._fitted, (n_row_clusters, n_column_clusters)
+        for asked, most, what in zip(numbers, found.finest.shape, ("row", "column"), strict=True):
             if not 1 <= asked <= most:
                 raise ValueError(f"the hierarchy has 1 to {most} {what} clusters, not {asked}")
-        coarse = found.finest.merged(
-            found.hierarchy.cut(0, n_row_clusters), found.hierarchy.cut(1, n_column_clusters)
-        )
+        coarse = found.finest.merged(*map(found.hierarchy.cut, (0, 1), numbers))
         is_table = isinstance(found, TableCoclustering)
         columns, family = coarse.labels[1], "gaussian" if is_table else found.family
         return Bunch(
@@ -382,17 +378,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             prepared = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
             if limits := getattr(self.preparation_, "limits", None):
                 low, high = (f"{limit * self._unit:.3g}" for limit in limits)
-                prepared.append(
-                    f"  values below {low} count as {low}, those above {high} as {high}"
-                )
+                prepared += [f"  values below {low} count as {low}, those above {high} as {high}"]
             lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *prepared]
         if name == "column" and isinstance(self.preparation_, TablePreparation):
             # A category is neither high nor low.
             columns = zip(self.column_signs_, self.preparation_.columns, strict=True)
             if high := [c.kind.name for sign, c in columns if sign < 0 and c.shares is None]:
-                lines.append(
-                    f"  high where the rest of their cluster is low: {', '.join(high[:10])}"
-                )
+                lines += [f"  high where the rest of their cluster is low: {', '.join(high[:10])}"]
         if (halves := getattr(self._fitted.reproducibility, name)) is not None:
             lines.append(f"    {_in_words(name, halves, side, asked is None)}")
         if asked is None and name == "column" and len(self.candidates_) > 1:
