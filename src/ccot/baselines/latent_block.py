@@ -1,7 +1,7 @@
 """The Gaussian latent block model, by block EM."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import entr, softmax
@@ -77,7 +77,7 @@ class GaussianLatentBlockModel(BaseBaseline):
     tol: float = 1e-8
 
     _larger_is_better = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = BaseBaseline._parameter_constraints | {
+    _parameter_constraints = BaseBaseline._parameter_constraints | {
         "assignment": [StrOptions({"soft", "hard"})],
         "variance": [StrOptions({"shared", "block"})],
     }
@@ -176,7 +176,7 @@ class Moments(NamedTuple):
         return means, variances, float(fit)
 
     def log_likelihood(self, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
-        """Return that of each row's entries in each cluster, up to a constant."""
+        """Return the log-likelihood of each row's entries in each cluster, up to a constant."""
         return -0.5 * (
             self.counts @ (np.log(variances) + means**2 / variances).T
             + self.squares @ (1 / variances).T

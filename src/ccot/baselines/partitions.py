@@ -173,5 +173,4 @@ class NearestMeans(Alternation):
         return fill_empty(nearest, within, n_clusters)
 
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
-        """Return the sum of squares within blocks."""
         return max(self.sum_of_squares - float((totals**2 / sizes).sum()), 0.0)

@@ -1,7 +1,7 @@
 """Residual Bayesian co-clustering: mixed memberships, and residuals of rows and columns."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -96,9 +96,7 @@ class ResidualBayesianCoclustering(BaseBaseline):
     _larger_is_better = True
     _accept_sparse = False
     _allow_nan = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = BaseBaseline._parameter_constraints | {
-        "concentration": [POSITIVE],
-    }
+    _parameter_constraints = BaseBaseline._parameter_constraints | {"concentration": [POSITIVE]}
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
         """Return the expected values of entries of the fitted matrix, missing or not.
@@ -119,9 +117,10 @@ class ResidualBayesianCoclustering(BaseBaseline):
 
     def _method(self, matrix: Matrix) -> "Inference":
         centred = matrix - np.nanmean(matrix)
-        entries = Entries.of(centred)
+        by_row = Entries.of(centred)
+        by_column = Entries(*(TwoWay.of(power).by_column for power in by_row))
         scale = max(float(np.nanmean(centred**2)), 1e-150)
-        return Inference(entries, entries.transposed(), self._shape, self.concentration, scale)
+        return Inference(by_row, by_column, self._shape, self.concentration, scale)
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
         return FirstPartitions.of(fill_in(matrix), self._shape)
@@ -195,10 +194,6 @@ class Entries(NamedTuple):
         values = np.where(seen, matrix, 0.0)
         powers = seen.astype(float), values, values**2
         return cls(*(map(sp.csr_array, powers) if seen.mean() < _SPARSE_BELOW else powers))
-
-    def transposed(self) -> "Entries":
-        """Return the entries of the transposed matrix."""
-        return Entries(*(TwoWay.of(power).by_column for power in self))
 
     def moments(self, other: BeliefSide) -> Moments:
         """Return sums over the clusters of the other side, whose residuals are subtracted."""

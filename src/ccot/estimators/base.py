@@ -364,9 +364,8 @@ def is_read_by_row(X: Any) -> bool:
 def check_shape(n_rows: int, n_columns: int) -> None:
     """Refuse what has a single row or column."""
     if min(n_rows, n_columns) < 2:
-        raise ValueError(
-            f"X has {n_rows} rows and {n_columns} columns: co-clustering needs at least two of each"
-        )
+        problem = f"X has {n_rows} rows and {n_columns} columns"
+        raise ValueError(f"{problem}: co-clustering needs at least two of each")
 
 
 def _unit_of(X: Matrix) -> float:

@@ -191,9 +191,8 @@ class CCOTGW(BaseStepCoclustering):
     def _settings(self, n_rows: int, rank: int | None = None) -> CCOTGWSettings:
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (2,) or (weights < 0).any() or not np.isclose(weights.sum(), 1):
-            raise ValueError(
-                f"weights={self.weights!r} must be two numbers, not negative, that sum to one"
-            )
+            remedy = "must be two numbers, not negative, that sum to one"
+            raise ValueError(f"weights={self.weights!r} {remedy}")
         if self.n_support is not None and self.n_support > n_rows:
             raise ValueError(
                 f"n_support={self.n_support} is more than the {n_rows} rows: pass at most "

@@ -184,12 +184,13 @@ class DescribedClusters:
 
     def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
-        if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
-            return self
         is_small = isinstance(matrix, np.ndarray) and matrix.size <= _COPIED
         is_kept = is_small or is_sparse(matrix) or is_device_csr(matrix) or self._waits_for_names
         # Sparse matrices are not copied: they are the caller's, who may change them.
-        self._to_describe = matrix.copy() if is_small else matrix, _sum_of(matrix)
+        described = matrix.copy() if is_small else matrix
+        if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
+            return self
+        self._to_describe = described, _sum_of(matrix)
         if not is_kept:
             self._made_portraits()
         return self

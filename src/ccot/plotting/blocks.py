@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,10 +94,10 @@ def plot_blocks(
     sides = [_side(estimator, axis, dendrograms, names, called, known) for axis in (0, 1)]
     beside = 2.0 if dendrograms or names or any(side.tracks for side in sides) else 0.0
     panel: Axes = new_axes(1, _size(sides, beside)) if ax is None else ax
-    rows, columns = map(np.arange, shape) if before else (side.order for side in sides)
-    image = _shrink(matrix, rows, columns, max_pixels)
+    orders = [*map(np.arange, shape)] if before else [side.order for side in sides]
+    image = _shrink(matrix, orders, max_pixels)
     low, high = _limits(image)
-    extent = (0, len(columns), len(rows), 0)
+    extent = (0, len(orders[1]), len(orders[0]), 0)
     shown = panel.imshow(
         image, cmap, aspect="auto", interpolation="nearest", clim=(low, high), extent=extent
     )
@@ -192,16 +193,11 @@ def _size(sides: Sequence[_Side], beside: float) -> tuple[float, float]:
     return width, height + (0.75 if columns > 5 or beside else 0.0) * (room[1] + beside)
 
 
-def _shrink(
-    matrix: Any, row_order: np.ndarray, column_order: np.ndarray, max_pixels: int
-) -> np.ndarray:
+def _shrink(matrix: Any, orders: Sequence[np.ndarray], max_pixels: int) -> np.ndarray:
     """Return the ordered matrix as a dense image, averaged where it has too many entries."""
     if max_pixels < 1:
         raise ValueError(f"max_pixels={max_pixels} must be positive")
-    by_row, by_column = (
-        _averages(order, size, max_pixels)
-        for order, size in zip((row_order, column_order), matrix.shape, strict=True)
-    )
+    by_row, by_column = map(partial(_averages, max_pixels), orders, matrix.shape)
     if sp.issparse(matrix):
         return (by_row @ matrix @ by_column.T).toarray()
     observed = np.isfinite(matrix)
@@ -213,7 +209,7 @@ def _shrink(
     return np.divide(image, share, out=np.full_like(image, np.nan), where=share > 0)
 
 
-def _averages(order: np.ndarray, n_points: int, max_pixels: int) -> sp.csr_array:
+def _averages(max_pixels: int, order: np.ndarray, n_points: int) -> sp.csr_array:
     """Return the matrix that brings points into order and, where they are too many, averages."""
     n_pixels = min(len(order), max_pixels)
     pixel = np.arange(len(order)) * n_pixels // len(order)
