@@ -11,6 +11,7 @@ from stored import load
 
 from ccot import CCOT, TransportCoclustering, detect_jumps
 from ccot.datasets import load_simulated, load_zoo
+from ccot.experiments.protocol import Protocol
 from ccot.experiments.sections import draw_scalings
 from ccot.metrics import coclustering_error
 from ccot.plotting import PALETTE, new_figure, plot_blocks, plot_merge_costs, plot_scalings
@@ -185,7 +186,7 @@ def merge_costs() -> None:
 
 def scalings_d3() -> None:
     """The paper's figure 2: sorted scalings of D3 by CCOT, at both noises."""
-    save(draw_scalings(), "scalings_d3.png")
+    save(draw_scalings(Protocol()), "scalings_d3.png")
 
 
 def movielens_blocks() -> None:

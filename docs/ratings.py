@@ -5,7 +5,7 @@ from collections.abc import Callable
 from stored import load, source, table
 
 from ccot.experiments import movielens_page
-from ccot.experiments.tables import Table
+from ccot.experiments.tables import Table, worded_table
 
 
 def ratings_errors() -> str:
@@ -109,10 +109,11 @@ TABLES: dict[str, Callable[[], str]] = (
         "ratings_online": ratings_online,
         "ratings_latency": ratings_latency,
         "service": service,
+        "study_agreement": study(lambda of: worded_table("movielens_nmi", of["nmi"]), fits),
     }
     | {
         f"study_{name}": study(getattr(movielens_page, f"table_of_{name}"), note)
-        for name, note in dict.fromkeys(("agreement", "ends", "paper_titles"), fits).items()
+        for name, note in dict.fromkeys(("ends", "paper_titles"), fits).items()
     }
     | {
         f"study_{name}": study(getattr(movielens_page, f"table_of_{name}"), lambda _: "")

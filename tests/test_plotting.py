@@ -127,7 +127,7 @@ def test_shrinking_averages(make, height, width):
     rng = np.random.default_rng(0)
     matrix = rng.normal(size=(7, 11))
     row_order, column_order = rng.permutation(7), rng.permutation(11)
-    image = _shrink(make(matrix), row_order, column_order, min(height, width))
+    image = _shrink(make(matrix), (row_order, column_order), min(height, width))
     ordered = matrix[row_order][:, column_order]
     pixels = min(height, width)
     expected = np.array(
@@ -144,7 +144,7 @@ def test_shrinking_averages(make, height, width):
 
 def test_columns_that_were_left_out_are_not_drawn():
     matrix = np.arange(60.0).reshape(12, 5)
-    image = _shrink(matrix, np.arange(12), np.array([4, 0, 2]), 6)
+    image = _shrink(matrix, (np.arange(12), np.array([4, 0, 2])), 6)
     np.testing.assert_allclose(image, matrix.reshape(6, 2, 5).mean(axis=1)[:, [4, 0, 2]])
 
 

@@ -40,7 +40,6 @@ class Estimate:
     advice: str
 
     def __str__(self) -> str:
-        """Return one line for people."""
         line = f"about {_readable_bytes(self.memory_bytes)} and {_readable_time(self.seconds)}"
         return f"{line}; {self.advice}" if self.advice else line
 

@@ -119,7 +119,8 @@ def test_a_part(tmp_path):
 
 
 def test_figures():
-    titles = [panel.get_title() for panel in draw_blocks(["published"]).axes]
+    few = Protocol(overlaps=["published"], n_samplings=8)
+    titles = [panel.get_title() for panel in draw_blocks(few).axes]
     assert titles == ["D2, σ = 0.015", "D3, σ = 0.02", "D4, σ = 0.015"]
-    titles = [panel.get_title() for panel in draw_scalings(["published"], n_samplings=8).axes]
+    titles = [panel.get_title() for panel in draw_scalings(few).axes]
     assert titles == ["α, published: 2 steps", "β, published: 4 steps"]

@@ -18,16 +18,14 @@ from threadpoolctl import ThreadpoolController
 
 from ccot.baselines.partitions import Method, NearestMeans, TwoWay, first_labels
 from ccot.coclustering import block_means
-from ccot.estimators.base import BaseCoclustering
+from ccot.estimators.base import COUNT, BaseCoclustering
 from ccot.runtime.backends import one_blas_thread
 from ccot.runtime.run import RandomState, as_generator
 from ccot.runtime.types import Matrix, is_sparse
 
 # Seconds of work from which it pays to start processes.
 _WORTH_PROCESSES = 2.0
-# Partitions that a start may begin with.
 KINDS = ("double_kmeans", "k-means++", "kmeans", "random")
-_COUNT = [Interval(Integral, 1, None, closed="left")]
 
 
 @dataclass(frozen=True)
@@ -125,11 +123,11 @@ class BaseBaseline(BaseCoclustering):
     _nan_advice: ClassVar[str] = "use ResidualBayesianCoclustering, which leaves missing values out"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_row_clusters": _COUNT,
-        "n_column_clusters": _COUNT,
+        "n_row_clusters": [COUNT],
+        "n_column_clusters": [COUNT],
         "init": [StrOptions({"mixed", *KINDS})],
-        "n_init": _COUNT,
-        "max_iter": _COUNT,
+        "n_init": [COUNT],
+        "max_iter": [COUNT],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_jobs": [Integral, None],
         "random_state": "no_validation",
@@ -150,7 +148,6 @@ class BaseBaseline(BaseCoclustering):
         return self.n_row_clusters, self.n_column_clusters
 
     def __sklearn_tags__(self):
-        """Return tags that tell scikit-learn which matrices are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self._non_negative
         return tags
@@ -183,15 +180,12 @@ class BaseBaseline(BaseCoclustering):
         return self
 
     def _method(self, matrix: Matrix) -> Method:
-        """Return the method bound to a matrix."""
         raise NotImplementedError
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
-        """Return what draws the first partitions of a matrix."""
         return FirstPartitions.of(matrix, self._shape)
 
     def _best_start(self, matrix: Matrix, seeds: Sequence[int]) -> Start:
-        """Return the best of all starts."""
         method, first = self._method(matrix), self._first_partitions(matrix)
 
         def run(task: tuple[str, int]) -> Start:

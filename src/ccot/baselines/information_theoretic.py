@@ -94,7 +94,6 @@ class _SimilarProfiles(Alternation):
         return fill_empty(best, own - gains[points, best], n_clusters)
 
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
-        """Return the information lost."""
         return max(self.information - mutual_information(totals), 0.0)
 
 

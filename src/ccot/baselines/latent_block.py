@@ -1,7 +1,7 @@
 """The Gaussian latent block model, by block EM."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import entr, softmax
@@ -77,8 +77,7 @@ class GaussianLatentBlockModel(BaseBaseline):
     tol: float = 1e-8
 
     _larger_is_better = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseBaseline._parameter_constraints,
+    _parameter_constraints = BaseBaseline._parameter_constraints | {
         "assignment": [StrOptions({"soft", "hard"})],
         "variance": [StrOptions({"shared", "block"})],
     }
@@ -125,12 +124,12 @@ class BlockEM(Method):
         """Return the state after updates of rows, parameters, columns and parameters."""
         sums, squares = (both.by_row.dot(state.columns) for both in (self.matrix, self.squares))
         moments = Moments(state.columns.sum(axis=0), sums, squares)
-        scores = expected_log_likelihood(moments, state.means, state.variances)
+        scores = moments.log_likelihood(state.means, state.variances)
         rows = self._assign(scores, state.rows)
         state = self._maximise(rows, state.columns, rows.T @ sums, rows.T @ squares)
         sums, squares = (both.by_column.dot(rows) for both in (self.matrix, self.squares))
         moments = Moments(rows.sum(axis=0), sums, squares)
-        scores = expected_log_likelihood(moments, state.means.T, state.variances.T)
+        scores = moments.log_likelihood(state.means.T, state.variances.T)
         columns = self._assign(scores, state.columns)
         return self._maximise(rows, columns, sums.T @ columns, squares.T @ columns)
 
@@ -147,7 +146,7 @@ class BlockEM(Method):
         """Return the memberships with the best parameters for them, and the bound."""
         heights, widths = rows.sum(axis=0), columns.sum(axis=0)
         blocks = Moments(np.outer(heights, widths), sums, squares)
-        means, variances, fit = fit_blocks(blocks, self.floor, self.shared)
+        means, variances, fit = blocks.fit(self.floor, self.shared)
         shares = heights @ _log(heights / len(rows)) + widths @ _log(widths / len(columns))
         criterion = fit + float(shares + entr(rows).sum() + entr(columns).sum())
         return Memberships(rows, columns, means, variances, criterion)
@@ -166,29 +165,23 @@ class Moments(NamedTuple):
         squares = self.squares - 2 * mean * self.sums + square * self.counts
         return Moments(self.counts, self.sums - mean * self.counts, squares)
 
+    def fit(self, floor: float, shared: bool = False) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the best means and variances of blocks, and the entries' log-likelihood."""
+        sizes = self.counts
+        means = self.sums / np.maximum(sizes, _TINY)
+        within = np.maximum(self.squares - means * self.sums, 0.0)
+        spread = within.sum() / sizes.sum() if shared else within / np.maximum(sizes, _TINY)
+        variances = np.broadcast_to(np.maximum(spread, floor), sizes.shape)
+        fit = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
+        return means, variances, float(fit)
 
-def fit_blocks(
-    blocks: Moments, floor: float, shared: bool = False
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the best means and variances of blocks, and the entries' log-likelihood."""
-    sizes = blocks.counts
-    means = blocks.sums / np.maximum(sizes, _TINY)
-    within = np.maximum(blocks.squares - means * blocks.sums, 0.0)
-    spread = within.sum() / sizes.sum() if shared else within / np.maximum(sizes, _TINY)
-    variances = np.broadcast_to(np.maximum(spread, floor), sizes.shape)
-    fit = -(sizes * np.log(2 * np.pi * variances) + within / variances).sum() / 2
-    return means, variances, float(fit)
-
-
-def expected_log_likelihood(
-    moments: Moments, means: np.ndarray, variances: np.ndarray
-) -> np.ndarray:
-    """Return the log-likelihood of each row's entries in each cluster, up to a constant."""
-    return -0.5 * (
-        moments.counts @ (np.log(variances) + means**2 / variances).T
-        + moments.squares @ (1 / variances).T
-        - 2 * moments.sums @ (means / variances).T
-    )
+    def log_likelihood(self, means: np.ndarray, variances: np.ndarray) -> np.ndarray:
+        """Return the log-likelihood of each row's entries in each cluster, up to a constant."""
+        return -0.5 * (
+            self.counts @ (np.log(variances) + means**2 / variances).T
+            + self.squares @ (1 / variances).T
+            - 2 * self.sums @ (means / variances).T
+        )
 
 
 def _log(shares: np.ndarray) -> np.ndarray:

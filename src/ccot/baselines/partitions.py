@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -66,9 +67,7 @@ def fill_empty(labels: np.ndarray, costs: np.ndarray, n_clusters: int) -> np.nda
     return labels
 
 
-def first_labels(
-    kind: str, points: Matrix, n_clusters: int, rng: np.random.Generator
-) -> np.ndarray:
+def first_labels(kind: str, points: Matrix, n_clusters: int, rng: Generator) -> np.ndarray:
     """Return a first partition of the rows; ``"k-means++"``: by the nearest of well-spread rows."""
     seed = int(rng.integers(2**31))
     if kind == "random":
@@ -174,5 +173,4 @@ class NearestMeans(Alternation):
         return fill_empty(nearest, within, n_clusters)
 
     def _criterion(self, totals: np.ndarray, sizes: np.ndarray) -> float:
-        """Return the sum of squares within blocks."""
         return max(self.sum_of_squares - float((totals**2 / sizes).sum()), 0.0)

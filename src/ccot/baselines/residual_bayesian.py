@@ -1,18 +1,17 @@
 """Residual Bayesian co-clustering: mixed memberships, and residuals of rows and columns."""
 
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import digamma, entr, gammaln, softmax
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.baselines.base import BaseBaseline, FirstPartitions, Start
-from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments, expected_log_likelihood, fit_blocks
+from ccot.baselines.latent_block import VARIANCE_FLOOR, Moments
 from ccot.baselines.partitions import TwoWay, indicator
+from ccot.estimators.base import POSITIVE
 from ccot.persistence.registry import stored
 from ccot.runtime.types import Matrix
 
@@ -97,10 +96,7 @@ class ResidualBayesianCoclustering(BaseBaseline):
     _larger_is_better = True
     _accept_sparse = False
     _allow_nan = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseBaseline._parameter_constraints,
-        "concentration": [Interval(Real, 0, None, closed="neither")],
-    }
+    _parameter_constraints = BaseBaseline._parameter_constraints | {"concentration": [POSITIVE]}
 
     def predict_entries(self, rows: Any, columns: Any) -> np.ndarray:
         """Return the expected values of entries of the fitted matrix, missing or not.
@@ -121,9 +117,10 @@ class ResidualBayesianCoclustering(BaseBaseline):
 
     def _method(self, matrix: Matrix) -> "Inference":
         centred = matrix - np.nanmean(matrix)
-        entries = Entries.of(centred)
+        by_row = Entries.of(centred)
+        by_column = Entries(*(TwoWay.of(power).by_column for power in by_row))
         scale = max(float(np.nanmean(centred**2)), 1e-150)
-        return Inference(entries, entries.transposed(), self._shape, self.concentration, scale)
+        return Inference(by_row, by_column, self._shape, self.concentration, scale)
 
     def _first_partitions(self, matrix: Matrix) -> FirstPartitions:
         return FirstPartitions.of(fill_in(matrix), self._shape)
@@ -198,10 +195,6 @@ class Entries(NamedTuple):
         powers = seen.astype(float), values, values**2
         return cls(*(map(sp.csr_array, powers) if seen.mean() < _SPARSE_BELOW else powers))
 
-    def transposed(self) -> "Entries":
-        """Return the entries of the transposed matrix."""
-        return Entries(*(TwoWay.of(power).by_column for power in self))
-
     def moments(self, other: BeliefSide) -> Moments:
         """Return sums over the clusters of the other side, whose residuals are subtracted."""
         own = other.membership
@@ -255,7 +248,7 @@ class Inference:
     ) -> BeliefSide:
         """Return one side with better memberships and residuals; the rest of the state is fixed."""
         cleared = moments.less(side.residual, side.uncertainty)
-        scores = expected_log_likelihood(cleared, means, variances)
+        scores = cleared.log_likelihood(means, variances)
         side = replace(side, membership=improve_membership(side, scores))
         weights = side.membership @ (1 / variances)
         pull = weights * moments.sums - side.membership @ (means / variances) * moments.counts
@@ -265,10 +258,9 @@ class Inference:
         return replace(side, residual=residual, uncertainty=uncertainty, spread=spread)
 
     def _blocks(self, side: BeliefSide, moments: Moments) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return the blocks' best means and variances, and the entries' log-likelihood."""
         cleared = moments.less(side.residual, side.uncertainty)
         blocks = Moments(*(side.membership.T @ power for power in cleared))
-        return fit_blocks(blocks, VARIANCE_FLOOR * self.scale)
+        return blocks.fit(VARIANCE_FLOOR * self.scale)
 
 
 def centre_residuals(residual: np.ndarray, membership: np.ndarray) -> np.ndarray:

@@ -1,7 +1,6 @@
 """Orthogonal non-negative tri-factorisation of a matrix."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -82,8 +81,7 @@ class TriNMF(BaseBaseline):
     max_iter: int = 500
 
     _non_negative = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseBaseline._parameter_constraints,
+    _parameter_constraints = BaseBaseline._parameter_constraints | {
         "rules": [StrOptions({"exact", "multiplicative"})],
     }
 
@@ -113,10 +111,8 @@ class _Alternation(Method):
     _offset = 0.0  # added to the indicators of the first partitions
 
     def start_from(self, rows: np.ndarray, columns: np.ndarray) -> _Factors:
-        first, last = (
-            _unit_columns(indicator(labels, n_clusters) + self._offset)
-            for labels, n_clusters in zip((rows, columns), self.shape, strict=True)
-        )
+        indicators = map(indicator, (rows, columns), self.shape)
+        first, last = (_unit_columns(members + self._offset) for members in indicators)
         table = first.T @ self.matrix.by_row.dot(last)
         return self._factors(first, table, last, table)
 

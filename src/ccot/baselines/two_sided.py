@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -94,8 +94,7 @@ class TwoSidedKMeans(TwoSidedBaseline):
     [1.0, 1.0, 2.0, 3.0, 5.0, 5.0]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TwoSidedBaseline._parameter_constraints,
+    _parameter_constraints = TwoSidedBaseline._parameter_constraints | {
         "init": [StrOptions({"mixed", "random"})],
     }
 

@@ -61,7 +61,6 @@ def fetch_movielens_100k(data_home: str | os.PathLike[str] | None = None) -> Bun
 
 
 def _parsed(folder: Path | zipfile.Path) -> Bunch:
-    """Return the set from its files."""
 
     def lines(name: str) -> list[str]:
         text = (folder / name).read_bytes().decode("latin-1")

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from ccot.runtime.run import RandomState, as_generator
@@ -148,13 +148,12 @@ def load_simulated(
     if name not in _RECIPES:
         raise ValueError(f"unknown simulated set {name!r}: choose one of {', '.join(_RECIPES)}")
     recipe = dict(_RECIPES[name])
-    n_rows, n_columns = recipe.pop("shape")
+    recipe["n_rows"], recipe["n_columns"] = recipe.pop("shape")
     noise = recipe.pop("sigma")
     if overlap not in noise:
         raise ValueError(f"overlap must be 'published' or 'calibrated', not {overlap!r}")
     recipe["sigma"] = noise[overlap] if sigma is None else sigma
-    source = as_generator(random_state, rng)
-    blocks = make_latent_blocks(n_rows=n_rows, n_columns=n_columns, random_state=source, **recipe)
+    blocks = make_latent_blocks(**recipe, random_state=random_state, rng=rng)
     blocks.name = name
     blocks.DESCR = f"Simulated set {name} of the CCOT paper. {blocks.DESCR}"
     return blocks
@@ -166,9 +165,7 @@ def _check_size(size: int, name: str) -> int:
     return int(size)
 
 
-def _check_proportions(
-    proportions: ArrayLike | None, n_clusters: int, name: str
-) -> NDArray[np.float64]:
+def _check_proportions(proportions: ArrayLike | None, n_clusters: int, name: str) -> np.ndarray:
     equal = np.full(n_clusters, 1 / n_clusters)
     shares = equal if proportions is None else np.asarray(proportions, dtype=float)
     if shares.shape != (n_clusters,):

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from datetime import date, timedelta
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ccot.coclustering import Coclustering, Partition, Side
@@ -23,10 +23,13 @@ from ccot.persistence.pickles import VersionedPickle
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
 from ccot.runtime.types import Matrix, is_sparse
+from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.steps import StepCoclustering, StepSide
 from ccot.sources import RowSource, as_source, is_source
 
-_NUMBER = Interval(Integral, 1, None, closed="left")
+# What parameters may be.
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseEstimator):
@@ -41,7 +44,6 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
     )
 
     def __sklearn_tags__(self):
-        """Tell scikit-learn whether sparse matrices and missing values are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._allow_nan
         tags.input_tags.sparse = bool(self._accept_sparse)
@@ -106,10 +108,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
         except (TypeError, ValueError) as error:
             if not is_frame(X) or not (words := table_from_frame(X).words()):
                 raise
-            problem = (
+            raise ValueError(
                 f"columns {words[:8]} are not numeric: drop them, or use TransportCoclustering"
-            )
-            raise ValueError(problem) from error
+            ) from error
         self._check_numbers(*checked.shape)
         # Only frames name their rows.
         if not _is_plain(X) and (names := row_names(X)) is not None:
@@ -171,9 +172,10 @@ class InductiveCoclustering(BaseCoclustering):
     verbose: int | Progress = 0
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_row_clusters": [_NUMBER, None],
-        "n_column_clusters": [_NUMBER, None],
-        "max_iter": [_NUMBER],
+        "n_row_clusters": [COUNT, None],
+        "n_column_clusters": [COUNT, None],
+        "max_iter": [COUNT],
+        "n_jobs": [Integral, None],
         "device": [str, None],
         "random_state": "no_validation",
         "checkpoint": [str, os.PathLike, None],
@@ -283,7 +285,8 @@ class InductiveCoclustering(BaseCoclustering):
     def _adopt(self, found: Coclustering):
         """Put a co-clustering on the attributes."""
         self._coclustering = found
-        self._forget_portraits()
+        for name in ("_to_describe", "_kept_portraits"):
+            self.__dict__.pop(name, None)
         row, column = found.row, found.column
         self.row_labels_, self.column_labels_ = row.labels, column.labels
         self.n_row_clusters_, self.n_column_clusters_ = row.n_clusters, column.n_clusters
@@ -295,7 +298,6 @@ class InductiveCoclustering(BaseCoclustering):
 
     @property
     def _progress(self) -> Progress:
-        """What receives the progress of a fit."""
         if callable(self.verbose):
             return self.verbose
         return LineProgress(type(self).__name__) if self.verbose else no_progress
@@ -306,6 +308,12 @@ class InductiveCoclustering(BaseCoclustering):
 
 class BaseStepCoclustering(InductiveCoclustering):
     """Base of the estimators that read clusters off the steps of scaling vectors."""
+
+    _parameter_constraints = InductiveCoclustering._parameter_constraints | {
+        "reg": [POSITIVE, StrOptions({"cv"})],
+        "detector": [StrOptions(set(DETECTORS))],
+        "tol": [POSITIVE],
+    }
 
     def _adopt(self, found: StepCoclustering):
         row, column = found.row, found.column
@@ -356,9 +364,8 @@ def is_read_by_row(X: Any) -> bool:
 def check_shape(n_rows: int, n_columns: int) -> None:
     """Refuse what has a single row or column."""
     if min(n_rows, n_columns) < 2:
-        raise ValueError(
-            f"X has {n_rows} rows and {n_columns} columns: co-clustering needs at least two of each"
-        )
+        problem = f"X has {n_rows} rows and {n_columns} columns"
+        raise ValueError(f"{problem}: co-clustering needs at least two of each")
 
 
 def _unit_of(X: Matrix) -> float:

@@ -2,18 +2,16 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _is_fitted
 
-from ccot.estimators.base import BaseStepCoclustering, is_read_by_row
+from ccot.estimators.base import COUNT, BaseStepCoclustering, is_read_by_row
 from ccot.io.frames import row_names
 from ccot.runtime.run import Run
 from ccot.scalings.ccot import CCOTSettings, fit_ccot
-from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.large import add_rows, fit_large
 from ccot.scalings.sampling import SAMPLINGS, pool_size
 from ccot.scalings.steps import StepCoclustering
@@ -130,15 +128,10 @@ class CCOT(BaseStepCoclustering):
     tol: float = 1e-6
     n_jobs: int | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseStepCoclustering._parameter_constraints,
-        "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
+    _parameter_constraints = BaseStepCoclustering._parameter_constraints | {
         "scale_cost": [StrOptions({"median"}), None],
-        "n_samplings": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_samplings": [COUNT, StrOptions({"auto"})],
         "sampling": [StrOptions(set(SAMPLINGS))],
-        "detector": [StrOptions(set(DETECTORS))],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [Integral, None],
     }
 
     def fit(self, X: Any, y: Any = None) -> "CCOT":

@@ -1,17 +1,15 @@
 """CCOT-GW: co-clustering by the barycentre of row and column similarities."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from ccot.estimators.base import BaseStepCoclustering
+from ccot.estimators.base import COUNT, POSITIVE, BaseStepCoclustering
 from ccot.scalings.ccot_gw import CCOTGWSettings, fit_ccot_gw, fit_similarities
-from ccot.scalings.jumps import DETECTORS
 from ccot.scalings.kernels import KernelSpec, Similarities, check_memory, rank_of
 from ccot.transport.gromov import LOSSES, Limits
 
@@ -131,20 +129,16 @@ class CCOTGW(BaseStepCoclustering):
     tol: float = 1e-4
     sinkhorn_tol: float = 1e-6
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseStepCoclustering._parameter_constraints,
-        "reg": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
+    _parameter_constraints = BaseStepCoclustering._parameter_constraints | {
         "weights": ["array-like"],
         "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), callable],
         "loss": [StrOptions(set(LOSSES))],
-        "n_support": [Interval(Integral, 1, None, closed="left"), None],
-        "kernel_rank": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+        "n_support": [COUNT, None],
+        "kernel_rank": [COUNT, StrOptions({"auto"}), None],
         "exact_refinement": ["boolean"],
-        "detector": [StrOptions(set(DETECTORS))],
-        "max_updates": [Interval(Integral, 1, None, closed="left")],
-        "max_gromov_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "sinkhorn_tol": [Interval(Real, 0, None, closed="neither")],
+        "max_updates": [COUNT],
+        "max_gromov_iter": [COUNT],
+        "sinkhorn_tol": [POSITIVE],
     }
 
     def fit(self, X: Any, y: Any = None) -> "CCOTGW":
@@ -197,9 +191,8 @@ class CCOTGW(BaseStepCoclustering):
     def _settings(self, n_rows: int, rank: int | None = None) -> CCOTGWSettings:
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (2,) or (weights < 0).any() or not np.isclose(weights.sum(), 1):
-            raise ValueError(
-                f"weights={self.weights!r} must be two numbers, not negative, that sum to one"
-            )
+            remedy = "must be two numbers, not negative, that sum to one"
+            raise ValueError(f"weights={self.weights!r} {remedy}")
         if self.n_support is not None and self.n_support > n_rows:
             raise ValueError(
                 f"n_support={self.n_support} is more than the {n_rows} rows: pass at most "

@@ -58,7 +58,6 @@ class DescribedClusters:
         return "\n".join(lines)
 
     def _partition(self, side: str) -> Partition:
-        """Return the partition of one side, ``"row"`` or ``"column"``."""
         return Partition(
             labels=getattr(self, f"{side}_labels_"), n_clusters=getattr(self, f"n_{side}_clusters_")
         )
@@ -168,14 +167,12 @@ class DescribedClusters:
         return with_names(found[0]), with_names(found[1])
 
     def _describe_matrix(self, matrix: Any, columns: Any = None, names: Any = None) -> Any:
-        shape = len(self.row_labels_), len(self.column_labels_)
-        if matrix.shape != shape:
+        labels = self.row_labels_, self.column_labels_
+        if matrix.shape != (shape := tuple(map(len, labels))):
             raise ValueError(f"X has shape {matrix.shape}, but the fitted matrix had {shape}")
         columns = self._column_titles() if columns is None else columns
         names = self._row_names() if names is None else names
-        return portray_sides(
-            matrix, self.row_labels_, self.column_labels_, columns, names, self.column_confidence_
-        )
+        return portray_sides(matrix, *labels, columns, names, self.column_confidence_)
 
     def _column_titles(self) -> list[str]:
         numbered = [f"column {j}" for j in range(len(self.column_labels_))]
@@ -187,14 +184,14 @@ class DescribedClusters:
 
     def _keep_portraits(self, matrix: Any):
         """Keep what sets the clusters apart, unless many rows would have to be read again."""
-        self._forget_portraits()
         is_small = isinstance(matrix, np.ndarray) and matrix.size <= _COPIED
         is_kept = is_small or is_sparse(matrix) or is_device_csr(matrix) or self._waits_for_names
         # Sparse matrices are not copied: they are the caller's, who may change them.
-        self._to_describe = matrix.copy() if is_small else matrix, _sum_of(matrix)
+        described = matrix.copy() if is_small else matrix
         if isinstance(matrix, RowSource) and matrix.shape[0] > MAX_NAMED_ROWS:
-            self._forget_portraits()
-        elif not is_kept:
+            return self
+        self._to_describe = described, _sum_of(matrix)
+        if not is_kept:
             self._made_portraits()
         return self
 
@@ -206,18 +203,12 @@ class DescribedClusters:
         return getattr(self, "_kept_portraits", None)
 
     def _describe_fitted(self, matrix: Any) -> Any:
-        """Return what sets the clusters apart by what was fitted."""
         if isinstance(matrix, RowSource):
             matrix = matrix.rows(np.arange(matrix.shape[0]))
         return self._describe_matrix(self._as_given(matrix))
 
     def _as_given(self, values: Any) -> Any:
-        """Return fitted values as they were given."""
         return values if self._unit == 1.0 else values * self._unit
-
-    def _forget_portraits(self) -> None:
-        for name in ("_to_describe", "_kept_portraits"):
-            self.__dict__.pop(name, None)
 
     def __getstate__(self) -> Any:
         """Return what pickles and copies hold: descriptions rather than the matrix."""
@@ -296,11 +287,10 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _show_blocks(
-    means: np.ndarray,
-    rows: tuple[np.ndarray, Sequence[str]],
-    columns: tuple[np.ndarray, Sequence[str]],
-) -> str:
+_Called = tuple[np.ndarray, Sequence[str]]  # sizes of clusters, and their names
+
+
+def _show_blocks(means: np.ndarray, rows: _Called, columns: _Called) -> str:
     """Return HTML: a picture of the blocks in their sizes beside a table of their means."""
     picture = picture_of_blocks(means, rows[0], columns[0])
     heads = "".join(

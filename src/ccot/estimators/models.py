@@ -77,8 +77,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     True
     """
     known = known_estimators()
-    values = read_values(path, stored_types())
-    match values:
+    match read_values(path, stored_types()):
         case {"estimator": str(name), "given": dict(given), "fitted": dict(fitted)} if (
             name in known
         ):

@@ -106,9 +106,8 @@ def fitted_columns(table: Table, names: Any) -> np.ndarray:
     """Return the columns of new rows that a matrix was fitted to, in its order."""
     names = list(table.columns) if names is None else names
     if missing := [name for name in names if name not in table.columns]:
-        raise ValueError(
-            f"{len(missing)} of the fitted columns are missing, the first one {missing[0]!r}"
-        )
+        problem = f"{len(missing)} of the fitted columns are missing, the first one {missing[0]!r}"
+        raise ValueError(problem)
     return np.column_stack([table.columns[name] for name in names])
 
 
@@ -153,9 +152,8 @@ def warn_unread(unread: Mapping[str, int]) -> None:
 def described_cells(data: TableData) -> tuple[np.ndarray, list[Column], np.ndarray]:
     """Return numbers and levels of a table as one matrix, its columns, and where they are from."""
     parts, columns, origin = [], [], []
-    for position, (prepared, values) in enumerate(
-        zip(data.preparation.columns, data.table.columns.values(), strict=True)
-    ):
+    pairs = zip(data.preparation.columns, data.table.columns.values(), strict=True)
+    for position, (prepared, values) in enumerate(pairs):
         kind = prepared.kind
         if prepared.family == "multinomial":
             codes = read_levels(values, kind)[:, None].astype(np.float64)
@@ -208,11 +206,10 @@ class TableInput(InductiveCoclustering):
             X, column_names, row_names = numbers, list(numbers.columns), numbers.row_names
         checked = self._check_matrix(fitted_columns(X, None) if isinstance(X, Table) else X)
         self._name(column_names, row_names)
-        why = self._why_table(checked, numbers or table)
-        if why and numbers is not None and table is not None:
-            self._name(list(table.columns), None)
-        if not why:
+        if not (why := self._why_table(checked, numbers or table)):
             return checked
+        if numbers is not None and table is not None:
+            self._name(list(table.columns), None)
         given = table or named_columns(self._as_given(checked))
         self.__dict__.pop("_unit", None)  # tables divide each column by its own
         return self._check_table(given, why)

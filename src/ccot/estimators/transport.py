@@ -3,8 +3,8 @@
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -24,7 +24,7 @@ from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import is_read_by_row
+from ccot.estimators.base import COUNT, is_read_by_row
 from ccot.estimators.described import count
 from ccot.estimators.tables import TableData, TableInput, warn_unread
 from ccot.runtime.backends import is_device_csr, one_blas_thread
@@ -166,8 +166,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
     max_passes: int | None = 4
     n_jobs: int | None = None
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TableInput._parameter_constraints,
+    _parameter_constraints = TableInput._parameter_constraints | {
         "family": [StrOptions({"auto", *FAMILIES})],
         "scale": [StrOptions(set(SCALES))],
         "center": [StrOptions(set(CENTERS))],
@@ -175,10 +174,9 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         "criterion": [StrOptions({"auto", "reproducibility", "jump", "icl"})],
         "balanced": ["boolean"],
         "heteroscedastic": ["boolean"],
-        "n_init": [Interval(Integral, 1, None, closed="left"), None],
+        "n_init": [COUNT, None],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_passes": [Interval(Integral, 1, None, closed="left"), None],
-        "n_jobs": [Integral, None],
+        "max_passes": [COUNT, None],
     }
 
     @property
@@ -318,15 +316,11 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         Bunch
             ``row_labels``, ``column_labels``, and ``share_kept`` of the finest blocks' information.
         """
-        found = self._fitted
-        for asked, most, what in zip(
-            (n_row_clusters, n_column_clusters), found.finest.shape, ("row", "column"), strict=True
-        ):
+        found, numbers = self._fitted, (n_row_clusters, n_column_clusters)
+        for asked, most, what in zip(numbers, found.finest.shape, ("row", "column"), strict=True):
             if not 1 <= asked <= most:
                 raise ValueError(f"the hierarchy has 1 to {most} {what} clusters, not {asked}")
-        coarse = found.finest.merged(
-            found.hierarchy.cut(0, n_row_clusters), found.hierarchy.cut(1, n_column_clusters)
-        )
+        coarse = found.finest.merged(*map(found.hierarchy.cut, (0, 1), numbers))
         is_table = isinstance(found, TableCoclustering)
         columns, family = coarse.labels[1], "gaussian" if is_table else found.family
         return Bunch(
@@ -384,17 +378,13 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
             prepared = [f"  {self.preparation_.sentence}"] if self.preparation_.sentence else []
             if limits := getattr(self.preparation_, "limits", None):
                 low, high = (f"{limit * self._unit:.3g}" for limit in limits)
-                prepared.append(
-                    f"  values below {low} count as {low}, those above {high} as {high}"
-                )
+                prepared += [f"  values below {low} count as {low}, those above {high} as {high}"]
             lines[:0] = [f"  family {self.family_}: {self.family_reason_}", *prepared]
         if name == "column" and isinstance(self.preparation_, TablePreparation):
             # A category is neither high nor low.
             columns = zip(self.column_signs_, self.preparation_.columns, strict=True)
             if high := [c.kind.name for sign, c in columns if sign < 0 and c.shares is None]:
-                lines.append(
-                    f"  high where the rest of their cluster is low: {', '.join(high[:10])}"
-                )
+                lines += [f"  high where the rest of their cluster is low: {', '.join(high[:10])}"]
         if (halves := getattr(self._fitted.reproducibility, name)) is not None:
             lines.append(f"    {_in_words(name, halves, side, asked is None)}")
         if asked is None and name == "column" and len(self.candidates_) > 1:

@@ -124,16 +124,15 @@ def describe_movies(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
         members = labels == label
         share = movies.genres[members].mean(axis=0)
         favourites = np.flatnonzero(members)[np.argsort(-counts[members], kind="stable")]
-        described.append(
-            {
-                "size": int(members.sum()),
-                "mean_rating": float(by_movie[:, members].data.mean()),
-                "median_ratings": float(np.median(counts[members])),
-                "median_year": float(np.nanmedian(movies.years[members])),
-                "genres": _striking(movies.genre_names, share, overall, share >= 0.05, 1.2),
-                "most_rated": movies.titles[favourites[:N_TITLES]].tolist(),
-            }
-        )
+        facts = {
+            "size": int(members.sum()),
+            "mean_rating": float(by_movie[:, members].data.mean()),
+            "median_ratings": float(np.median(counts[members])),
+            "median_year": float(np.nanmedian(movies.years[members])),
+            "genres": _striking(movies.genre_names, share, overall, share >= 0.05, 1.2),
+            "most_rated": movies.titles[favourites[:N_TITLES]].tolist(),
+        }
+        described.append(facts)
     return described
 
 
@@ -149,17 +148,16 @@ def describe_users(movies: Bunch, labels: np.ndarray) -> list[dict[str, Any]]:
         members = labels == label
         share = np.bincount(work[members], minlength=len(occupations)) / members.sum()
         own = tastes[members].sum(axis=0) / tastes[members].sum()
-        described.append(
-            {
-                "size": int(members.sum()),
-                "mean_rating": float(movies.data[members].data.mean()),
-                "median_ratings": float(np.median(counts[members])),
-                "median_age": float(np.median(movies.ages[members])),
-                "women": float((movies.sexes[members] == "F").mean()),
-                "occupations": _striking(occupations, share, overall, share >= 0.05, 1.2),
-                "genres": _striking(movies.genre_names, own, taste, taste >= 0.01, 1.1),
-            }
-        )
+        facts = {
+            "size": int(members.sum()),
+            "mean_rating": float(movies.data[members].data.mean()),
+            "median_ratings": float(np.median(counts[members])),
+            "median_age": float(np.median(movies.ages[members])),
+            "women": float((movies.sexes[members] == "F").mean()),
+            "occupations": _striking(occupations, share, overall, share >= 0.05, 1.2),
+            "genres": _striking(movies.genre_names, own, taste, taste >= 0.01, 1.1),
+        }
+        described.append(facts)
     return described
 
 

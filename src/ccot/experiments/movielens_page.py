@@ -19,17 +19,16 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
     """Write the study as HTML and Markdown, with its figures."""
     curves, axes = new_figure(1, 2, size=(9, 3))
     plot_scalings(model, axes)
-    summary = draw_summary(movies, model)
     sections = [
         Section(
             "Users and movies of each cluster, by CCOT-GW",
-            [table_of_methods(study), table_of_agreement(study)],
+            [table_of_methods(study), worded_table("movielens_nmi", study["nmi"])],
             {"movielens_sizes": draw_sizes(study["methods"][0])},
         ),
         Section(
             "Ratings and their summary",
             [table_of_ends(study), table_of_paper_titles(study)],
-            {"movielens_summary": summary, "movielens_curves": curves},
+            {"movielens_summary": draw_summary(movies, model), "movielens_curves": curves},
         ),
         Section(
             "Transport onto blocks on the same ratings",
@@ -101,11 +100,6 @@ def table_of_methods(study: dict[str, Any]) -> Table:
     return worded_table("movielens_methods", rows, significance(study), *_settings(study))
 
 
-def table_of_agreement(study: dict[str, Any]) -> Table:
-    """Return how far the methods agree."""
-    return worded_table("movielens_nmi", study["nmi"])
-
-
 def table_of_ends(study: dict[str, Any]) -> Table:
     """Return titles of the first and the last movie cluster, the paper's beside them."""
     rows = [
@@ -128,8 +122,8 @@ def table_of_paper_titles(study: dict[str, Any]) -> Table:
 def table_of_block_users(study: dict[str, Any]) -> Table:
     """Return who the users of each block are."""
     rows = [
-        (*_activity(f"U{number}", one), f"{one['median_age']:.0f}", f"{100 * one['women']:.0f} %",
-         _ratios(one["occupations"]), _ratios(one["genres"]))
+        {**one, "number": number, "women": 100 * one["women"],
+         "occupations": _ratios(one["occupations"]), "genres": _ratios(one["genres"])}
         for number, one in enumerate(study["blocks"]["users"], 1)
     ]  # fmt: skip
     return worded_table("movielens_block_users", rows)
@@ -138,8 +132,8 @@ def table_of_block_users(study: dict[str, Any]) -> Table:
 def table_of_block_movies(study: dict[str, Any]) -> Table:
     """Return what the movies of each block are."""
     rows = [
-        (*_activity(f"M{number}", one), f"{one['median_year']:.0f}", _ratios(one["genres"]),
-         "; ".join(one["most_rated"][:3]))
+        {**one, "number": number, "genres": _ratios(one["genres"]),
+         "most_rated": "; ".join(one["most_rated"][:3])}
         for number, one in enumerate(study["blocks"]["movies"], 1)
     ]  # fmt: skip
     return worded_table("movielens_block_movies", rows)
@@ -155,10 +149,6 @@ def table_of_blocks(study: dict[str, Any]) -> Table:
     ]
     heads = ("", *(f"M{number}" for number in range(1, both.shape[1] + 1)))
     return worded_table("movielens_blocks", rows, heads=heads, **blocks)
-
-
-def _activity(name: str, one: dict[str, Any]) -> tuple[str, ...]:
-    return name, str(one["size"]), f"{one['median_ratings']:.0f}", f"{one['mean_rating']:.2f}"
 
 
 def _ratios(named: list[list[Any]]) -> str:

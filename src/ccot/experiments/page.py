@@ -1,7 +1,5 @@
 """What a command leaves behind: tables, figures, and one page that needs no other file."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Mapping, Sequence
@@ -9,14 +7,11 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
 
 from ccot.experiments.published import SOURCE
 from ccot.experiments.tables import TEXTS, Table, read_asset
 from ccot.persistence.atomic import write_atomically
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ccot.plotting._shared import Figure
 
 
 @dataclass(frozen=True)

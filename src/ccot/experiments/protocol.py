@@ -137,9 +137,7 @@ def load_matrix(data_set: str, overlap: str, seed: int) -> Bunch:
     return load_simulated(data_set, random_state=seed, overlap=noise)
 
 
-def run_task(
-    task: Task, load: Callable[..., Bunch] = load_matrix, makers: Makers = MAKERS
-) -> Trial:
+def run_task(task: Task, load: Callable[..., Any] = load_matrix, makers: Makers = MAKERS) -> Trial:
     """Make the matrix, run the method, compare with the truth."""
     truth = load(task.data_set, task.overlap, task.seed)
     matrix, labels = truth.data, (truth.row_labels, truth.column_labels)

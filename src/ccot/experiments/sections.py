@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from ccot.experiments.summary import Cell, summarise
 from ccot.experiments.tables import TEXTS, Table, worded_table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting import new_figure, plot_scalings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ccot.plotting._shared import Figure
 
 PARTS = ("table1", "table2", "figure1", "figure2")
 # Parts that rest on trials; the others need nothing but the matrices.
@@ -44,11 +41,9 @@ def _section(part: str, protocol: Protocol, cells: Sequence[Cell]) -> Section:
         tables += [table2.make_table_of_right_numbers(cells), table2.make_table_of_seconds(cells)]
         return Section("Errors", tables)
     if part == "figure1":
-        blocks = draw_blocks(protocol.overlaps, protocol.seed)
-        return Section("The blocks", pictures={"figure1": blocks})
-    figure = draw_scalings(protocol.overlaps, protocol.seed, protocol.n_samplings)
+        return Section("The blocks", pictures={"figure1": draw_blocks(protocol)})
     tables = [table2.make_counts(cells)] if cells else []
-    return Section("Numbers of clusters", tables, {"figure2": figure})
+    return Section("Numbers of clusters", tables, {"figure2": draw_scalings(protocol)})
 
 
 def _settings(protocol: Protocol, trials: Sequence[Trial]) -> list[str]:
@@ -84,13 +79,14 @@ def _shares(proportions: np.ndarray) -> str:
     return " ".join(f"{share:g}".removeprefix("0") for share in proportions)
 
 
-def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> "Figure":
+def draw_blocks(protocol: Protocol) -> Figure:
     """Draw matrices in the order of the true partitions, a row of panels for each overlap."""
-    names, size = ("D2", "D3", "D4"), (9, 3.2 * len(overlaps))
-    figure, axes = new_figure(len(overlaps), len(names), size=size, squeeze=False)
-    for row, overlap in zip(axes, overlaps, strict=True):
+    names, n_overlaps = ("D2", "D3", "D4"), len(protocol.overlaps)
+    size = (9, 3.2 * n_overlaps)
+    figure, axes = new_figure(n_overlaps, len(names), size=size, squeeze=False)
+    for row, overlap in zip(axes, protocol.overlaps, strict=True):
         for panel, name in zip(row, names, strict=True):
-            truth = load_matrix(name, overlap, seed)
+            truth = load_matrix(name, overlap, protocol.seed)
             rows, columns = np.argsort(truth.row_labels), np.argsort(truth.column_labels)
             panel.imshow(truth.data[rows][:, columns], aspect="auto", interpolation="nearest")
             panel.set_title(f"{name}, σ = {truth.sigma:g}")
@@ -99,13 +95,12 @@ def draw_blocks(overlaps: Sequence[str] = OVERLAPS, seed: int = 0) -> "Figure":
     return figure
 
 
-def draw_scalings(
-    overlaps: Sequence[str] = OVERLAPS, seed: int = 0, n_samplings: int = 1000
-) -> "Figure":
+def draw_scalings(protocol: Protocol) -> Figure:
     """Draw the sorted scalings of rows and columns of D3, a row of panels for each overlap."""
-    figure, axes = new_figure(len(overlaps), 2, size=(9, 3.4 * len(overlaps)), squeeze=False)
-    for row, overlap in zip(axes, overlaps, strict=True):
-        model = CCOT(n_samplings=n_samplings, sampling="uniform", random_state=seed)
+    n_overlaps, seed = len(protocol.overlaps), protocol.seed
+    figure, axes = new_figure(n_overlaps, 2, size=(9, 3.4 * n_overlaps), squeeze=False)
+    for row, overlap in zip(axes, protocol.overlaps, strict=True):
+        model = CCOT(n_samplings=protocol.n_samplings, sampling="uniform", random_state=seed)
         plot_scalings(model.fit(load_matrix("D3", overlap, seed).data), row)
         for panel, name in zip(row, "αβ", strict=True):
             panel.set_title(f"{name}, {overlap}: {panel.get_title().split(': ')[-1]}")

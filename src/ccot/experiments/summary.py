@@ -53,8 +53,7 @@ class Cell:
 
 def summarise(trials: Sequence[Trial]) -> list[Cell]:
     """Return one cell for each data set, overlap and method, in the order of the trials."""
-    rows: defaultdict[tuple[str, str], defaultdict[str, list[Trial]]]
-    rows = defaultdict(lambda: defaultdict(list))
+    rows: dict[tuple[str, str], dict[str, list[Trial]]] = defaultdict(lambda: defaultdict(list))
     for trial in trials:
         rows[trial.overlap, trial.data_set][trial.method].append(trial)
     return [cell for methods in rows.values() for cell in _compare(methods)]

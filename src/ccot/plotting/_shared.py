@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ccot.coclustering import Partition
 from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.described import count as count
 from ccot.io.binary import check_installed
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
     # Two axes, for rows and for columns.
     Panels = Sequence[Axes] | np.ndarray
+else:
+    Axes = Figure = Panels = Any  # matplotlib is optional
 
 # Of Okabe and Ito, for people with any kind of colour vision; the ninth cluster begins it again.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#666666", "#F0E442")
@@ -81,8 +82,7 @@ def draw_sides(
 
 def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:
     """Return the sizes of the clusters of one side; columns left out (-1) are in none."""
-    labels, number = (getattr(estimator, f"{a}_") for a in (f"{side}_labels", f"n_{side}_clusters"))
-    return Partition(labels=labels, n_clusters=number).sizes()
+    return estimator._partition(side).sizes()
 
 
 def spans(sizes: np.ndarray) -> list[tuple[int, int]]:

@@ -6,7 +6,8 @@ import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,12 +19,8 @@ from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import as_table, fitted_columns
 from ccot.io.frames import row_names
 from ccot.io.matrix import Table
-from ccot.plotting import _shared as shared
 from ccot.plotting import margins
-from ccot.plotting._shared import SIDES, sizes_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ccot.plotting._shared import SIDES, Axes, colour_of, new_axes, sizes_of, spans, without_frame
 
 
 def plot_blocks(
@@ -96,15 +93,15 @@ def plot_blocks(
     known = row_colors, column_colors
     sides = [_side(estimator, axis, dendrograms, names, called, known) for axis in (0, 1)]
     beside = 2.0 if dendrograms or names or any(side.tracks for side in sides) else 0.0
-    panel: Axes = shared.new_axes(1, _size(sides, beside)) if ax is None else ax
-    rows, columns = map(np.arange, shape) if before else (side.order for side in sides)
-    image = _shrink(matrix, rows, columns, max_pixels)
+    panel: Axes = new_axes(1, _size(sides, beside)) if ax is None else ax
+    orders = [*map(np.arange, shape)] if before else [side.order for side in sides]
+    image = _shrink(matrix, orders, max_pixels)
     low, high = _limits(image)
-    extent = (0, len(columns), len(rows), 0)
+    extent = (0, len(orders[1]), len(orders[0]), 0)
     shown = panel.imshow(
         image, cmap, aspect="auto", interpolation="nearest", clim=(low, high), extent=extent
     )
-    shared.without_frame(panel)
+    without_frame(panel)
     if before:
         panel.set(title="as given", xlabel=f"{shape[1]} columns", ylabel=f"{shape[0]} rows")
         panel.locator_params(integer=True)
@@ -180,7 +177,6 @@ def _values(estimator: Any, X: Any, scale: str) -> tuple[Any, bool]:
 
 
 def _names(estimator: Any, X: Any) -> tuple[list[str], list[str]]:
-    """Return the names of rows and columns, where there are any."""
     rows = row_names(X) if hasattr(X, "iloc") else getattr(X, "row_names", None)
     rows = getattr(estimator, "row_names_in_", ()) if rows is None else rows
     return [*map(str, rows)], [*map(str, getattr(estimator, "feature_names_in_", ()))]
@@ -197,16 +193,11 @@ def _size(sides: Sequence[_Side], beside: float) -> tuple[float, float]:
     return width, height + (0.75 if columns > 5 or beside else 0.0) * (room[1] + beside)
 
 
-def _shrink(
-    matrix: Any, row_order: np.ndarray, column_order: np.ndarray, max_pixels: int
-) -> np.ndarray:
+def _shrink(matrix: Any, orders: Sequence[np.ndarray], max_pixels: int) -> np.ndarray:
     """Return the ordered matrix as a dense image, averaged where it has too many entries."""
     if max_pixels < 1:
         raise ValueError(f"max_pixels={max_pixels} must be positive")
-    by_row, by_column = (
-        _averages(order, size, max_pixels)
-        for order, size in zip((row_order, column_order), matrix.shape, strict=True)
-    )
+    by_row, by_column = map(partial(_averages, max_pixels), orders, matrix.shape)
     if sp.issparse(matrix):
         return (by_row @ matrix @ by_column.T).toarray()
     observed = np.isfinite(matrix)
@@ -218,7 +209,7 @@ def _shrink(
     return np.divide(image, share, out=np.full_like(image, np.nan), where=share > 0)
 
 
-def _averages(order: np.ndarray, n_points: int, max_pixels: int) -> sp.csr_array:
+def _averages(max_pixels: int, order: np.ndarray, n_points: int) -> sp.csr_array:
     """Return the matrix that brings points into order and, where they are too many, averages."""
     n_pixels = min(len(order), max_pixels)
     pixel = np.arange(len(order)) * n_pixels // len(order)
@@ -251,8 +242,8 @@ def _draw_margin(ax: Axes, side: _Side, *, plain: bool) -> list[tuple[str, dict[
 
     outermost = beside(0.08)
     bar = outermost.axhspan if is_row else outermost.axvspan
-    for k, ends in zip(side.clusters.tolist(), shared.spans(side.sizes), strict=True):
-        bar(*ends, color=shared.colour_of(k), linewidth=0)
+    for k, ends in zip(side.clusters.tolist(), spans(side.sizes), strict=True):
+        bar(*ends, color=colour_of(k), linewidth=0)
     for title, values in side.tracks.items():
         colours, legend = margins.colours_of(values)
         legends.append((title, legend))

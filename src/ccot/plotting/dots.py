@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,12 +12,9 @@ from ccot.describe.statistics import MAX_ROWS, Statistics, every, row_statistics
 from ccot.describe.words import BY_SPREAD, with_names
 from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
-from ccot.plotting import _shared as shared
+from ccot.plotting._shared import FAINT, Axes, count, matplotlib_module, new_axes, without_frame
 from ccot.plotting.margins import add_legend, name_places, shortened, sized_label, text_width
 from ccot.runtime.types import is_sparse
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LARGEST = 11.0  # points across, where all members agree
 
@@ -77,21 +74,21 @@ def plot_dots(
     titles = [shortened(sums.feature(int(j)).title) for j in columns]
     width = 2.4 + text_width(labels) + 0.24 * len(columns)
     size = width, max(1.2 + 0.26 * len(groups), 2.6) + text_width(titles)
-    panel: Axes = shared.new_axes(1, size) if ax is None else ax
+    panel: Axes = new_axes(1, size) if ax is None else ax
     most = max(float(np.abs(means).max()), 1e-9)
     across, down = np.meshgrid(np.arange(len(columns)), groups)
     dots = panel.scatter(
         across, down, _LARGEST**2 * share, means, cmap=cmap, vmin=-most, vmax=most,
-        edgecolors=shared.FAINT, linewidths=0.4,
+        edgecolors=FAINT, linewidths=0.4,
     )  # fmt: skip
     panel.set(xlim=(-0.6, len(columns) - 0.4), ylim=(len(groups) - 0.4, -0.6))
     name_places(panel.xaxis, np.arange(len(columns)), titles)
     name_places(panel.yaxis, np.arange(len(groups)), labels, sums.sizes)
-    panel.set_title(f"what distinguishes {shared.count(len(groups), 'cluster')}")
-    shared.without_frame(panel)
+    panel.set_title(f"what distinguishes {count(len(groups), 'cluster')}")
+    without_frame(panel)
     bar = panel.figure.colorbar(dots, ax=panel, aspect=20)
     bar.set_label("mean, in standard deviations", fontsize="small")
-    line, faint = shared.matplotlib_module("lines").Line2D, {"color": shared.FAINT, "ls": "none"}
+    line, faint = matplotlib_module("lines").Line2D, {"color": FAINT, "ls": "none"}
     entries = [
         line([], [], marker="o", markersize=_LARGEST * part**0.5, label=f"{part:.0%}", **faint)
         for part in (0.1, 0.5, 1.0)

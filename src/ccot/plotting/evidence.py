@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ccot.estimators.base import BaseCoclustering
 from ccot.plotting import _shared as shared
-from ccot.plotting._shared import FAINT, INK, PALETTE, count, draw_sides
+from ccot.plotting._shared import FAINT, INK, PALETTE, Axes, Panels, count, draw_sides
 from ccot.plotting.margins import name_places
 from ccot.scalings.jumps import LEVEL
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from ccot.plotting._shared import Panels
 
 # Strength of a jump is minus the decimal logarithm of the bound on a false alarm.
 SIGNIFICANT = -math.log10(LEVEL)

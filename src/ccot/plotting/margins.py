@@ -1,20 +1,15 @@
 """What stands beside a matrix: trees, colours and names of its rows and columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ccot.blocks.families import FAMILIES
 from ccot.blocks.hierarchy import Merge, merge_side
 from ccot.io.frames import is_missing
-from ccot.plotting._shared import FAINT, INK, matplotlib_module, without_frame
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ccot.plotting._shared import FAINT, INK, Axes, matplotlib_module, without_frame
 
 # Points: size of letters, and how wide one is.
 LETTERS, _WIDE = 7.5, 0.62

@@ -15,8 +15,7 @@ from ccot.estimators.ccot import CCOT
 from ccot.estimators.ccot_gw import CCOTGW
 from ccot.estimators.transport import TransportCoclustering
 from ccot.experiments.bench.facts import installed_version
-from ccot.experiments.protocol import NON_NEGATIVE
-from ccot.experiments.protocol import RIVALS as BASELINES
+from ccot.experiments.protocol import NON_NEGATIVE, RIVALS
 from ccot.scalings.ccot import AUTO_FLOOR
 from ccot.scalings.kernels import gaussian_kernel, mean_distance
 from ccot.scalings.sampling import draw_indices
@@ -71,7 +70,7 @@ def rivals() -> dict[str, Rival]:
         Rival("sparsebm", _sparsebm, "sparsebm", kinds=("counts",)),
         *(
             Rival(name, partial(_baseline, name), kinds=both if name != "RBC" else ("real",))
-            for name in BASELINES
+            for name in RIVALS
         ),
     ]
     return {rival.name: rival for rival in every_rival}
@@ -165,7 +164,7 @@ def _sparsebm(job: Job) -> Labels:
 
 def _baseline(name: str, job: Job) -> Labels:
     matrix = without_negative(job.matrix) if name in NON_NEGATIVE else job.matrix
-    return _labels(BASELINES[name](*job.numbers, n_init=N_INIT, random_state=job.seed), matrix)
+    return _labels(RIVALS[name](*job.numbers, n_init=N_INIT, random_state=job.seed), matrix)
 
 
 def without_negative(matrix: Any) -> Any:

@@ -97,11 +97,9 @@ def run_suite(
 
 
 def _take_part(all_rivals: dict[str, Rival], only: Sequence[str]) -> list[Rival]:
-    unknown = [name for name in only if name not in all_rivals]
-    if unknown:
-        raise ValueError(
-            f"unknown method {', '.join(unknown)}; choose from {', '.join(all_rivals)}"
-        )
+    if unknown := [name for name in only if name not in all_rivals]:
+        problem = f"unknown method {', '.join(unknown)}"
+        raise ValueError(f"{problem}; choose from {', '.join(all_rivals)}")
     return [rival for name, rival in all_rivals.items() if not only or name in only]
 
 
