@@ -53,6 +53,13 @@ def test_attributes_tell_one_story(rival, blocks):
 
 
 @each_rival
+def test_notebooks_show_what_was_found(rival, blocks):
+    model = rival(3, 2, n_init=1, random_state=1).fit(blocks.data)
+    assert "row_labels_" in dir(model)
+    assert "row clusters: sizes" in model._repr_html_()
+
+
+@each_rival
 def test_labels_do_not_depend_on_the_number_of_threads(rival):
     X = np.random.default_rng(0).gamma(2.0, size=(40, 30))
     models = [

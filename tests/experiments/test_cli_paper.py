@@ -133,7 +133,7 @@ def test_control_c_keeps_what_is_done(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 130
-    assert f"finished trials are kept in {tmp_path}; to go on: " in output
+    assert f"finished trials are kept in {tmp_path}; to continue: " in output
     assert len(load_trials(tmp_path)) >= 5
 
 

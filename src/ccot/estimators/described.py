@@ -146,12 +146,19 @@ class DescribedClusters:
     @property
     def cluster_names_(self) -> list[str]:
         """Suggested names of the row clusters, made of what distinguishes them."""
-        return [portrait.name for portrait in self._portraits()[0]]
+        return self._names(0)
 
     @property
     def column_cluster_names_(self) -> list[str]:
         """Suggested names of the column clusters, made of their most typical members."""
-        return [portrait.name for portrait in self._portraits()[1]]
+        return self._names(1)
+
+    def _names(self, axis: int) -> list[str]:
+        try:
+            return [portrait.name for portrait in self._portraits()[axis]]
+        except ValueError as error:
+            # ``dir``, as notebooks call it, looks at every attribute, and expects no other error.
+            raise AttributeError(str(error)) from error
 
     def _portraits(self, X: Any = None, columns: Any = None) -> Any:
         """Return what the row and the column clusters are."""
@@ -236,7 +243,7 @@ class DescribedClusters:
         kept = self._portraits() if self._made_portraits() else None
         rows, columns = (
             (side.sizes(), [one.name for one in kept[axis]] if kept else [""] * side.n_clusters)
-            for axis, side in enumerate((self._coclustering.row, self._coclustering.column))
+            for axis, side in enumerate(map(self._partition, ("row", "column")))
         )
         return text + _show_blocks(means, rows, columns)
 
