@@ -201,6 +201,7 @@ def test_rows_that_arrive_later_make_descriptions_void():
     model.partial_fit(matrix)
     with pytest.raises(ValueError, match="was not kept"):
         model.describe_clusters()
+    assert not hasattr(model, "cluster_names_")
 
 
 # Sentences that a reader who knows the data would say ------------------------------------------

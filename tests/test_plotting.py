@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from ccot import CCOT, CCOTGW, TransportCoclustering
 from ccot.datasets import load_zoo, make_latent_blocks
@@ -93,6 +94,15 @@ def test_blocks_are_constant_after_reordering(model, blocks):
             block = image[rows == k][:, columns == m]
             assert np.ptp(block) < 0.3
             assert block.mean() == pytest.approx(model.block_means_[k, m])
+
+
+def test_clusters_without_names_are_numbered(model, blocks):
+    kernels = (blocks.data @ blocks.data.T, blocks.data.T @ blocks.data)
+    with pytest.warns(ConvergenceWarning):
+        similar = CCOTGW(2, 3, random_state=0, max_iter=1).fit_kernels(*kernels)
+    texts = {text for text, _ in written(plot_blocks(similar, blocks.data, names=True).figure)}
+    sizes = enumerate(np.bincount(similar.row_labels_))
+    assert {f"{cluster} ({size})" for cluster, size in sizes} <= texts
 
 
 def test_before_shows_the_matrix_as_it_is(model, blocks):

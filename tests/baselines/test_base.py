@@ -13,6 +13,7 @@ from ccot.baselines.partitions import cluster_sums, fill_empty, first_labels, su
 from ccot.baselines.residual_bayesian import fill_in
 from ccot.coclustering import Partition, block_means
 from ccot.datasets import make_latent_blocks
+from ccot.plotting import new_figure, plot_blocks
 from tests.baselines.rivals import NON_NEGATIVE, RIVALS, assert_same_partition, each_rival
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -57,6 +58,16 @@ def test_notebooks_show_what_was_found(rival, blocks):
     model = rival(3, 2, n_init=1, random_state=1).fit(blocks.data)
     assert "row_labels_" in dir(model)
     assert "row clusters: sizes" in model._repr_html_()
+
+
+@each_rival
+def test_clusters_are_described_and_drawn(rival, blocks):
+    model = rival(3, 2, n_init=1, random_state=1).fit(blocks.data)
+    assert set(model.describe_clusters(blocks.data)["cluster"]) == {0, 1, 2}
+    panel = plot_blocks(model, blocks.data, ax=new_figure()[1])
+    assert [text.get_text() for text in panel.get_yticklabels()] == [
+        f"{cluster} ({size})" for cluster, size in enumerate(np.bincount(model.row_labels_))
+    ]
 
 
 @each_rival

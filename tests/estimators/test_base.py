@@ -483,6 +483,7 @@ def test_nothing_is_told_before_fitting(estimator):
         lambda: model.rows_,
         lambda: model.columns_,
         lambda: model.biclusters_,
+        lambda: model.cluster_names_,
         lambda: model.summary(),
     ):
         with pytest.raises(NotFittedError, match="not fitted yet"):

@@ -175,7 +175,6 @@ class InductiveCoclustering(BaseCoclustering):
         "n_row_clusters": [COUNT, None],
         "n_column_clusters": [COUNT, None],
         "max_iter": [COUNT],
-        "n_jobs": [Integral, None],
         "device": [str, None],
         "random_state": "no_validation",
         "checkpoint": [str, os.PathLike, None],

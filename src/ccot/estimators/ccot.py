@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,7 @@ class CCOT(BaseStepCoclustering):
         "scale_cost": [StrOptions({"median"}), None],
         "n_samplings": [COUNT, StrOptions({"auto"})],
         "sampling": [StrOptions(set(SAMPLINGS))],
+        "n_jobs": [Integral, None],
     }
 
     def fit(self, X: Any, y: Any = None) -> "CCOT":

@@ -35,7 +35,6 @@ class DescribedClusters:
     n_column_clusters: int | None
     row_labels_: np.ndarray
     column_labels_: np.ndarray
-    column_confidence_: np.ndarray
     _coclustering: Coclustering
     _unit = 1.0  # what values were divided by
     _kept_portraits: tuple[tuple[Portrait, ...], tuple[Portrait, ...]]
@@ -154,6 +153,7 @@ class DescribedClusters:
         return self._names(1)
 
     def _names(self, axis: int) -> list[str]:
+        check_is_fitted(self)
         try:
             return [portrait.name for portrait in self._portraits()[axis]]
         except ValueError as error:
@@ -179,7 +179,8 @@ class DescribedClusters:
             raise ValueError(f"X has shape {matrix.shape}, but the fitted matrix had {shape}")
         columns = self._column_titles() if columns is None else columns
         names = self._row_names() if names is None else names
-        return portray_sides(matrix, *labels, columns, names, self.column_confidence_)
+        confidence = getattr(self, "column_confidence_", None)  # baselines have none
+        return portray_sides(matrix, *labels, columns, names, confidence)
 
     def _column_titles(self) -> list[str]:
         numbered = [f"column {j}" for j in range(len(self.column_labels_))]

@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -177,6 +177,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         "n_init": [COUNT, None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_passes": [COUNT, None],
+        "n_jobs": [Integral, None],
     }
 
     @property
@@ -208,7 +209,11 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         if is_sparse(rows) or is_device_csr(rows):
             self._sparse_rows = True
         run = self._start(rows)
-        return self._adopt(run.checkpoint.fit(lambda: self._fit(rows, run)))._keep_portraits(given)
+        # The same arithmetic on any number of cores; and on a busy machine, threads of BLAS mostly
+        # wait for each other.
+        with one_blas_thread():
+            found = run.checkpoint.fit(lambda: self._fit(rows, run))
+        return self._adopt(found)._keep_portraits(given)
 
     def _send(self, X: Any) -> Any:
         """Return large sparse counts on the device, which checks them faster; else ``X`` itself."""
@@ -272,12 +277,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         return self.n_row_clusters_
 
     def _fit(self, rows: Any, run: Run) -> BlockCoclustering:
-        # The same arithmetic on any number of cores; and on a busy machine, threads of BLAS mostly
-        # wait for each other.
-        with one_blas_thread():
-            return self._fit_rows(rows, self._given(BlockSettings), run)
-
-    def _fit_rows(self, rows: Any, settings: BlockSettings, run: Run) -> BlockCoclustering:
+        settings = self._given(BlockSettings)
         if isinstance(rows, TableData):
             found = fit_table(rows.parts or rows.table, rows.preparation, settings, run)
             if rows.parts is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ccot.coclustering import Partition
 from ccot.estimators.base import BaseCoclustering
 from ccot.estimators.described import count as count
 from ccot.io.binary import check_installed
@@ -82,7 +83,8 @@ def draw_sides(
 
 def sizes_of(estimator: BaseCoclustering, side: str) -> np.ndarray:
     """Return the sizes of the clusters of one side; columns left out (-1) are in none."""
-    return estimator._partition(side).sizes()
+    labels, number = (getattr(estimator, f"{a}_") for a in (f"{side}_labels", f"n_{side}_clusters"))
+    return Partition(labels=labels, n_clusters=number).sizes()
 
 
 def spans(sizes: np.ndarray) -> list[tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -145,14 +144,15 @@ def _side(
     tracks, sizes = margins.as_tracks(known[axis], len(labels), side), sizes_of(estimator, side)
     merges = margins.merge_tree(estimator, axis) if dendrograms else []
     clusters = margins.leaf_order(merges, len(sizes))
-    scaling = getattr(estimator, f"{side}_log_scaling_", None)
-    within = -getattr(estimator, f"{side}_confidence_") if scaling is None else scaling
+    within = getattr(estimator, f"{side}_log_scaling_", None)
+    if within is None:
+        within = -getattr(estimator, f"{side}_confidence_", np.zeros(len(labels)))
     order = np.lexsort((within, np.argsort(clusters)[labels]))
     # Columns that were left out of a table are in no block.
     order, called = order[labels[order] >= 0], range(len(sizes))
     if named:
-        with contextlib.suppress(ValueError):  # what is read row by row may not be described
-            called = getattr(estimator, ("cluster_names_", "column_cluster_names_")[axis])
+        # Clusters have no names if the fitted matrix was not kept, or was no matrix but kernels.
+        called = getattr(estimator, ("cluster_names_", "column_cluster_names_")[axis], called)
     texts = [margins.sized_label(called[k], int(sizes[k])) for k in clusters]
     return _Side(side, order, clusters, sizes[clusters], merges, texts, names[axis], tracks)
 
