@@ -103,6 +103,55 @@ def test_those_who_ask_at_once_share_the_threads(monkeypatch):
     assert others == {"one", "two", "three"}
 
 
+def test_an_interruption_between_the_last_item_and_the_answer_is_not_lost(monkeypatch):
+    class Interrupting(backends.SimpleQueue):
+        def put(self, item):
+            super().put(item)
+            if isinstance(item, int) and threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+
+    backend = choose_backend(None, n_jobs=2)
+    backend.map(abs, [1, 2])
+    monkeypatch.setattr(backends, "SimpleQueue", Interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        backend.map(abs, [1, 2, 3])
+    assert not backends._AT_WORK
+
+
+def test_callers_at_once_start_the_threads_once():
+    backend, together = choose_backend(None, n_jobs=9), threading.Barrier(8, timeout=20)
+
+    def call():
+        together.wait()
+        backend.map(lambda _: time.sleep(0.01), range(9))
+
+    before = threading.active_count()
+    callers = [threading.Thread(target=call) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert threading.active_count() - before == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_a_lock_that_nobody_frees():
+    held = threading.Event()
+
+    def hold():
+        with backends._LOCK:
+            held.set()
+            time.sleep(0.1)
+
+    threading.Thread(target=hold).start()
+    held.wait()
+    process = os.fork()
+    if not process:
+        os._exit(not backends._LOCK.acquire(timeout=10))
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+
+
 def test_an_error_does_not_stay_in_memory():
     held = []
 

@@ -125,5 +125,5 @@ def place_side(
         natural=natural,
         cumulant=cumulant,
         noise=problem.noise(*table),
-        marginal=to_numpy(log_marginal(own, shape[axis])),
+        marginal=to_numpy(log_marginal(own, shape[axis], problem.backend)),
     )

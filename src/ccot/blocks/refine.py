@@ -157,15 +157,13 @@ def _halve(
     half = _leading_half(problem, profiles, own, n_clusters)
     for _ in range(_SPLIT_SWEEPS):
         names = bring(backend, 2 * own + half, 2 * n_clusters)
-        sizes = mass(names, 2 * n_clusters)
+        sizes = mass(names, 2 * n_clusters, backend)
         # A cluster with an empty half stays whole.
         whole = whole | (sizes[::2] == 0) | (sizes[1::2] == 0)
-        natural, cumulant = problem.terms(*profiles.sums(names, 2 * n_clusters))
-        terms = {
-            "natural": natural[1::2] - natural[::2],
-            "cumulant": cumulant[1::2] - cumulant[::2],
-        }
-        gain = profiles.by_rows(partial(Profiles.own_gain, **terms), n_clusters, own)
+        terms = problem.terms(*profiles.sums(names, 2 * n_clusters))
+        natural, cumulant = (term[1::2] - term[::2] for term in terms)
+        own_gain = partial(Profiles.own_gain, natural=natural, cumulant=cumulant)
+        gain = profiles.by_rows(own_gain, n_clusters, own)
         moved = xp.where(whole[own], 0, xp.astype(gain > 0, half.dtype))
         if not bool(xp.any(moved != half)):
             break
@@ -178,7 +176,7 @@ def _leading_half(problem: BlockProblem, profiles: Profiles, own: Array, n_clust
     xp, send, fetch = profiles.backend.xp, profiles.backend.send, profiles.backend.fetch
     order = xp.argsort(own, stable=True)
     brought = bring(profiles.backend, own, n_clusters)
-    ends = np.cumsum(fetch(mass(brought, n_clusters))).astype(np.intp)
+    ends = np.cumsum(fetch(mass(brought, n_clusters, profiles.backend))).astype(np.intp)
     parts = [slice(*pair) for pair in zip(np.append(0, ends[:-1]), ends, strict=True)]
     total, exposure = profiles.sums(brought, n_clusters)
     means = total / xp.clip(exposure, 1e-300, None)

@@ -18,8 +18,8 @@ MAX_RANK = 20
 _FULL_SIZE = 400
 # Additional vectors of the randomised search, and its rounds.
 _SPARE, _ROUNDS = 10, 4
-# From this many rows, factors by products in parts are faster. The ratio of diagonal entries of R
-# must exceed this power of the rounding error, because products square the ratio.
+# From this many rows, factors by products in parts are faster. The condition number of R, which
+# products square, times this power of the rounding error must be below 1.
 _MANY_ROWS, _INDEPENDENT = 2**13, 0.4
 # Noise below this share of the largest singular value is rounding.
 _ROUNDING = 1e-13

@@ -134,7 +134,7 @@ def _move(
     size = 0.5 * np.einsum("kl,lm,km->k", means, overlap, means)
     back = own @ send(means @ spread @ means.T)
     gain = profiles.total @ send(means.T) - send(axis_view.exposure)[:, None] * (send(size) + back)
-    marginal = send(log_marginal(own, own.shape[1]))
+    marginal = send(log_marginal(own, own.shape[1], profiles.backend))
     moved = _STEP * soft_plan(gain / reaction.noise + marginal) + (1 - _STEP) * own
     total, _ = profiles.blocks(moved, own.shape[1])
     plans = (plans[0], moved) if axis else (moved, plans[1])

@@ -34,7 +34,12 @@ _ROW_CHUNKS, _EVEN_PARTS = 4, 8
 # Calls of :meth:`Backend.map` that are running, in all threads.
 _AT_WORK: set[object] = set()
 # Callers of :func:`one_blas_thread`, and the number of threads that BLAS had before the first one.
-_LIMITING, _LIMITED, _BEFORE = Lock(), set[object](), list[Any]()
+_LIMITED, _BEFORE = set[object](), list[Any]()
+# Held while threads are started or limited. A forked process would wait for it for ever.
+_LOCK = Lock()
+if hasattr(os, "register_at_fork"):
+    _free = _LOCK.release
+    os.register_at_fork(before=_LOCK.acquire, after_in_child=_free, after_in_parent=_free)
 # Threads of BLAS whose number belongs to the process; OpenMP has one number for each thread.
 _SHARED = ["pthreads", "intel", "gnu", "tbb"]
 
@@ -61,17 +66,19 @@ class Backend:
                 for index in left:
                     results[index] = work(items[index])
                     n_done += 1
-                ended.put(n_done)
             except BaseException as error:
                 deque(left, maxlen=0)  # no thread begins another item
                 ended.put(error)
+            else:
+                ended.put(n_done)
 
         asked = object()
-        _AT_WORK.add(asked)
         try:
+            _AT_WORK.add(asked)
             # Calls at the same time share the threads: more threads would only wait for each other.
             n_helpers = min(-(-self.n_jobs // len(_AT_WORK)), len(items)) - 1
-            threads = _threads(self.n_jobs - 1, os.getpid())
+            with _LOCK:
+                threads = _threads(self.n_jobs - 1, os.getpid())
             for _ in range(n_helpers):
                 threads.put(take_turns)
             take_turns()
@@ -272,7 +279,7 @@ def one_blas_thread() -> Iterator[None]:
     # OpenBLAS has one number of threads for the whole process. Of several fits at the same time,
     # the first one remembers that number, and the last one restores it.
     asked = object()
-    with _LIMITING:
+    with _LOCK:
         if not _LIMITED:
             _BEFORE.append(_blas().select(threading_layer=_SHARED).limit(limits=1))
         _LIMITED.add(asked)
@@ -280,7 +287,7 @@ def one_blas_thread() -> Iterator[None]:
         with _blas().limit(limits=1):
             yield
     finally:
-        with _LIMITING:
+        with _LOCK:
             _LIMITED.discard(asked)
             if not _LIMITED:
                 with _BEFORE.pop():
