@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,19 @@ def test_scores_are_in_units_of_the_noise():
     spread = np.sqrt(problem.noise(*make_table_blocks(problem, TRUTH).table(0)))
     sums = np.array([problem.rows.total[k == TRUTH].sum(axis=0) for k in range(3)])
     np.testing.assert_allclose(total, sums / spread)
+
+
+def test_scores_of_many_columns_take_little_memory():
+    columns = RNG.normal(size=(3000, 180))
+    table = Table({f"c{j}": column for j, column in enumerate(columns)})
+    preparation = prepare_table(table)
+    problem = make_table_problem(preparation, preparation.cells(table))
+    blocks = make_table_blocks(problem, TRUTH)
+    tracemalloc.start()
+    score_table(problem, blocks, score_weights(problem, blocks))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10 * problem.rows.total.nbytes
 
 
 def test_categories_are_scored_along_what_separates_the_rows():

@@ -22,6 +22,11 @@ def test_unlike_measurements_differ_in_unit():
     assert not differ_in_unit(X * RNG.uniform(0.5, 2, 6))
 
 
+@pytest.mark.parametrize(("n_rows", "differ"), [(4, False), (5, True)])
+def test_a_few_rows_tell_nothing_about_units(n_rows, differ):
+    assert differ_in_unit(RNG.normal(size=(n_rows, 6)) * SCALES) is differ
+
+
 def test_amounts_that_overlap_as_logarithms_share_a_unit():
     assert not differ_in_unit(np.exp(3 * RNG.normal(size=(200, 6))) * RNG.uniform(0.2, 5, 6))
 

@@ -30,8 +30,9 @@ _FAR_OUT, _RARE = 5.0, 0.02
 _EFFECT_ROUNDS, _CELLS_AT_ONCE = 20, 2**20
 # Units differ if the ranges of columns overlap less than the first; with many columns, the second.
 _OVERLAP, _OVERLAP_MANY, _MANY_COLUMNS = 0.3, 0.2, 100
-# Most columns and rows that are compared for units, and the quantiles of a range.
-_UNIT_COLUMNS, _UNIT_ROWS, _RANGE = 200, 20_000, (0.05, 0.95)
+# Most columns and rows that are compared for units, and the quantiles of a range; ranges of fewer
+# rows than the last overlap as little by chance.
+_UNIT_COLUMNS, _UNIT_ROWS, _RANGE, _FEWEST_ROWS = 200, 20_000, (0.05, 0.95), 5
 # Row levels are kept if they have at least this share of the column-centred variance.
 _ROW_SHARE = 0.4
 
@@ -396,6 +397,8 @@ def differ_in_unit(X: np.ndarray) -> bool:
     Then their ranges (5 to 95 %) hardly overlap. For up to 100 columns without negative values, the
     ranges of logarithms must not overlap either.
     """
+    if len(X) < _FEWEST_ROWS:
+        return False
     X, are_many = X[:: max(1, len(X) // _UNIT_ROWS)], X.shape[1] > _MANY_COLUMNS
     limit = _OVERLAP_MANY if are_many else _OVERLAP
     with np.errstate(all="ignore"):

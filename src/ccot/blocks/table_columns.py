@@ -40,35 +40,33 @@ class ColumnClusters:
 
 
 def score_weights(problem: TableProblem, blocks: Blocks) -> np.ndarray:
-    """Return the weights that make scores of cells, shape (n_cells, n_used)."""
-    n_cells, n_real = len(problem.owner), problem.n_real
-    weights = np.zeros((n_cells, int(problem.owner[-1]) + 1))
-    real = np.arange(n_real)
-    weights[real, real] = 1 / np.sqrt(problem.noise(blocks.total, blocks.exposure))
-    counts = np.arange(n_real, n_real + problem.n_counts)
+    """Return the weight of every cell in the score of its column."""
+    first = problem.n_real + problem.n_counts
+    counts, weights = slice(problem.n_real, first), np.empty(len(problem.owner))
+    weights[: problem.n_real] = 1 / np.sqrt(problem.noise(blocks.total, blocks.exposure))
     # The exposure of an observed count is the mean of its column.
     mean = problem.rows.exposure[:, counts].max(axis=0)
-    weights[counts, counts] = 1 / np.sqrt(np.maximum(mean * problem.dispersion[counts], 1e-300))
-    for column in range(n_real + problem.n_counts, weights.shape[1]):
-        cells = np.flatnonzero(problem.owner == column)
+    weights[counts] = 1 / np.sqrt(np.maximum(mean * problem.dispersion[counts], 1e-300))
+    starts = first + np.flatnonzero(np.diff(problem.owner[first:], prepend=-1))
+    for cells in map(slice, starts, [*starts[1:], None]):
         expected = np.maximum(blocks.exposure[:, cells], 1e-300)
         residual = (blocks.total[:, cells] - blocks.exposure[:, cells]) / np.sqrt(expected)
         contrast = np.linalg.svd(residual, full_matrices=False)[2][0]
         # The sign of a contrast is arbitrary: the most frequent level counts as low.
         contrast = contrast * (-1 if contrast[problem.unit[cells].argmax()] > 0 else 1)
-        weights[cells, column] = contrast / np.sqrt(problem.unit[cells])
+        weights[cells] = contrast / np.sqrt(problem.unit[cells])
     return weights
 
 
 def score_table(problem: TableProblem, blocks: Blocks, weights: np.ndarray) -> Terms:
     """Return the scores of columns, summed over row clusters, and the numbers of observed rows."""
-    total, exposure = blocks.total, blocks.exposure.copy()
-    centred = total.copy()
-    centred[:, problem.n_real :] -= exposure[:, problem.n_real :]
+    total, exposure = blocks.total.copy(), blocks.exposure.copy()
+    total[:, problem.n_real :] -= exposure[:, problem.n_real :]
     counts = slice(problem.n_real, problem.n_real + problem.n_counts)
     exposure[:, counts] /= np.maximum(problem.rows.exposure[:, counts].max(axis=0), 1e-300)
-    observed = stack(exposure.T, problem.owner, weights.shape[1]).T
-    return centred @ weights, observed
+    n_used = int(problem.owner[-1]) + 1
+    scores, observed = (stack(t.T, problem.owner, n_used).T for t in (total * weights, exposure))
+    return scores, observed
 
 
 def cluster_columns(

@@ -164,10 +164,7 @@ def _scores(problem: TableProblem) -> np.ndarray:
     rows, first = problem.rows, problem.n_real
     scores = rows.total.copy()
     scores[:, first:] -= rows.exposure[:, first:]
-    spread = np.array([
-        np.sqrt((scores[:, problem.owner == column] ** 2).sum() / len(scores))
-        for column in range(problem.owner[-1] + 1)
-    ])  # fmt: skip
+    spread = np.sqrt(np.bincount(problem.owner, (scores**2).sum(axis=0)) / len(scores))
     if problem.n_real:
         spread[:first] = 1.0
     return scores / np.where(spread > 0, spread, 1.0)[problem.owner]

@@ -275,8 +275,8 @@ class TableInput(InductiveCoclustering):
         """Return a table with its preparation, or say what is wrong with it and what to do."""
         n_rows, n_columns = table.shape
         check_shape(n_rows, n_columns)
-        numbers = [name for name in table.columns if name not in table.words()]
-        if wrong := [name for name in numbers if np.isinf(table.columns[name]).any()]:
+        given = table.columns.items()
+        if wrong := [name for name, x in given if x.dtype.kind == "f" and np.isinf(x).any()]:
             raise ValueError(f"column {wrong[0]!r} contains infinity: replace it, e.g. by NaN")
         preparation = prepare_table(table, self.column_kinds, self.scale, self.center, why)
         self._check_numbers(n_rows, len(preparation.used))
