@@ -187,3 +187,17 @@ def test_columns_that_hardly_differ_are_not_made_orthogonal_by_products(monkeypa
             spectra._factors_by_products(columns, NUMPY)
     for one, other in zip(spectra._factors(matrix, NUMPY), whole, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e30, 1e200])
+def test_columns_whose_squares_are_too_large_are_made_orthogonal_without_a_warning(
+    monkeypatch, size
+):
+    matrix = np.random.default_rng(1).normal(size=(203, 6)) * size
+    matrix = matrix.astype(np.float32 if size < 1e38 else np.float64)
+    with pytest.raises(np.linalg.LinAlgError):
+        spectra._factors_by_products(matrix, NUMPY)
+    monkeypatch.setattr(spectra, "_MANY_ROWS", 20)
+    basis, _ = spectra._factors(matrix, NUMPY)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=1e-6)

@@ -191,7 +191,7 @@ class AxisView:
             rows = bring(backend, own, shape[0]) * own_scale[:, None]
             held: Any = self.values
             squares = with_values(held, held.values() ** 2) if is_device_csr(held) else held**2
-            return backend.fetch(rows.T @ multiply(squares, columns, backend))
+            return backend.fetch(rows.T @ multiply(squares, columns))
 
         def sum_up(part: slice) -> np.ndarray:
             if is_sparse(self.values):
