@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from stored import listed, load, run_of, source, table
+from stored import in_short, listed, load, run_of, source, table
 
 PROJECT = Path(__file__).parents[1]
 CORE = PROJECT / "src" / "ccot"
@@ -123,8 +123,7 @@ def fuzzed() -> str:
     heads = ["reader", "processor (min)", "inputs", "findings", "newest code (min)",
              "inputs to it", "accepted", "slowest (s)", "memory (MB)"]  # fmt: skip
     runs = [run for seen in targets.values() for run in seen["runs"]]
-    made = "; ".join(dict.fromkeys(map(run_of, runs)))
-    made = f"{made}, and by" if made else "made by"
+    made = f"{in_short(runs)}, and by" if runs else "made by"
     told = f"Stored in `benchmarks/results/fuzz.json`; {made} earlier runs that were not recorded."
     return table(heads, rows) + f"\n\n{note} {told}"
 
@@ -207,9 +206,7 @@ def soaked() -> str:
 
 
 def name_of(file: dict) -> str:
-    """Return the name of a mutated file, and what it was when it was measured."""
-    now = f"`{Path(file['file']).relative_to('src/ccot')}`"
-    return f"{now} (then {file['measured_as']})" if "measured_as" in file else now
+    return f"`{Path(file['file']).relative_to('src/ccot')}`"
 
 
 def noticed(counts: dict) -> int:
@@ -240,8 +237,7 @@ def mutants() -> str:
     note = (
         f"Below {100 * SOUGHT_SHARE:.0f} %: {', '.join(below) or 'none'}. Part of the numeric core "
         f"but not measured: {', '.join(left_out) or 'none'}. The stored result lists every "
-        "survivor, with its reason if there is one. Files without a recorded run were measured "
-        "before modules were moved; an earlier name is in brackets."
+        "survivor, with its reason if there is one."
     )
     heads = ["file", "mutants", "noticed", "share", "survivors with a reason", "without"]
     return table(heads, rows) + source("mutation", result, note, files)

@@ -11,6 +11,8 @@ PROJECT = Path(__file__).parents[1]
 RESULTS = PROJECT / "benchmarks" / "results"
 # Pages name what the scripts in benchmarks name: these are found wherever a page is made.
 sys.path.append(str(PROJECT))
+# More runs than this are counted, not listed.
+MANY_RUNS = 4
 
 
 def load(name: str) -> dict:
@@ -60,6 +62,8 @@ def runs_of(facts: dict, rows: list[dict]) -> str:
     known = Counter(run_of(row["run"]) for row in rows if "run" in row)
     if len(known) == 1 and known.total() == len(rows):
         return next(iter(known))
+    if known.total() == len(rows) and len(known) > MANY_RUNS:
+        return in_short([row["run"] for row in rows])
     said = [f"{count} of {len(rows)} rows {run}" for run, count in known.items()]
     if unknown := len(rows) - known.total():
         which = "all rows" if unknown == len(rows) else f"{unknown} of {len(rows)} rows"
@@ -69,6 +73,18 @@ def runs_of(facts: dict, rows: list[dict]) -> str:
             + ("" if known else f", the last on {facts['date']}")
         )
     return "; ".join(said)
+
+
+def in_short(runs: list[dict]) -> str:
+    """Return many runs of one script in words: how many, when and at which commits."""
+    dates = sorted({run["date"] for run in runs})
+    commits = dict.fromkeys(f"`{run['commit'] or 'not recorded'}`" for run in runs)
+    when = f"on {dates[0]}" if len(dates) == 1 else f"between {dates[0]} and {dates[-1]}"
+    script = " ".join(runs[0]["command"].split()[:3])
+    return (
+        f"made by {len({run_of(run) for run in runs})} runs of `{script}`, which the file names "
+        f"row by row, {when}, at the commits {', '.join(commits)}"
+    )
 
 
 def plain(command: str) -> str:

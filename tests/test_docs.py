@@ -258,6 +258,11 @@ def test_rows_of_several_runs_name_each_run(monkeypatch):
     mixed = stored.source("truth", {"facts": facts}, rows=[{"run": run}, {}, {}])
     assert "1 of 3 rows made by `python -m benchmarks.truth --work PATH a.py`" in mixed
     assert "2 of 3 rows made by one or more runs of `python -m benchmarks.truth` that" in mixed
+    runs = [{"run": {**run, "commit": f"c{k % 2}", "date": f"D{k}"}} for k in range(5)]
+    assert stored.source("truth", {"facts": facts}, rows=runs).endswith(
+        "; made by 5 runs of `python -m benchmarks.truth`, which the file names row by row, "
+        "between D0 and D4, at the commits `c0`, `c1`."
+    )
     unknown = stored.source("truth", {"facts": facts}, rows=[{}, {}])
     assert "a.py" not in unknown
     assert "not recorded row by row, the last on D2" in unknown
