@@ -357,3 +357,43 @@ def test_a_sparse_matrix_is_described_when_asked_for_unless_it_was_changed():
     with pytest.raises(ValueError, match="changed since: pass it"):
         changed.describe_clusters()
     assert "row clusters: sizes 30, 30" in changed.summary()
+
+
+@pytest.fixture(scope="module")
+def hidden():
+    """A masked matrix with absurd values behind the mask, and the fit to it."""
+    rng = np.random.default_rng(0)
+    matrix = np.kron([[1.0, 5.0], [6.0, 1.0]], np.ones((20, 10))) + rng.normal(size=(40, 20))
+    mask = rng.random(matrix.shape) < 0.2
+    masked = np.ma.masked_array(np.where(mask, 1e6, matrix), mask)
+    return masked, TransportCoclustering(random_state=0).fit(masked)
+
+
+def test_masked_entries_are_not_described(hidden):
+    masked, model = hidden
+    assert str(model.describe_clusters(masked)) == str(model.describe_clusters())
+
+
+@pytest.mark.parametrize("form", ["dia", "coo", "lil"])
+def test_sparse_matrices_of_every_format_are_described(form):
+    counts = sp.csr_array(np.kron(np.eye(2), np.ones((20, 10))))
+    model = TransportCoclustering(random_state=0).fit(counts)
+    expected = model.describe_clusters(counts)
+    assert model.describe_clusters(counts.asformat(form)).equals(expected)
+
+
+def test_tables_with_words_are_described_when_they_are_given_again():
+    pd = pytest.importorskip("pandas")
+    kind = np.arange(60) % 3
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)) + 4 * kind[:, None])
+    frame.columns = ["a", "b", "c"]
+    frame["colour"] = np.array(["blue", "red", "green"])[kind]
+    model = TransportCoclustering(random_state=0).fit(frame)
+    expected = model.describe_clusters()
+    assert "colour = blue" in set(expected["column"])
+    for again in (frame, frame[["colour", "c", "b", "a"]]):
+        assert model.describe_clusters(again).equals(expected)
+    with pytest.raises(ValueError, match="X lacks fitted columns: b, c"):
+        model.describe_clusters(frame[["a", "colour"]])
+    with pytest.raises(ValueError, match="X has 5 rows, but 60 were fitted"):
+        model.describe_clusters(frame[:5])

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from ccot import CCOT, CCOTGW, TransportCoclustering
+from ccot.baselines import DoubleKMeans
 from ccot.datasets import load_zoo, make_latent_blocks
 from ccot.plotting import (
     PALETTE,
@@ -536,3 +537,25 @@ def test_dots_of_dates_are_large_where_all_members_are_early():
     titles = [tick.get_text() for tick in ax.get_xticklabels()]
     dots = ax.collections[0].get_sizes().reshape(2, -1)
     assert dots[:, titles.index("day")] == pytest.approx(dots.max())
+
+
+def test_masked_and_strange_matrices_are_drawn_as_they_were_fitted():
+    rng = np.random.default_rng(0)
+    matrix = np.kron([[1.0, 5.0], [6.0, 1.0]], np.ones((20, 10))) + rng.normal(size=(40, 20))
+    mask = rng.random(matrix.shape) < 0.2
+    masked = np.ma.masked_array(np.where(mask, 1e6, matrix), mask)
+    model = TransportCoclustering(random_state=0).fit(masked)
+    assert plot_blocks(model, masked).images[0].get_clim()[1] < 20
+    plain = TransportCoclustering(random_state=0).fit(matrix)
+    expected = drawn(plot_blocks(plain, matrix))
+    for given in (matrix.astype(object), matrix.tolist(), sp.bsr_array(matrix)):
+        np.testing.assert_array_equal(drawn(plot_blocks(plain, given)), expected)
+        plot_dots(plain, given)
+    with pytest.raises(ValueError, match="fitted matrix had"):
+        plot_dots(plain, matrix[:, :5])
+
+
+def test_baselines_have_no_confidence_to_show(blocks):
+    baseline = DoubleKMeans(2, 2, n_init=1, random_state=0).fit(blocks.data)
+    with pytest.raises(ValueError, match="DoubleKMeans has no confidence"):
+        plot_confidence(baseline)

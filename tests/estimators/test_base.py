@@ -582,3 +582,38 @@ def test_a_thousand_rows_and_three_columns_work_quietly(estimator):
         warnings.simplefilter("error")
         model = fit(estimator, X)
     assert_consistent(model, X.shape)
+
+
+# Matrices in other forms ------------------------------------------------------------------------
+
+
+def in_parts(matrix):
+    """The same sparse matrix, every entry stored as two halves that cannot be written to."""
+    parts = np.repeat(matrix.data / 2, 2), np.repeat(matrix.indices, 2), matrix.indptr * 2
+    for part in parts:
+        part.flags.writeable = False
+    return sp.csr_array(parts, shape=matrix.shape)
+
+
+@every_estimator
+def test_entries_that_are_stored_in_parts_are_added_up(estimator):
+    means = np.array([[1.0, 5.0], [6.0, 1.0], [3.0, 9.0]])[np.arange(60) % 3][:, np.arange(40) % 2]
+    whole = sp.csr_array(np.random.default_rng(0).poisson(means).astype(float))
+    split = in_parts(whole)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        models = [clone(estimator).fit(matrix) for matrix in (whole, split)]
+    assert split.nnz == 2 * whole.nnz
+    np.testing.assert_array_equal(models[1].row_labels_, models[0].row_labels_)
+    np.testing.assert_array_equal(models[1].predict(split), models[0].predict(whole))
+
+
+def test_text_among_objects_is_refused_with_advice():
+    with pytest.raises(ValueError, match="pass a data frame to TransportCoclustering"):
+        CCOT().fit(np.array([[1, "a"], [2, None]], dtype=object))
+
+
+@pytest.mark.parametrize("kind", [CCOT, TransportCoclustering])
+def test_no_jobs_are_refused_in_words(kind):
+    with pytest.raises(ValueError, match="'n_jobs' parameter"):
+        kind(n_jobs=0).fit(np.eye(4))

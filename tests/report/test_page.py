@@ -4,11 +4,12 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from ccot import CCOT
+from ccot import CCOT, TransportCoclustering
 from ccot.report import write_report
 from ccot.report.page import SCRIPTS, embed
 from tests.report.models import crisp
@@ -153,3 +154,32 @@ def test_an_interrupted_write_leaves_the_old_page(fitted, tmp_path, monkeypatch)
 
 def test_no_script_ends_within_the_content():
     assert embed("</script>") == '"\\u003c/script\\u003e"'
+
+
+def test_masked_entries_do_not_reach_the_page(fitted, tmp_path):
+    data, model = fitted
+    mask = np.random.default_rng(0).random(data.shape) < 0.1
+    pages = [
+        write_report(tmp_path / f"{number}.html", model, matrix=matrix)
+        for number, matrix in enumerate(
+            [np.where(mask, np.nan, data), np.ma.masked_array(np.where(mask, 1e6, data), mask)]
+        )
+    ]
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_lists_of_lists_are_shown(fitted, tmp_path):
+    data, model = fitted
+    pages = [
+        write_report(tmp_path / f"{number}.html", model, matrix=matrix)
+        for number, matrix in enumerate([data, data.tolist()])
+    ]
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_words_that_are_no_text_do_not_stop_a_page(tmp_path):
+    kind = np.arange(40) % 2
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)) + 5 * kind[:, None])
+    frame["word"] = np.where(kind == 0, "a", "\ud800x")
+    model = TransportCoclustering(random_state=0).fit(frame)
+    assert "word" in write_report(tmp_path / "page.html", model, matrix=frame).read_text()

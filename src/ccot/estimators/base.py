@@ -20,6 +20,7 @@ from ccot.coclustering import Coclustering, Partition, Side
 from ccot.estimators.described import DescribedClusters
 from ccot.io.frames import has_times, is_frame, row_names, table_from_frame
 from ccot.persistence.pickles import VersionedPickle
+from ccot.runtime.backends import is_device_csr
 from ccot.runtime.progress import LineProgress
 from ccot.runtime.run import Progress, RandomState, Run, as_generator, no_progress
 from ccot.runtime.types import Matrix, is_sparse
@@ -29,6 +30,7 @@ from ccot.sources import RowSource, as_source, is_source
 
 # What parameters may be.
 COUNT = Interval(Integral, 1, None, closed="left")
+N_JOBS = [COUNT, Interval(Integral, None, -1, closed="right"), None]
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
@@ -117,8 +119,11 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
             self.row_names_in_ = names
         return self._check_finite(checked)
 
-    def _check_finite(self, X: Matrix) -> Matrix:
-        """Refuse infinity, and NaN unless it is allowed; the message names the first one."""
+    def _check_finite(self, X: Any) -> Matrix:
+        """Refuse infinity, and NaN unless it is allowed; entries given in parts are added up."""
+        if is_sparse(X) and not X.has_canonical_format:
+            X = X.copy()  # the arrays may be the caller's
+            X.sum_duplicates()
         values = X.data if is_sparse(X) else X
         bad = np.isinf(values) if self._allow_nan and not is_sparse(X) else ~np.isfinite(values)
         if not bad.any():
@@ -135,6 +140,9 @@ class BaseCoclustering(VersionedPickle, DescribedClusters, BiclusterMixin, BaseE
             f"in row {row}, column {column}): drop these rows or columns, or impute the entries "
             f"(for example with sklearn.impute.SimpleImputer){advice}"
         )
+
+    def _describe_given(self, X: Any, columns: Any) -> Any:
+        return self._describe_matrix(as_numbers(X), columns, row_names(X))
 
     def _begin(self) -> None:
         """Check the parameters, and drop what an earlier fit left and the next may not set."""
@@ -387,6 +395,17 @@ def _floats(check: Callable[..., Any], *given: Any, **options: Any) -> Any:
             "X contains a whole number that is too large for a float: drop its row or column. "
             "If its digits are a code, pass a data frame with this column as text"
         ) from error
+    except ValueError as error:
+        # Text in an array of objects; columns of frames are named elsewhere.
+        if is_frame(given[-1]) or not str(error).startswith("could not convert string"):
+            raise
+        raise ValueError(_TEXT) from error
+
+
+_TEXT = (
+    "X contains text where numbers are expected (could not convert string to float): "
+    "drop those columns, or pass a data frame to TransportCoclustering, which takes words"
+)
 
 
 def _numbers(X: Any) -> Any:
@@ -403,8 +422,13 @@ def _numbers(X: Any) -> Any:
             "numbers, such as days since a date, or pass a data frame to TransportCoclustering"
         )
     if kind in ("U", "S"):
-        raise ValueError(
-            "X contains text where numbers are expected (could not convert string to float): "
-            "drop those columns, or pass a data frame to TransportCoclustering, which takes words"
-        )
+        raise ValueError(_TEXT)
     return X
+
+
+def as_numbers(X: Any) -> Any:
+    """Return a matrix that is described or shown as fits read it: masked entries are missing."""
+    if is_device_csr(X):
+        return X
+    formats = ("csr", "csc")
+    return _floats(check_array, _numbers(X), accept_sparse=formats, ensure_all_finite=False)

@@ -2,14 +2,13 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _is_fitted
 
-from ccot.estimators.base import COUNT, BaseStepCoclustering, is_read_by_row
+from ccot.estimators.base import COUNT, N_JOBS, BaseStepCoclustering, is_read_by_row
 from ccot.io.frames import row_names
 from ccot.runtime.run import Run
 from ccot.scalings.ccot import CCOTSettings, fit_ccot
@@ -133,7 +132,7 @@ class CCOT(BaseStepCoclustering):
         "scale_cost": [StrOptions({"median"}), None],
         "n_samplings": [COUNT, StrOptions({"auto"})],
         "sampling": [StrOptions(set(SAMPLINGS))],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def fit(self, X: Any, y: Any = None) -> "CCOT":

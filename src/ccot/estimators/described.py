@@ -10,7 +10,7 @@ from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from ccot.coclustering import Coclustering, Partition
 from ccot.describe import MAX_NAMED_ROWS, Portrait, portray_sides, with_names
-from ccot.io.frames import make_frame, row_names
+from ccot.io.frames import make_frame
 from ccot.runtime.backends import is_device_csr
 from ccot.runtime.types import is_sparse
 from ccot.sources import RowSource
@@ -164,14 +164,16 @@ class DescribedClusters:
         """Return what the row and the column clusters are."""
         check_is_fitted(self)
         if X is not None:
-            matrix = X if is_sparse(X) else np.asarray(X)
-            found = self._describe_matrix(matrix, columns, row_names(X))
+            found = self._describe_given(X, columns)
         elif (found := self._made_portraits()) is None:
             raise ValueError(
                 "the fitted matrix was not kept, or it has changed since: pass it, as in "
                 "describe_clusters(X)"
             )
         return with_names(found[0]), with_names(found[1])
+
+    def _describe_given(self, X: Any, columns: Any) -> Any:
+        raise NotImplementedError
 
     def _describe_matrix(self, matrix: Any, columns: Any = None, names: Any = None) -> Any:
         labels = self.row_labels_, self.column_labels_

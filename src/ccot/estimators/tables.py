@@ -18,7 +18,7 @@ from ccot.blocks.streaming import pool_size
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import TablePreparation, prepare_table
 from ccot.describe import TOP, Column, Portrait, portray_sides
-from ccot.estimators.base import LARGE, InductiveCoclustering, check_shape
+from ccot.estimators.base import LARGE, InductiveCoclustering, as_numbers, check_shape
 from ccot.io.anndata import from_anndata
 from ccot.io.frames import has_times, is_frame, table_from_frame
 from ccot.io.layout import ReadOptions
@@ -140,6 +140,17 @@ def match_columns(table: Table, preparation: TablePreparation) -> Table:
         warnings.warn(f"{problem}: {', '.join(missing[:10])}", stacklevel=4)
     warn_unread(preparation.unread(table))
     return table
+
+
+def as_fitted_table(X: Any, preparation: TablePreparation, n_rows: int) -> TableData:
+    """Return the fitted table, which is given again to be described or shown."""
+    names = preparation.names
+    table = as_table(X) or Table(dict(zip(names, as_numbers(X).T, strict=False)))
+    if missing := [name for name in names if name not in table.columns]:
+        raise ValueError(f"X lacks fitted columns: {', '.join(missing[:10])}")
+    if table.shape[0] != n_rows:
+        raise ValueError(f"X has {table.shape[0]} rows, but {n_rows} were fitted")
+    return TableData(replace(table, columns={n: table.columns[n] for n in names}), preparation)
 
 
 def warn_unread(unread: Mapping[str, int]) -> None:
@@ -291,6 +302,12 @@ class TableInput(InductiveCoclustering):
             self.feature_names_in_ = np.array([str(name) for name in columns], dtype=object)
         if rows is not None:
             self.row_names_in_ = np.array([str(name) for name in rows], dtype=object)
+
+    def _describe_given(self, X: Any, columns: Any) -> Any:
+        preparation = getattr(self, "preparation_", None)
+        if isinstance(preparation, TablePreparation) and columns is None:
+            return self._describe_fitted(as_fitted_table(X, preparation, len(self.row_labels_)))
+        return super()._describe_given(X, columns)
 
     def _describe_fitted(self, matrix: Any) -> Any:
         """Return what sets the clusters apart; a table is described by its levels and numbers."""

@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from ccot.blocks.table_fit import TableCoclustering, fit_table
 from ccot.blocks.table_problem import TablePlacement
 from ccot.blocks.tables import CENTERS, SCALES, TablePreparation
 from ccot.coclustering import Side
-from ccot.estimators.base import COUNT, is_read_by_row
+from ccot.estimators.base import COUNT, N_JOBS, is_read_by_row
 from ccot.estimators.described import count
 from ccot.estimators.tables import TableData, TableInput, warn_unread
 from ccot.runtime.backends import is_device_csr, one_blas_thread
@@ -177,7 +177,7 @@ class TransportCoclustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, T
         "n_init": [COUNT, None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_passes": [COUNT, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     @property

@@ -22,7 +22,7 @@ _TYPES: dict[str, Any] = {
     "dict of str to str": dict[str, str],
 }
 # Kinds of NumPy's types; numbers may be whole.
-_KINDS = {"f": "fiu", "m": "fiu", "p": "f", "i": "iu", "s": "OU"}
+_KINDS = {"f": "fiu", "m": "fiu", "p": "f", "i": "i", "s": "OU"}
 # The axes of a side, named by those of the matrix.
 _SIDES = {"row": {"p": "n", "w": "d", "c": "k"}, "column": {"p": "d", "w": "n", "c": "l"}}
 # Counts in a file are at most this, or the file's size if larger: memory may be allocated by them.

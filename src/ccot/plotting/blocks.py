@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ccot.blocks.hierarchy import Merge
 from ccot.blocks.tables import TablePreparation
-from ccot.estimators.base import BaseCoclustering
+from ccot.estimators.base import BaseCoclustering, as_numbers
 from ccot.estimators.tables import as_table, fitted_columns
 from ccot.io.frames import row_names
 from ccot.io.matrix import Table
@@ -167,7 +167,7 @@ def _values(estimator: Any, X: Any, scale: str) -> tuple[Any, bool]:
         X = preparation.shown_values(table)
     elif isinstance(X, Table):
         X = fitted_columns(X, None)
-    matrix = X if sp.issparse(X) else np.asarray(X)
+    matrix = as_numbers(X)
     if sp.issparse(matrix) or scale == "none" or (scale == "auto" and not is_table):
         return matrix, False
     with warnings.catch_warnings():

@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from ccot.blocks.tables import TablePreparation
 from ccot.describe.statistics import MAX_ROWS, Statistics, every, row_statistics
 from ccot.describe.words import BY_SPREAD, with_names
-from ccot.estimators.base import BaseCoclustering
-from ccot.estimators.tables import TableData, as_table, described_cells, named_columns
+from ccot.estimators.base import BaseCoclustering, as_numbers
+from ccot.estimators.tables import as_fitted_table, described_cells
 from ccot.plotting._shared import FAINT, Axes, count, matplotlib_module, new_axes, without_frame
 from ccot.plotting.margins import add_legend, name_places, shortened, sized_label, text_width
-from ccot.runtime.types import is_sparse
 
 _LARGEST = 11.0  # points across, where all members agree
 
@@ -101,12 +100,11 @@ def _statistics(estimator: Any, X: Any) -> Statistics:
     """Return sums over the row clusters, for the columns as people know them."""
     preparation, labels = getattr(estimator, "preparation_", None), estimator.row_labels_
     if isinstance(preparation, TablePreparation):
-        table = as_table(X) or named_columns(np.asarray(X), preparation.names)
-        matrix, columns, _ = described_cells(TableData(table, preparation))
+        matrix, columns, _ = described_cells(as_fitted_table(X, preparation, len(labels)))
     else:
-        matrix = X if is_sparse(X) else np.asarray(X)
+        matrix = as_numbers(X)
         columns = estimator._column_titles()
-    if matrix.shape[0] != len(labels):
-        raise ValueError(f"X has {matrix.shape[0]} rows, but {len(labels)} were fitted")
+        if matrix.shape != (shape := (len(labels), len(columns))):
+            raise ValueError(f"X has shape {matrix.shape}, but the fitted matrix had {shape}")
     some = every(len(labels), MAX_ROWS)
     return row_statistics(matrix[some], labels[some], columns)

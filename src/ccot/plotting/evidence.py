@@ -86,7 +86,8 @@ def plot_confidence(estimator: BaseCoclustering, ax: Panels | None = None) -> np
     >>> plotting.plot_confidence(model, plotting.new_figure(1, 2)[1])[0].get_ylabel()
     'confidence'
     """
-    check_is_fitted(estimator)
+    name = type(estimator).__name__
+    _require(estimator, "row_confidence_", f"{name} has no confidence: use plot_block_means")
     return draw_sides(_draw_confidence, estimator, ax, 3.0, "confidence")
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ccot._version import __version__
 from ccot.blocks.tables import TablePreparation
 from ccot.describe import MAX_NAMED_ROWS, MAX_ROWS, Column
+from ccot.estimators.base import as_numbers
 from ccot.estimators.tables import as_table
 from ccot.persistence.atomic import write_atomically
 from ccot.plotting._shared import PALETTE, SIDES
@@ -132,16 +133,17 @@ def _shown(
     for name, model in models.items():
         _check_shape(f"model {name!r}", (len(model.row_labels_), len(model.column_labels_)), shape)
     known = getattr(matrix, "columns", None), getattr(first, "feature_names_in_", None)
+    index = getattr(matrix, "index", None) if known[0] is not None else None
     every_column = _names("column", shape[1], called[1], *known)
     names = {
-        "row": _names("row", shape[0], called[0], getattr(matrix, "index", None)),
+        "row": _names("row", shape[0], called[0], index),
         "column": [every_column[index] for index in kept],
     }
     packed, seen = None, None
     matrix, mixed = _numbers_shown(first, matrix)
     if matrix is not None:
-        if not (hasattr(matrix, "nnz") or isinstance(matrix, RowSource)):
-            matrix = np.asarray(matrix)
+        if not isinstance(matrix, RowSource):
+            matrix = as_numbers(matrix)
         _check_shape("matrix", matrix.shape, shape)
         if len(kept) < shape[1] and not isinstance(matrix, RowSource):
             matrix = matrix[:, kept]
@@ -218,7 +220,7 @@ def _page(shown: Mapping[str, Any]) -> Iterator[str]:
     summaries = "\n\n".join(model["summary"] or model["name"] for model in shown["models"])
     fields = {
         "title": html.escape(shown["title"]),
-        "summary": html.escape(summaries),
+        "summary": html.escape(summaries).encode("utf-8", "replace").decode(),
         "style": read("style.css"),
         "script": "\n".join(read(name) for name in SCRIPTS),
     }

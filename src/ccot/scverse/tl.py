@@ -206,6 +206,8 @@ def marker_genes(
     >>> tl.marker_genes(adata, "kind", n_genes=1)["names"].iloc[0]
     '0'
     """
+    if key not in adata.obs:
+        raise ValueError(f"there are no clusters {key!r} of cells: call tl.cocluster first")
     groups = adata.obs[key].astype("category").cat.remove_unused_categories()
     if len(groups.cat.categories) < 2:
         raise ValueError(
