@@ -53,6 +53,7 @@ WRONG = {
     "labels too large": lambda m: {"row_labels_": m.row_labels_ + 7000},
     "labels below zero": lambda m: {"row_labels_": m.row_labels_ - 1},
     "labels that are no numbers": lambda m: {"column_labels_": m.column_labels_.astype(str)},
+    "labels without a sign": lambda m: {"row_labels_": m.row_labels_.astype(np.uint64)},
     "labels that are a table": lambda m: {"column_labels_": m.column_labels_[:, None]},
     "labels that are none": lambda m: {"row_labels_": None},
     "no labels": lambda m: {"row_labels_": np.empty(0, np.int64)},
