@@ -147,13 +147,11 @@ def load_simulated(
     """
     if name not in _RECIPES:
         raise ValueError(f"unknown simulated set {name!r}: choose one of {', '.join(_RECIPES)}")
-    recipe = dict(_RECIPES[name])
-    recipe["n_rows"], recipe["n_columns"] = recipe.pop("shape")
-    noise = recipe.pop("sigma")
-    if overlap not in noise:
+    recipe = _RECIPES[name]
+    if overlap not in recipe["sigma"]:
         raise ValueError(f"overlap must be 'published' or 'calibrated', not {overlap!r}")
-    recipe["sigma"] = noise[overlap] if sigma is None else sigma
-    blocks = make_latent_blocks(**recipe, random_state=random_state, rng=rng)
+    noise = {"sigma": recipe["sigma"][overlap] if sigma is None else sigma}
+    blocks = make_latent_blocks(**recipe | noise, random_state=random_state, rng=rng)
     blocks.name = name
     blocks.DESCR = f"Simulated set {name} of the CCOT paper. {blocks.DESCR}"
     return blocks

@@ -32,7 +32,7 @@ def write_page(folder: Path, study: dict[str, Any], movies: Bunch, model: Any) -
         ),
         Section(
             "Transport onto blocks on the same ratings",
-            [table_of_block_users(study), table_of_block_movies(study), table_of_blocks(study)],
+            [*(table_of_clusters(study, side) for side in _SIDES), table_of_blocks(study)],
         ),
     ]
     settings = _settings(study)
@@ -119,24 +119,15 @@ def table_of_paper_titles(study: dict[str, Any]) -> Table:
     return worded_table("movielens_paper_titles", rows, groups=5)
 
 
-def table_of_block_users(study: dict[str, Any]) -> Table:
-    """Return who the users of each block are."""
-    rows = [
-        {**one, "number": number, "women": 100 * one["women"],
-         "occupations": _ratios(one["occupations"]), "genres": _ratios(one["genres"])}
-        for number, one in enumerate(study["blocks"]["users"], 1)
-    ]  # fmt: skip
-    return worded_table("movielens_block_users", rows)
-
-
-def table_of_block_movies(study: dict[str, Any]) -> Table:
-    """Return what the movies of each block are."""
-    rows = [
-        {**one, "number": number, "genres": _ratios(one["genres"]),
-         "most_rated": "; ".join(one["most_rated"][:3])}
-        for number, one in enumerate(study["blocks"]["movies"], 1)
-    ]  # fmt: skip
-    return worded_table("movielens_block_movies", rows)
+def table_of_clusters(study: dict[str, Any], side: str) -> Table:
+    """Return who the users, or what the movies, of each cluster of the blocks are."""
+    rows = []
+    for number, one in enumerate(study["blocks"][side], 1):
+        ratios = {name: _ratios(one.get(name, [])) for name in ("occupations", "genres")}
+        titles = "; ".join(one.get("most_rated", [])[:3])
+        women = 100 * one.get("women", 0)
+        rows.append({**one, **ratios, "number": number, "most_rated": titles, "women": women})
+    return worded_table(f"movielens_block_{side}", rows)
 
 
 def table_of_blocks(study: dict[str, Any]) -> Table:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ccot.experiments.protocol import NON_NEGATIVE, RIVALS
-from ccot.experiments.published import FIGURE2C, TABLE2, PaperError
+from ccot.experiments.published import FIGURE2C, TABLE2
 from ccot.experiments.summary import FEWEST, SIGNIFICANT, Cell, Score
 from ccot.experiments.tables import TEXTS, Table, Text, csv_text, worded_table
 
@@ -89,7 +89,7 @@ def _unique(cells: Sequence[Cell], name: str) -> list[str]:
     return list(dict.fromkeys(getattr(cell, name) for cell in cells))
 
 
-def _printed(method: str, data_set: str) -> PaperError | None:
+def _printed(method: str, data_set: str) -> Score | None:
     return TABLE2.get(method, {}).get(data_set)
 
 
@@ -102,12 +102,12 @@ def _paper_error(method: str, data_set: str) -> Text:
 
 def _entry(cell: Cell, score: Score, behind: str = "") -> Text:
     paper, remark = _printed(cell.method, cell.data_set), ""
-    if paper is not None and score.mean is not None:
+    if paper and paper.mean is not None and score.mean is not None:
         remark = f"{score.mean - paper.mean:+.3f}".replace("0.", ".", 1)
     return Text(f"{_error(score)}{behind}", bold=score.bold, remark=remark)
 
 
-def _error(entry: PaperError | Score) -> str:
+def _error(entry: Score) -> str:
     return f"{short(entry.mean)} ± {short(entry.sd)}"
 
 

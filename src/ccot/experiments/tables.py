@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 _LATEX = {"±": r"$\pm$", "–": "--", "×": r"$\times$", "σ": r"$\sigma$", "−": "$-$"}
+_LATEX |= {sign: f"\\{sign}" for sign in "&%$#_{}"}
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,7 @@ def _markdown(entry: Text | str) -> str:
 
 def _latex(entry: Text | str) -> str:
     text = _text(entry)
-    plain = re.sub(r"([&%$#_{}])", r"\\\1", text.plain)
-    for sign, command in _LATEX.items():
-        plain = plain.replace(sign, command)
+    plain = text.plain.translate(str.maketrans(_LATEX))
     return rf"\textbf{{{plain}}}" if text.bold else plain
 
 

@@ -70,7 +70,11 @@ class PieceFiles:
             for half in self.folder.glob(pattern):
                 half.unlink()
         header = self._header()
-        if header is None or self._is_another(header):
+        others = header and _differences(header["about"], self._about)
+        if header and others and not header["finished"]:
+            remedy = "use these again to continue it, pass another checkpoint, or remove this one"
+            raise ValueError(f"{self.folder} holds an unfinished fit with {others}: {remedy}")
+        if header is None or others:
             clear(self.folder)
             return None
         for file in sorted(_files_in(self.folder), key=_number):
@@ -89,13 +93,6 @@ class PieceFiles:
         if isinstance(header, dict) and _KIND.items() <= header.items() and whole <= header.keys():
             return header
         raise ValueError(f"{path} is from another version of ccot: pass another folder")
-
-    def _is_another(self, header: Mapping[str, Any]) -> bool:
-        others = _differences(header["about"], self._about)
-        if others and not header["finished"]:
-            remedy = "use these again to continue it, pass another checkpoint, or remove this one"
-            raise ValueError(f"{self.folder} holds an unfinished fit with {others}: {remedy}")
-        return bool(others)
 
     def read_next(self, height: int) -> list[Piece]:
         """Return the pieces of the next file, which begin at ``height``; none after the last."""

@@ -17,13 +17,6 @@ class StageState(NamedTuple):
     first: float
     began: float
 
-    def left(self, now: float) -> float | None:
-        """Return the seconds to go; None if they are not known yet."""
-        if self.done <= self.first:
-            return None
-        share = (self.done - self.first) / (self.total - self.first)
-        return max(0.0, (self.seen - self.began) / share - (now - self.began))
-
 
 class TimeLeft:
     """How far a stage is, and how long it will take; one thread may write while another reads."""
@@ -41,15 +34,19 @@ class TimeLeft:
             self.last = last._replace(done=done, total=total, seen=now)
 
     def __str__(self) -> str:
-        """Return one line of text: how far the stage is, and the time left."""
+        """Return one line of text: how far the stage is, and the time left once that is known."""
         last = self.last
         if last is None:
             return ""
         count = f"{last.stage} {last.done:.0f} of {last.total:.0f}"
         if not last.stage:
             count = f"{last.done / last.total:.0%}"
-        left = last.left(self._clock())
-        return count if left is None else f"{count}, {duration(left)} to go"
+        now = self._clock()
+        if last.done <= last.first:
+            return count
+        share = (last.done - last.first) / (last.total - last.first)
+        left = max(0.0, (last.seen - last.began) / share - (now - last.began))
+        return f"{count}, {duration(left)} to go"
 
 
 def duration(seconds: float) -> str:
